@@ -1,0 +1,209 @@
+#include "base/job_spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/layout.h"
+#include "base/model_preset.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kMaxName = 63;
+
+Status check_name(const std::string& name) {
+    const bool shaped = !name.empty() && name.size() <= kMaxName &&
+                        std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                        });
+    if (shaped) return {};
+    return invalid_argument("name: '{}' must be 1 to {} letters, digits, '-', '_' or '.'", name,
+                            kMaxName);
+}
+
+Status check_data(const DataSpec& data) {
+    if (data.path.empty()) return invalid_argument("data.path: missing; a directory of text files");
+    if (data.format != "auto" && data.format != "text") {
+        return invalid_argument("data.format: '{}' is not there yet; auto or text", data.format);
+    }
+    if (data.tokenizer != "bytes") {
+        return invalid_argument("data.tokenizer: '{}' is not there yet; bytes", data.tokenizer);
+    }
+    if (!(data.holdout >= 0 && data.holdout <= 0.5)) {
+        return invalid_argument("data.holdout: {} must be between 0 and 0.5", data.holdout);
+    }
+    return {};
+}
+
+Status check_batch(const StageSpec& stage, std::size_t index) {
+    if (stage.batch >= stage.context && stage.batch % stage.context == 0) return {};
+    const std::int64_t below = stage.batch / stage.context * stage.context;
+    const std::int64_t above = below + stage.context;
+    return invalid_argument(
+        "stages[{}].batch: {} is not a multiple of the context {}; the nearest: {}", index,
+        stage.batch, stage.context,
+        below > 0 ? format("{} or {}", below, above) : format("{}", above));
+}
+
+Status check_rates(const StageSpec& stage, std::size_t index) {
+    if (!(stage.learning_rate > 0) || !std::isfinite(stage.learning_rate)) {
+        return invalid_argument("stages[{}].learning_rate: {} must be a positive number", index,
+                                stage.learning_rate);
+    }
+    if (!(stage.rope_theta > 1) || !std::isfinite(stage.rope_theta)) {
+        return invalid_argument("stages[{}].rope_theta: {} must be above 1", index,
+                                stage.rope_theta);
+    }
+    if (!(stage.final_learning_rate >= 0 && stage.final_learning_rate <= stage.learning_rate)) {
+        return invalid_argument(
+            "stages[{}].final_learning_rate: {} must be between 0 and the learning rate {}", index,
+            stage.final_learning_rate, stage.learning_rate);
+    }
+    if (stage.warmup_steps < 0 || stage.warmup_steps > stage.num_steps()) {
+        return invalid_argument("stages[{}].warmup: {} steps; the stage has {}", index,
+                                stage.warmup_steps, stage.num_steps());
+    }
+    return {};
+}
+
+Status check_stage(const JobSpec& spec, std::size_t index) {
+    const StageSpec& stage = spec.stages[index];
+    if (stage.context < 1) {
+        return invalid_argument("stages[{}].context: {} must be a positive number of tokens", index,
+                                stage.context);
+    }
+    RM_RETURN_IF_ERROR(check_batch(stage, index));
+    if (stage.tokens < 1) {
+        return invalid_argument("stages[{}].tokens: {} must be a positive number of tokens", index,
+                                stage.tokens);
+    }
+    RM_RETURN_IF_ERROR(check_rates(stage, index));
+    if (!spec.parallel) return {};
+    if (const auto padded = padded_length(stage.context, *spec.parallel); !padded) {
+        return invalid_argument("stages[{}].{}", index, padded.error().message);
+    }
+    const int data = spec.parallel->size(Axis::data);
+    if (stage.sequences_per_step() < data) {
+        return invalid_argument(
+            "stages[{}].batch: {} is {} sequences of {} tokens, fewer than parallel.data {}; the "
+            "nearest that fills the mesh: {}",
+            index, stage.batch, stage.sequences_per_step(), stage.context, data,
+            stage.context * data);
+    }
+    return {};
+}
+
+Status check_parallel(const JobSpec& spec, const ModelConfig& model) {
+    if (!spec.parallel) return {};
+    for (const Axis axis : {Axis::ulysses, Axis::tensor}) {
+        if (spec.parallel->size(axis) == 1) continue;
+        return invalid_argument("parallel.{}: {} is not there yet; leave it out or 1",
+                                to_string(axis), spec.parallel->size(axis));
+    }
+    RM_RETURN_IF_ERROR(check_mesh(*spec.parallel, model.dims()));
+    const int ranks = spec.parallel->num_ranks();
+    if (spec.resources.devices != 0 && spec.resources.devices != ranks) {
+        return invalid_argument(
+            "resources.devices: {} but the mesh {} has {} ranks; leave it out or {}",
+            spec.resources.devices, to_string(*spec.parallel), ranks, ranks);
+    }
+    return {};
+}
+
+Status check_memory(const MemorySpec& memory) {
+    if (memory.tile < 64 || memory.tile % 64 != 0) {
+        return invalid_argument("memory.tile: {} must be a positive multiple of 64 tokens",
+                                memory.tile);
+    }
+    if (memory.chunk < 0 || memory.chunk % memory.tile != 0) {
+        return invalid_argument("memory.chunk: {} must be a multiple of the tile, {} tokens",
+                                memory.chunk, memory.tile);
+    }
+    return {};
+}
+
+Status check_optimizer(const OptimizerSpec& o) {
+    const auto fraction = [](double x) { return x >= 0 && x < 1; };
+    if (!fraction(o.beta1))
+        return invalid_argument("optimizer.beta1: {} must be in [0, 1)", o.beta1);
+    if (!fraction(o.beta2))
+        return invalid_argument("optimizer.beta2: {} must be in [0, 1)", o.beta2);
+    if (!(o.eps > 0)) return invalid_argument("optimizer.eps: {} must be positive", o.eps);
+    if (!(o.weight_decay >= 0)) {
+        return invalid_argument("optimizer.weight_decay: {} must not be negative", o.weight_decay);
+    }
+    if (!(o.clip_norm >= 0)) {
+        return invalid_argument("optimizer.clip_norm: {} must not be negative; 0 never clips",
+                                o.clip_norm);
+    }
+    return {};
+}
+
+Status check_rest(const JobSpec& spec) {
+    if (spec.precision != "fp32") {
+        return invalid_argument("precision: '{}' is not there yet; fp32", spec.precision);
+    }
+    if (spec.resources.devices < 0) {
+        return invalid_argument("resources.devices: {} must not be negative",
+                                spec.resources.devices);
+    }
+    if (spec.checkpoint.every_steps < 0) {
+        return invalid_argument("checkpoint.every: {} steps must not be negative",
+                                spec.checkpoint.every_steps);
+    }
+    if (spec.checkpoint.keep < 1) {
+        return invalid_argument("checkpoint.keep: {} must be 1 or more", spec.checkpoint.keep);
+    }
+    if (spec.evaluation.every_steps < 0 || spec.evaluation.tokens < 0) {
+        return invalid_argument("evaluation: every {} steps, {} tokens; neither may be negative",
+                                spec.evaluation.every_steps, spec.evaluation.tokens);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Schedule schedule) {
+    switch (schedule) {
+        case Schedule::constant:
+            return "constant";
+        case Schedule::cosine:
+            return "cosine";
+        case Schedule::linear:
+            return "linear";
+    }
+    return "?";
+}
+
+Result<Schedule> parse_schedule(std::string_view text) {
+    for (const Schedule s : {Schedule::constant, Schedule::cosine, Schedule::linear}) {
+        if (to_string(s) == text) return s;
+    }
+    return invalid_argument("schedule '{}' is not known; constant, cosine or linear", text);
+}
+
+std::int64_t StageSpec::num_steps() const {
+    return std::max<std::int64_t>(1, (tokens + batch / 2) / batch);
+}
+
+std::int64_t JobSpec::num_steps() const {
+    std::int64_t steps = 0;
+    for (const StageSpec& stage : stages)
+        steps += stage.num_steps();
+    return steps;
+}
+
+Status validate(const JobSpec& spec) {
+    RM_RETURN_IF_ERROR(check_name(spec.name));
+    RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
+    RM_RETURN_IF_ERROR(check_data(spec.data));
+    RM_RETURN_IF_ERROR(check_memory(spec.memory));
+    RM_RETURN_IF_ERROR(check_parallel(spec, model));
+    if (spec.stages.empty()) return invalid_argument("stages: empty; a job has at least one stage");
+    for (std::size_t i = 0; i < spec.stages.size(); ++i)
+        RM_RETURN_IF_ERROR(check_stage(spec, i));
+    RM_RETURN_IF_ERROR(check_optimizer(spec.optimizer));
+    return check_rest(spec);
+}
+
+}  // namespace rm

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mesh.h"
+#include "base/result.h"
+
+// What the user submits. The same type serves the job file, the wire, the controller's tables and
+// the engine; each has its own conversion and nobody has a second definition.
+namespace rm {
+
+// A named architecture; Hugging Face directories are not read yet.
+struct ModelSpec {
+    std::string preset = "tiny";
+    bool operator==(const ModelSpec&) const = default;
+};
+
+struct DataSpec {
+    std::string path;                 // a directory of text files, or one file
+    std::string format = "auto";      // auto | text
+    std::string tokenizer = "bytes";  // bytes
+    double holdout = 0.02;            // share of the text kept out of training for evaluation
+    bool operator==(const DataSpec&) const = default;
+};
+
+enum class Schedule { constant, cosine, linear };
+std::string_view to_string(Schedule schedule);
+Result<Schedule> parse_schedule(std::string_view text);
+
+// A part of a job with its own context length, batch, RoPE base and token budget.
+struct StageSpec {
+    std::int64_t context = 0;  // tokens of one sequence (S); a sample uses S + 1
+    std::int64_t batch = 0;    // tokens per optimizer step, a multiple of context
+    std::int64_t tokens = 0;   // budget; rounded to the nearest whole step, at least one
+    double rope_theta = 10000;
+    double learning_rate = 3e-4;  // at the end of warm-up
+    std::int64_t warmup_steps = 0;
+    Schedule schedule = Schedule::constant;
+    double final_learning_rate = 0;  // where cosine and linear end
+    bool operator==(const StageSpec&) const = default;
+
+    std::int64_t num_steps() const;
+    std::int64_t sequences_per_step() const { return batch / context; }
+};
+
+struct OptimizerSpec {
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double eps = 1e-8;
+    double weight_decay = 0.1;
+    double clip_norm = 1.0;  // 0: never clips
+    bool operator==(const OptimizerSpec&) const = default;
+};
+
+struct MemorySpec {
+    std::int64_t tile = 512;  // tokens; arithmetic
+    std::int64_t chunk = 0;   // tokens, a multiple of tile; 0: chosen by the plan
+    bool operator==(const MemorySpec&) const = default;
+};
+
+struct ResourcesSpec {
+    int devices = 0;   // 0: the mesh's size
+    std::string kind;  // "cpu" or a GPU's name; empty: any one kind
+    bool operator==(const ResourcesSpec&) const = default;
+};
+
+struct CheckpointSpec {
+    std::string dir;               // empty: below the cluster's state directory
+    std::int64_t every_steps = 0;  // 0: only at the end and when asked to stop
+    int keep = 2;
+    bool operator==(const CheckpointSpec&) const = default;
+};
+
+struct EvaluationSpec {
+    std::int64_t every_steps = 0;  // 0: only at the end
+    std::int64_t tokens = 65536;   // held-out tokens per evaluation, at most
+    bool operator==(const EvaluationSpec&) const = default;
+};
+
+struct JobSpec {
+    std::string name;
+    ModelSpec model;
+    DataSpec data;
+    std::uint64_t seed = 1;
+    std::vector<StageSpec> stages;
+    std::optional<Mesh> parallel;  // nothing: auto
+    MemorySpec memory;
+    std::string precision = "fp32";  // fp32; bf16 and fp8 are not there yet
+    OptimizerSpec optimizer;
+    ResourcesSpec resources;
+    CheckpointSpec checkpoint;
+    EvaluationSpec evaluation;
+    bool operator==(const JobSpec&) const = default;
+
+    std::int64_t num_steps() const;  // over all stages
+};
+
+// Everything that can be judged without looking at a machine: names, ranges, batch against context,
+// the mesh against the model's sizes when `parallel` is given, context against the mesh, features
+// that do not exist yet. The error names key path, value and what would be right.
+Status validate(const JobSpec& spec);
+
+}  // namespace rm

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rm {
+
+enum class Axis { data = 0, ring = 1, ulysses = 2, tensor = 3 };
+constexpr std::array<Axis, 4> kAxes = {Axis::data, Axis::ring, Axis::ulysses, Axis::tensor};
+std::string_view to_string(Axis axis);
+
+// The grid of ranks. `tensor` varies fastest with the rank number, then `ulysses`, `ring`, `data`.
+// Group order is mesh order: it is the order of every ring and of every sum.
+class Mesh {
+public:
+    using Coords = std::array<int, 4>;  // indexed by Axis
+
+    Mesh() = default;
+    // Every size is at least 1, their product at most 65,536.
+    static Result<Mesh> make(int data, int ring, int ulysses, int tensor);
+
+    int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+    int num_ranks() const;
+    Coords coords(int rank) const;
+    int coord(int rank, Axis axis) const { return coords(rank)[static_cast<std::size_t>(axis)]; }
+    int rank(const Coords& coords) const;
+
+    // The ranks that differ from `rank` along `axis` only, in axis order; includes `rank`.
+    std::vector<int> group(int rank, Axis axis) const;
+    // The same over several axes, in rank order: the ZeRO group is {data, ring, ulysses}.
+    std::vector<int> group(int rank, const std::vector<Axis>& axes) const;
+
+    bool operator==(const Mesh&) const = default;
+
+private:
+    std::array<int, 4> sizes_ = {1, 1, 1, 1};
+};
+
+std::string to_string(const Mesh& mesh);  // data 2 x ring 4
+
+// What a mesh demands of a model; see check_mesh.
+struct ModelDims {
+    std::int64_t num_query_heads = 0;  // Hq
+    std::int64_t num_kv_heads = 0;     // Hk
+    std::int64_t feed_forward = 0;     // F
+};
+
+// ulysses x tensor divides Hq, tensor divides F. The error names the nearest sizes that do.
+Status check_mesh(const Mesh& mesh, const ModelDims& model);
+
+}  // namespace rm

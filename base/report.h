@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/units.h"
+
+// What a rank says about its training: made by the engine, sent by the worker, kept by the
+// controller.
+namespace rm {
+
+struct MemoryReport {
+    std::map<std::string, Bytes> by_kind;  // MemoryKind names
+    Bytes total;
+};
+
+// One optimizer step, as rank 0 knows it (the last three groups are this rank's own).
+struct StepReport {
+    std::int64_t step = 0;       // 1 is the first of the job; counts on over stages and attempts
+    std::int64_t num_steps = 0;  // of the job
+    int stage = 0;
+    std::int64_t tokens = 0;        // trained in this step
+    std::int64_t tokens_total = 0;  // since the start of the job
+    double loss = 0;                // nats per target token, mean over the step's targets
+    double grad_norm = 0;           // before clipping
+    bool finite = true;             // false: the update was skipped
+    double learning_rate = 0;
+    double seconds = 0;
+    double model_flops = 0;                       // causal, all ranks
+    double causal_mfu = 0;                        // of the mesh's peak; 0 when the peak is unknown
+    double full_mfu = 0;                          // full-attention count, for comparison
+    std::map<std::string, double> phase_seconds;  // of this rank: forward, backward, ...
+    MemoryReport memory;
+    std::int64_t ring_bytes_sent = 0;  // this rank, this step
+    double ring_wait_seconds = 0;      // compute waiting for a hop: the exposed part
+    std::string last_collective;
+};
+
+struct EvaluationReport {
+    std::int64_t step = 0;
+    std::int64_t targets = 0;
+    double loss = 0;             // held out, nats per byte
+    double unigram_entropy = 0;  // of the text, nats per byte
+    double bigram_entropy = 0;
+};
+
+}  // namespace rm

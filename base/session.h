@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/job_spec.h"
+#include "base/plan.h"
+#include "base/units.h"
+
+// What a worker and the controller say to each other, as plain values: the cores and the session
+// loops speak these, service/convert turns them into messages of proto/ringmaster/v1/worker.proto
+// and back.
+namespace rm {
+
+constexpr std::uint32_t kProtocol = 1;  // the controller serves this one and the one before
+
+struct DeviceInfo {
+    int index = 0;
+    std::string kind;  // "cpu" or a GPU's name
+    Bytes memory;
+    double peak_flops = 0;  // of the precision in peak_name, measured; 0: unknown
+    std::string peak_name;
+    int num_threads = 1;  // of a CPU slot
+    bool operator==(const DeviceInfo&) const = default;
+};
+
+struct Inventory {
+    std::string hostname;
+    std::string os;
+    std::string cpu_model;
+    int num_cores = 0;
+    Bytes memory;
+    std::vector<DeviceInfo> devices;
+    std::string data_address;  // where its ranks listen for each other
+    std::string http_address;  // host:port of its /metrics; empty: none
+    bool operator==(const Inventory&) const = default;
+};
+
+struct RankStatus {
+    int rank = 0;
+    int device = 0;
+    bool running = false;
+    bool training = false;  // its first step has begun
+    bool exited = false;
+    int exit_code = 0;  // kRankFinished, kRankStopped, else it failed
+    int exit_signal = 0;
+    std::string error;  // its own last words
+    std::int64_t step = 0;
+    std::string phase;
+    std::string last_collective;
+    std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
+    bool operator==(const RankStatus&) const = default;
+};
+constexpr int kRankFinished = 0;
+constexpr int kRankStopped = 3;   // asked to stop, checkpoint written
+constexpr int kRankLostPeer = 4;  // a transport or rendezvous error: some other rank died first
+
+// The whole truth about one attempt on one node.
+struct AttemptStatus {
+    Epoch epoch;
+    JobId job;
+    std::vector<RankStatus> ranks;
+    bool processes_left = false;  // false: no process of this attempt is left on this node
+    std::int64_t checkpoint_step = 0;
+    std::string checkpoint_path;
+    int stages_done = 0;
+    std::string launch_error;  // the shim could not be started: why. Then there are no ranks
+    bool operator==(const AttemptStatus&) const = default;
+};
+
+struct Hello {
+    std::uint32_t protocol = kProtocol;
+    std::string build;  // hash of engine + kernels
+    NodeId node;
+    ClusterId cluster;  // empty: never joined one
+    Epoch highest_epoch;
+    std::string boot_id;
+    Inventory inventory;
+    std::vector<AttemptStatus> attempts;
+    bool operator==(const Hello&) const = default;
+};
+struct Pong {
+    std::uint64_t nonce = 0;
+};
+struct CommandRefused {
+    Epoch epoch;
+    std::string reason;
+};
+using WorkerMessage = std::variant<Hello, Pong, AttemptStatus, CommandRefused>;
+
+struct HelloReply {
+    ClusterId cluster;
+    std::uint32_t protocol = kProtocol;
+    Seconds ping_interval{5};
+};
+struct Ping {
+    std::uint64_t nonce = 0;
+};
+struct RankLaunch {
+    int rank = 0;
+    int device = 0;
+    bool operator==(const RankLaunch&) const = default;
+};
+// Idempotent: a worker that already has this epoch answers with its status.
+struct LaunchAttempt {
+    Epoch epoch;
+    JobId job;
+    JobSpec spec;
+    Plan plan;  // placement is left empty: `ranks` says what is this node's
+    std::vector<RankLaunch> ranks;
+    std::string checkpoint_dir;
+    bool operator==(const LaunchAttempt&) const = default;
+};
+enum class StopMode { graceful, now };
+struct StopAttempt {
+    Epoch epoch;
+    StopMode mode = StopMode::graceful;
+    Seconds grace{60};
+    bool operator==(const StopAttempt&) const = default;
+};
+// The controller has the end of this attempt on disk: its directory may go.
+struct ForgetAttempt {
+    Epoch epoch;
+    bool operator==(const ForgetAttempt&) const = default;
+};
+using ControllerMessage = std::variant<HelloReply, Ping, LaunchAttempt, StopAttempt, ForgetAttempt>;
+
+// One side of a session: blocking, one reader and one writer thread. In memory in tests, gRPC in
+// service/ and the daemons.
+template <typename In, typename Out>
+class MessageStream {
+public:
+    virtual ~MessageStream() = default;
+    virtual bool read(In& message) = 0;          // false: the stream has ended
+    virtual bool write(const Out& message) = 0;  // false: the stream has ended
+    virtual void cancel() = 0;  // ends it from any thread; read and write return false
+};
+
+}  // namespace rm

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace rm {
+
+struct Bytes {
+    std::int64_t value = 0;
+    auto operator<=>(const Bytes&) const = default;
+    Bytes& operator+=(Bytes other) {
+        value += other.value;
+        return *this;
+    }
+};
+inline Bytes operator+(Bytes a, Bytes b) {
+    return {a.value + b.value};
+}
+inline Bytes operator*(Bytes a, std::int64_t n) {
+    return {a.value * n};
+}
+
+struct Seconds {
+    double value = 0;
+    auto operator<=>(const Seconds&) const = default;
+    Seconds& operator+=(Seconds other) {
+        value += other.value;
+        return *this;
+    }
+};
+inline Seconds operator+(Seconds a, Seconds b) {
+    return {a.value + b.value};
+}
+inline Seconds operator-(Seconds a, Seconds b) {
+    return {a.value - b.value};
+}
+
+struct GbitPerSec {
+    double value = 0;
+    auto operator<=>(const GbitPerSec&) const = default;
+};
+
+struct Dollars {
+    double value = 0;
+    auto operator<=>(const Dollars&) const = default;
+};
+
+std::string to_string(Bytes bytes);      // 1.5 GiB
+std::string to_string(Seconds seconds);  // 412 ms, 3.2 s, 5m12s, 3h04m
+std::ostream& operator<<(std::ostream& out, Bytes bytes);
+std::ostream& operator<<(std::ostream& out, Seconds seconds);
+
+// Token counts as job files spell them. binary: K, M are 2^10, 2^20 (context, batch, chunk).
+// decimal: K, M, B are 10^3, 10^6, 10^9 (token budgets). A fraction must give a whole number.
+enum class Suffix { binary, decimal };
+Result<std::int64_t> parse_count(std::string_view text, Suffix suffix);
+
+}  // namespace rm

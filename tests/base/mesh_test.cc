@@ -1,0 +1,74 @@
+#include "base/mesh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Mesh, NumbersRanksWithTensorFastest) {
+    const Mesh mesh = Mesh::make(2, 3, 2, 2).value();
+    EXPECT_EQ(mesh.num_ranks(), 24);
+    EXPECT_EQ(mesh.coords(0), (Mesh::Coords{0, 0, 0, 0}));
+    EXPECT_EQ(mesh.coords(1), (Mesh::Coords{0, 0, 0, 1}));
+    EXPECT_EQ(mesh.coords(2), (Mesh::Coords{0, 0, 1, 0}));
+    EXPECT_EQ(mesh.coords(4), (Mesh::Coords{0, 1, 0, 0}));
+    EXPECT_EQ(mesh.coords(12), (Mesh::Coords{1, 0, 0, 0}));
+    for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+        EXPECT_EQ(mesh.rank(mesh.coords(rank)), rank);
+        EXPECT_EQ(mesh.coord(rank, Axis::ring), mesh.coords(rank)[1]);
+    }
+}
+
+TEST(Mesh, GroupsAreInAxisOrder) {
+    const Mesh mesh = Mesh::make(2, 3, 1, 2).value();
+    EXPECT_THAT(mesh.group(3, Axis::ring), ElementsAre(1, 3, 5));
+    EXPECT_THAT(mesh.group(3, Axis::data), ElementsAre(3, 9));
+    EXPECT_THAT(mesh.group(3, Axis::tensor), ElementsAre(2, 3));
+    EXPECT_THAT(mesh.group(3, Axis::ulysses), ElementsAre(3));
+    EXPECT_THAT(mesh.group(3, {Axis::data, Axis::ring, Axis::ulysses}),
+                ElementsAre(1, 3, 5, 7, 9, 11));
+}
+
+TEST(Mesh, RefusesAnEmptyAxis) {
+    const auto mesh = Mesh::make(1, 0, 1, 1);
+    ASSERT_FALSE(mesh);
+    EXPECT_EQ(mesh.error().message, "mesh axis ring is 0; it must be 1 or more");
+}
+
+TEST(Mesh, ChecksRanksAndCoordinates) {
+    const Mesh mesh = Mesh::make(1, 4, 1, 1).value();
+    EXPECT_THROW(mesh.coords(4), CheckError);
+    EXPECT_THROW(mesh.coords(-1), CheckError);
+    EXPECT_THROW(mesh.rank({0, 4, 0, 0}), CheckError);
+}
+
+TEST(Mesh, PrintsTheAxesThatAreUsed) {
+    EXPECT_EQ(to_string(Mesh::make(2, 4, 1, 1).value()), "data 2 x ring 4");
+    EXPECT_EQ(to_string(Mesh()), "one rank");
+}
+
+TEST(CheckMesh, AcceptsAnyDataAndRing) {
+    const ModelDims model{.num_query_heads = 8, .num_kv_heads = 2, .feed_forward = 96};
+    EXPECT_TRUE(check_mesh(Mesh::make(5, 7, 1, 1).value(), model).ok());
+    EXPECT_TRUE(check_mesh(Mesh::make(1, 1, 2, 4).value(), model).ok());
+}
+
+TEST(CheckMesh, NamesTheNearestSizesThatFit) {
+    const ModelDims model{.num_query_heads = 8, .num_kv_heads = 2, .feed_forward = 96};
+    const Status heads = check_mesh(Mesh::make(1, 1, 3, 1).value(), model);
+    ASSERT_FALSE(heads.ok());
+    EXPECT_THAT(heads.error().message, HasSubstr("ulysses x tensor is 3"));
+    EXPECT_THAT(heads.error().message, HasSubstr("2 or 4"));
+    const ModelDims odd{.num_query_heads = 8, .num_kv_heads = 2, .feed_forward = 6};
+    const Status feed_forward = check_mesh(Mesh::make(1, 1, 1, 4).value(), odd);
+    ASSERT_FALSE(feed_forward.ok());
+    EXPECT_THAT(feed_forward.error().message, HasSubstr("feed-forward size 6"));
+    EXPECT_THAT(feed_forward.error().message, HasSubstr("3 or 6"));
+}
+
+}  // namespace
+}  // namespace rm
