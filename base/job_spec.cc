@@ -12,13 +12,16 @@ namespace {
 constexpr std::size_t kMaxName = 63;
 
 Status check_name(const std::string& name) {
-    const bool shaped = !name.empty() && name.size() <= kMaxName &&
+    const bool shaped = !name.empty() && name.size() <= kMaxName && name.front() != '.' &&
+                        name.front() != '-' &&
                         std::all_of(name.begin(), name.end(), [](unsigned char c) {
                             return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
                         });
     if (shaped) return {};
-    return invalid_argument("name: '{}' must be 1 to {} letters, digits, '-', '_' or '.'", name,
-                            kMaxName);
+    return invalid_argument(
+        "name: '{}' must be 1 to {} letters, digits, '_', '-' or '.', "
+        "not beginning with the last two",
+        name, kMaxName);
 }
 
 Status check_data(const DataSpec& data) {

@@ -18,8 +18,8 @@ std::string rate(const StepReport& report) {
 }  // namespace
 
 std::string step_line(const StepReport& r, std::string_view peak_name) {
-    std::string line = format("step {}/{}  loss {:.4}  grad {:.2}  {}  {} tok/s", r.step, r.num_steps,
-                              r.loss, r.grad_norm, Seconds{r.seconds}, rate(r));
+    std::string line = format("step {}/{}  loss {:.4}  grad {:.2}  {}  {} tok/s", r.step,
+                              r.num_steps, r.loss, r.grad_norm, Seconds{r.seconds}, rate(r));
     if (r.causal_mfu > 0) {
         line += format("  MFU {:.1}% (causal, {})", r.causal_mfu * 100, peak_name);
     }

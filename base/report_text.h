@@ -8,7 +8,8 @@
 // Reports as the lines people read, in ring-train, in a rank's log and in the command line alike.
 namespace rm {
 
-// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)  mem 41.2 GiB
+// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)  mem 41.2
+// GiB
 //   ring 3.1 GiB exposed 3.0%
 // without the parts that are not known. `exposed` is the share of the step spent waiting for hops.
 std::string step_line(const StepReport& report, std::string_view peak_name);

@@ -1,0 +1,124 @@
+#include "base/job_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobSpec good_spec() {
+    JobSpec spec;
+    spec.name = "quickstart";
+    spec.model.preset = "tiny";
+    spec.data.path = "/data/text";
+    spec.stages = {{.context = 8192, .batch = 16384, .tokens = 1'000'000}};
+    spec.parallel = Mesh::make(2, 4, 1, 1).value();
+    return spec;
+}
+
+TEST(JobSpec, AGoodOneIsValid) {
+    const Status status = validate(good_spec());
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    JobSpec automatic = good_spec();
+    automatic.parallel.reset();
+    EXPECT_TRUE(validate(automatic).ok());
+}
+
+struct Broken {
+    const char* message;  // part of the error
+    std::function<void(JobSpec&)> breaks;
+};
+
+TEST(JobSpec, ErrorsNameKeyAndValue) {
+    const auto stage = [](JobSpec& spec) -> StageSpec& { return spec.stages[0]; };
+    const std::vector<Broken> cases = {
+        {"name: ''", [](JobSpec& s) { s.name = ""; }},
+        {"name: 'a/b'", [](JobSpec& s) { s.name = "a/b"; }},
+        {"name: '..'", [](JobSpec& s) { s.name = ".."; }},
+        {"letters, digits", [](JobSpec& s) { s.name = std::string(64, 'a'); }},
+        {"model.preset: 'huge' is not known", [](JobSpec& s) { s.model.preset = "huge"; }},
+        {"data.path: missing", [](JobSpec& s) { s.data.path = ""; }},
+        {"data.format: 'parquet'", [](JobSpec& s) { s.data.format = "parquet"; }},
+        {"data.tokenizer: 'bpe'", [](JobSpec& s) { s.data.tokenizer = "bpe"; }},
+        {"data.holdout: 0.9", [](JobSpec& s) { s.data.holdout = 0.9; }},
+        {"data.holdout: nan", [](JobSpec& s) { s.data.holdout = std::nan(""); }},
+        {"stages: empty", [](JobSpec& s) { s.stages.clear(); }},
+        {"stages[0].context: 0", [&](JobSpec& s) { stage(s).context = 0; }},
+        {"stages[0].batch: 12288 is not a multiple of the context 8192; the nearest: 8192 or 16384",
+         [&](JobSpec& s) { stage(s).batch = 12288; }},
+        {"stages[0].batch: 100 is not a multiple of the context 8192; the nearest: 8192",
+         [&](JobSpec& s) { stage(s).batch = 100; }},
+        {"stages[0].batch: 8192 is 1 sequences of 8192 tokens, fewer than parallel.data 2",
+         [&](JobSpec& s) { stage(s).batch = 8192; }},
+        {"stages[0].context 100 is too short for",
+         [&](JobSpec& s) { stage(s).context = stage(s).batch = 100; }},
+        {"stages[0].tokens: 0", [&](JobSpec& s) { stage(s).tokens = 0; }},
+        {"stages[0].learning_rate: -1", [&](JobSpec& s) { stage(s).learning_rate = -1; }},
+        {"stages[0].learning_rate: inf",
+         [&](JobSpec& s) { stage(s).learning_rate = std::numeric_limits<double>::infinity(); }},
+        {"stages[0].rope_theta: 0", [&](JobSpec& s) { stage(s).rope_theta = 0; }},
+        {"stages[0].final_learning_rate: 1", [&](JobSpec& s) { stage(s).final_learning_rate = 1; }},
+        {"stages[0].warmup: 1000", [&](JobSpec& s) { stage(s).warmup_steps = 1000; }},
+        {"stages[1].tokens: 0",
+         [&](JobSpec& s) {
+             s.stages.push_back(s.stages[0]);
+             s.stages[1].tokens = 0;
+         }},
+        {"memory.tile: 100", [](JobSpec& s) { s.memory.tile = 100; }},
+        {"memory.chunk: 700 must be a multiple of the tile, 512",
+         [](JobSpec& s) { s.memory.chunk = 700; }},
+        {"parallel.tensor: 2 is not there yet",
+         [](JobSpec& s) { s.parallel = Mesh::make(1, 4, 1, 2).value(); }},
+        {"resources.devices: 3 but the mesh data 2 x ring 4 has 8 ranks",
+         [](JobSpec& s) { s.resources.devices = 3; }},
+        {"optimizer.beta1: 1", [](JobSpec& s) { s.optimizer.beta1 = 1; }},
+        {"optimizer.beta2: -0.1", [](JobSpec& s) { s.optimizer.beta2 = -0.1; }},
+        {"optimizer.eps: 0", [](JobSpec& s) { s.optimizer.eps = 0; }},
+        {"optimizer.weight_decay: -1", [](JobSpec& s) { s.optimizer.weight_decay = -1; }},
+        {"optimizer.clip_norm: -1", [](JobSpec& s) { s.optimizer.clip_norm = -1; }},
+        {"precision: 'fp8' is not there yet", [](JobSpec& s) { s.precision = "fp8"; }},
+        {"resources.devices: -1",
+         [](JobSpec& s) {
+             s.resources.devices = -1;
+             s.parallel.reset();
+         }},
+        {"checkpoint.every: -1", [](JobSpec& s) { s.checkpoint.every_steps = -1; }},
+        {"checkpoint.keep: 0", [](JobSpec& s) { s.checkpoint.keep = 0; }},
+        {"evaluation: every -1", [](JobSpec& s) { s.evaluation.every_steps = -1; }},
+    };
+    for (const Broken& broken : cases) {
+        JobSpec spec = good_spec();
+        broken.breaks(spec);
+        const Status status = validate(spec);
+        ASSERT_FALSE(status.ok()) << broken.message;
+        EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
+        EXPECT_THAT(status.error().message, HasSubstr(broken.message));
+    }
+}
+
+TEST(JobSpec, CountsWholeSteps) {
+    EXPECT_EQ((StageSpec{.context = 64, .batch = 128, .tokens = 1280}.num_steps()), 10);
+    EXPECT_EQ((StageSpec{.context = 64, .batch = 128, .tokens = 1340}.num_steps()), 10);
+    EXPECT_EQ((StageSpec{.context = 64, .batch = 128, .tokens = 1345}.num_steps()), 11);
+    EXPECT_EQ((StageSpec{.context = 64, .batch = 128, .tokens = 1}.num_steps()), 1);
+    JobSpec spec;
+    spec.stages = {{.context = 64, .batch = 64, .tokens = 640},
+                   {.context = 128, .batch = 128, .tokens = 256}};
+    EXPECT_EQ(spec.num_steps(), 12);
+}
+
+TEST(JobSpec, ReadsScheduleNames) {
+    for (const Schedule s : {Schedule::constant, Schedule::cosine, Schedule::linear}) {
+        EXPECT_EQ(parse_schedule(to_string(s)).value(), s);
+    }
+    EXPECT_THAT(parse_schedule("step").error().message, HasSubstr("constant, cosine or linear"));
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,53 @@
+#include "base/report_text.h"
+
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+StepReport sample() {
+    StepReport report;
+    report.step = 17;
+    report.num_steps = 50;
+    report.tokens = 131072;
+    report.loss = 2.81131;
+    report.grad_norm = 0.944;
+    report.seconds = 0.412;
+    return report;
+}
+
+TEST(StepLine, LeavesOutWhatIsNotKnown) {
+    EXPECT_EQ(step_line(sample(), ""), "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s");
+}
+
+TEST(StepLine, NamesConventionAndPeakOfTheMfu) {
+    StepReport report = sample();
+    report.causal_mfu = 0.461;
+    report.memory.total = {41LL << 30};
+    report.ring_bytes_sent = 3LL << 30;
+    report.ring_wait_seconds = 0.01236;
+    EXPECT_EQ(
+        step_line(report, "bf16 362T"),
+        "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)"
+        "  mem 41.0 GiB  ring 3.0 GiB exposed 3.0%");
+}
+
+TEST(StepLine, SaysWhenTheUpdateWasSkipped) {
+    StepReport report = sample();
+    report.finite = false;
+    report.seconds = 0;
+    EXPECT_EQ(step_line(report, ""),
+              "step 17/50  loss 2.8113  grad 0.94  0 us  - tok/s  not finite: update skipped");
+}
+
+TEST(EvaluationLine, SetsTheLossBesideTheTextsOwnEntropies) {
+    const EvaluationReport report{
+        .step = 100, .targets = 65536, .loss = 2.8, .unigram_entropy = 3.4, .bigram_entropy = 2.6};
+    EXPECT_EQ(
+        evaluation_line(report),
+        "held out after step 100: 2.8000 nats per byte over 65536 bytes (text: unigram 3.400, "
+        "bigram 2.600)");
+}
+
+}  // namespace
+}  // namespace rm
