@@ -48,6 +48,8 @@ function(rm_program name)
   target_link_libraries(${name} PRIVATE rm_options ${arg_USES})
 endfunction()
 
+add_custom_target(rm_thread_tests)
+
 # rm_test(name SOURCES ... USES ... [TIMEOUT seconds] [LABELS ...]): a GoogleTest program, one CTest
 # entry per program.
 function(rm_test name)
@@ -60,4 +62,8 @@ function(rm_test name)
     set(arg_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  # `threads`: worth the thread sanitizer, which builds and runs only these.
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(rm_thread_tests ${name})
+  endif()
 endfunction()

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "kernels/cpu/attention_tiles.h"
+
+// Attention backward: one pass over the visible pairs of tiles that sums into d_q, d_k and d_v at
+// once.
+//
+// The pairs are grouped into blocks (query block i, key block j), and blocks with equal i + j run
+// at the same time: they touch different rows of d_q and of d_k, d_v, and blocks of one i come in
+// the order of j and the reverse. So every output is summed in one order (d_q: keys ascending; d_k,
+// d_v: query tiles ascending, heads of the group within a tile), whatever the threads and the size
+// of a block.
+namespace rm::cpu {
+namespace {
+
+constexpr auto kLog2E = static_cast<float>(std::numbers::log2e);
+
+// The op's workspace.
+struct Layout {
+    Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
+        : k_t(sizes, scratch),
+          v_t(sizes, scratch),
+          tile_floats(sizes.D * kTile),
+          q_t(scratch.floats(num_workers * tile_floats)),
+          d_out_t(scratch.floats(num_workers * tile_floats)),
+          p(scratch.floats(num_workers * kTile * kTile)),
+          d_s(scratch.floats(num_workers * kTile * kTile)) {}
+
+    TransposedTiles k_t, v_t;
+    std::int64_t tile_floats = 0;
+    float* q_t = nullptr;      // (workers, D, 64)
+    float* d_out_t = nullptr;  // (workers, D, 64)
+    float* p = nullptr;        // (workers, 64, 64)
+    float* d_s = nullptr;      // (workers, 64, 64)
+};
+
+struct TileRange {
+    std::int64_t first = 0, last = 0;
+};
+
+// Tiles per side of a block: large ones transpose queries rarely, small ones occupy more threads.
+std::int64_t block_tiles(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t Hk,
+                         std::int64_t num_workers) {
+    std::int64_t tiles = 8;
+    const auto at_once = [&] { return std::min(q_tiles, kv_tiles) / tiles * Hk; };
+    while (tiles > 1 && num_workers > 1 && at_once() < 4 * num_workers)
+        tiles /= 2;
+    return tiles;
+}
+
+class Backward {
+public:
+    Backward(const AttentionBwd& op, const Layout& layout, Context& context)
+        : op_(op),
+          sizes_(sizes_of(op)),
+          layout_(layout),
+          context_(context),
+          q_tiles_(op.q_runs),
+          kv_tiles_(op.kv_runs) {}
+
+    void run() {
+        layout_.k_t.fill(op_.k, kv_tiles_, context_);
+        layout_.v_t.fill(op_.v, kv_tiles_, context_);
+        const std::int64_t size =
+            block_tiles(q_tiles_.count(), kv_tiles_.count(), sizes_.Hk, context_.workers.count());
+        const std::int64_t num_i = (q_tiles_.count() + size - 1) / size;
+        const std::int64_t num_j = (kv_tiles_.count() + size - 1) / size;
+        for (std::int64_t wave = 0; wave < num_i + num_j - 1; ++wave) {
+            const std::int64_t first_i = std::max<std::int64_t>(0, wave - num_j + 1);
+            const std::int64_t last_i = std::min(num_i, wave + 1);
+            const auto run_block = [&](std::int64_t item, int worker) {
+                const std::int64_t i = first_i + item / sizes_.Hk;
+                const std::int64_t j = wave - i;
+                block({i * size, (i + 1) * size}, {j * size, (j + 1) * size}, item % sizes_.Hk,
+                      worker);
+            };
+            context_.workers.for_items((last_i - first_i) * sizes_.Hk, run_block);
+        }
+    }
+
+private:
+    void block(TileRange queries, TileRange keys, std::int64_t kv_head, int worker) const {
+        const std::int64_t group = sizes_.Hq / sizes_.Hk;
+        q_tiles_.visit(queries.first, queries.last, [&](const RunTile& q) {
+            bool any = false;
+            kv_tiles_.visit(keys.first, keys.last,
+                            [&](const RunTile& kv) { any = any || sees(q, kv); });
+            if (!any) return;
+            for (std::int64_t i = 0; i < group; ++i)
+                query_tile(q, keys, kv_head * group + i, worker);
+        });
+    }
+
+    void query_tile(const RunTile& q, TileRange keys, std::int64_t head, int worker) const {
+        const auto [T, S, Hq, Hk, D] = sizes_;
+        const std::int64_t kv_head = head / (Hq / Hk), row = q.token * Hq + head;
+        float lse[kTile] = {}, delta[kTile] = {};
+        gather_rows(row, q.count, lse, delta);
+        simd::AttentionBwdTile tile{.rows = q.count,
+                                    .D = D,
+                                    .scale = static_cast<float>(op_.scale),
+                                    .q_t = layout_.q_t + worker * layout_.tile_floats,
+                                    .d_out_t = layout_.d_out_t + worker * layout_.tile_floats,
+                                    .q = op_.q.as<float>() + row * D,
+                                    .d_out = op_.d_out.as<float>() + row * D,
+                                    .lse = lse,
+                                    .delta = delta,
+                                    .d_q = op_.d_q.as<float>() + row * D,
+                                    .q_stride = Hq * D,
+                                    .kv_stride = Hk * D,
+                                    .p = layout_.p + worker * kTile * kTile,
+                                    .d_s = layout_.d_s + worker * kTile * kTile};
+        transpose(tile.q, q.count, worker, layout_.q_t);
+        transpose(tile.d_out, q.count, worker, layout_.d_out_t);
+        kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
+            if (!sees(q, kv)) return;
+            const std::int64_t at = (kv.token * sizes_.Hk + kv_head) * sizes_.D;
+            tile.keys = kv.count;
+            tile.first_limit = first_limit(q, kv);
+            tile.k_t = layout_.k_t.tile(kv_head, kv);
+            tile.v_t = layout_.v_t.tile(kv_head, kv);
+            tile.kv_t_stride = kv.count;
+            tile.k = op_.k.as<float>() + at;
+            tile.d_k = op_.d_k.as<float>() + at;
+            tile.d_v = op_.d_v.as<float>() + at;
+            context_.loops.attention_bwd(tile);
+        });
+    }
+
+    void transpose(const float* from, std::int64_t count, int worker, float* to) const {
+        context_.loops.transpose(from, sizes_.Hq * sizes_.D, count, sizes_.D,
+                                 to + worker * layout_.tile_floats, kTile, kTile);
+    }
+
+    // lse becomes a power of two; a row that saw no key gets +inf, so that its probabilities are 0.
+    void gather_rows(std::int64_t row, std::int64_t count, float* lse, float* delta) const {
+        const auto *from_lse = op_.lse.as<float>(), *from_delta = op_.delta.as<float>();
+        for (std::int64_t i = 0; i < count; ++i) {
+            const float value = from_lse[row + i * sizes_.Hq] * kLog2E;
+            lse[i] = std::isinf(value) ? std::numeric_limits<float>::infinity() : value;
+            delta[i] = from_delta[row + i * sizes_.Hq];
+        }
+    }
+
+    const AttentionBwd& op_;
+    AttentionSizes sizes_;
+    const Layout& layout_;
+    Context& context_;
+    RunTiles q_tiles_, kv_tiles_;
+};
+
+}  // namespace
+
+void check(const AttentionBwd& op) {
+    Dims dims("attention_bwd");
+    dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
+    dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq">(op.lse, "lse");
+    dims.bind<"T Hq">(op.delta, "delta").bind<"T Hq D">(op.d_q, "d_q");
+    dims.bind<"S Hk D">(op.d_k, "d_k").bind<"S Hk D">(op.d_v, "d_v");
+    check_attention("attention_bwd", op, dims);
+}
+Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
+    Scratch scratch;
+    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    return scratch.used();
+}
+void run(const AttentionBwd& op, Workspace workspace, Context& context) {
+    Scratch scratch(workspace);
+    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    Backward(op, layout, context).run();
+}
+
+}  // namespace rm::cpu

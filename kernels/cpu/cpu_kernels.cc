@@ -1,0 +1,159 @@
+#include "kernels/cpu/cpu_kernels.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "kernels/cpu/ops.h"
+
+namespace rm {
+namespace {
+
+const simd::Loops* find_loops(CpuCode code) {
+    switch (code) {
+        case CpuCode::own_avx512:
+            return simd::find_loops(simd::Width::avx512);
+        case CpuCode::own_avx2:
+            return simd::find_loops(simd::Width::avx2);
+        case CpuCode::own_base:
+            return simd::find_loops(simd::Width::base);
+        case CpuCode::best:
+            break;
+    }
+    for (const simd::Width width : {simd::Width::avx512, simd::Width::avx2}) {
+        if (const simd::Loops* loops = simd::find_loops(width)) return loops;
+    }
+    return simd::find_loops(simd::Width::base);
+}
+
+const simd::Loops& loops_of(CpuCode code) {
+    const simd::Loops* loops = find_loops(code);
+    RM_CHECK(loops != nullptr, "this CPU cannot run the code asked for; CpuCode::best always runs");
+    return *loops;
+}
+
+std::unique_ptr<cpu::Gemm> gemm_of(CpuCode code) {
+    auto library = code == CpuCode::best ? cpu::make_dnnl_gemm() : nullptr;
+    return library ? std::move(library) : cpu::make_own_gemm(loops_of(code));
+}
+
+// An op is checked by the caller, at once, and runs on the stream.
+#define RM_CPU_OP(name, Op)                                            \
+    void name(const Op& op, Stream& stream) override {                 \
+        cpu::check(op);                                                \
+        stream.enqueue(#name, [this, op] { cpu::run(op, context_); }); \
+    }
+#define RM_CPU_OP_WITH_WORKSPACE(name, Op)                                                   \
+    Bytes workspace_bytes(const Op& op) const override {                                     \
+        return cpu::scratch_bytes(op, context_);                                             \
+    }                                                                                        \
+    void name(const Op& op, Workspace workspace, Stream& stream) override {                  \
+        cpu::check(op);                                                                      \
+        stream.enqueue(#name, [this, op, workspace] { cpu::run(op, workspace, context_); }); \
+    }
+
+class CpuKernels final : public Kernels {
+public:
+    explicit CpuKernels(const CpuOptions& options)
+        : context_{loops_of(options.code), gemm_of(options.code),
+                   cpu::Workers(options.num_threads)} {}
+
+    std::string_view name() const override { return "cpu"; }
+    NumericTypes types() const override { return {}; }
+    Device& device() override { return *device_; }
+
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
+        return context_.gemm->packed_bytes(num_columns, num_rows) +
+               context_.gemm->packed_bytes(num_rows, num_columns);
+    }
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
+                                                  std::int64_t num_columns) override {
+        return std::make_unique<cpu::CpuPreparedWeight>(num_rows, num_columns, *context_.gemm,
+                                                        *device_);
+    }
+    void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
+        const auto& own = cpu::weight_of(&prepared);
+        const TensorView shape(nullptr, DType::f32, {own.num_rows(), own.num_columns()});
+        Dims("prepare").bind<"N K">(shape, "prepared").bind<"N K">(weight, "weight");
+        stream.enqueue("prepare", [this, weight, &own] { cpu::prepare(weight, own, context_); });
+    }
+
+    RM_CPU_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
+    RM_CPU_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
+    RM_CPU_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
+    RM_CPU_OP(rmsnorm_fwd, RmsNormFwd)
+    RM_CPU_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
+    RM_CPU_OP(rope_table, RopeTable)
+    RM_CPU_OP(rope_apply, RopeApply)
+    RM_CPU_OP(swiglu_fwd, SwigluFwd)
+    RM_CPU_OP(swiglu_bwd, SwigluBwd)
+    RM_CPU_OP(embedding_fwd, EmbeddingFwd)
+    RM_CPU_OP(embedding_bwd, EmbeddingBwd)
+    RM_CPU_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
+    RM_CPU_OP(attention_begin, AttentionBegin)
+    RM_CPU_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
+    RM_CPU_OP(attention_finish, AttentionFinish)
+    RM_CPU_OP(attention_delta, AttentionDelta)
+    RM_CPU_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
+    RM_CPU_OP(fill_zero, FillZero)
+    RM_CPU_OP(copy, Copy)
+    RM_CPU_OP(add, Add)
+    RM_CPU_OP(sum_squares, SumSquares)
+    RM_CPU_OP(clip_factor, ClipFactor)
+    RM_CPU_OP(adamw, AdamW)
+
+private:
+    std::unique_ptr<Device> device_ = make_host_device();
+    cpu::Context context_;
+};
+
+#undef RM_CPU_OP
+#undef RM_CPU_OP_WITH_WORKSPACE
+
+double seconds_of(const std::function<void()>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+bool can_run(CpuCode code) {
+    return find_loops(code) != nullptr;
+}
+
+std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options) {
+    return std::make_unique<CpuKernels>(options);
+}
+
+double measure_cpu_peak_flops(const CpuOptions& options) {
+    // A run of a few milliseconds is rarely interrupted on a busy machine; a longer one always is.
+    constexpr std::int64_t T = 512, N = 512, K = 512;
+    constexpr double kBudgetSeconds = 1;
+    const auto kernels = make_cpu_kernels(options);
+    Device& device = kernels->device();
+    const auto stream = device.make_stream("peak");
+    const auto prepared = kernels->make_prepared(N, K);
+    const Tensor weight(device, MemoryKind::weights, DType::f32, {N, K});
+    const Tensor x(device, MemoryKind::activations, DType::f32, {T, K});
+    const Tensor y(device, MemoryKind::activations, DType::f32, {T, N});
+    const LinearFwd op{.x = x, .weight = prepared.get(), .y = y};
+    const Bytes bytes = kernels->workspace_bytes(op);
+    const Buffer workspace = device.allocate(bytes, MemoryKind::workspace);
+    kernels->fill_zero({weight}, *stream);
+    kernels->fill_zero({x}, *stream);
+    kernels->prepare(weight, *prepared, *stream);
+    const auto once = [&] {
+        kernels->linear_fwd(op, {workspace.data(), bytes}, *stream);
+        stream->synchronize();
+    };
+    once();  // warms caches, threads and the code generator up
+    std::vector<double> seconds;
+    for (double total = 0; total < kBudgetSeconds || seconds.size() < 5; total += seconds.back())
+        seconds.push_back(seconds_of(once));
+    const auto median = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), median, seconds.end());
+    return 2.0 * T * N * K / *median;
+}
+
+}  // namespace rm

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/kernels.h"
+
+namespace rm {
+
+// Which code runs. `best` is the widest this CPU can, with oneDNN's matrix products where the build
+// has it. The others are our own products and loops at one width: what a machine without oneDNN or
+// without wide vectors runs, for tests and comparisons. Each gives its own bits.
+enum class CpuCode { best, own_avx512, own_avx2, own_base };
+bool can_run(CpuCode code);  // on this CPU
+
+struct CpuOptions {
+    int num_threads = 1;  // of this rank's pool; results do not depend on it
+    CpuCode code = CpuCode::best;
+};
+
+// The CPU backend, f32. One per rank; owns its thread pool and its host device.
+std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options);
+
+// Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. Median
+// of repeated packed GEMMs; takes about a second.
+double measure_cpu_peak_flops(const CpuOptions& options);
+
+}  // namespace rm

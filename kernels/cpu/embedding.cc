@@ -1,0 +1,53 @@
+#include <algorithm>
+
+#include "kernels/cpu/ops.h"
+
+namespace rm::cpu {
+namespace {
+
+std::int64_t checked_token(const std::int32_t* tokens, std::int64_t t, std::int64_t V) {
+    const std::int64_t token = tokens[t];
+    RM_CHECK(token >= 0 && token < V, "token {} at {} is outside the vocabulary of {}", token, t,
+             V);
+    return token;
+}
+
+}  // namespace
+
+void check(const EmbeddingFwd& op) {
+    Dims dims("embedding_fwd");
+    dims.bind<"T">(op.tokens, "tokens").bind<"V C">(op.table, "table").bind<"T C">(op.x, "x");
+}
+void run(const EmbeddingFwd& op, Context& context) {
+    const auto* tokens = op.tokens.as<std::int32_t>();
+    const auto* table = op.table.as<float>();
+    auto* x = op.x.as<float>();
+    const std::int64_t T = op.x.dim(0), C = op.x.dim(1), V = op.table.dim(0);
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t t = first; t < first + count; ++t)
+            std::copy_n(table + checked_token(tokens, t, V) * C, C, x + t * C);
+    });
+}
+
+void check(const EmbeddingBwd& op) {
+    Dims dims("embedding_bwd");
+    dims.bind<"T">(op.tokens, "tokens").bind<"T C">(op.d_x, "d_x");
+    dims.bind<"V C">(op.d_table, "d_table");
+}
+// Work is cut along the columns: a row that several tokens share is summed by one thread in token
+// order.
+void run(const EmbeddingBwd& op, Context& context) {
+    constexpr std::int64_t kColumns = 128;
+    const auto* tokens = op.tokens.as<std::int32_t>();
+    const auto* d_x = op.d_x.as<float>();
+    auto* d_table = op.d_table.as<float>();
+    const std::int64_t T = op.d_x.dim(0), C = op.d_x.dim(1), V = op.d_table.dim(0);
+    context.workers.for_blocks(C, kColumns, [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t t = 0; t < T; ++t) {
+            const std::int64_t token = checked_token(tokens, t, V);
+            context.loops.add(d_x + t * C + first, d_table + token * C + first, count);
+        }
+    });
+}
+
+}  // namespace rm::cpu

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/cpu/ops.h"
+
+// RMSNorm, rotary embedding and SwiGLU: independent rows, and one sum over rows.
+namespace rm::cpu {
+
+void check(const RmsNormFwd& op) {
+    Dims dims("rmsnorm_fwd");
+    dims.bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
+    dims.bind<"T C">(op.y, "y").bind<"T">(op.rstd, "rstd");
+}
+void run(const RmsNormFwd& op, Context& context) {
+    const auto *x = op.x.as<float>(), *weight = op.weight.as<float>();
+    auto *y = op.y.as<float>(), *rstd = op.rstd.as<float>();
+    const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
+    const auto eps = static_cast<float>(op.eps);
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t t = first; t < first + count; ++t)
+            rstd[t] = context.loops.rmsnorm_fwd(x + t * C, weight, eps, y + t * C, C);
+    });
+}
+
+void check(const RmsNormBwd& op) {
+    Dims dims("rmsnorm_bwd");
+    dims.bind<"T C">(op.d_y, "d_y").bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
+    dims.bind<"T">(op.rstd, "rstd").bind<"T C">(op.d_x, "d_x").bind<"C">(op.d_weight, "d_weight");
+}
+
+namespace {
+
+// Each block of rows sums its part of d_weight; the parts are added in row order.
+float* rmsnorm_parts(const RmsNormBwd& op, Scratch& scratch) {
+    return scratch.floats((op.x.dim(0) + kTile - 1) / kTile * op.x.dim(1));
+}
+
+}  // namespace
+
+Bytes scratch_bytes(const RmsNormBwd& op, const Context&) {
+    Scratch scratch;
+    rmsnorm_parts(op, scratch);
+    return scratch.used();
+}
+
+void run(const RmsNormBwd& op, Workspace workspace, Context& context) {
+    const auto *d_y = op.d_y.as<float>(), *x = op.x.as<float>();
+    const auto *weight = op.weight.as<float>(), *rstd = op.rstd.as<float>();
+    auto *d_x = op.d_x.as<float>(), *d_weight = op.d_weight.as<float>();
+    const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
+    Scratch scratch(workspace);
+    float* parts = rmsnorm_parts(op, scratch);
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        float* part = parts + first / kTile * C;
+        std::fill_n(part, C, 0.0f);
+        for (std::int64_t t = first; t < first + count; ++t) {
+            context.loops.rmsnorm_bwd(d_y + t * C, x + t * C, weight, rstd[t], d_x + t * C, part,
+                                      C);
+        }
+    });
+    for (std::int64_t first = 0; first < T; first += kTile)
+        context.loops.add(parts + first / kTile * C, d_weight, C);
+}
+
+void check(const RopeTable& op) {
+    Dims dims("rope_table");
+    dims.bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
+    RM_CHECK(num_tokens(op.runs) == dims["T"], "rope_table: runs of {} tokens, tables of {}",
+             num_tokens(op.runs), dims["T"]);
+    RM_CHECK(static_cast<std::int64_t>(op.inv_freq.size()) == dims["half"],
+             "rope_table: {} frequencies, tables of {}", op.inv_freq.size(), dims["half"]);
+}
+
+namespace {
+
+// Tokens [first, first + count) of one run; `position` belongs to the first of them.
+void rope_rows(const RopeTable& op, std::int64_t first, std::int64_t count, std::int64_t position) {
+    const std::int64_t half = op.cos.dim(1);
+    float* cos = op.cos.as<float>() + first * half;
+    float* sin = op.sin.as<float>() + first * half;
+    for (std::int64_t i = 0; i < count; ++i) {
+        for (const double frequency : op.inv_freq) {
+            const double angle =
+                std::fmod(static_cast<double>(position + i) * frequency, 2 * std::numbers::pi);
+            *cos++ = static_cast<float>(op.scale * std::cos(angle));
+            *sin++ = static_cast<float>(op.scale * std::sin(angle));
+        }
+    }
+}
+
+}  // namespace
+
+void run(const RopeTable& op, Context& context) {
+    std::int64_t at = 0;
+    for (const Run& run : op.runs) {
+        const auto rows = [&](std::int64_t first, std::int64_t count, int) {
+            rope_rows(op, at + first, count, run.first + first);
+        };
+        context.workers.for_blocks(run.length, kTile, rows);
+        at += run.length;
+    }
+}
+
+void check(const RopeApply& op) {
+    Dims dims("rope_apply");
+    dims.bind<"T H D">(op.x, "x").bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
+    RM_CHECK(dims["D"] == 2 * dims["half"], "rope_apply: tables of {} frequencies for head dim {}",
+             dims["half"], dims["D"]);
+}
+void run(const RopeApply& op, Context& context) {
+    auto* x = op.x.as<float>();
+    const auto *cos = op.cos.as<float>(), *sin = op.sin.as<float>();
+    const std::int64_t T = op.x.dim(0), H = op.x.dim(1), half = op.cos.dim(1);
+    const float sign = op.rotation == Rotation::forward ? 1 : -1;
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t t = first; t < first + count; ++t) {
+            for (std::int64_t h = 0; h < H; ++h) {
+                context.loops.rotate(x + (t * H + h) * 2 * half, cos + t * half, sin + t * half,
+                                     sign, half);
+            }
+        }
+    });
+}
+
+void check(const SwigluFwd& op) {
+    Dims dims("swiglu_fwd");
+    dims.bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up").bind<"T F">(op.h, "h");
+}
+void run(const SwigluFwd& op, Context& context) {
+    const auto *gate = op.gate.as<float>(), *up = op.up.as<float>();
+    auto* h = op.h.as<float>();
+    const std::int64_t T = op.h.dim(0), F = op.h.dim(1);
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        const std::int64_t at = first * F;
+        context.loops.swiglu_fwd(gate + at, up + at, h + at, count * F);
+    });
+}
+
+void check(const SwigluBwd& op) {
+    Dims dims("swiglu_bwd");
+    dims.bind<"T F">(op.d_h, "d_h").bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up");
+    dims.bind<"T F">(op.d_gate, "d_gate").bind<"T F">(op.d_up, "d_up");
+}
+void run(const SwigluBwd& op, Context& context) {
+    const auto *d_h = op.d_h.as<float>(), *gate = op.gate.as<float>(), *up = op.up.as<float>();
+    auto *d_gate = op.d_gate.as<float>(), *d_up = op.d_up.as<float>();
+    const std::int64_t T = op.d_h.dim(0), F = op.d_h.dim(1);
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        const std::int64_t at = first * F;
+        context.loops.swiglu_bwd(d_h + at, gate + at, up + at, d_gate + at, d_up + at, count * F);
+    });
+}
+
+}  // namespace rm::cpu

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/simd/loops.h"
+#include "kernels/cpu/workers.h"
+#include "kernels/kernels.h"
+
+// The backend's ops, by family: `check` on the host before an op is queued, `run` on the stream's
+// thread. Where an op needs a workspace, `scratch_bytes` says how much.
+namespace rm::cpu {
+
+constexpr std::int64_t kTile = simd::kTileRows;
+
+struct Context {
+    const simd::Loops& loops;
+    std::unique_ptr<Gemm> gemm;
+    Workers workers;
+};
+
+// A weight W (N, K) as both products want it.
+class CpuPreparedWeight final : public PreparedWeight {
+public:
+    CpuPreparedWeight(std::int64_t num_rows, std::int64_t num_columns, Gemm& gemm, Device& device)
+        : num_rows_(num_rows),
+          num_columns_(num_columns),
+          forward_(gemm.make(num_columns, num_rows, device)),
+          backward_(gemm.make(num_rows, num_columns, device)) {}
+    std::int64_t num_rows() const override { return num_rows_; }
+    std::int64_t num_columns() const override { return num_columns_; }
+    PackedMatrix& forward() const { return *forward_; }    // W^T (K, N)
+    PackedMatrix& backward() const { return *backward_; }  // W (N, K)
+
+private:
+    std::int64_t num_rows_ = 0, num_columns_ = 0;
+    std::unique_ptr<PackedMatrix> forward_, backward_;
+};
+const CpuPreparedWeight& weight_of(const PreparedWeight* prepared);
+
+void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
+
+// Rows of y (T, N) = or += x (T, K) B. Lays out what the workers need for it.
+class Product {
+public:
+    Product(const PackedMatrix& matrix, int num_workers, Scratch& scratch);
+    // One block of at most kGemmRows rows. Only one block of an op may be shorter at a time.
+    void rows(const float* x, float* y, std::int64_t count, Into into, int worker) const;
+
+private:
+    const PackedMatrix& matrix_;
+    std::int64_t worker_floats_ = 0;
+    float* workers_ = nullptr;
+    float* padded_x_ = nullptr;  // (64, K)
+    float* padded_y_ = nullptr;  // (64, N)
+};
+
+// d_w (N, K) += d_y^T x over T tokens, in blocks of 64 of them.
+class WeightGradient {
+public:
+    WeightGradient(const Context& context, Scratch& scratch);
+    struct Operands {
+        const float* d_y = nullptr;  // (T, N)
+        const float* x = nullptr;    // (T, K)
+        float* d_w = nullptr;        // (N, K)
+        std::int64_t T = 0, N = 0, K = 0;
+    };
+    void accumulate(const Operands& of, Context& context) const;
+
+private:
+    float* workers_ = nullptr;
+};
+
+void check(const LinearFwd& op);
+void check(const LinearBwdInput& op);
+void check(const LinearBwdWeight& op);
+void check(const RmsNormFwd& op);
+void check(const RmsNormBwd& op);
+void check(const RopeTable& op);
+void check(const RopeApply& op);
+void check(const SwigluFwd& op);
+void check(const SwigluBwd& op);
+void check(const EmbeddingFwd& op);
+void check(const EmbeddingBwd& op);
+void check(const LinearCrossEntropy& op);
+void check(const AttentionBegin& op);
+void check(const AttentionFwd& op);
+void check(const AttentionFinish& op);
+void check(const AttentionDelta& op);
+void check(const AttentionBwd& op);
+void check(const FillZero& op);
+void check(const Copy& op);
+void check(const Add& op);
+void check(const SumSquares& op);
+void check(const ClipFactor& op);
+void check(const AdamW& op);
+
+Bytes scratch_bytes(const LinearFwd& op, const Context& context);
+Bytes scratch_bytes(const LinearBwdInput& op, const Context& context);
+Bytes scratch_bytes(const LinearBwdWeight& op, const Context& context);
+Bytes scratch_bytes(const RmsNormBwd& op, const Context& context);
+Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context);
+Bytes scratch_bytes(const AttentionFwd& op, const Context& context);
+Bytes scratch_bytes(const AttentionBwd& op, const Context& context);
+
+void run(const LinearFwd& op, Workspace workspace, Context& context);
+void run(const LinearBwdInput& op, Workspace workspace, Context& context);
+void run(const LinearBwdWeight& op, Workspace workspace, Context& context);
+void run(const RmsNormFwd& op, Context& context);
+void run(const RmsNormBwd& op, Workspace workspace, Context& context);
+void run(const RopeTable& op, Context& context);
+void run(const RopeApply& op, Context& context);
+void run(const SwigluFwd& op, Context& context);
+void run(const SwigluBwd& op, Context& context);
+void run(const EmbeddingFwd& op, Context& context);
+void run(const EmbeddingBwd& op, Context& context);
+void run(const LinearCrossEntropy& op, Workspace workspace, Context& context);
+void run(const AttentionBegin& op, Context& context);
+void run(const AttentionFwd& op, Workspace workspace, Context& context);
+void run(const AttentionFinish& op, Context& context);
+void run(const AttentionDelta& op, Context& context);
+void run(const AttentionBwd& op, Workspace workspace, Context& context);
+void run(const FillZero& op, Context& context);
+void run(const Copy& op, Context& context);
+void run(const Add& op, Context& context);
+void run(const SumSquares& op, Context& context);
+void run(const ClipFactor& op, Context& context);
+void run(const AdamW& op, Context& context);
+
+}  // namespace rm::cpu

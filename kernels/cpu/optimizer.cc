@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/ops.h"
+
+// Element-wise ops and reductions over whole tensors.
+namespace rm::cpu {
+namespace {
+
+constexpr std::int64_t kBlock = 16384;  // elements that one thread takes at a time
+
+void check_same_size(std::string_view op, const TensorView& a, const TensorView& b) {
+    RM_CHECK(a.num_elements() == b.num_elements(), "{}: {} and {} differ in size", op,
+             shape_string(a), shape_string(b));
+}
+
+template <typename From, typename To>
+void convert(const TensorView& from, const TensorView& to) {
+    std::transform(from.as<From>(), from.as<From>() + from.num_elements(), to.as<To>(),
+                   [](From value) { return static_cast<To>(value); });
+}
+
+}  // namespace
+
+void check(const FillZero&) {}
+void run(const FillZero& op, Context& context) {
+    auto* data = static_cast<char*>(op.x.data());
+    const auto zero = [&](std::int64_t first, std::int64_t count, int) {
+        std::memset(data + first, 0, static_cast<std::size_t>(count));
+    };
+    context.workers.for_blocks(op.x.num_bytes().value, 4 * kBlock, zero);
+}
+
+void check(const Copy& op) {
+    check_same_size("copy", op.from, op.to);
+    const DType from = op.from.dtype(), to = op.to.dtype();
+    RM_CHECK(from == to || (from == DType::f32 && to == DType::f64) ||
+                 (from == DType::f64 && to == DType::f32),
+             "copy: cpu does not convert {} to {}; f32 and f64 it does", to_string(from),
+             to_string(to));
+}
+void run(const Copy& op, Context& context) {
+    const DType from = op.from.dtype(), to = op.to.dtype();
+    if (from == DType::f32 && to == DType::f64) return convert<float, double>(op.from, op.to);
+    if (from == DType::f64 && to == DType::f32) return convert<double, float>(op.from, op.to);
+    const auto* source = static_cast<const char*>(op.from.data());
+    auto* target = static_cast<char*>(op.to.data());
+    const auto copy = [&](std::int64_t first, std::int64_t count, int) {
+        std::memcpy(target + first, source + first, static_cast<std::size_t>(count));
+    };
+    context.workers.for_blocks(op.to.num_bytes().value, 4 * kBlock, copy);
+}
+
+void check(const Add& op) {
+    check_same_size("add", op.x, op.y);
+}
+void run(const Add& op, Context& context) {
+    const auto* x = op.x.as<float>();
+    auto* y = op.y.as<float>();
+    const auto add = [&](std::int64_t first, std::int64_t count, int) {
+        context.loops.add(x + first, y + first, count);
+    };
+    context.workers.for_blocks(op.x.num_elements(), kBlock, add);
+}
+
+void check(const SumSquares& op) {
+    Dims("sum_squares").bind<"1">(op.sum, "sum");
+}
+// Always the same parts, added in order.
+void run(const SumSquares& op, Context& context) {
+    constexpr std::int64_t kParts = 64, kMultiple = 1024;
+    const auto* x = op.x.as<float>();
+    const std::int64_t size = op.x.num_elements();
+    const std::int64_t part = (size / kParts / kMultiple + 1) * kMultiple;
+    std::array<double, kParts> sums{};
+    context.workers.for_blocks(size, part, [&](std::int64_t first, std::int64_t count, int) {
+        sums[static_cast<std::size_t>(first / part)] = context.loops.sum_squares(x + first, count);
+    });
+    double& sum = *op.sum.as<double>();
+    for (const double value : sums)
+        sum += value;
+}
+
+void check(const ClipFactor& op) {
+    Dims("clip_factor").bind<"1">(op.sum, "sum").bind<"3">(op.out, "out");
+}
+void run(const ClipFactor& op, Context&) {
+    const double norm = std::sqrt(*op.sum.as<double>());
+    const bool clips = op.max_norm > 0 && norm > op.max_norm;
+    auto* out = op.out.as<double>();
+    out[0] = norm;
+    out[1] = clips ? op.max_norm / norm : 1;
+    out[2] = std::isfinite(norm) ? 1 : 0;
+}
+
+void check(const AdamW& op) {
+    Dims("adamw").bind<"3">(op.clip, "clip");
+    check_same_size("adamw", op.weight, op.grad);
+    check_same_size("adamw", op.weight, op.m);
+    check_same_size("adamw", op.weight, op.v);
+    RM_CHECK(op.step >= 1, "adamw: step {}; the first is 1", op.step);
+}
+void run(const AdamW& op, Context& context) {
+    const auto* clip = op.clip.as<double>();
+    if (clip[2] == 0) return;
+    const auto correction = [&](double beta) {
+        return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(op.step))));
+    };
+    const simd::AdamWStep step{.learning_rate = static_cast<float>(op.learning_rate),
+                               .eps = static_cast<float>(op.eps),
+                               .weight_decay = static_cast<float>(op.weight_decay),
+                               .beta1 = static_cast<float>(op.beta1),
+                               .beta2 = static_cast<float>(op.beta2),
+                               .rest1 = static_cast<float>(1 - op.beta1),
+                               .rest2 = static_cast<float>(1 - op.beta2),
+                               .correction1 = correction(op.beta1),
+                               .correction2 = correction(op.beta2),
+                               .grad_factor = static_cast<float>(clip[1])};
+    auto *weight = op.weight.as<float>(), *m = op.m.as<float>(), *v = op.v.as<float>();
+    const auto* grad = op.grad.as<float>();
+    const auto update = [&](std::int64_t first, std::int64_t count, int) {
+        context.loops.adamw(step, weight + first, grad + first, m + first, v + first, count);
+    };
+    context.workers.for_blocks(op.weight.num_elements(), kBlock, update);
+}
+
+}  // namespace rm::cpu

@@ -1,0 +1,32 @@
+#include "kernels/cpu/simd/loops.h"
+
+namespace rm {
+namespace simd_base {
+const simd::Loops& loops();
+}
+namespace simd_avx2 {
+const simd::Loops& loops();
+}
+namespace simd_avx512 {
+const simd::Loops& loops();
+}
+}  // namespace rm
+
+namespace rm::simd {
+
+// Asks for the flags that each copy is compiled with in CMakeLists.txt.
+const Loops* find_loops(Width width) {
+    switch (width) {
+        case Width::avx512:
+            if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) break;
+            return &simd_avx512::loops();
+        case Width::avx2:
+            if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) break;
+            return &simd_avx2::loops();
+        case Width::base:
+            return &simd_base::loops();
+    }
+    return nullptr;
+}
+
+}  // namespace rm::simd

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+#include "kernels/tensor.h"
+
+// The backend-neutral runtime: memory, streams and events. CUDA's rules hold on every backend: work
+// on one stream runs in order, streams are ordered by events only.
+namespace rm {
+
+// What a buffer is for; memory is reported by kind.
+enum class MemoryKind {
+    weights,
+    gradients,
+    optimizer,
+    activations,
+    workspace,
+    communication,
+    data
+};
+constexpr std::size_t kNumMemoryKinds = 7;
+std::string_view to_string(MemoryKind kind);
+
+class Device;
+
+// Owns device memory; returns it to its device when destroyed. The device outlives its buffers.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Device& device, void* data, Bytes size, MemoryKind kind)
+        : device_(&device), data_(data), size_(size), kind_(kind) {}
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        Buffer moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer();
+
+    void* data() const { return data_; }
+    Bytes size() const { return size_; }
+    MemoryKind kind() const { return kind_; }
+
+private:
+    void swap(Buffer& other) noexcept;
+
+    Device* device_ = nullptr;
+    void* data_ = nullptr;
+    Bytes size_;
+    MemoryKind kind_ = MemoryKind::workspace;
+};
+
+// A point in a stream's work. Reused: a wait refers to the latest record before it.
+class Event {
+public:
+    virtual ~Event() = default;
+};
+
+// Work in order, asynchronous to the host. The first error of a queued op is sticky: later work is
+// skipped (events still complete, so no other stream hangs) and every synchronize() rethrows it as
+// StreamError naming the op.
+class Stream {
+public:
+    virtual ~Stream() = default;
+    // Queues host work. Kernels queue their own work; communication queues sends and receives.
+    virtual void enqueue(std::string_view op, std::function<void()> work) = 0;
+    virtual void record(Event& event) = 0;
+    virtual void wait(const Event& event) = 0;  // later work waits for the event's latest record
+    virtual void synchronize() = 0;
+};
+
+class StreamError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class Device {
+public:
+    virtual ~Device() = default;
+    // Fresh memory is NaN-filled when RM_POISON is set. Not called between step begin and end.
+    Buffer allocate(Bytes size, MemoryKind kind);
+    virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;
+    virtual std::unique_ptr<Event> make_event() = 0;
+    // Host memory to device and back, in stream order; `host` must live until the stream has passed
+    // it.
+    virtual void upload(const void* host, const TensorView& to, Stream& stream) = 0;
+    virtual void download(const TensorView& from, void* host, Stream& stream) = 0;
+
+    Bytes allocated(MemoryKind kind) const { return allocated_[static_cast<std::size_t>(kind)]; }
+    Bytes allocated() const;
+
+protected:
+    // 64-byte aligned at least; null when there is not enough.
+    virtual void* allocate_bytes(Bytes size) = 0;
+    virtual void free_bytes(void* data, Bytes size) = 0;
+
+private:
+    friend class Buffer;
+    std::array<Bytes, kNumMemoryKinds> allocated_{};
+};
+
+// A tensor with its memory.
+class Tensor {
+public:
+    Tensor() = default;
+    Tensor(Device& device, MemoryKind kind, DType dtype, std::initializer_list<std::int64_t> shape);
+    const TensorView& view() const { return view_; }
+    operator const TensorView&() const { return view_; }  // NOLINT(google-explicit-constructor)
+    const TensorView* operator->() const { return &view_; }
+
+private:
+    Buffer buffer_;
+    TensorView view_;
+};
+
+// The device of the host backends (`cpu`, `ref`): aligned host memory, one thread per stream.
+std::unique_ptr<Device> make_host_device();
+
+}  // namespace rm

@@ -1,0 +1,281 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/layout.h"
+#include "kernels/device.h"
+#include "kernels/tensor.h"
+
+// The contract between the engine and a machine: one pure virtual per op, asynchronous on a Stream.
+// Implementations: ref (fp64 oracle), cpu; later cuda, emu, meta.
+//
+// Dims: T query tokens here, S key tokens here, C hidden, Hq/Hk query and key-value heads, D head
+// dim, F feed-forward, V vocabulary, N/K rows and columns of a weight as Hugging Face stores it.
+// dtypes: `compute` (activations), `accum` (sums, gradients of weights, states), `master`
+// (weights); see Kernels::types(). Scalars that live on the device are f64. Arguments are views and
+// spans: what they point to must live until the stream has passed the op.
+namespace rm {
+
+// bytes of scratch an op may use while it runs; asked for with Kernels::workspace_bytes.
+struct Workspace {
+    void* data = nullptr;
+    Bytes size;
+};
+
+enum class Into { overwrite, add };  // where a result goes: replaces, or is summed into, the target
+
+// A weight (N, K) in the form its backend's GEMM wants (oneDNN: packed W and W^T). Made once,
+// filled by Kernels::prepare after each optimizer step or gather.
+class PreparedWeight {
+public:
+    virtual ~PreparedWeight() = default;
+    virtual std::int64_t num_rows() const = 0;     // N, the output features
+    virtual std::int64_t num_columns() const = 0;  // K, the input features
+};
+
+// y = x W^T
+struct LinearFwd {
+    TensorView x;  // (T, K) compute
+    const PreparedWeight* weight = nullptr;
+    TensorView y;  // (T, N) compute
+    Into into = Into::overwrite;
+};
+// d_x = d_y W
+struct LinearBwdInput {
+    TensorView d_y;  // (T, N) compute
+    const PreparedWeight* weight = nullptr;
+    TensorView d_x;  // (T, K) compute
+    Into into = Into::overwrite;
+};
+// d_weight += d_y^T x
+struct LinearBwdWeight {
+    TensorView d_y;       // (T, N) compute
+    TensorView x;         // (T, K) compute
+    TensorView d_weight;  // (N, K) accum
+};
+
+// y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich, 2019)
+struct RmsNormFwd {
+    TensorView x;       // (T, C) compute
+    TensorView weight;  // (C) master
+    TensorView y;       // (T, C) compute
+    TensorView rstd;    // (T) accum, out
+    double eps = 1e-5;
+};
+struct RmsNormBwd {
+    TensorView d_y;       // (T, C) compute
+    TensorView x;         // (T, C) compute
+    TensorView weight;    // (C) master
+    TensorView rstd;      // (T) accum
+    TensorView d_x;       // (T, C) compute, summed into
+    TensorView d_weight;  // (C) accum, summed into
+};
+
+// Rotary tables of the tokens in `runs`. The angle position * inv_freq[i] is formed in fp64 and
+// reduced mod 2 pi before cos and sin; `scale` multiplies both (YaRN's attention factor).
+struct RopeTable {
+    std::span<const Run> runs;
+    std::span<const double> inv_freq;  // D / 2
+    double scale = 1;
+    TensorView cos;  // (T, D/2) accum
+    TensorView sin;  // (T, D/2) accum
+};
+enum class Rotation { forward, backward };
+// Rotates pairs (i, i + D/2) of every head in place (the Hugging Face layout).
+struct RopeApply {
+    TensorView x;    // (T, H, D) compute
+    TensorView cos;  // (T, D/2) accum
+    TensorView sin;  // (T, D/2) accum
+    Rotation rotation = Rotation::forward;
+};
+
+// h = silu(gate) * up
+struct SwigluFwd {
+    TensorView gate;  // (T, F) compute
+    TensorView up;    // (T, F) compute
+    TensorView h;     // (T, F) compute
+};
+struct SwigluBwd {
+    TensorView d_h;     // (T, F) compute
+    TensorView gate;    // (T, F) compute
+    TensorView up;      // (T, F) compute
+    TensorView d_gate;  // (T, F) compute; may be d_h
+    TensorView d_up;    // (T, F) compute
+};
+
+struct EmbeddingFwd {
+    TensorView tokens;  // (T) i32, each in [0, V)
+    TensorView table;   // (V, C) master
+    TensorView x;       // (T, C) compute
+};
+// d_table[token] += d_x, in token order: deterministic.
+struct EmbeddingBwd {
+    TensorView tokens;   // (T) i32
+    TensorView d_x;      // (T, C) compute
+    TensorView d_table;  // (V, C) accum
+};
+
+constexpr std::int32_t kIgnoreTarget = -1;
+
+// Linear head and cross entropy in one op, so that logits for all tokens never exist at once.
+// loss_sum += sum over rows with a target of (logsumexp(x W^T) - logit[target]), unscaled;
+// gradients are those of scale * that sum. With d_x empty only the loss is computed.
+struct LinearCrossEntropy {
+    TensorView x;  // (T, C) compute
+    const PreparedWeight* head = nullptr;
+    TensorView targets;   // (T) i32, kIgnoreTarget: no loss
+    double scale = 1;     // 1 / targets counted in the whole step
+    TensorView loss_sum;  // (1) f64, summed into
+    TensorView d_x;       // (T, C) compute, overwritten; empty: forward only
+    TensorView d_head;    // (V, C) accum, summed into
+};
+
+// The running state of attention: unnormalised output, row maximum and row sum, exactly what the
+// kernel holds in registers, so that cutting one call into several at tile boundaries changes no
+// bit. m and l are the backend's own (only attention_finish interprets them).
+struct AttentionState {
+    TensorView acc;  // (T, Hq, D) accum
+    TensorView m;    // (T, Hq) accum
+    TensorView l;    // (T, Hq) accum
+};
+struct AttentionBegin {
+    AttentionState state;  // becomes the state that has seen no key
+};
+// Merges the keys and values of one block into the state. A query of `q_runs` sees a key of
+// `kv_runs` when both have the same document and the key's position is not later; tiles that see
+// nothing are skipped. Online softmax: Milakov and Gimelshein 2018; tiling: FlashAttention-2.
+struct AttentionFwd {
+    AttentionState state;
+    TensorView q;                  // (T, Hq, D) compute
+    TensorView k;                  // (S, Hk, D) compute
+    TensorView v;                  // (S, Hk, D) compute
+    std::span<const Run> q_runs;   // T tokens
+    std::span<const Run> kv_runs;  // S tokens
+    double scale = 1;              // 1 / sqrt(D)
+};
+// out = acc / l; lse = m + log(l). A row that saw no key gives out = 0 and lse = -inf.
+struct AttentionFinish {
+    AttentionState state;
+    TensorView out;  // (T, Hq, D) compute
+    TensorView lse;  // (T, Hq) accum, natural log
+};
+// delta = rowsum(d_out * out)
+struct AttentionDelta {
+    TensorView d_out;  // (T, Hq, D) compute
+    TensorView out;    // (T, Hq, D) compute
+    TensorView delta;  // (T, Hq) accum
+};
+struct AttentionBwd {
+    TensorView q;                  // (T, Hq, D) compute
+    TensorView k;                  // (S, Hk, D) compute
+    TensorView v;                  // (S, Hk, D) compute
+    TensorView d_out;              // (T, Hq, D) compute
+    TensorView lse;                // (T, Hq) accum
+    TensorView delta;              // (T, Hq) accum
+    std::span<const Run> q_runs;   // T tokens
+    std::span<const Run> kv_runs;  // S tokens
+    double scale = 1;
+    TensorView d_q;  // (T, Hq, D) accum, summed into
+    TensorView d_k;  // (S, Hk, D) accum, summed into
+    TensorView d_v;  // (S, Hk, D) accum, summed into
+};
+
+struct FillZero {
+    TensorView x;
+};
+struct Copy {  // also converts dtype
+    TensorView from;
+    TensorView to;  // as many elements
+};
+struct Add {  // y += x
+    TensorView x;
+    TensorView y;
+};
+
+// sum += sum of squares, in f64.
+struct SumSquares {
+    TensorView x;    // any shape, accum
+    TensorView sum;  // (1) f64, summed into
+};
+// From the squared norm of all gradients: norm, the factor min(1, max_norm / norm), and whether the
+// norm is finite (1 or 0). max_norm <= 0 never clips.
+struct ClipFactor {
+    TensorView sum;  // (1) f64
+    double max_norm = 0;
+    TensorView out;  // (3) f64: norm, factor, finite
+};
+// AdamW (Loshchilov and Hutter, 2019) with bias correction. Does nothing when clip says not finite.
+struct AdamW {
+    TensorView weight;  // master
+    TensorView grad;    // accum
+    TensorView m;       // accum
+    TensorView v;       // accum
+    TensorView clip;    // (3) f64, of ClipFactor
+    double learning_rate = 0;
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double eps = 1e-8;
+    double weight_decay = 0;
+    std::int64_t step = 1;  // 1 on the first update
+};
+
+struct NumericTypes {
+    DType compute = DType::f32;
+    DType accum = DType::f32;
+    DType master = DType::f32;
+};
+
+class Kernels {
+public:
+    virtual ~Kernels() = default;
+    virtual std::string_view name() const = 0;
+    virtual NumericTypes types() const = 0;
+    virtual Device& device() = 0;
+
+    virtual Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const = 0;
+    virtual std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
+                                                          std::int64_t num_columns) = 0;
+    virtual void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) = 0;
+
+    // Scratch each op needs; pure, reads shapes only (views may have no memory). Ops without an
+    // overload need none.
+    virtual Bytes workspace_bytes(const LinearFwd& op) const = 0;
+    virtual Bytes workspace_bytes(const LinearBwdInput& op) const = 0;
+    virtual Bytes workspace_bytes(const LinearBwdWeight& op) const = 0;
+    virtual Bytes workspace_bytes(const RmsNormBwd& op) const = 0;
+    virtual Bytes workspace_bytes(const LinearCrossEntropy& op) const = 0;
+    virtual Bytes workspace_bytes(const AttentionFwd& op) const = 0;
+    virtual Bytes workspace_bytes(const AttentionBwd& op) const = 0;
+
+    virtual void linear_fwd(const LinearFwd& op, Workspace workspace, Stream& stream) = 0;
+    virtual void linear_bwd_input(const LinearBwdInput& op, Workspace workspace,
+                                  Stream& stream) = 0;
+    virtual void linear_bwd_weight(const LinearBwdWeight& op, Workspace workspace,
+                                   Stream& stream) = 0;
+    virtual void rmsnorm_fwd(const RmsNormFwd& op, Stream& stream) = 0;
+    virtual void rmsnorm_bwd(const RmsNormBwd& op, Workspace workspace, Stream& stream) = 0;
+    virtual void rope_table(const RopeTable& op, Stream& stream) = 0;
+    virtual void rope_apply(const RopeApply& op, Stream& stream) = 0;
+    virtual void swiglu_fwd(const SwigluFwd& op, Stream& stream) = 0;
+    virtual void swiglu_bwd(const SwigluBwd& op, Stream& stream) = 0;
+    virtual void embedding_fwd(const EmbeddingFwd& op, Stream& stream) = 0;
+    virtual void embedding_bwd(const EmbeddingBwd& op, Stream& stream) = 0;
+    virtual void linear_cross_entropy(const LinearCrossEntropy& op, Workspace workspace,
+                                      Stream& stream) = 0;
+    virtual void attention_begin(const AttentionBegin& op, Stream& stream) = 0;
+    virtual void attention_fwd(const AttentionFwd& op, Workspace workspace, Stream& stream) = 0;
+    virtual void attention_finish(const AttentionFinish& op, Stream& stream) = 0;
+    virtual void attention_delta(const AttentionDelta& op, Stream& stream) = 0;
+    virtual void attention_bwd(const AttentionBwd& op, Workspace workspace, Stream& stream) = 0;
+    virtual void fill_zero(const FillZero& op, Stream& stream) = 0;
+    virtual void copy(const Copy& op, Stream& stream) = 0;
+    virtual void add(const Add& op, Stream& stream) = 0;
+    virtual void sum_squares(const SumSquares& op, Stream& stream) = 0;
+    virtual void clip_factor(const ClipFactor& op, Stream& stream) = 0;
+    virtual void adamw(const AdamW& op, Stream& stream) = 0;
+};
+
+}  // namespace rm

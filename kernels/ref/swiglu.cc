@@ -1,0 +1,42 @@
+#include <cmath>
+
+#include "kernels/ref/ref_ops.h"
+
+namespace rm::ref {
+namespace {
+
+double sigmoid(double x) {
+    return 1 / (1 + std::exp(-x));
+}
+
+}  // namespace
+
+void swiglu_fwd(const SwigluFwd& op) {
+    Dims dims("swiglu_fwd");
+    dims.bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up").bind<"T F">(op.h, "h");
+    const double* gate = op.gate.as<double>();
+    const double* up = op.up.as<double>();
+    double* h = op.h.as<double>();
+    for (std::int64_t i = 0; i < op.h.num_elements(); ++i) {
+        h[i] = gate[i] * sigmoid(gate[i]) * up[i];
+    }
+}
+
+void swiglu_bwd(const SwigluBwd& op) {
+    Dims dims("swiglu_bwd");
+    dims.bind<"T F">(op.d_h, "d_h").bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up");
+    dims.bind<"T F">(op.d_gate, "d_gate").bind<"T F">(op.d_up, "d_up");
+    const double* d_h = op.d_h.as<double>();
+    const double* gate = op.gate.as<double>();
+    const double* up = op.up.as<double>();
+    double* d_gate = op.d_gate.as<double>();
+    double* d_up = op.d_up.as<double>();
+    for (std::int64_t i = 0; i < op.d_h.num_elements(); ++i) {
+        const double s = sigmoid(gate[i]);
+        const double d = d_h[i];  // before d_gate, which may be the same memory
+        d_up[i] = d * gate[i] * s;
+        d_gate[i] = d * up[i] * s * (1 + gate[i] * (1 - s));
+    }
+}
+
+}  // namespace rm::ref

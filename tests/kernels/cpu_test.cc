@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/kernels/factories.h"
+#include "tests/kernels/harness.h"
+
+namespace rm::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+constexpr std::int64_t kTile = 64;
+
+// Ops that sum over tokens into weights' gradients: called on `tile` tokens at a time.
+Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
+    constexpr std::int64_t kTokens = 300, kRows = 90, kColumns = 70;
+    Harness h(kernels, kSeed);
+    const TensorView x = h.input(Role::compute, {kTokens, kColumns});
+    const TensorView d_y = h.input(Role::compute, {kTokens, kRows});
+    const TensorView d_weight = h.input(Role::accum, {kRows, kColumns});
+    const TensorView norm = h.input(Role::master, {kColumns});
+    const TensorView rstd = h.input(Role::accum, {kTokens});
+    const TensorView d_x = h.input(Role::compute, {kTokens, kColumns});
+    const TensorView d_norm = h.input(Role::accum, {kColumns});
+    const PreparedWeight& head = h.prepared(kRows, kColumns);
+    const TensorView targets = h.tokens(kTokens, kRows);
+    const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
+    const TensorView d_hidden = h.output(Role::compute, {kTokens, kColumns});
+    const TensorView d_head = h.input(Role::accum, {kRows, kColumns});
+    const TensorView d_table = h.input(Role::accum, {kRows, kColumns});
+    for (std::int64_t t = 0; t < kTokens; t += tile) {
+        const auto rows = [&](const TensorView& all) {
+            return all.rows(t, std::min(tile, kTokens - t));
+        };
+        const LinearBwdWeight linear{.d_y = rows(d_y), .x = rows(x), .d_weight = d_weight};
+        kernels.linear_bwd_weight(linear, h.workspace(linear), h.stream());
+        const RmsNormBwd rmsnorm{.d_y = rows(x),
+                                 .x = rows(x),
+                                 .weight = norm,
+                                 .rstd = rows(rstd),
+                                 .d_x = rows(d_x),
+                                 .d_weight = d_norm};
+        kernels.rmsnorm_bwd(rmsnorm, h.workspace(rmsnorm), h.stream());
+        const LinearCrossEntropy loss{.x = rows(x),
+                                      .head = &head,
+                                      .targets = rows(targets),
+                                      .scale = 0.01,
+                                      .loss_sum = loss_sum,
+                                      .d_x = rows(d_hidden),
+                                      .d_head = d_head};
+        kernels.linear_cross_entropy(loss, h.workspace(loss), h.stream());
+        kernels.embedding_bwd({.tokens = rows(targets), .d_x = rows(x), .d_table = d_table},
+                              h.stream());
+    }
+    h.keep("d_weight", d_weight);
+    h.keep("d_x", d_x);
+    h.keep("d_norm", d_norm);
+    h.keep("loss_sum", loss_sum);
+    h.keep("d_hidden", d_hidden);
+    h.keep("d_head", d_head);
+    h.keep("d_table", d_table);
+    return h.outputs();
+}
+
+class SumsOverTokens : public ::testing::TestWithParam<Factory> {};
+
+TEST_P(SumsOverTokens, MayBeCutAtTiles) {
+    const auto kernels = GetParam().make();
+    const Outputs whole = run_sums_over_tokens(*kernels, 1000);
+    expect_identical(run_sums_over_tokens(*kernels, kTile), whole);
+    expect_identical(run_sums_over_tokens(*kernels, 3 * kTile), whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, SumsOverTokens, ::testing::ValuesIn(kernel_factories()),
+                         [](const auto& info) { return info.param.name; });
+
+// A linear layer there and back, `repeats` times on a stream of its own.
+class Worker {
+public:
+    explicit Worker(Kernels& kernels) : h_(kernels, kSeed), kernels_(kernels) {}
+    void queue(int repeats) {
+        for (int i = 0; i < repeats; ++i) {
+            kernels_.linear_fwd(fwd_, fwd_space_, h_.stream());
+            kernels_.linear_bwd_input(bwd_, bwd_space_, h_.stream());
+        }
+        h_.keep("y", fwd_.y);
+        h_.keep("d_x", bwd_.d_x);
+    }
+    Outputs outputs() { return h_.outputs(); }
+
+private:
+    Harness h_;
+    Kernels& kernels_;
+    const PreparedWeight& weight_ = h_.prepared(192, 160);
+    LinearFwd fwd_{.x = h_.input(Role::compute, {500, 160}),
+                   .weight = &weight_,
+                   .y = h_.output(Role::compute, {500, 192})};
+    LinearBwdInput bwd_{
+        .d_y = fwd_.y, .weight = &weight_, .d_x = h_.output(Role::compute, {500, 160})};
+    Workspace fwd_space_ = h_.workspace(fwd_);
+    Workspace bwd_space_ = h_.workspace(bwd_);
+};
+
+TEST(CpuKernels, MayBeUsedFromTwoStreamsAtOnce) {
+    const auto kernels = make_cpu_kernels({.num_threads = 2});
+    Worker alone(*kernels);
+    alone.queue(1);
+    const Outputs expected = alone.outputs();
+    Worker a(*kernels), b(*kernels);
+    a.queue(20);
+    b.queue(20);
+    expect_identical(a.outputs(), expected);
+    expect_identical(b.outputs(), expected);
+}
+
+std::ptrdiff_t num_threads_of_process() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+// Two ranks of one thread each use two threads: the matrix library adds none of its own.
+TEST(CpuKernels, UseNoThreadsButTheirStreams) {
+    const std::ptrdiff_t before = num_threads_of_process();
+    const auto first = make_cpu_kernels({.num_threads = 1});
+    const auto second = make_cpu_kernels({.num_threads = 1});
+    Worker a(*first), b(*second);
+    a.queue(5);
+    b.queue(5);
+    expect_identical(a.outputs(), b.outputs());
+    EXPECT_EQ(num_threads_of_process(), before + 2);
+}
+
+TEST(CpuKernels, MeasureTheirPeak) {
+    EXPECT_GT(measure_cpu_peak_flops({.num_threads = 1}), 1e8);
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,124 @@
+#include "kernels/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Device, CountsMemoryByKind) {
+    const auto device = make_host_device();
+    {
+        const Buffer weights = device->allocate({1000}, MemoryKind::weights);
+        const Buffer more = device->allocate({24}, MemoryKind::weights);
+        const Tensor data(*device, MemoryKind::data, DType::i32, {16});
+        EXPECT_EQ(device->allocated(MemoryKind::weights), Bytes{1024});
+        EXPECT_EQ(device->allocated(MemoryKind::data), Bytes{64});
+        EXPECT_EQ(device->allocated(MemoryKind::gradients), Bytes{0});
+        EXPECT_EQ(device->allocated(), Bytes{1088});
+    }
+    EXPECT_EQ(device->allocated(), Bytes{0});
+}
+
+TEST(Device, AlignsEveryBufferEvenEmptyOnes) {
+    const auto device = make_host_device();
+    for (const std::int64_t size : {0, 1, 63, 64, 65, 4097}) {
+        const Buffer buffer = device->allocate({size}, MemoryKind::workspace);
+        ASSERT_NE(buffer.data(), nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0U) << size;
+        EXPECT_EQ(buffer.size(), Bytes{size});
+    }
+}
+
+// A device whose memory is used up.
+class FullDevice final : public Device {
+public:
+    std::unique_ptr<Stream> make_stream(std::string_view) override { return nullptr; }
+    std::unique_ptr<Event> make_event() override { return nullptr; }
+    void upload(const void*, const TensorView&, Stream&) override {}
+    void download(const TensorView&, void*, Stream&) override {}
+
+protected:
+    void* allocate_bytes(Bytes) override { return nullptr; }
+    void free_bytes(void*, Bytes) override {}
+};
+
+TEST(Device, RefusesWhatCannotBeAllocated) {
+    FullDevice device;
+    try {
+        device.allocate({3 << 20}, MemoryKind::activations);
+        FAIL() << "no exception";
+    } catch (const CheckError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("out of memory: 3.0 MiB for activations"));
+    }
+    EXPECT_EQ(device.allocated(), Bytes{0});
+    EXPECT_THROW(make_host_device()->allocate({-1}, MemoryKind::data), CheckError);
+}
+
+#ifdef RM_POISON
+TEST(Device, FillsFreshMemoryWithNaN) {
+    const auto device = make_host_device();
+    const Tensor x(*device, MemoryKind::activations, DType::f32, {100});
+    for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE(std::isnan(x->as<float>()[i])) << i;
+    const Tensor y(*device, MemoryKind::activations, DType::f64, {100});
+    for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE(std::isnan(y->as<double>()[i])) << i;
+}
+#endif
+
+TEST(Buffer, MovesItsMemoryAndReturnsItOnce) {
+    const auto device = make_host_device();
+    Buffer first = device->allocate({128}, MemoryKind::gradients);
+    void* data = first.data();
+    Buffer second = std::move(first);
+    EXPECT_EQ(second.data(), data);
+    EXPECT_EQ(device->allocated(), Bytes{128});
+    second = device->allocate({64}, MemoryKind::optimizer);
+    EXPECT_EQ(device->allocated(MemoryKind::gradients), Bytes{0});
+    EXPECT_EQ(device->allocated(), Bytes{64});
+    second = Buffer();
+    EXPECT_EQ(device->allocated(), Bytes{0});
+}
+
+TEST(Tensor, MovesWithItsView) {
+    const auto device = make_host_device();
+    Tensor first(*device, MemoryKind::weights, DType::f64, {3, 5});
+    void* data = first->data();
+    const Tensor second = std::move(first);
+    EXPECT_EQ(second->data(), data);
+    EXPECT_EQ(second->dim(1), 5);
+    EXPECT_EQ(device->allocated(), Bytes{120});
+}
+
+TEST(Device, UploadsAndDownloadsInStreamOrder) {
+    const auto device = make_host_device();
+    const auto stream = device->make_stream("copy");
+    const Tensor x(*device, MemoryKind::data, DType::f32, {4});
+    const std::vector<float> host = {1, 2, 3, 4};
+    std::vector<float> back(4);
+    device->upload(host.data(), x, *stream);
+    stream->enqueue("double", [&] {
+        for (int i = 0; i < 4; ++i)
+            x->as<float>()[i] *= 2;
+    });
+    device->download(x, back.data(), *stream);
+    stream->synchronize();
+    EXPECT_EQ(back, (std::vector<float>{2, 4, 6, 8}));
+}
+
+TEST(MemoryKind, HasAName) {
+    for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
+        EXPECT_NE(to_string(static_cast<MemoryKind>(i)), "?");
+    }
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace rm::test {
+
+struct Values {
+    std::vector<double> numbers;
+    DType dtype = DType::f64;
+    bool operator==(const Values&) const = default;
+};
+using Outputs = std::map<std::string, Values>;
+
+// compute, accum and master are whatever dtype the implementation says.
+enum class Role { compute, accum, master, f64, i32 };
+
+using Shape = std::initializer_list<std::int64_t>;
+
+// Runs ops on one implementation with inputs that are the same on every implementation: the i-th
+// tensor asked for holds the same f32-rounded numbers everywhere.
+class Harness {
+public:
+    Harness(Kernels& kernels, std::uint64_t seed);
+
+    Kernels& kernels() { return kernels_; }
+    Stream& stream() { return *stream_; }
+
+    TensorView input(Role role, Shape shape,
+                     double scale = 1);  // normal, standard deviation `scale`
+    TensorView filled(Role role, Shape shape, double value);
+    TensorView output(Role role, Shape shape);  // NaN until written
+    TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
+    const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
+    // Of NaNs, exactly as large as the op asks for.
+    template <typename Op>
+    Workspace workspace(const Op& op) {
+        return make_workspace(kernels_.workspace_bytes(op));
+    }
+
+    void keep(const std::string& name, const TensorView& tensor) { kept_[name] = tensor; }
+    Outputs outputs();  // what was kept, after everything queued has run
+    std::vector<double> read(const TensorView& tensor);
+
+private:
+    DType dtype_of_role(Role role) const;
+    TensorView upload(DType dtype, Shape shape, std::span<const double> numbers);
+    Workspace make_workspace(Bytes size);
+
+    Kernels& kernels_;
+    std::uint64_t seed_;
+    std::uint64_t num_inputs_ = 0;
+    std::vector<Tensor> tensors_;
+    std::vector<Buffer> workspaces_;
+    std::vector<std::unique_ptr<PreparedWeight>> weights_;
+    std::map<std::string, TensorView> kept_;
+    std::unique_ptr<Stream> stream_;  // last: has passed everything before what it used goes
+};
+
+// Passes if max|x - r| <= 2 max|n - r| + ulp(max|r|) for every tensor, where r is the fp64 result
+// on the same inputs and n the naive one with x's storage types.
+void expect_as_good_as_naive(const Outputs& x, const Outputs& reference, const Outputs& naive);
+
+// Every bit of every tensor.
+void expect_identical(const Outputs& x, const Outputs& y);
+
+}  // namespace rm::test

@@ -1,0 +1,194 @@
+#include "tests/kernels/op_cases.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace rm::test {
+
+Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed) {
+    Harness harness(kernels, seed);
+    op_case.run(harness);
+    return harness.outputs();
+}
+
+std::vector<OpCase> all_op_cases() {
+    std::vector<OpCase> all;
+    for (const auto& family :
+         {linear_cases(), token_cases(), attention_cases(), loss_cases(), update_cases()}) {
+        all.insert(all.end(), family.begin(), family.end());
+    }
+    return all;
+}
+
+namespace {
+
+void linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into into) {
+    const PreparedWeight& weight = h.prepared(N, K);
+    const TensorView x = h.input(Role::compute, {T, K});
+    const TensorView d_y = h.input(Role::compute, {T, N});
+    const bool adds = into == Into::add;
+    const TensorView y = adds ? h.input(Role::compute, {T, N}) : h.output(Role::compute, {T, N});
+    const TensorView d_x = adds ? h.input(Role::compute, {T, K}) : h.output(Role::compute, {T, K});
+    const TensorView d_weight = h.input(Role::accum, {N, K});
+    const LinearFwd fwd{.x = x, .weight = &weight, .y = y, .into = into};
+    h.kernels().linear_fwd(fwd, h.workspace(fwd), h.stream());
+    const LinearBwdInput bwd_input{.d_y = d_y, .weight = &weight, .d_x = d_x, .into = into};
+    h.kernels().linear_bwd_input(bwd_input, h.workspace(bwd_input), h.stream());
+    const LinearBwdWeight bwd_weight{.d_y = d_y, .x = x, .d_weight = d_weight};
+    h.kernels().linear_bwd_weight(bwd_weight, h.workspace(bwd_weight), h.stream());
+    h.keep("y", y);
+    h.keep("d_x", d_x);
+    h.keep("d_weight", d_weight);
+}
+
+// The loss of every group of `group` rows on its own, so that there are enough losses to compare.
+void loss_only(Harness& h, std::int64_t group, std::int64_t C, std::int64_t V) {
+    constexpr std::int64_t kNumGroups = 256;
+    const std::int64_t T = kNumGroups * group;
+    const PreparedWeight& head = h.prepared(V, C);
+    const TensorView x = h.input(Role::compute, {T, C}, 3);
+    const TensorView targets = h.tokens(T, V, kIgnoreTarget);
+    const TensorView losses = h.filled(Role::f64, {kNumGroups}, 0);
+    Workspace workspace;
+    for (std::int64_t i = 0; i < kNumGroups; ++i) {
+        const LinearCrossEntropy op{.x = x.rows(i * group, group),
+                                    .head = &head,
+                                    .targets = targets.rows(i * group, group),
+                                    .loss_sum = losses.rows(i, 1)};
+        if (i == 0) workspace = h.workspace(op);
+        h.kernels().linear_cross_entropy(op, workspace, h.stream());
+    }
+    h.keep("loss_sum", losses);
+}
+
+void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V) {
+    const PreparedWeight& head = h.prepared(V, C);
+    const LinearCrossEntropy op{.x = h.input(Role::compute, {T, C}, 3),
+                                .head = &head,
+                                .targets = h.tokens(T, V, kIgnoreTarget),
+                                .scale = 1.0 / 77,
+                                .loss_sum = h.filled(Role::f64, {1}, 0),
+                                .d_x = h.output(Role::compute, {T, C}),
+                                .d_head = h.input(Role::accum, {V, C}, 1e-2)};
+    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
+    h.keep("d_x", op.d_x);
+    h.keep("d_head", op.d_head);
+}
+
+void copy_add_fill(Harness& h) {
+    const TensorView x = h.input(Role::compute, {33, 17});
+    const TensorView y = h.input(Role::compute, {33, 17});
+    const TensorView wide = h.output(Role::f64, {33 * 17});
+    const TensorView back = h.output(Role::compute, {33, 17});
+    const TensorView same = h.output(Role::compute, {33, 17});
+    const TensorView zeros = h.output(Role::accum, {33, 17});
+    h.kernels().copy({.from = x, .to = wide}, h.stream());
+    h.kernels().copy({.from = wide, .to = back}, h.stream());
+    h.kernels().copy({.from = x, .to = same}, h.stream());
+    h.kernels().add({.x = x, .y = y}, h.stream());
+    h.kernels().fill_zero({.x = zeros}, h.stream());
+    h.keep("wide", wide);
+    h.keep("back", back);
+    h.keep("same", same);
+    h.keep("sum", y);
+    h.keep("zeros", zeros);
+}
+
+void sum_squares(Harness& h, std::int64_t size) {
+    constexpr std::int64_t kNumSums = 256;
+    const TensorView x = h.input(Role::accum, {kNumSums, size});
+    const TensorView sums = h.filled(Role::f64, {kNumSums}, 0.25);
+    for (std::int64_t i = 0; i < kNumSums; ++i) {
+        h.kernels().sum_squares({.x = x.rows(i, 1), .sum = sums.rows(i, 1)}, h.stream());
+    }
+    h.keep("sums", sums);
+}
+
+void clip_factor(Harness& h) {
+    constexpr std::int64_t kNumCases = 128;
+    const TensorView roots = h.input(Role::accum, {kNumCases, 1});
+    const TensorView sums = h.filled(Role::f64, {kNumCases}, 0);
+    const TensorView clips = h.output(Role::f64, {3 * kNumCases});
+    const std::array<double, 4> limits = {0, 0.1, 1, 10};
+    for (std::int64_t i = 0; i < kNumCases; ++i) {
+        h.kernels().sum_squares({.x = roots.rows(i, 1), .sum = sums.rows(i, 1)}, h.stream());
+        h.kernels().clip_factor({.sum = sums.rows(i, 1),
+                                 .max_norm = limits[static_cast<std::size_t>(i) % 4],
+                                 .out = clips.rows(3 * i, 3)},
+                                h.stream());
+    }
+    h.keep("clips", clips);
+}
+
+void adamw(Harness& h, std::int64_t size, double max_norm) {
+    const TensorView grads = h.input(Role::accum, {3, size});
+    const TensorView sum = h.filled(Role::f64, {1}, 0);
+    const TensorView clip = h.output(Role::f64, {3});
+    AdamW op{.weight = h.input(Role::master, {size}),
+             .m = h.filled(Role::accum, {size}, 0),
+             .v = h.filled(Role::accum, {size}, 0),
+             .clip = clip,
+             .learning_rate = 3e-3,
+             .weight_decay = 0.1};
+    h.kernels().sum_squares({.x = grads.rows(0, 1), .sum = sum}, h.stream());
+    h.kernels().clip_factor({.sum = sum, .max_norm = max_norm, .out = clip}, h.stream());
+    for (op.step = 1; op.step <= 3; ++op.step) {
+        op.grad = grads.rows(op.step - 1, 1).reshaped({size});
+        h.kernels().adamw(op, h.stream());
+    }
+    h.keep("weight", op.weight);
+    h.keep("m", op.m);
+    h.keep("v", op.v);
+}
+
+void adamw_skips_what_is_not_finite(Harness& h) {
+    const TensorView sum = h.filled(Role::f64, {1}, std::numeric_limits<double>::infinity());
+    const TensorView clip = h.output(Role::f64, {3});
+    const AdamW op{.weight = h.input(Role::master, {300}),
+                   .grad = h.output(Role::accum, {300}),
+                   .m = h.input(Role::accum, {300}),
+                   .v = h.input(Role::accum, {300}),
+                   .clip = clip,
+                   .learning_rate = 1};
+    h.kernels().clip_factor({.sum = sum, .max_norm = 1, .out = clip}, h.stream());
+    h.kernels().adamw(op, h.stream());
+    h.keep("weight", op.weight);
+    h.keep("m", op.m);
+    h.keep("v", op.v);
+}
+
+}  // namespace
+
+std::vector<OpCase> linear_cases() {
+    return {
+        {"linear_odd_sizes", [](Harness& h) { linear(h, 67, 130, 97, Into::overwrite); }},
+        {"linear_odd_sizes_added", [](Harness& h) { linear(h, 67, 130, 97, Into::add); }},
+        {"linear_few_tokens", [](Harness& h) { linear(h, 3, 257, 288, Into::overwrite); }},
+        {"linear_one_token", [](Harness& h) { linear(h, 1, 300, 260, Into::add); }},
+        {"linear_tiles", [](Harness& h) { linear(h, 512, 64, 48, Into::overwrite); }},
+        {"linear_wide", [](Harness& h) { linear(h, 66, 512, 256, Into::add); }},
+    };
+}
+
+std::vector<OpCase> loss_cases() {
+    return {
+        {"loss_only", [](Harness& h) { loss_only(h, 3, 17, 97); }},
+        {"loss_only_one_row", [](Harness& h) { loss_only(h, 1, 32, 257); }},
+        {"loss_and_gradients", [](Harness& h) { loss_and_gradients(h, 150, 40, 101); }},
+        {"loss_and_gradients_of_bytes", [](Harness& h) { loss_and_gradients(h, 64, 64, 257); }},
+    };
+}
+
+std::vector<OpCase> update_cases() {
+    return {
+        {"copy_add_fill", copy_add_fill},
+        {"sum_squares", [](Harness& h) { sum_squares(h, 1003); }},
+        {"clip_factor", clip_factor},
+        {"adamw", [](Harness& h) { adamw(h, 1003, 0); }},
+        {"adamw_clipped", [](Harness& h) { adamw(h, 517, 0.5); }},
+        {"adamw_skips_what_is_not_finite", adamw_skips_what_is_not_finite},
+    };
+}
+
+}  // namespace rm::test

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/kernels/harness.h"
+
+namespace rm::test {
+
+// One op, or a forward and backward pair, with sizes; `run` queues it and keeps its outputs.
+struct OpCase {
+    std::string name;
+    std::function<void(Harness&)> run;
+};
+
+// Every op of kernels.h at several sizes, odd ones included.
+std::vector<OpCase> all_op_cases();
+
+std::vector<OpCase> linear_cases();
+std::vector<OpCase> token_cases();      // norm, rotary, SwiGLU, embedding
+std::vector<OpCase> attention_cases();  // causal, documents, zigzag, padding, GQA
+std::vector<OpCase> loss_cases();
+std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
+
+Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed);
+
+}  // namespace rm::test
