@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/mesh.h"
+#include "engine/comm/collectives.h"
+#include "engine/comm/transport.h"
+#include "kernels/device.h"
+
+namespace rm {
+
+// The groups a rank communicates in: one per mesh axis; `gradient`, the ranks that hold the same
+// parameters and see different tokens (data x ring x ulysses); `world`, all ranks.
+enum class GroupKey { data = 0, ring = 1, ulysses = 2, tensor = 3, gradient = 4, world = 5 };
+constexpr std::array<GroupKey, 6> kGroupKeys = {GroupKey::data,     GroupKey::ring,
+                                                GroupKey::ulysses,  GroupKey::tensor,
+                                                GroupKey::gradient, GroupKey::world};
+std::string_view to_string(GroupKey key);
+GroupKey group_key(Axis axis);
+Group make_group(const Mesh& mesh, int rank, GroupKey key);
+
+// Next and previous of every group of every rank, sorted: what each transport has to connect.
+PeerTable peers_of(const Mesh& mesh);
+
+enum class CommOp {
+    ring_shift = 0,
+    all_reduce_sum = 1,
+    all_gather = 2,
+    broadcast = 3,
+    barrier = 4
+};
+constexpr std::size_t kNumCommOps = 5;
+std::string_view to_string(CommOp op);
+
+// For the progress page: plain atomics that may lie in mapped memory. `entered` > `left` while a
+// collective is under way; `last` is the one entered last, 0 before the first (see comm_name).
+struct CommProgress {
+    std::atomic<std::int64_t> entered{0};
+    std::atomic<std::int64_t> left{0};
+    std::atomic<std::int32_t> last{0};
+};
+std::string comm_name(
+    std::int32_t id);  // "ring ring_shift", "gradient all_reduce_sum"; 0 is "none"
+
+struct CommCounters {
+    std::map<std::string, std::int64_t> bytes_sent;  // payload by comm_name; only what has moved
+    Seconds waited;                                  // in Transport::wait
+};
+
+// The queued form of the collectives, used by the engine: each method queues onto the communication
+// stream and returns. Operands must live and stay untouched until an event recorded after the call
+// has passed; ordering against compute is by events, the engine's job. One thread issues all of a
+// rank's communication, in program order, the same on every rank. A failure is sticky on the
+// stream. Groups of one move nothing and queue nothing.
+class Communicator {
+public:
+    // All references outlive the communicator. Allocates the scratch of sums: kScratch bytes.
+    Communicator(Transport& transport, Device& device, Stream& stream, const Mesh& mesh,
+                 CommProgress& progress);
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+    // Waits for what is queued; after a failure elsewhere, abort the transport first.
+    ~Communicator();
+
+    void ring_shift(Axis axis, const TensorView& out, const TensorView& in);
+    void all_reduce_sum(GroupKey key, const TensorView& x);
+    void all_gather(GroupKey key, const TensorView& whole);
+    void broadcast(GroupKey key, const TensorView& x, int root_index);
+    void barrier(GroupKey key);
+
+    const Group& group(GroupKey key) const { return groups_[static_cast<std::size_t>(key)]; }
+    CommCounters counters() const;  // any thread
+
+    static constexpr Bytes kScratch{std::int64_t{2} << 20};
+
+private:
+    void enqueue(GroupKey key, CommOp op, std::function<void(const Group&)> collective);
+
+    Transport& transport_;
+    Stream& stream_;
+    CommProgress& progress_;
+    Buffer scratch_;
+    std::array<Group, kGroupKeys.size()> groups_;
+    // Indexed by comm_name's id.
+    std::array<std::string, kGroupKeys.size() * kNumCommOps + 1> names_;
+    std::array<std::atomic<std::int64_t>, kGroupKeys.size() * kNumCommOps + 1> bytes_sent_{};
+};
+
+}  // namespace rm

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fault.h"
+#include "base/units.h"
+#include "engine/comm/exchange.h"
+
+namespace rm {
+
+class TransportError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// One message in flight. Its memory must not be touched until Transport::wait returned for it.
+struct MessageHandle {
+    std::int64_t id = -1;
+};
+
+// Byte ranges between ranks; all that `local`, `gloo` and `sim` implement. Messages between one
+// pair of ranks arrive in the order they were sent; the receiver names the exact length (a sender
+// that disagrees is an error on `local` and a timeout on `gloo`). Never to oneself. Nothing moves
+// before both sides have posted, so a send may be waited for only when its receive does not depend
+// on that wait. Called by one thread (the rank's communication stream), except abort(). The first
+// TransportError ends the transport: no message in flight touches memory after it, every later call
+// throws the same reason, and peers see this rank as gone.
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual std::string_view name() const = 0;
+    virtual int rank() const = 0;
+    virtual int num_ranks() const = 0;
+
+    virtual MessageHandle send(int to, std::span<const std::byte> bytes) = 0;
+    virtual MessageHandle recv(int from, std::span<std::byte> bytes) = 0;
+    // Throws TransportError naming the peer: timed out, peer gone, or aborted.
+    virtual void wait(MessageHandle handle) = 0;
+    // Every wait, now and later, throws with this reason. Any thread.
+    virtual void abort(const std::string& reason) = 0;
+
+    // Bytes of payload of the messages whose wait returned, since the start. Any thread.
+    std::int64_t bytes_sent() const { return bytes_sent_.load(); }
+    std::int64_t bytes_received() const { return bytes_received_.load(); }
+    // Time spent inside wait(), since the start. Any thread.
+    Seconds waited() const { return {static_cast<double>(waited_nanos_.load()) * 1e-9}; }
+
+protected:
+    std::atomic<std::int64_t> bytes_sent_{0};
+    std::atomic<std::int64_t> bytes_received_{0};
+    std::atomic<std::int64_t> waited_nanos_{0};
+};
+
+// The ranks each rank talks to: neighbours on every ring of the mesh (see communicator.h), sorted.
+using PeerTable = std::vector<std::vector<int>>;  // indexed by rank
+
+// Fault points: `transport.send` and `transport.recv`, passed once per message.
+struct TransportOptions {
+    int rank = 0;
+    int num_ranks = 1;
+    std::vector<int> peers;  // connections to make, mutual; empty means none
+    Seconds timeout{60};     // of one wait, and of connecting; comes from the plan
+    Faults* faults = nullptr;
+};
+
+// Ranks as threads of one process; make one hub and one transport per rank from it.
+class LocalHub;
+std::shared_ptr<LocalHub> make_local_hub(int num_ranks);  // shared by the transports made from it
+std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
+                                                const TransportOptions& options);
+
+// TCP through gloo's pairs, bound to `address` (a local IP) and ports the kernel chooses. Publishes
+// one blob through `exchange`, group "gloo", and connects to `options.peers` only. Not encrypted.
+// Throws TransportError, also when this build has no gloo.
+std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
+                                               const TransportOptions& options);
+
+}  // namespace rm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "base/mesh.h"
+#include "engine/comm/transport.h"
+
+// Ranks as threads of one process, each with its own transport of the kind under test.
+namespace rm::testing {
+
+// "local", and "gloo" where it can be tested.
+std::vector<std::string> transport_kinds();
+
+struct Cluster {
+    std::string kind = "local";
+    int num_ranks = 2;
+    PeerTable peers;  // default: next and previous on the ring of all
+    Seconds timeout{30};
+    Faults* faults = nullptr;  // passed to rank 0
+};
+
+using RankBody = std::function<void(Transport&)>;
+
+// Runs `body` on every rank; returns what each threw, indexed by rank, empty where it returned.
+std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body);
+
+// The same, and nobody may throw.
+void run_all(const Cluster& cluster, const RankBody& body);
+
+Mesh mesh_of(int data, int ring, int ulysses, int tensor);
+
+class Stopwatch {
+public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace rm::testing

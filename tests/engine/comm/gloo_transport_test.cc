@@ -1,0 +1,202 @@
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "engine/comm/transport.h"
+#include "tests/engine/comm/cluster.h"
+
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_ranks;
+using testing::Stopwatch;
+
+using Data = std::vector<std::byte>;
+
+constexpr std::size_t kMoreThanSocketsHold = std::size_t{128} << 20;
+
+// Answers every exchange with the same table.
+class FixedExchange final : public Exchange {
+public:
+    explicit FixedExchange(std::vector<std::string> table) : table_(std::move(table)) {}
+    Result<std::vector<std::string>> exchange(std::string_view, std::string, Seconds) override {
+        return table_;
+    }
+
+private:
+    std::vector<std::string> table_;
+};
+
+std::string connect_error(const std::string& address, Exchange& exchange) {
+    const TransportOptions options{
+        .rank = 0, .num_ranks = 2, .peers = {1}, .timeout = Seconds{0.5}};
+    try {
+        make_gloo_transport(address, exchange, options);
+    } catch (const TransportError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(GlooTransport, RefusesAnAddressOfAnotherMachine) {
+    const auto exchanges = make_local_exchanges(2);
+    EXPECT_THAT(connect_error("192.0.2.1", *exchanges[0]),
+                HasSubstr("rank 0 cannot listen on 192.0.2.1: Cannot assign requested address"));
+    EXPECT_THAT(connect_error("localhost", *exchanges[0]),
+                HasSubstr("'localhost' is not an IP address"));
+}
+
+TEST(GlooTransport, NamesThePeerThatNeverPublished) {
+    const auto exchanges = make_local_exchanges(2);
+    EXPECT_THAT(connect_error("127.0.0.1", *exchanges[0]),
+                HasSubstr("rank 1 of 2 has not published within 500 ms"));
+}
+
+TEST(GlooTransport, NamesThePeerWhosePeersDiffer) {
+    FixedExchange exchange({"", ""});
+    EXPECT_THAT(connect_error("127.0.0.1", exchange),
+                HasSubstr("rank 1 does not list this rank as a peer"));
+}
+
+TEST(GlooTransport, NamesThePeerWhoseBlobIsTorn) {
+    FixedExchange exchange({"", "abc"});
+    EXPECT_THAT(connect_error("127.0.0.1", exchange), HasSubstr("rank 1: pair table ends"));
+}
+
+// Publishes for real, then reports an error, so that its rank never connects.
+class HalfExchange final : public Exchange {
+public:
+    explicit HalfExchange(Exchange& inner) : inner_(inner) {}
+    Result<std::vector<std::string>> exchange(std::string_view group, std::string blob,
+                                              Seconds timeout) override {
+        RM_RETURN_IF_ERROR(published(inner_.exchange(group, std::move(blob), timeout)));
+        return make_error(ErrorCode::cancelled, "this rank stops here");
+    }
+
+private:
+    static Status published(const Result<std::vector<std::string>>& table) {
+        return table ? Status() : Status(table.error());
+    }
+    Exchange& inner_;
+};
+
+TEST(GlooTransport, NamesThePeerThatNeverConnected) {
+    const auto exchanges = make_local_exchanges(2);
+    HalfExchange half(*exchanges[1]);
+    std::thread silent([&] {
+        const TransportOptions options{.rank = 1, .num_ranks = 2, .peers = {0}};
+        EXPECT_THROW(make_gloo_transport("127.0.0.1", half, options), TransportError);
+    });
+    const Stopwatch watch;
+    EXPECT_THAT(connect_error("127.0.0.1", *exchanges[0]), HasSubstr("rank 1"));
+    EXPECT_LT(watch.seconds(), 10);
+    silent.join();
+}
+
+TEST(GlooTransport, TimesOutWhereLengthsDiffer) {
+    const auto errors = run_ranks(
+        {.kind = "gloo", .num_ranks = 2, .timeout = Seconds{0.5}}, [](Transport& transport) {
+            Data data(8);
+            if (transport.rank() == 0) {
+                transport.wait(transport.send(1, data));
+            } else {
+                transport.wait(transport.recv(0, std::span(data).first(4)));
+            }
+        });
+    EXPECT_THAT(errors[0] + errors[1], HasSubstr("timed out"));
+}
+
+// Memory of which the last page cannot be read: what sends it fails half way.
+class TornMemory {
+public:
+    TornMemory() {
+        memory_ = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        EXPECT_NE(memory_, MAP_FAILED);
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        EXPECT_EQ(mprotect(static_cast<char*>(memory_) + kSize - page, page, PROT_NONE), 0);
+    }
+    TornMemory(const TornMemory&) = delete;
+    TornMemory& operator=(const TornMemory&) = delete;
+    ~TornMemory() { munmap(memory_, kSize); }
+    std::span<const std::byte> bytes() const {
+        return {static_cast<const std::byte*>(memory_), kSize};
+    }
+    static constexpr std::size_t kSize = std::size_t{1} << 20;
+
+private:
+    void* memory_ = nullptr;
+};
+
+TEST(GlooTransport, NoticesThatTheSenderFailedInTheMiddleOfAMessage) {
+    const TornMemory torn;
+    const Stopwatch watch;
+    const auto errors = run_ranks({.kind = "gloo", .num_ranks = 2}, [&](Transport& transport) {
+        Data go(1);
+        if (transport.rank() == 0) {
+            Data data(TornMemory::kSize);
+            const auto cut_short = transport.recv(1, data);
+            transport.wait(transport.send(1, go));
+            transport.wait(cut_short);
+        } else {
+            transport.wait(transport.recv(0, go));  // after it the receive is known here
+            transport.wait(transport.send(0, torn.bytes()));
+        }
+    });
+    EXPECT_THAT(errors[0], HasSubstr("rank 1 is gone: Connection closed by peer"));
+    EXPECT_THAT(errors[1], HasSubstr("Bad address"));
+    EXPECT_LT(watch.seconds(), 10);
+}
+
+[[noreturn]] void receive_and_stop(const std::string& directory) {
+    try {
+        const auto exchange = make_directory_exchange(directory, 1, 2);
+        const TransportOptions options{.rank = 1, .num_ranks = 2, .peers = {0}};
+        const auto transport = make_gloo_transport("127.0.0.1", *exchange, options);
+        static Data data(kMoreThanSocketsHold);
+        (void)transport->recv(0, data);
+        raise(SIGSTOP);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "rank 1: %s\n", error.what());
+    }
+    _exit(1);
+}
+
+// Rank 1 is a process, killed while most of the message still has to be written.
+TEST(GlooTransport, NoticesThatTheReceiverWasKilledInTheMiddleOfAMessage) {
+    std::string directory = ::testing::TempDir() + "rm_gloo_XXXXXX";
+    ASSERT_NE(mkdtemp(directory.data()), nullptr);
+    const pid_t child = fork();
+    if (child == 0) receive_and_stop(directory);
+    const auto exchange = make_directory_exchange(directory, 0, 2);
+    const TransportOptions options{.rank = 0, .num_ranks = 2, .peers = {1}};
+    const auto transport = make_gloo_transport("127.0.0.1", *exchange, options);
+    waitpid(child, nullptr, WUNTRACED);
+    const Data data(kMoreThanSocketsHold);
+    const auto handle = transport->send(1, data);
+    std::jthread killer([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    });
+    const Stopwatch watch;
+    std::string message;
+    try {
+        transport->wait(handle);
+    } catch (const TransportError& error) {
+        message = error.what();
+    }
+    EXPECT_THAT(message, HasSubstr("rank 1 is gone"));
+    EXPECT_LT(watch.seconds(), 10);
+    std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,9 @@
+#include "tests/engine/comm/cluster.h"
+
+namespace rm::testing {
+
+std::vector<std::string> transport_kinds() {
+    return {"local", "gloo"};
+}
+
+}  // namespace rm::testing
