@@ -1,0 +1,145 @@
+#include "engine/checkpoint/durable_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+namespace rm {
+namespace {
+
+ErrorCode code_of(int number) {
+    if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
+        return ErrorCode::resource_exhausted;
+    }
+    if (number == EACCES || number == EPERM || number == EROFS) return ErrorCode::permission_denied;
+    if (number == ENOENT) return ErrorCode::not_found;
+    if (number == EEXIST) return ErrorCode::already_exists;
+    return ErrorCode::unavailable;
+}
+
+}  // namespace
+
+Error os_error(std::string_view action, const std::string& path, int number) {
+    return make_error(code_of(number), "cannot {} {}: {}", action, path,
+                      std::generic_category().message(number));
+}
+
+DurableFile::DurableFile(std::string path, int fd, Faults& faults)
+    : path_(std::move(path)), fd_(fd), faults_(&faults) {}
+
+DurableFile::DurableFile(DurableFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), faults_(other.faults_) {}
+
+DurableFile::~DurableFile() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+Result<DurableFile> DurableFile::create(const std::string& path, Faults& faults) {
+    faults.pass("checkpoint.create");
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) return os_error("create", path, errno);
+    return DurableFile(path, fd, faults);
+}
+
+Status DurableFile::write_all(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return os_error("write", path_, errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return {};
+}
+
+Status DurableFile::write(std::span<const std::byte> bytes) {
+    if (faults_->fires("checkpoint.full")) return os_error("write", path_, ENOSPC);
+    if (faults_->fires("checkpoint.write")) {
+        RM_RETURN_IF_ERROR(write_all(bytes.first(bytes.size() / 2)));
+        throw InjectedFault("injected fault at checkpoint.write");
+    }
+    return write_all(bytes);
+}
+
+Status DurableFile::finish() {
+    faults_->pass("checkpoint.fsync");
+    if (::fsync(fd_) != 0) return os_error("fsync", path_, errno);
+    // Network file systems report late write errors here.
+    if (::close(std::exchange(fd_, -1)) != 0) return os_error("close", path_, errno);
+    return {};
+}
+
+Status write_durable_file(const std::string& path, std::string_view text, Faults& faults) {
+    RM_TRY(DurableFile file, DurableFile::create(path, faults));
+    RM_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(text))));
+    return file.finish();
+}
+
+Status make_directories(const std::string& path) {
+    std::error_code failure;
+    std::filesystem::create_directories(path, failure);
+    if (failure) return os_error("create directory", path, failure.value());
+    return {};
+}
+
+Status remove_file(const std::string& path, Faults& faults) {
+    faults.pass("checkpoint.remove");
+    if (::unlink(path.c_str()) != 0) return os_error("remove", path, errno);
+    return {};
+}
+
+Status remove_tree(const std::string& path, Faults& faults) {
+    faults.pass("checkpoint.remove");
+    std::error_code failure;
+    std::filesystem::remove_all(path, failure);
+    if (failure) return os_error("remove", path, failure.value());
+    return {};
+}
+
+Status sync_directory(const std::string& path, Faults& faults) {
+    faults.pass("checkpoint.fsync");
+    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return os_error("open", path, errno);
+    const int failed = ::fsync(fd) != 0 ? errno : 0;
+    ::close(fd);
+    if (failed != 0) return os_error("fsync", path, failed);
+    return {};
+}
+
+Status rename_path(const std::string& from, const std::string& to, Faults& faults) {
+    faults.pass("checkpoint.rename");
+    if (::rename(from.c_str(), to.c_str()) != 0)
+        return os_error("rename " + from + " to", to, errno);
+    return {};
+}
+
+Status replace_directory(const std::string& from, const std::string& to, Faults& faults) {
+    std::error_code failure;
+    if (!std::filesystem::exists(to, failure)) return rename_path(from, to, faults);
+    faults.pass("checkpoint.rename");
+    std::string old = from;
+    if (faults.fires("checkpoint.exchange") ||
+        ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0) {
+        old = from + ".replaced";
+        RM_RETURN_IF_ERROR(rename_path(to, old, faults));
+        RM_RETURN_IF_ERROR(rename_path(from, to, faults));
+    }
+    return remove_tree(old, faults);
+}
+
+Result<std::string> read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return os_error("read", path, errno);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (file.bad()) return os_error("read", path, EIO);
+    return text;
+}
+
+}  // namespace rm

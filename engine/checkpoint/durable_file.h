@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/fault.h"
+#include "base/result.h"
+
+// Files that are on the disk when the call says so. Every system call passes a fault point first;
+// an InjectedFault is the death of the process at that place. Errors name the path and the system's
+// words: "cannot write /ckpt/x: No space left on device".
+namespace rm {
+
+Error os_error(std::string_view action, const std::string& path, int number);
+
+// A new file. Points: checkpoint.create, checkpoint.write (half of the bytes are written before it
+// throws), checkpoint.full (the write fails as on a full disk), checkpoint.fsync.
+class DurableFile {
+public:
+    static Result<DurableFile> create(const std::string& path,
+                                      Faults& faults);  // fails if it exists
+    DurableFile(DurableFile&& other) noexcept;
+    DurableFile& operator=(DurableFile&&) = delete;
+    ~DurableFile();
+
+    Status write(std::span<const std::byte> bytes);
+    Status finish();  // fsync and close
+
+private:
+    DurableFile(std::string path, int fd, Faults& faults);
+    Status write_all(std::span<const std::byte> bytes);
+
+    std::string path_;
+    int fd_;
+    Faults* faults_;
+};
+
+Status write_durable_file(const std::string& path, std::string_view text, Faults& faults);
+Status make_directories(const std::string& path);
+Status remove_file(const std::string& path, Faults& faults);  // point checkpoint.remove
+Status remove_tree(const std::string& path, Faults& faults);  // point checkpoint.remove
+Status sync_directory(const std::string& path, Faults& faults);
+
+// Gives the directory `from` the name `to` in one step (point checkpoint.rename). An existing `to`
+// is exchanged with it and then removed; where the file system cannot exchange (or the point
+// checkpoint.exchange fires), `to` is first put aside.
+Status replace_directory(const std::string& from, const std::string& to, Faults& faults);
+Status rename_path(const std::string& from, const std::string& to, Faults& faults);
+
+Result<std::string> read_file(const std::string& path);
+
+}  // namespace rm

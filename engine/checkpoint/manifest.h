@@ -1,0 +1,63 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/checkpoint/slice.h"
+
+namespace rm {
+
+// e<epoch>-s<step>, the name of a checkpoint's directory. The newest is the greatest.
+struct CheckpointName {
+    Epoch epoch;
+    std::int64_t step = 0;
+    auto operator<=>(const CheckpointName&) const = default;
+};
+std::string to_string(const CheckpointName& name);
+std::ostream& operator<<(std::ostream& out, const CheckpointName& name);
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view text);
+
+// A slice in a shard, under `entry` in the shard's safetensors header.
+struct StoredSlice {
+    std::string entry;
+    Slice slice;
+};
+
+// One rank's file.
+struct ShardInfo {
+    std::string file;
+    std::int64_t bytes = 0;
+    std::string hash;  // XXH3-128 of the whole file
+    std::vector<StoredSlice> slices;
+};
+std::string shard_file(int index, int num_shards);  // shard-00000-of-00004.safetensors
+
+// What manifest.json says (docs/formats/checkpoint.md). `state` is the trainer's own.
+struct Manifest {
+    CheckpointName name;
+    nlohmann::json state;
+    std::vector<ShardInfo> shards;
+};
+
+nlohmann::json to_json(const ShardInfo& shard);
+Result<ShardInfo> shard_from_json(const nlohmann::json& value);
+
+// The text carries a hash of itself: a manifest with a changed byte does not parse.
+std::string encode_manifest(const Manifest& manifest);
+// data_loss names the field and its value; failed_precondition is a newer format.
+Result<Manifest> parse_manifest(std::string_view text);
+
+// Every tensor's slices agree on shape and type and hold each of its elements exactly once.
+Status check_complete(const std::vector<ShardInfo>& shards);
+
+constexpr std::string_view kManifestFile = "manifest.json";
+
+}  // namespace rm

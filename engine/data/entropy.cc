@@ -1,0 +1,66 @@
+#include "engine/data/entropy.h"
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "engine/data/document_reader.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kNumBytes = 256;
+
+// Entropy, nats, of a distribution given by counts, times the sum of the counts.
+double total_nats(std::span<const std::int64_t> counts) {
+    const auto sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    double nats = 0;
+    for (const std::int64_t count : counts) {
+        if (count == 0) continue;
+        const auto n = static_cast<double>(count);
+        nats += n * std::log(static_cast<double>(sum) / n);
+    }
+    return nats;
+}
+
+struct ByteCounts {
+    std::vector<std::int64_t> single = std::vector<std::int64_t>(kNumBytes);
+    std::vector<std::int64_t> pair = std::vector<std::int64_t>(kNumBytes * kNumBytes);
+};
+
+Status count_document(DocumentReader& reader, std::int64_t document, ByteCounts& counts) {
+    std::int64_t previous = -1;  // blocks of one document continue each other
+    return reader.visit(document, [&](std::span<const std::uint8_t> block) {
+        for (const std::uint8_t byte : block) {
+            ++counts.single[byte];
+            if (previous >= 0) {
+                ++counts.pair[static_cast<std::size_t>(previous) * kNumBytes + byte];
+            }
+            previous = byte;
+        }
+    });
+}
+
+}  // namespace
+
+Result<TextEntropies> text_entropies(const TextCorpus& corpus) {
+    ByteCounts counts;
+    DocumentReader reader(corpus);
+    for (std::size_t i = 0; i < corpus.documents().size(); ++i) {
+        RM_RETURN_IF_ERROR(count_document(reader, static_cast<std::int64_t>(i), counts));
+    }
+    TextEntropies entropies;
+    entropies.unigram = total_nats(counts.single) / static_cast<double>(corpus.num_bytes());
+    const auto num_pairs = std::accumulate(counts.pair.begin(), counts.pair.end(), std::int64_t{0});
+    if (num_pairs == 0) return entropies;
+    for (std::size_t previous = 0; previous < kNumBytes; ++previous) {
+        entropies.bigram +=
+            total_nats(std::span(counts.pair).subspan(previous * kNumBytes, kNumBytes));
+    }
+    entropies.bigram /= static_cast<double>(num_pairs);
+    return entropies;
+}
+
+}  // namespace rm

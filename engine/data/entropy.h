@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/result.h"
+#include "engine/data/text_corpus.h"
+
+namespace rm {
+
+// The text's own entropies, nats per byte, from exact counts: what a model that knows only byte
+// frequencies, or only the previous byte, can reach on it. Pairs do not cross documents.
+struct TextEntropies {
+    double unigram = 0;  // H(x)
+    double bigram = 0;   // H(x_t | x_{t-1})
+};
+
+// Reads the whole corpus once.
+Result<TextEntropies> text_entropies(const TextCorpus& corpus);
+
+}  // namespace rm

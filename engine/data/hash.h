@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace rm {
+
+// Streaming XXH3, 128 bits (xxhash 0.8, stable since). Names the content of data sets and
+// checkpoint shards: it finds accidents, it does not resist an attacker.
+class Xxh3 {
+public:
+    Xxh3();
+    ~Xxh3();
+    Xxh3(Xxh3&&) noexcept;
+    Xxh3& operator=(Xxh3&&) noexcept;
+
+    void update(std::span<const std::byte> bytes);
+    void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
+    // Its eight bytes, little endian.
+    void update(std::int64_t value);
+    // 32 lower-case hexadecimal digits of everything so far, high half first (what `xxhsum -H2`
+    // prints).
+    std::string hex() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+std::string xxh3_hex(std::string_view text);
+
+}  // namespace rm

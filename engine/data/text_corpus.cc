@@ -1,0 +1,211 @@
+#include "engine/data/text_corpus.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "engine/data/document_reader.h"
+#include "engine/data/hash.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 10> kTextExtensions = {
+    ".txt", ".md", ".rst", ".html", ".json", ".jsonl", ".py", ".c", ".h", ".cc"};
+constexpr std::size_t kProbeBytes = 4096;
+
+Error cannot_read(const fs::path& path, const std::error_code& reason) {
+    const auto code = reason == std::errc::no_such_file_or_directory ? ErrorCode::not_found
+                                                                     : ErrorCode::permission_denied;
+    return make_error(code, "cannot read {}: {}", path.string(), reason.message());
+}
+
+bool has_text_extension(const fs::path& path) {
+    std::string extension = path.extension().string();
+    if (extension.empty()) return true;
+    for (char& c : extension)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return std::find(kTextExtensions.begin(), kTextExtensions.end(), extension) !=
+           kTextExtensions.end();
+}
+
+std::string text_extensions() {
+    std::string list;
+    for (const std::string_view extension : kTextExtensions)
+        list += format("{} ", extension);
+    return list + "and files without extension";
+}
+
+Result<bool> has_nul(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return cannot_read(path, {errno, std::generic_category()});
+    std::array<char, kProbeBytes> head{};
+    file.read(head.data(), head.size());
+    return std::find(head.begin(), head.begin() + file.gcount(), '\0') !=
+           head.begin() + file.gcount();
+}
+
+// One walk over a directory tree.
+class Scan {
+public:
+    Status directory(const fs::path& path, const std::string& prefix);
+
+    std::vector<Document> documents;
+    SkippedFiles skipped;
+
+private:
+    Status entry(const fs::path& path, const std::string& prefix);
+    Status file(const fs::path& path, const std::string& relative);
+
+    std::set<fs::path> seen_;  // real paths, so that a link to a parent ends the walk
+};
+
+Status Scan::directory(const fs::path& path, const std::string& prefix) {
+    std::error_code failure;
+    const fs::path real = fs::canonical(path, failure);
+    if (failure) return cannot_read(path, failure);
+    if (!seen_.insert(real).second) return {};
+
+    std::vector<fs::path> entries;
+    fs::directory_iterator at(path, failure);
+    for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
+        entries.push_back(at->path());
+    }
+    if (failure) return cannot_read(path, failure);
+    std::sort(entries.begin(), entries.end());
+    for (const fs::path& child : entries)
+        RM_RETURN_IF_ERROR(entry(child, prefix));
+    return {};
+}
+
+Status Scan::entry(const fs::path& path, const std::string& prefix) {
+    const std::string name = path.filename().string();
+    if (name.starts_with('.')) {
+        ++skipped.hidden;
+        return {};
+    }
+    std::error_code failure;
+    const fs::file_status status = fs::status(path, failure);
+    if (fs::is_directory(status)) return directory(path, prefix + name + "/");
+    if (fs::is_regular_file(status)) return file(path, prefix + name);
+    ++skipped.not_file;
+    return {};
+}
+
+Status Scan::file(const fs::path& path, const std::string& relative) {
+    if (!has_text_extension(path)) {
+        ++skipped.extension;
+        return {};
+    }
+    std::error_code failure;
+    const auto bytes = static_cast<std::int64_t>(fs::file_size(path, failure));
+    if (failure) return cannot_read(path, failure);
+    RM_TRY(const bool binary, has_nul(path));
+    if (bytes == 0) {
+        ++skipped.empty;
+    } else if (binary) {
+        ++skipped.binary;
+    } else {
+        documents.push_back({relative, bytes});
+    }
+    return {};
+}
+
+Status check_not_empty(const Scan& scan, const std::string& path) {
+    if (!scan.documents.empty()) return {};
+    if (scan.skipped.empty > 0 && scan.skipped.empty == scan.skipped.total()) {
+        return invalid_argument("{} holds no text: its {} text file(s) are empty", path,
+                                scan.skipped.empty);
+    }
+    return invalid_argument("no text file in {}: looked for {}; skipped {}", path,
+                            text_extensions(), to_string(scan.skipped));
+}
+
+Result<Document> single_file(const fs::path& path) {
+    std::error_code failure;
+    const auto bytes = static_cast<std::int64_t>(fs::file_size(path, failure));
+    if (failure) return cannot_read(path, failure);
+    RM_TRY(const bool binary, has_nul(path));
+    if (bytes == 0) return invalid_argument("{} holds no text: it is empty", path.string());
+    if (binary) {
+        return invalid_argument("{} is not text: it has a NUL byte in its first 4 KiB",
+                                path.string());
+    }
+    return Document{path.filename().string(), bytes};
+}
+
+}  // namespace
+
+std::string to_string(const SkippedFiles& skipped) {
+    return format("{} ({} of other extensions, {} hidden, {} binary, {} empty, {} not files)",
+                  skipped.total(), skipped.extension, skipped.hidden, skipped.binary, skipped.empty,
+                  skipped.not_file);
+}
+
+Result<TextCorpus> TextCorpus::open(const std::string& path) {
+    std::error_code failure;
+    const fs::file_status status = fs::status(path, failure);
+    if (!fs::exists(status)) return cannot_read(path, failure);
+
+    TextCorpus corpus;
+    corpus.path_ = path;
+    if (fs::is_directory(status)) {
+        Scan scan;
+        RM_RETURN_IF_ERROR(scan.directory(path, ""));
+        RM_RETURN_IF_ERROR(check_not_empty(scan, path));
+        corpus.root_ = path;
+        corpus.documents_ = std::move(scan.documents);
+        corpus.skipped_ = scan.skipped;
+    } else if (fs::is_regular_file(status)) {
+        RM_TRY(Document document, single_file(path));
+        corpus.root_ = fs::path(path).parent_path().string();
+        corpus.documents_.push_back(std::move(document));
+    } else {
+        return invalid_argument("{} is neither a directory nor a file", path);
+    }
+    std::sort(corpus.documents_.begin(), corpus.documents_.end(),
+              [](const Document& a, const Document& b) { return a.path < b.path; });
+    for (const Document& document : corpus.documents_)
+        corpus.num_bytes_ += document.bytes;
+    return corpus;
+}
+
+std::string TextCorpus::file_path(std::int64_t document) const {
+    return (fs::path(root_) / documents_.at(static_cast<std::size_t>(document)).path).string();
+}
+
+Result<std::string> content_hash(const TextCorpus& corpus) {
+    Xxh3 hash;
+    DocumentReader reader(corpus);
+    for (std::size_t i = 0; i < corpus.documents().size(); ++i) {
+        const Document& document = corpus.documents()[i];
+        // Lengths stand before bytes, so that no two different corpora feed the same stream.
+        hash.update(static_cast<std::int64_t>(document.path.size()));
+        hash.update(document.path);
+        hash.update(document.bytes);
+        RM_RETURN_IF_ERROR(reader.visit(
+            static_cast<std::int64_t>(i),
+            [&](std::span<const std::uint8_t> block) { hash.update(std::as_bytes(block)); }));
+    }
+    return hash.hex();
+}
+
+Status check_same_data(const TextCorpus& corpus, const std::string& recorded_hash) {
+    RM_TRY(const std::string hash, content_hash(corpus));
+    if (hash == recorded_hash) return {};
+    return make_error(ErrorCode::failed_precondition,
+                      "the data in {} ({} files, {} bytes) has hash {}, the checkpoint was trained "
+                      "on {}: resume with the same files, or start a new job",
+                      corpus.path(), corpus.documents().size(), corpus.num_bytes(), hash,
+                      recorded_hash);
+}
+
+}  // namespace rm

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rm {
+
+// One text file. `path` is relative to the corpus, with '/' between its parts.
+struct Document {
+    std::string path;
+    std::int64_t bytes = 0;  // at least 1
+};
+
+// Files that a scan passed over, by reason.
+struct SkippedFiles {
+    std::int64_t hidden = 0;     // names that start with a dot; a hidden directory counts once
+    std::int64_t extension = 0;  // not one of the text extensions
+    std::int64_t binary = 0;     // a NUL byte in the first 4 KiB
+    std::int64_t empty = 0;
+    std::int64_t not_file = 0;  // sockets, devices, links that lead nowhere
+    std::int64_t total() const { return hidden + extension + binary + empty + not_file; }
+};
+std::string to_string(const SkippedFiles& skipped);
+
+// The text files of a directory (recursive, links followed, each directory once) or one file, in
+// the byte order of their relative paths. Sizes are taken at open; nothing is held in memory.
+class TextCorpus {
+public:
+    // Fails with not_found (no such path), permission_denied (a file or directory that cannot be
+    // read) or invalid_argument (no text file, with what was looked for and what was skipped; only
+    // empty files). A single file may have any extension but no NUL byte.
+    static Result<TextCorpus> open(const std::string& path);
+
+    const std::string& path() const { return path_; }
+    const std::vector<Document>& documents() const { return documents_; }
+    std::int64_t num_bytes() const { return num_bytes_; }
+    const SkippedFiles& skipped() const { return skipped_; }
+    std::string file_path(std::int64_t document) const;
+
+private:
+    std::string path_;  // as given
+    std::string root_;  // what document paths are relative to
+    std::vector<Document> documents_;
+    std::int64_t num_bytes_ = 0;
+    SkippedFiles skipped_;
+};
+
+// XXH3-128 over path, size and bytes of every document, in order. Reads everything.
+Result<std::string> content_hash(const TextCorpus& corpus);
+
+// failed_precondition unless `corpus` has the hash a checkpoint recorded.
+Status check_same_data(const TextCorpus& corpus, const std::string& recorded_hash);
+
+}  // namespace rm
