@@ -1,0 +1,125 @@
+#include "engine/main/ring_train_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+
+#include "engine/model/rank_layout.h"
+#include "engine/train/json_object.h"
+#include "engine/train/rank_config.h"
+
+namespace rm {
+
+using nlohmann::json;
+
+namespace {
+
+Status read_engine(const json& value, RingTrainConfig& config) {
+    std::string ranks = "threads";
+    std::string transport;
+    JsonObject object(value, "engine");
+    object.read("ranks", ranks)
+        .read("transport", transport)
+        .read("address", config.address)
+        .read("threads_per_rank", config.threads_per_rank)
+        .read("timeout_seconds", config.timeout_seconds)
+        .read("stop_after_steps", config.stop_after_steps)
+        .read("run_dir", config.run_dir);
+    if (const json* model = object.member("model")) {
+        RM_TRY(config.model, model_config_from_json(*model, "engine.model"));
+    }
+    RM_RETURN_IF_ERROR(object.finish());
+    if (ranks != "threads" && ranks != "processes") {
+        return invalid_argument("engine.ranks: '{}' is not known; threads or processes", ranks);
+    }
+    config.ranks = ranks == "threads" ? RankKind::threads : RankKind::processes;
+    if (transport.empty()) transport = ranks == "threads" ? "local" : "gloo";
+    if (transport != "local" && transport != "gloo") {
+        return invalid_argument("engine.transport: '{}' is not known; local or gloo", transport);
+    }
+    config.transport = transport == "local" ? TransportKind::local : TransportKind::gloo;
+    if (config.ranks == RankKind::processes && config.transport == TransportKind::local) {
+        return invalid_argument("engine.transport: local joins threads; processes need gloo");
+    }
+    return {};
+}
+
+std::int64_t chunk_tokens(const MemorySpec& memory) {
+    constexpr std::int64_t kDefaultChunk = 4096;
+    if (memory.chunk > 0) return memory.chunk;
+    return std::max(memory.tile, kDefaultChunk / memory.tile * memory.tile);
+}
+
+void describe_runs(std::ostringstream& out, const RankLayout& layout) {
+    for (const Run& run : layout.sequence.local) {
+        out << (run.document == kPaddingDocument ? "  padding " : "  tokens ") << run.first << ".."
+            << run.first + run.length - 1;
+    }
+}
+
+}  // namespace
+
+Result<RingTrainConfig> parse_ring_train_config(std::string_view text) {
+    RM_TRY(json value, parse_json_text(text, "ring-train configuration"));
+    RingTrainConfig config;
+    if (value.is_object() && value.contains("engine")) {
+        const json engine = value["engine"];
+        value.erase("engine");
+        RM_RETURN_IF_ERROR(read_engine(engine, config));
+    }
+    RM_TRY(config.spec, job_spec_from_json(value));
+    RM_RETURN_IF_ERROR(validate(config.spec));
+    return config;
+}
+
+RankConfig rank_config(const RingTrainConfig& config, int rank) {
+    const Mesh mesh = config.mesh();
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    RankConfig out;
+    out.spec = config.spec;
+    out.model = config.model;
+    out.plan.mesh = mesh;
+    out.plan.memory = {config.spec.memory.tile, chunk_tokens(config.spec.memory)};
+    out.plan.collective_timeout = {config.timeout_seconds};
+    out.rank = rank;
+    out.num_threads = config.threads_per_rank > 0 ? config.threads_per_rank
+                                                  : std::max(1, cores / mesh.num_ranks());
+    out.run_dir = config.run_dir;
+    out.checkpoint_dir = config.spec.checkpoint.dir;
+    out.stop_after_steps = config.stop_after_steps;
+    return out;
+}
+
+Result<std::string> describe_layout(const RingTrainConfig& config) {
+    RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
+    const ModelConfig model = config.model.value_or(preset);
+    const Mesh mesh = config.mesh();
+    RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
+    std::ostringstream out;
+    out << "mesh        " << to_string(mesh) << ", " << mesh.num_ranks() << " ranks\n"
+        << "parameters  " << model.num_parameters() << '\n';
+    for (std::size_t i = 0; i < config.spec.stages.size(); ++i) {
+        const StageSpec& stage = config.spec.stages[i];
+        out << format("stage {}     context {}, {} sequences per step, {} steps\n", i,
+                      stage.context, stage.sequences_per_step(), stage.num_steps());
+        for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+            const RankConfig rank_plan = rank_config(config, rank);
+            RM_TRY(const RankLayout layout,
+                   make_rank_layout(stage.context, mesh, rank, rank_plan.plan.memory.tile_tokens,
+                                    rank_plan.plan.memory.chunk_tokens));
+            std::int64_t pairs = 0;
+            for (const auto& runs : layout.sequence.by_slot) {
+                pairs += attended_pairs(layout.sequence.local, runs);
+            }
+            out << format("  rank {}:", rank);
+            describe_runs(out, layout);
+            out << format("  ({} tokens, {} chunks, {} query-key pairs)\n", layout.local_tokens,
+                          layout.chunks.size(), pairs);
+        }
+    }
+    return out.str();
+}
+
+}  // namespace rm

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/job_spec.h"
+#include "base/model_preset.h"
+#include "base/plan.h"
+#include "base/result.h"
+#include "engine/train/run_rank.h"
+
+namespace rm {
+
+enum class RankKind { threads, processes };
+enum class TransportKind { local, gloo };
+
+// The file that ring-train reads; docs/formats/ring_train.md.
+struct RingTrainConfig {
+    JobSpec spec;
+    std::optional<ModelConfig> model;  // engine.model: sizes given directly
+    RankKind ranks = RankKind::threads;
+    TransportKind transport = TransportKind::local;
+    std::string address = "127.0.0.1";  // where gloo binds
+    int threads_per_rank = 0;           // 0: cores / ranks, at least 1
+    double timeout_seconds = 60;
+    std::int64_t stop_after_steps = 0;
+    std::string run_dir;  // metrics.jsonl; empty: none
+
+    Mesh mesh() const { return spec.parallel.value_or(Mesh()); }
+};
+
+// Reads and validates; every message names the key.
+Result<RingTrainConfig> parse_ring_train_config(std::string_view text);
+
+RankConfig rank_config(const RingTrainConfig& config, int rank);
+
+// What --dry-run prints: mesh, parameters, and for every rank the runs and tiles of each stage.
+Result<std::string> describe_layout(const RingTrainConfig& config);
+
+}  // namespace rm

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/mesh.h"
+#include "base/result.h"
+#include "engine/data/token_stream.h"
+#include "engine/model/rank_layout.h"
+
+namespace rm {
+
+// One rank's share of one sequence: what Model::tokens and targets are filled with.
+struct MicroBatch {
+    std::vector<std::int32_t> tokens;    // (T), local token order; 0 where there is none
+    std::vector<std::int32_t> targets;   // (T), kIgnoreTarget where there is none
+    const SequenceRuns* runs = nullptr;  // of the layout: a sequence, or nothing
+};
+
+struct StepBatch {
+    std::vector<MicroBatch> micro_batches;
+    std::int64_t num_targets = 0;  // of the whole step, all ranks
+};
+
+// Cuts sequences for this rank: sequence n of a step is micro-batch n / data of data rank n mod
+// data; where the sequences do not fill the last micro-batch, it is all padding.
+StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
+                          const Mesh& mesh, int rank);
+
+// The next `count` sequences of the stream. The same on every rank.
+Result<std::vector<Sample>> take_sequences(TokenStream& stream, std::int64_t count,
+                                           std::int64_t context);
+
+}  // namespace rm

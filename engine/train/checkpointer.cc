@@ -1,0 +1,141 @@
+#include "engine/train/checkpointer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/directory.h"
+
+namespace rm {
+namespace {
+
+struct NamedTensor {
+    std::string name;
+    TensorView view;
+    std::vector<std::int64_t> shape;
+};
+
+// Master weights under their own names, the moments beside them.
+std::vector<NamedTensor> state_tensors(const Weights& weights) {
+    std::vector<NamedTensor> tensors;
+    for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {
+        const Parameter& p = weights.table().all[static_cast<std::size_t>(i)];
+        tensors.push_back({p.name, weights.weight(i), p.shape});
+        tensors.push_back({p.name + ".adam_m", weights.moment1(i), p.shape});
+        tensors.push_back({p.name + ".adam_v", weights.moment2(i), p.shape});
+    }
+    return tensors;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(Options options, const RankStreams& streams, Weights& weights,
+                           Faults& faults)
+    : options_(std::move(options)),
+      streams_(streams),
+      weights_(weights),
+      faults_(faults),
+      agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}) {}
+
+Status Checkpointer::everyone(const Status& mine, std::string_view what) {
+    auto* values = agreed_->as<double>();
+    values[0] = mine ? 0 : 1;
+    values[1] = 0;
+    streams_.communicator.all_reduce_sum(GroupKey::world, agreed_);
+    streams_.communication.synchronize();
+    if (values[0] == 0) return {};
+    if (!mine) return mine;
+    return make_error(ErrorCode::aborted, "{}: {} of {} ranks failed", what, values[0],
+                      options_.num_ranks);
+}
+
+void Checkpointer::broadcast_from_0(std::span<double> values) {
+    RM_CHECK(values.size() == 2, "{} values", values.size());
+    std::copy(values.begin(), values.end(), agreed_->as<double>());
+    streams_.communicator.broadcast(GroupKey::world, agreed_, 0);
+    streams_.communication.synchronize();
+    std::copy_n(agreed_->as<double>(), values.size(), values.begin());
+}
+
+std::vector<SliceData> Checkpointer::my_slices() const {
+    std::vector<SliceData> slices;
+    for (const NamedTensor& tensor : state_tensors(weights_)) {
+        const std::int64_t total = tensor.view.num_elements();
+        const std::int64_t first = total * options_.rank / options_.num_ranks;
+        const std::int64_t end = total * (options_.rank + 1) / options_.num_ranks;
+        if (first == end) continue;
+        const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
+        const TensorView part = tensor.view.reshaped({total}).rows(first, end - first);
+        slices.push_back({element_range(whole, first, end - first), part.bytes()});
+    }
+    return slices;
+}
+
+Result<std::string> Checkpointer::save(const TrainPosition& position, const nlohmann::json& state) {
+    const CheckpointName name{options_.epoch, position.step};
+    const bool first = options_.rank == 0;
+    Status status;
+    if (first) {
+        const auto begun = begin_checkpoint(options_.dir, name, faults_);
+        if (!begun) status = begun.error();
+    }
+    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: making its directory"));
+    const auto shard = write_shard(temporary_path(options_.dir, name), options_.rank,
+                                   options_.num_ranks, my_slices(), faults_);
+    if (!shard) status = shard.error();
+    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: writing shards"));
+    std::string path;
+    if (first) {
+        auto published = publish_checkpoint(options_.dir, name, options_.num_ranks, state, faults_);
+        if (published) {
+            path = *published;
+            const auto pruned =
+                prune_checkpoints(options_.dir, options_.epoch, options_.keep, faults_);
+            if (!pruned) status = pruned.error();
+        } else {
+            status = published.error();
+        }
+    }
+    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: publishing"));
+    return path;
+}
+
+Status Checkpointer::load(const std::string& path, Restored& restored) {
+    // Rank 0 has verified every hash; the others check sizes and the tensors' table.
+    RM_TRY(const Checkpoint checkpoint,
+           Checkpoint::open(path, options_.rank == 0 ? Verify::hashes : Verify::sizes));
+    for (const NamedTensor& tensor : state_tensors(weights_)) {
+        const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
+        RM_RETURN_IF_ERROR(checkpoint.read(whole, tensor.view.bytes()));
+    }
+    restored.path = path;
+    restored.state = checkpoint.state();
+    return {};
+}
+
+Result<Checkpointer::Restored> Checkpointer::restore() {
+    Restored restored;
+    std::array<double, 2> found = {-1, -1};
+    Status status;
+    if (options_.rank == 0 && enabled()) {
+        auto latest = find_latest_checkpoint(options_.dir);
+        if (latest) {
+            found = {static_cast<double>(latest->name.epoch.value),
+                     static_cast<double>(latest->name.step)};
+            restored.notes = latest->notes;
+        } else if (latest.error().code != ErrorCode::not_found) {
+            status = latest.error();
+        }
+    }
+    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: looking for the newest"));
+    broadcast_from_0(found);
+    if (found[0] < 0) return make_error(ErrorCode::not_found, "no checkpoint in {}", options_.dir);
+    const CheckpointName name{{static_cast<std::int64_t>(found[0])},
+                              static_cast<std::int64_t>(found[1])};
+    status = load(format("{}/{}", options_.dir, to_string(name)), restored);
+    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: reading"));
+    return restored;
+}
+
+}  // namespace rm

@@ -1,0 +1,131 @@
+#include "engine/train/json_object.h"
+
+#include <limits>
+
+namespace rm {
+
+using nlohmann::json;
+
+JsonObject::JsonObject(const json& value, std::string path)
+    : value_(value), path_(std::move(path)) {
+    if (!value.is_object()) {
+        status_ = invalid_argument("{}: {} where an object is expected",
+                                   path_.empty() ? "." : path_, value.type_name());
+    }
+}
+
+std::string JsonObject::path_of(std::string_view key) const {
+    return path_.empty() ? std::string(key) : format("{}.{}", path_, key);
+}
+
+const json* JsonObject::member(std::string_view key) {
+    asked_.emplace(key);
+    if (!value_.is_object()) return nullptr;
+    const auto found = value_.find(std::string(key));
+    return found == value_.end() ? nullptr : &*found;
+}
+
+JsonObject& JsonObject::keep(const Status& status) {
+    if (status_ && !status) status_ = status;
+    return *this;
+}
+
+void JsonObject::fail(std::string_view key, std::string_view wanted, const json& found) {
+    keep(invalid_argument("{}: {} where {} is expected", path_of(key), found.dump(), wanted));
+}
+
+template <typename Number>
+JsonObject& JsonObject::read_integer(std::string_view key, Number& out, std::string_view wanted) {
+    const json* found = member(key);
+    if (found == nullptr) return *this;
+    const bool fits =
+        found->is_number_integer() &&
+        (std::is_unsigned_v<Number>
+             ? found->is_number_unsigned()
+             : !found->is_number_unsigned() ||
+                   found->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+    if (!fits) {
+        fail(key, wanted, *found);
+        return *this;
+    }
+    if constexpr (std::is_unsigned_v<Number>) {
+        out = found->get<Number>();
+    } else {
+        const auto wide = found->get<std::int64_t>();
+        const bool in_range = wide >= std::numeric_limits<Number>::min() &&
+                              wide <= std::numeric_limits<Number>::max();
+        if (in_range) {
+            out = static_cast<Number>(wide);
+        } else {
+            fail(key, wanted, *found);
+        }
+    }
+    return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, bool& out) {
+    const json* found = member(key);
+    if (found == nullptr) return *this;
+    if (found->is_boolean()) {
+        out = found->get<bool>();
+    } else {
+        fail(key, "true or false", *found);
+    }
+    return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, int& out) {
+    return read_integer(key, out, "a whole number");
+}
+JsonObject& JsonObject::read(std::string_view key, std::int64_t& out) {
+    return read_integer(key, out, "a whole number");
+}
+JsonObject& JsonObject::read(std::string_view key, std::uint64_t& out) {
+    return read_integer(key, out, "a whole number that is not negative");
+}
+
+JsonObject& JsonObject::read(std::string_view key, double& out) {
+    const json* found = member(key);
+    if (found == nullptr) return *this;
+    if (found->is_number()) {
+        out = found->get<double>();
+    } else {
+        fail(key, "a number", *found);
+    }
+    return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, std::string& out) {
+    const json* found = member(key);
+    if (found == nullptr) return *this;
+    if (found->is_string()) {
+        out = found->get<std::string>();
+    } else {
+        fail(key, "a string", *found);
+    }
+    return *this;
+}
+
+Status JsonObject::finish() const {
+    if (!status_) return status_;
+    for (const auto& [key, unused] : value_.items()) {
+        if (asked_.count(key) != 0) continue;
+        std::string known;
+        for (const std::string& name : asked_)
+            known += (known.empty() ? "" : ", ") + name;
+        return invalid_argument("{}: unknown key; known here: {}", path_of(key), known);
+    }
+    return {};
+}
+
+Result<json> parse_json_text(std::string_view text, std::string_view what) {
+    try {
+        return json::parse(text);
+    } catch (const json::parse_error& error) {
+        const auto line =
+            1 + std::count(text.begin(), text.begin() + std::min(error.byte, text.size()), '\n');
+        return invalid_argument("{}: line {}: not JSON: {}", what, line, error.what());
+    }
+}
+
+}  // namespace rm

@@ -1,0 +1,29 @@
+#include "engine/train/progress.h"
+
+namespace rm {
+
+std::string_view to_string(Phase phase) {
+    switch (phase) {
+        case Phase::starting:
+            return "starting";
+        case Phase::data:
+            return "data";
+        case Phase::forward:
+            return "forward";
+        case Phase::backward:
+            return "backward";
+        case Phase::reduce:
+            return "reduce";
+        case Phase::optimizer:
+            return "optimizer";
+        case Phase::checkpoint:
+            return "checkpoint";
+        case Phase::evaluation:
+            return "evaluation";
+        case Phase::done:
+            return "done";
+    }
+    return "?";
+}
+
+}  // namespace rm

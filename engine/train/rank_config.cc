@@ -1,0 +1,252 @@
+#include "engine/train/rank_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/train/json_object.h"
+
+namespace rm {
+
+using nlohmann::json;
+
+namespace {
+
+json stage_to_json(const StageSpec& s) {
+    return {{"context", s.context},
+            {"batch", s.batch},
+            {"tokens", s.tokens},
+            {"rope_theta", s.rope_theta},
+            {"learning_rate", s.learning_rate},
+            {"warmup_steps", s.warmup_steps},
+            {"schedule", to_string(s.schedule)},
+            {"final_learning_rate", s.final_learning_rate}};
+}
+
+Result<StageSpec> stage_from_json(const json& value, const std::string& path) {
+    StageSpec s;
+    std::string schedule(to_string(s.schedule));
+    JsonObject object(value, path);
+    object.read("context", s.context)
+        .read("batch", s.batch)
+        .read("tokens", s.tokens)
+        .read("rope_theta", s.rope_theta)
+        .read("learning_rate", s.learning_rate)
+        .read("warmup_steps", s.warmup_steps)
+        .read("schedule", schedule)
+        .read("final_learning_rate", s.final_learning_rate);
+    RM_RETURN_IF_ERROR(object.finish());
+    RM_TRY(s.schedule, parse_schedule(schedule));
+    return s;
+}
+
+json mesh_to_json(const Mesh& mesh) {
+    json value;
+    for (const Axis axis : kAxes)
+        value[std::string(to_string(axis))] = mesh.size(axis);
+    return value;
+}
+
+Result<Mesh> mesh_from_json(const json& value, const std::string& path) {
+    std::array<int, 4> sizes = {1, 1, 1, 1};
+    JsonObject object(value, path);
+    for (const Axis axis : kAxes)
+        object.read(to_string(axis), sizes[static_cast<std::size_t>(axis)]);
+    RM_RETURN_IF_ERROR(object.finish());
+    return Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]);
+}
+
+// Reads one nested object with `fill`, which names its members.
+template <typename Fill>
+void read_part(JsonObject& parent, std::string_view key, Fill fill) {
+    const json* found = parent.member(key);
+    if (found == nullptr) return;
+    JsonObject part(*found, parent.path_of(key));
+    fill(part);
+    parent.keep(part.finish());
+}
+
+void read_parts(JsonObject& object, JobSpec& spec) {
+    read_part(object, "model", [&](JsonObject& o) { o.read("preset", spec.model.preset); });
+    read_part(object, "data", [&](JsonObject& o) {
+        o.read("path", spec.data.path)
+            .read("format", spec.data.format)
+            .read("tokenizer", spec.data.tokenizer)
+            .read("holdout", spec.data.holdout);
+    });
+    read_part(object, "memory", [&](JsonObject& o) {
+        o.read("tile", spec.memory.tile).read("chunk", spec.memory.chunk);
+    });
+    read_part(object, "optimizer", [&](JsonObject& o) {
+        o.read("beta1", spec.optimizer.beta1)
+            .read("beta2", spec.optimizer.beta2)
+            .read("eps", spec.optimizer.eps)
+            .read("weight_decay", spec.optimizer.weight_decay)
+            .read("clip_norm", spec.optimizer.clip_norm);
+    });
+    read_part(object, "resources", [&](JsonObject& o) {
+        o.read("devices", spec.resources.devices).read("kind", spec.resources.kind);
+    });
+    read_part(object, "checkpoint", [&](JsonObject& o) {
+        o.read("dir", spec.checkpoint.dir)
+            .read("every_steps", spec.checkpoint.every_steps)
+            .read("keep", spec.checkpoint.keep);
+    });
+    read_part(object, "evaluation", [&](JsonObject& o) {
+        o.read("every_steps", spec.evaluation.every_steps).read("tokens", spec.evaluation.tokens);
+    });
+}
+
+Status read_stages(JsonObject& object, JobSpec& spec) {
+    const json* stages = object.member("stages");
+    if (stages == nullptr) return {};
+    if (!stages->is_array()) return invalid_argument("stages: an array of objects is expected");
+    for (std::size_t i = 0; i < stages->size(); ++i) {
+        RM_TRY(StageSpec stage, stage_from_json((*stages)[i], format("stages[{}]", i)));
+        spec.stages.push_back(stage);
+    }
+    return {};
+}
+
+json plan_to_json(const Plan& plan) {
+    return {{"mesh", mesh_to_json(plan.mesh)},
+            {"tile_tokens", plan.memory.tile_tokens},
+            {"chunk_tokens", plan.memory.chunk_tokens},
+            {"collective_timeout_seconds", plan.collective_timeout.value}};
+}
+
+Result<Plan> plan_from_json(const json& value) {
+    Plan plan;
+    JsonObject object(value, "plan");
+    if (const json* mesh = object.member("mesh")) {
+        RM_TRY(plan.mesh, mesh_from_json(*mesh, "plan.mesh"));
+    }
+    object.read("tile_tokens", plan.memory.tile_tokens)
+        .read("chunk_tokens", plan.memory.chunk_tokens)
+        .read("collective_timeout_seconds", plan.collective_timeout.value);
+    RM_RETURN_IF_ERROR(object.finish());
+    return plan;
+}
+
+}  // namespace
+
+json job_spec_to_json(const JobSpec& spec) {
+    json stages = json::array();
+    for (const StageSpec& stage : spec.stages)
+        stages.push_back(stage_to_json(stage));
+    json value = {
+        {"name", spec.name},
+        {"model", {{"preset", spec.model.preset}}},
+        {"data",
+         {{"path", spec.data.path},
+          {"format", spec.data.format},
+          {"tokenizer", spec.data.tokenizer},
+          {"holdout", spec.data.holdout}}},
+        {"seed", spec.seed},
+        {"stages", stages},
+        {"memory", {{"tile", spec.memory.tile}, {"chunk", spec.memory.chunk}}},
+        {"precision", spec.precision},
+        {"optimizer",
+         {{"beta1", spec.optimizer.beta1},
+          {"beta2", spec.optimizer.beta2},
+          {"eps", spec.optimizer.eps},
+          {"weight_decay", spec.optimizer.weight_decay},
+          {"clip_norm", spec.optimizer.clip_norm}}},
+        {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
+        {"checkpoint",
+         {{"dir", spec.checkpoint.dir},
+          {"every_steps", spec.checkpoint.every_steps},
+          {"keep", spec.checkpoint.keep}}},
+        {"evaluation",
+         {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}}};
+    if (spec.parallel) value["parallel"] = mesh_to_json(*spec.parallel);
+    return value;
+}
+
+Result<JobSpec> job_spec_from_json(const json& value) {
+    JobSpec spec;
+    JsonObject object(value, "");
+    object.read("name", spec.name).read("seed", spec.seed).read("precision", spec.precision);
+    read_parts(object, spec);
+    RM_RETURN_IF_ERROR(read_stages(object, spec));
+    if (const json* mesh = object.member("parallel")) {
+        RM_TRY(spec.parallel, mesh_from_json(*mesh, "parallel"));
+    }
+    RM_RETURN_IF_ERROR(object.finish());
+    return spec;
+}
+
+json model_config_to_json(const ModelConfig& m) {
+    return {{"vocabulary", m.vocabulary},     {"hidden", m.hidden},
+            {"num_layers", m.num_layers},     {"num_query_heads", m.num_query_heads},
+            {"num_kv_heads", m.num_kv_heads}, {"head_dim", m.head_dim},
+            {"feed_forward", m.feed_forward}, {"norm_eps", m.norm_eps},
+            {"tied_head", m.tied_head}};
+}
+
+Result<ModelConfig> model_config_from_json(const json& value, const std::string& path) {
+    ModelConfig m;
+    JsonObject object(value, path);
+    object.read("vocabulary", m.vocabulary)
+        .read("hidden", m.hidden)
+        .read("num_layers", m.num_layers)
+        .read("num_query_heads", m.num_query_heads)
+        .read("num_kv_heads", m.num_kv_heads)
+        .read("head_dim", m.head_dim)
+        .read("feed_forward", m.feed_forward)
+        .read("norm_eps", m.norm_eps)
+        .read("tied_head", m.tied_head);
+    RM_RETURN_IF_ERROR(object.finish());
+    const auto positive = {m.vocabulary,   m.hidden,   m.num_layers,  m.num_query_heads,
+                           m.num_kv_heads, m.head_dim, m.feed_forward};
+    for (const std::int64_t size : positive) {
+        if (size < 1)
+            return invalid_argument("{}: every size must be positive, one is {}", path, size);
+    }
+    if (m.num_query_heads % m.num_kv_heads != 0 || m.head_dim % 2 != 0) {
+        return invalid_argument(
+            "{}: num_kv_heads {} must divide num_query_heads {} and head_dim {} must be even", path,
+            m.num_kv_heads, m.num_query_heads, m.head_dim);
+    }
+    return m;
+}
+
+std::string to_json(const RankConfig& config) {
+    json value = {{"spec", job_spec_to_json(config.spec)},
+                  {"plan", plan_to_json(config.plan)},
+                  {"epoch", config.epoch.value},
+                  {"rank", config.rank},
+                  {"num_threads", config.num_threads},
+                  {"run_dir", config.run_dir},
+                  {"checkpoint_dir", config.checkpoint_dir},
+                  {"peak_flops", config.peak_flops},
+                  {"peak_name", config.peak_name},
+                  {"stop_after_steps", config.stop_after_steps}};
+    if (config.model) value["model"] = model_config_to_json(*config.model);
+    return value.dump(2);
+}
+
+Result<RankConfig> parse_rank_config(std::string_view text) {
+    RM_TRY(const json value, parse_json_text(text, "rank configuration"));
+    RankConfig config;
+    JsonObject object(value, "");
+    if (const json* spec = object.member("spec")) {
+        RM_TRY(config.spec, job_spec_from_json(*spec));
+    }
+    if (const json* plan = object.member("plan")) {
+        RM_TRY(config.plan, plan_from_json(*plan));
+    }
+    if (const json* model = object.member("model")) {
+        RM_TRY(config.model, model_config_from_json(*model, "model"));
+    }
+    object.read("epoch", config.epoch.value)
+        .read("rank", config.rank)
+        .read("num_threads", config.num_threads)
+        .read("run_dir", config.run_dir)
+        .read("checkpoint_dir", config.checkpoint_dir)
+        .read("peak_flops", config.peak_flops)
+        .read("peak_name", config.peak_name)
+        .read("stop_after_steps", config.stop_after_steps);
+    RM_RETURN_IF_ERROR(object.finish());
+    return config;
+}
+
+}  // namespace rm

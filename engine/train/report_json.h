@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/report_text.h"
+#include "base/result.h"
+#include "engine/train/run_rank.h"
+
+// Reports as one line of JSON (no newline): metrics.jsonl and what a rank hands its worker.
+namespace rm {
+
+std::string to_json(const StepReport& report);
+std::string to_json(const EvaluationReport& report);
+Result<StepReport> parse_step_report(std::string_view line);
+Result<EvaluationReport> parse_evaluation_report(std::string_view line);
+
+}  // namespace rm

@@ -1,0 +1,333 @@
+#include "engine/train/run_rank.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/data/entropy.h"
+#include "engine/data/split.h"
+#include "engine/train/checkpointer.h"
+#include "engine/train/report_json.h"
+#include "engine/train/schedule.h"
+#include "engine/train/train_position.h"
+#include "engine/train/trainer.h"
+
+namespace rm {
+namespace {
+
+double seconds_now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+}
+
+// Text, its split, and what was measured of it.
+struct Corpus {
+    TextCorpus text;
+    Split split;
+};
+
+Result<Corpus> open_corpus(const JobSpec& spec) {
+    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.path));
+    RM_TRY(Split split, split_held_out(text, spec.data.holdout, spec.seed));
+    return Corpus{std::move(text), std::move(split)};
+}
+
+// The buffers and schedule of one stage.
+struct Stage {
+    RankLayout layout;
+    std::unique_ptr<Model> model;
+    std::unique_ptr<Trainer> trainer;
+};
+
+// One rank's whole run. Members are in order of construction: what is below borrows from above.
+class RankRun {
+public:
+    RankRun(const RankConfig& config, const RankEnvironment& environment, const ModelConfig& model,
+            Corpus corpus)
+        : config_(config),
+          env_(environment),
+          model_(model),
+          corpus_(std::move(corpus)),
+          stream_(corpus_.text, corpus_.split.train, config.spec.seed),
+          compute_(env_.kernels.device().make_stream("compute")),
+          communication_(env_.kernels.device().make_stream("communication")),
+          communicator_(env_.transport, env_.kernels.device(), *communication_, config.plan.mesh,
+                        env_.progress.collectives),
+          streams_{env_.kernels, *compute_, *communication_, communicator_},
+          weights_(env_.kernels, model_),
+          faults_(env_.faults != nullptr ? *env_.faults : no_faults_),
+          checkpointer_({config.checkpoint_dir, config.epoch, config.rank,
+                         config.plan.mesh.num_ranks(), config.spec.checkpoint.keep},
+                        streams_, weights_, faults_) {}
+
+    Result<Outcome> run();
+
+private:
+    bool is_first() const { return config_.rank == 0; }
+    const StageSpec& stage_spec() const {
+        return config_.spec.stages[static_cast<std::size_t>(position_.stage)];
+    }
+    bool finished() const { return position_.step >= config_.spec.num_steps(); }
+
+    Status check_data();
+    Status start_or_resume();
+    Status resume(const Checkpointer::Restored& restored);
+    Status enter_stage();
+    Result<StepResult> train_step();
+    void report(const StepResult& result, const StageSpec& spec, int stage, double data_seconds);
+    MemoryReport memory() const;
+    Status save_checkpoint();
+    Status evaluate();
+    Result<TextEntropies> entropies();
+    Result<std::string> data_hash();
+    bool due(std::int64_t every) const { return every > 0 && position_.step % every == 0; }
+    void append_metrics(const std::string& line);
+
+    const RankConfig& config_;
+    RankEnvironment env_;
+    const ModelConfig model_;
+    Corpus corpus_;
+    TokenStream stream_;
+    std::unique_ptr<Stream> compute_;
+    std::unique_ptr<Stream> communication_;
+    Communicator communicator_;
+    RankStreams streams_;
+    Weights weights_;
+    Faults no_faults_;
+    Faults& faults_;
+    Checkpointer checkpointer_;
+    TrainPosition position_;
+    int open_stage_ = -1;
+    Stage stage_;
+    std::int64_t saved_step_ = -1;
+    std::int64_t evaluated_step_ = -1;
+    std::int64_t steps_this_run_ = 0;
+    std::int64_t bytes_sent_before_ = 0;
+    std::optional<TextEntropies> entropies_;
+    std::string data_hash_;
+};
+
+Status RankRun::check_data() {
+    for (const StageSpec& stage : config_.spec.stages) {
+        RM_RETURN_IF_ERROR(stream_.check_enough(stage.context));
+    }
+    return {};
+}
+
+Status RankRun::start_or_resume() {
+    auto restored = checkpointer_.restore();
+    if (restored) return resume(*restored);
+    if (restored.error().code != ErrorCode::not_found) return restored.error();
+    weights_.initialize(config_.spec.seed);
+    return {};
+}
+
+Status RankRun::resume(const Checkpointer::Restored& restored) {
+    RM_TRY(const ResumePoint point, read_checkpoint_state(restored.state, config_.spec, model_));
+    RM_RETURN_IF_ERROR(stream_.seek(point.position.data));
+    position_ = point.position;
+    saved_step_ = position_.step;
+    Status same_data;
+    if (is_first()) same_data = check_same_data(corpus_.text, point.data_hash);
+    RM_RETURN_IF_ERROR(checkpointer_.everyone(same_data, "resume: comparing the data"));
+    if (!is_first()) return {};
+    data_hash_ = point.data_hash;
+    for (const std::string& note : restored.notes)
+        env_.observer.on_note(note);
+    env_.observer.on_note(format("resumed from {} at step {}", restored.path, position_.step));
+    return {};
+}
+
+Status RankRun::enter_stage() {
+    if (open_stage_ == position_.stage) return {};
+    stage_ = {};
+    const MemoryPolicy& memory = config_.plan.memory;
+    RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
+                                           memory.tile_tokens, memory.chunk_tokens));
+    stage_.model =
+        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, stage_spec().rope_theta);
+    stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
+    weights_.prepare(stage_.model->ops());
+    compute_->synchronize();
+    open_stage_ = position_.stage;
+    return {};
+}
+
+MemoryReport RankRun::memory() const {
+    MemoryReport report;
+    for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
+        const auto kind = static_cast<MemoryKind>(i);
+        report.by_kind[std::string(to_string(kind))] = env_.kernels.device().allocated(kind);
+    }
+    report.total = env_.kernels.device().allocated();
+    return report;
+}
+
+void RankRun::append_metrics(const std::string& line) {
+    if (!is_first() || config_.run_dir.empty()) return;
+    std::ofstream out(config_.run_dir + "/metrics.jsonl", std::ios::app);
+    out << line << '\n';
+    if (!out.flush())
+        env_.observer.on_note(format("cannot write {}/metrics.jsonl", config_.run_dir));
+}
+
+void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
+                     double data_seconds) {
+    StepReport report;
+    report.step = position_.step;
+    report.num_steps = config_.spec.num_steps();
+    report.stage = stage;
+    report.tokens = spec.batch;
+    report.tokens_total = position_.tokens_total;
+    report.loss = result.loss;
+    report.grad_norm = result.grad_norm;
+    report.finite = result.finite;
+    report.learning_rate =
+        learning_rate_at(spec, position_.stage == stage ? position_.stage_step : spec.num_steps());
+    report.seconds = result.seconds + data_seconds;
+    const auto tokens = static_cast<double>(spec.batch);
+    const auto S = static_cast<double>(spec.context);
+    const auto sequences = static_cast<double>(spec.sequences_per_step());
+    report.model_flops = training_flops(model_, tokens, sequences * S * (S + 1) / 2);
+    const double peak = config_.peak_flops * config_.plan.mesh.num_ranks();
+    report.peak_name = config_.peak_name;
+    if (peak > 0) {
+        report.causal_mfu = report.model_flops / report.seconds / peak;
+        report.full_mfu = training_flops(model_, tokens, sequences * S * S) / report.seconds / peak;
+    }
+    report.phase_seconds = result.phase_seconds;
+    report.phase_seconds["data"] = data_seconds;
+    report.memory = memory();
+    const std::int64_t sent = communicator_.counters().bytes_sent["ring ring_shift"];
+    report.ring_bytes_sent = sent - bytes_sent_before_;
+    bytes_sent_before_ = sent;
+    report.ring_wait_seconds = result.ring_wait_seconds;
+    report.last_collective = comm_name(env_.progress.collectives.last);
+    append_metrics(to_json(report));
+    env_.observer.on_step(report);
+}
+
+Result<StepResult> RankRun::train_step() {
+    const StageSpec spec = stage_spec();
+    const int stage = position_.stage;
+    env_.progress.phase = Phase::data;
+    env_.progress.step = position_.step + 1;
+    const double begin = seconds_now();
+    RM_TRY(const std::vector<Sample> sequences,
+           take_sequences(stream_, spec.sequences_per_step(), spec.context));
+    const StepBatch batch =
+        make_step_batch(sequences, stage_.layout, config_.plan.mesh, config_.rank);
+    const double data_seconds = seconds_now() - begin;
+    ++steps_this_run_;
+    faults_.pass("trainer.step");
+    const bool stop = env_.stop || steps_this_run_ == config_.stop_after_steps;
+    const OptimizerStep optimizer{config_.spec.optimizer,
+                                  learning_rate_at(spec, position_.stage_step + 1),
+                                  position_.step + 1};
+    const StepResult result = stage_.trainer->step(
+        batch, optimizer, stop ? Trainer::StopRequest::yes : Trainer::StopRequest::no);
+    advance(position_, config_.spec, spec.batch);
+    position_.data = stream_.position();
+    report(result, spec, stage, data_seconds);
+    if (position_.stage != stage && is_first()) env_.observer.on_stage_done(stage, position_.step);
+    return result;
+}
+
+Result<std::string> RankRun::data_hash() {
+    if (data_hash_.empty()) {
+        RM_TRY(data_hash_, content_hash(corpus_.text));
+    }
+    return data_hash_;
+}
+
+Status RankRun::save_checkpoint() {
+    if (!checkpointer_.enabled() || saved_step_ == position_.step) return {};
+    env_.progress.phase = Phase::checkpoint;
+    const double begin = seconds_now();
+    nlohmann::json state;
+    if (is_first()) {
+        RM_TRY(const std::string hash, data_hash());
+        state = checkpoint_state(position_, config_.spec, model_, hash);
+    }
+    RM_TRY(const std::string path, checkpointer_.save(position_, state));
+    saved_step_ = position_.step;
+    if (is_first()) env_.observer.on_checkpoint(position_.step, path, seconds_now() - begin);
+    return {};
+}
+
+Result<TextEntropies> RankRun::entropies() {
+    if (!entropies_) {
+        RM_TRY(entropies_, text_entropies(corpus_.text));
+    }
+    return *entropies_;
+}
+
+// The held-out loss at the stage's context; sequence n goes to data rank n mod data as in training.
+Status RankRun::evaluate() {
+    if (corpus_.split.held_out.spans.empty() || config_.spec.evaluation.tokens == 0) return {};
+    if (evaluated_step_ == position_.step) return {};
+    evaluated_step_ = position_.step;
+    env_.progress.phase = Phase::evaluation;
+    const auto samples = evaluation_samples(corpus_.text, corpus_.split.held_out,
+                                            stage_.layout.context, config_.spec.evaluation.tokens);
+    if (!samples) {
+        if (is_first()) env_.observer.on_note(format("no evaluation: {}", samples.error().message));
+        return {};
+    }
+    const StepBatch batch =
+        make_step_batch(*samples, stage_.layout, config_.plan.mesh, config_.rank);
+    const double total = stage_.trainer->total_loss(batch);
+    if (!is_first()) return {};
+    RM_TRY(const TextEntropies text, entropies());
+    EvaluationReport report;
+    report.step = position_.step;
+    report.targets = batch.num_targets;
+    report.loss = total / static_cast<double>(batch.num_targets);
+    report.unigram_entropy = text.unigram;
+    report.bigram_entropy = text.bigram;
+    append_metrics(to_json(report));
+    env_.observer.on_evaluation(report);
+    return {};
+}
+
+Result<Outcome> RankRun::run() {
+    env_.progress.version = ProgressPage::kVersion;
+    env_.progress.phase = Phase::starting;
+    RM_RETURN_IF_ERROR(check_data());
+    RM_RETURN_IF_ERROR(start_or_resume());
+    env_.observer.on_started(position_.step + 1, config_.spec.num_steps());
+    bool stopped = false;
+    while (!finished() && !stopped) {
+        RM_RETURN_IF_ERROR(enter_stage());
+        RM_TRY(const StepResult result, train_step());
+        stopped = result.stop && !finished();
+        if (finished() || due(config_.spec.evaluation.every_steps)) RM_RETURN_IF_ERROR(evaluate());
+        if (finished() || stopped || due(config_.spec.checkpoint.every_steps)) {
+            RM_RETURN_IF_ERROR(save_checkpoint());
+        }
+    }
+    env_.progress.phase = Phase::done;
+    return stopped ? Outcome::stopped : Outcome::finished;
+}
+
+}  // namespace
+
+Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
+    RM_RETURN_IF_ERROR(validate(config.spec));
+    RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
+    const ModelConfig model = config.model.value_or(preset);
+    RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
+    for (const StageSpec& stage : config.spec.stages) {
+        RM_TRY([[maybe_unused]] const std::int64_t padded,
+               padded_length(stage.context, config.plan.mesh));
+    }
+    RM_TRY(Corpus corpus, open_corpus(config.spec));
+    if (config.rank == 0 && !config.run_dir.empty()) {
+        std::filesystem::create_directories(config.run_dir);
+    }
+    return RankRun(config, environment, model, std::move(corpus)).run();
+}
+
+}  // namespace rm

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "base/ids.h"
+#include "base/job_spec.h"
+#include "base/model_preset.h"
+#include "base/plan.h"
+#include "base/report.h"
+#include "base/result.h"
+#include "engine/comm/exchange.h"
+#include "engine/comm/transport.h"
+#include "engine/train/progress.h"
+#include "kernels/kernels.h"
+
+// The engine's front door: one call runs one rank of one attempt to its end. ring-train calls it
+// with threads or processes, the rank process of a worker calls it with the worker's exchange.
+namespace rm {
+
+// Everything that decides what one rank does. Written as JSON (engine/train/rank_config.h; format
+// in docs/formats/ring_train.md) for rank processes.
+struct RankConfig {
+    JobSpec spec;
+    std::optional<ModelConfig> model;  // instead of spec.model.preset: sizes given directly
+    Plan plan;                         // mesh, memory, timeout; placement is not looked at
+    Epoch epoch{1};
+    int rank = 0;
+    int num_threads = 1;         // of this rank's pool
+    std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere
+    std::string checkpoint_dir;  // spec.checkpoint.dir or a directory of the cluster; empty: none
+    double peak_flops = 0;       // one rank's share of the measured peak; 0: MFU is not reported
+    std::string peak_name;       // "fp32 112 GFLOP/s measured"
+    std::int64_t stop_after_steps =
+        0;  // 0: never; else as if asked to stop after this many (tests)
+};
+
+// Called on the rank's main thread. on_started and on_step on every rank; the rest on rank 0; notes
+// are for people ("checkpoint e1-s20 skipped: ...").
+class RankObserver {
+public:
+    virtual ~RankObserver() = default;
+    virtual void on_started(std::int64_t first_step, std::int64_t num_steps) = 0;
+    virtual void on_step(const StepReport& report) = 0;
+    virtual void on_evaluation(const EvaluationReport& report) = 0;
+    virtual void on_checkpoint(std::int64_t step, const std::string& path, double seconds) = 0;
+    virtual void on_stage_done(int stage, std::int64_t step) = 0;
+    virtual void on_note(const std::string& text) = 0;
+};
+
+enum class Outcome { finished, stopped };  // stopped: asked to, after a checkpoint at a step's end
+
+struct RankEnvironment {
+    Kernels& kernels;
+    Transport& transport;  // over all ranks of the mesh
+    RankObserver& observer;
+    ProgressPage& progress;
+    const std::atomic<bool>& stop;  // set: checkpoint at the end of this step and return. Ranks
+                                    // agree on it within the step, so one may be told alone
+    Faults* faults = nullptr;
+};
+
+// Trains from the newest checkpoint that verifies, or from the seed, to the end of the last stage.
+// Expected failures (no data, no room) are errors; a lost peer or a broken op throws.
+Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment);
+
+}  // namespace rm

@@ -1,0 +1,73 @@
+#include "engine/train/train_position.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/train/json_object.h"
+#include "engine/train/rank_config.h"
+
+namespace rm {
+
+using nlohmann::json;
+
+namespace {
+
+Error differs(std::string_view what, const json& there, const json& here) {
+    return make_error(
+        ErrorCode::failed_precondition,
+        "the checkpoint was written with {} {}, the job has {}; use another checkpoint "
+        "directory to start anew",
+        what, there.dump(), here.dump());
+}
+
+}  // namespace
+
+void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens) {
+    ++position.step;
+    ++position.stage_step;
+    position.tokens_total += tokens;
+    const auto stage = static_cast<std::size_t>(position.stage);
+    if (position.stage_step < spec.stages[stage].num_steps()) return;
+    ++position.stage;
+    position.stage_step = 0;
+}
+
+json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const ModelConfig& model,
+                      const std::string& data_hash) {
+    return {{"step", position.step},
+            {"stage", position.stage},
+            {"stage_step", position.stage_step},
+            {"tokens_total", position.tokens_total},
+            {"data", to_json(position.data)},
+            {"data_hash", data_hash},
+            {"seed", spec.seed},
+            {"model", model_config_to_json(model)}};
+}
+
+Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec,
+                                          const ModelConfig& model) {
+    ResumePoint point;
+    std::uint64_t seed = 0;
+    JsonObject object(state, "checkpoint state");
+    object.read("step", point.position.step)
+        .read("stage", point.position.stage)
+        .read("stage_step", point.position.stage_step)
+        .read("tokens_total", point.position.tokens_total)
+        .read("data_hash", point.data_hash)
+        .read("seed", seed);
+    const json* data = object.member("data");
+    const json* stored_model = object.member("model");
+    RM_RETURN_IF_ERROR(object.finish());
+    if (data == nullptr || stored_model == nullptr) {
+        return make_error(ErrorCode::data_loss, "checkpoint state: data or model is missing");
+    }
+    if (seed != spec.seed) return differs("seed", seed, spec.seed);
+    const json here = model_config_to_json(model);
+    if (*stored_model != here) return differs("model", *stored_model, here);
+    if (point.position.stage < 0 || point.position.step < 0 || point.position.stage_step < 0) {
+        return make_error(ErrorCode::data_loss, "checkpoint state: a negative position");
+    }
+    RM_TRY(point.position.data, data_position_from_json(*data));
+    return point;
+}
+
+}  // namespace rm

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/model/model.h"
+#include "engine/model/weights.h"
+#include "engine/train/batch.h"
+#include "engine/train/run_rank.h"
+
+namespace rm {
+
+// What the host learns of a step, after its last op.
+struct StepResult {
+    double loss = 0;       // nats per target
+    double grad_norm = 0;  // before clipping
+    bool finite = true;
+    bool stop = false;  // some rank has been asked to stop
+    double seconds = 0;
+    std::map<std::string, double> phase_seconds;
+    double ring_wait_seconds = 0;
+};
+
+struct OptimizerStep {
+    OptimizerSpec spec;
+    double learning_rate = 0;
+    std::int64_t step = 1;  // 1 on the first update
+};
+
+// Queues and runs steps of one stage. A step is a function of model, mesh, plan and token layout
+// only: everything is queued without looking at a device value, and loss, norm and the finite flag
+// are read after the last op.
+class Trainer {
+public:
+    // Borrows all; `progress` follows the phases.
+    Trainer(const RankStreams& streams, Weights& weights, Model& model, ProgressPage& progress);
+
+    // stop_requested: this rank was asked to stop; all ranks learn of it with the loss.
+    enum class StopRequest { no, yes };
+    StepResult step(const StepBatch& batch, const OptimizerStep& optimizer, StopRequest stop);
+
+    // Gradients as after step's reduction, without an update; for tests.
+    StepResult gradients(const StepBatch& batch);
+
+    // Sum of losses over `batch` on all ranks, without gradients.
+    double total_loss(const StepBatch& batch);
+
+private:
+    void queue_batch(const StepBatch& batch);
+    void queue_gradient_sum();
+    void queue_update(const OptimizerStep& optimizer);
+    void queue_zero(std::initializer_list<TensorView> tensors);
+    void mark(Phase phase);
+    void synchronize();
+    StepResult read_result(const StepBatch& batch);
+
+    RankStreams streams_;
+    Weights& weights_;
+    Model& model_;
+    const Ops& ops_;
+    ProgressPage& progress_;
+    Tensor loss_sum_;  // (1) f64, over the gradient group
+    Tensor stop_;      // (1) f64, over the world
+    Tensor norm_sum_;  // (1) f64
+    Tensor clip_;      // (3) f64: norm, factor, finite
+    std::unique_ptr<Event> gradients_ready_;
+    std::unique_ptr<Event> gradients_summed_;
+    StreamTimer reduce_;
+    StreamTimer optimizer_;
+    double host_loss_ = 0;
+    double host_stop_ = 0;
+    double host_clip_[3] = {};
+};
+
+}  // namespace rm

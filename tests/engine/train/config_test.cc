@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+#include "engine/main/ring_train_config.h"
+#include "engine/train/rank_config.h"
+#include "engine/train/report_json.h"
+#include "engine/train/schedule.h"
+
+namespace rm {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RankConfig, SurvivesJson) {
+    RankConfig config;
+    config.spec.name = "x";
+    config.spec.data.path = "/data";
+    config.spec.seed = 0xfedcba9876543210ULL;
+    config.spec.stages = {
+        {.context = 512, .batch = 1024, .tokens = 4096, .schedule = Schedule::linear}};
+    config.spec.parallel = Mesh::make(2, 3, 1, 1).value();
+    config.model = ModelConfig{.vocabulary = 9,
+                               .hidden = 8,
+                               .num_layers = 1,
+                               .num_query_heads = 2,
+                               .num_kv_heads = 1,
+                               .head_dim = 4,
+                               .feed_forward = 8};
+    config.plan.mesh = *config.spec.parallel;
+    config.rank = 5;
+    config.run_dir = "/run";
+    config.peak_flops = 1.5e11;
+    const auto parsed = parse_rank_config(to_json(config));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    EXPECT_EQ(parsed->spec, config.spec);
+    EXPECT_EQ(parsed->model, config.model);
+    EXPECT_EQ(parsed->plan, config.plan);
+    EXPECT_EQ(parsed->rank, 5);
+    EXPECT_EQ(parsed->peak_flops, 1.5e11);
+}
+
+TEST(RankConfig, UnknownKeysAndWrongTypesAreErrorsWithTheirPath) {
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"stages": [{"contxt": 1}]}})").error().message,
+                HasSubstr("stages[0].contxt: unknown key"));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"data": {"path": 7}}})").error().message,
+                HasSubstr("data.path: 7 where a string is expected"));
+    EXPECT_THAT(parse_rank_config("{\n\n]").error().message, HasSubstr("line 3"));
+}
+
+TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
+    StepReport report;
+    report.step = 3;
+    report.loss = std::nan("");
+    report.grad_norm = INFINITY;
+    report.finite = false;
+    report.phase_seconds = {{"forward", 0.25}};
+    report.memory.by_kind = {{"weights", {123}}};
+    report.last_collective = "ring ring_shift";
+    report.peak_name = "fp32 200 GFLOP/s";
+    const auto parsed = parse_step_report(to_json(report));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    EXPECT_TRUE(std::isnan(parsed->loss));
+    EXPECT_FALSE(std::isfinite(parsed->grad_norm));
+    EXPECT_FALSE(parsed->finite);
+    EXPECT_EQ(parsed->phase_seconds, report.phase_seconds);
+    EXPECT_EQ(parsed->memory.total, Bytes{123});
+    EXPECT_EQ(parsed->peak_name, report.peak_name);
+    EXPECT_FALSE(parse_step_report("{}").ok());
+}
+
+TEST(Reports, TheStepLineNamesConventionAndPeak) {
+    StepReport report;
+    report.step = 17;
+    report.num_steps = 50;
+    report.loss = 2.8113;
+    report.grad_norm = 0.94;
+    report.seconds = 0.412;
+    report.tokens = 131072;
+    report.causal_mfu = 0.461;
+    report.memory.total = {1 << 30};
+    report.ring_bytes_sent = 1 << 20;
+    EXPECT_EQ(
+        step_line(report, "bf16 362T"),
+        "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)"
+        "  mem 1.0 GiB  ring 1.0 MiB exposed 0.0%");
+}
+
+TEST(Schedule, WarmsUpAndEndsAtTheFinalRate) {
+    StageSpec stage{.context = 10,
+                    .batch = 10,
+                    .tokens = 1000,
+                    .learning_rate = 1,
+                    .warmup_steps = 20,
+                    .schedule = Schedule::cosine,
+                    .final_learning_rate = 0.1};
+    EXPECT_DOUBLE_EQ(learning_rate_at(stage, 10), 0.5);
+    EXPECT_DOUBLE_EQ(learning_rate_at(stage, 20), 1);
+    EXPECT_NEAR(learning_rate_at(stage, 60), 0.55, 1e-12);
+    EXPECT_NEAR(learning_rate_at(stage, 100), 0.1, 1e-12);
+    stage.schedule = Schedule::linear;
+    EXPECT_NEAR(learning_rate_at(stage, 60), 0.55, 1e-12);
+    stage.schedule = Schedule::constant;
+    EXPECT_EQ(learning_rate_at(stage, 100), 1);
+}
+
+TEST(RingTrainConfig, DescribesTheZigzagLayout) {
+    const auto config = parse_ring_train_config(R"({
+        "name": "x", "data": {"path": "/data"}, "parallel": {"ring": 2},
+        "stages": [{"context": 1024, "batch": 1024, "tokens": 10240}]})");
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    const auto text = describe_layout(*config);
+    ASSERT_TRUE(text.ok());
+    EXPECT_THAT(*text, HasSubstr("rank 0:  tokens 0..255  tokens 768..1023"));
+    EXPECT_THAT(*text, HasSubstr("rank 1:  tokens 256..767"));
+}
+
+TEST(RingTrainConfig, RefusesWhatCannotWork) {
+    const auto error = [](const std::string& engine) {
+        return parse_ring_train_config(
+                   R"({"name": "x", "data": {"path": "/d"}, "stages": [{"context": 64,
+            "batch": 64, "tokens": 64}], "engine": )" +
+                   engine + "}")
+            .error()
+            .message;
+    };
+    EXPECT_THAT(error(R"({"ranks": "fibers"})"), HasSubstr("threads or processes"));
+    EXPECT_THAT(error(R"({"ranks": "processes", "transport": "local"})"),
+                HasSubstr("processes need gloo"));
+    EXPECT_THAT(error(R"({"rank": 1})"), HasSubstr("engine.rank: unknown key"));
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,200 @@
+#include "engine/train/run_rank.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/random.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/train_run.h"
+
+namespace rm {
+namespace {
+
+using test::checkpoint_bytes;
+using test::run_training;
+using test::TempDir;
+using test::TrainRun;
+using testing::Contains;
+using testing::HasSubstr;
+
+// Text with structure: sentences of a few words in seeded order.
+std::string some_text(std::uint64_t seed, int num_words) {
+    const char* words[] = {"ring ",   "the ",    "attention ", "of ",
+                           "tokens ", "moves. ", "a ",         "block "};
+    std::string text;
+    Rng rng(seed);
+    for (int i = 0; i < num_words; ++i)
+        text += words[rng.below(8)];
+    return text;
+}
+
+class RunRank : public testing::Test {
+protected:
+    RunRank() {
+        for (int i = 0; i < 8; ++i) {
+            dir_.write(format("data/{}.txt", i), some_text(static_cast<std::uint64_t>(i), 600));
+        }
+        config_.spec.name = "test";
+        config_.spec.model.preset = "micro";
+        config_.spec.data = {dir_.file("data"), "text", "bytes", 0.1};
+        config_.spec.stages = {
+            {.context = 128, .batch = 256, .tokens = 20 * 256, .learning_rate = 3e-3}};
+        config_.spec.memory.tile = 64;
+        config_.spec.evaluation = {0, 512};
+        config_.plan.memory = {64, 128};
+        config_.checkpoint_dir = dir_.file("checkpoints");
+        set_mesh(1, 2);
+    }
+    void set_mesh(int data, int ring) { config_.plan.mesh = Mesh::make(data, ring, 1, 1).value(); }
+    std::string checkpoint(const std::string& dir, int step) const {
+        return format("{}/e1-s{}", dir_.file(dir), step);
+    }
+    TrainRun train() { return run_training(config_, test::cpu_backend(1)); }
+
+    TempDir dir_;
+    RankConfig config_;
+};
+
+TEST_F(RunRank, LearnsAndReportsTheHeldOutLossBesideTheTextsEntropies) {
+    config_.run_dir = dir_.file("run");
+    const TrainRun run = train();
+    ASSERT_TRUE(run.outcome.ok()) << run.outcome.error().message;
+    ASSERT_EQ(run.steps.size(), 20u);
+    EXPECT_LT(run.steps.back().loss, run.steps.front().loss - 1);
+    ASSERT_EQ(run.evaluations.size(), 1u);
+    EXPECT_GT(run.evaluations[0].unigram_entropy, run.evaluations[0].bigram_entropy);
+    EXPECT_GT(run.evaluations[0].targets, 0);
+    EXPECT_TRUE(std::filesystem::exists(dir_.file("run/metrics.jsonl")));
+}
+
+TEST_F(RunRank, SavingAtStepTenAndResumingEqualsTwentyStraightStepsBitForBit) {
+    for (const auto& [data, ring] : {std::pair{1, 1}, {1, 2}, {2, 2}}) {
+        set_mesh(data, ring);
+        config_.checkpoint_dir = dir_.file("straight");
+        config_.stop_after_steps = 0;
+        ASSERT_TRUE(train().outcome.ok());
+        const auto straight = checkpoint_bytes(checkpoint("straight", 20));
+        config_.checkpoint_dir = dir_.file("resumed");
+        config_.stop_after_steps = 10;
+        const TrainRun first = train();
+        ASSERT_TRUE(first.outcome.ok());
+        EXPECT_EQ(*first.outcome, Outcome::stopped);
+        EXPECT_EQ(first.steps.size(), 10u);
+        config_.stop_after_steps = 0;
+        const TrainRun second = train();
+        EXPECT_EQ(second.steps.size(), 10u);
+        EXPECT_EQ(second.steps.front().step, 11);
+        EXPECT_EQ(checkpoint_bytes(checkpoint("resumed", 20)), straight);
+        std::filesystem::remove_all(dir_.file("straight"));
+        std::filesystem::remove_all(dir_.file("resumed"));
+    }
+}
+
+TEST_F(RunRank, TwoStagesResumeInsideEither) {
+    config_.spec.stages = {
+        {.context = 128, .batch = 256, .tokens = 6 * 256, .learning_rate = 3e-3, .warmup_steps = 2},
+        {.context = 256,
+         .batch = 512,
+         .tokens = 6 * 512,
+         .rope_theta = 50000,
+         .learning_rate = 1e-3,
+         .schedule = Schedule::cosine}};
+    config_.checkpoint_dir = dir_.file("straight");
+    const TrainRun straight = train();
+    ASSERT_TRUE(straight.outcome.ok());
+    EXPECT_EQ(straight.stages_done, (std::vector<std::pair<int, std::int64_t>>{{0, 6}, {1, 12}}));
+    EXPECT_EQ(straight.steps[6].tokens, 512);
+    const auto expected = checkpoint_bytes(checkpoint("straight", 12));
+    for (const std::int64_t stop : {3, 6, 9}) {
+        const std::string name = format("resumed-{}", stop);
+        config_.checkpoint_dir = dir_.file(name);
+        config_.stop_after_steps = stop;
+        ASSERT_TRUE(train().outcome.ok());
+        config_.stop_after_steps = 0;
+        ASSERT_TRUE(train().outcome.ok());
+        EXPECT_EQ(checkpoint_bytes(checkpoint(name, 12)), expected) << "stopped at " << stop;
+    }
+}
+
+TEST_F(RunRank, UsesThePreviousCheckpointWhenTheNewestIsTornAndSaysSo) {
+    config_.spec.checkpoint = {"", 5, 3};
+    config_.stop_after_steps = 10;
+    ASSERT_TRUE(train().outcome.ok());
+    const std::string torn = checkpoint("checkpoints", 10) + "/shard-00001-of-00002.safetensors";
+    std::filesystem::resize_file(torn, std::filesystem::file_size(torn) / 2);
+    config_.stop_after_steps = 0;
+    const TrainRun run = train();
+    ASSERT_TRUE(run.outcome.ok());
+    EXPECT_EQ(run.steps.front().step, 6);
+    EXPECT_THAT(run.notes, Contains(HasSubstr("e1-s10 skipped")));
+}
+
+TEST_F(RunRank, SavedOnOneMeshTheStateIsTheSameOnAnother) {
+    config_.stop_after_steps = 10;
+    ASSERT_TRUE(train().outcome.ok());
+    const auto saved = checkpoint_bytes(checkpoint("checkpoints", 10));
+    set_mesh(3, 1);
+    config_.epoch = {2};
+    config_.spec.stages[0].tokens = 10 * 256;  // nothing left to train
+    config_.stop_after_steps = 0;
+    const TrainRun run = train();
+    ASSERT_TRUE(run.outcome.ok());
+    EXPECT_TRUE(run.steps.empty());
+    EXPECT_EQ(checkpoint_bytes(checkpoint("checkpoints", 10)), saved);
+}
+
+TEST_F(RunRank, AFailedWriteLeavesThePreviousCheckpointAndSaysWhy) {
+    config_.spec.checkpoint = {"", 5, 3};
+    config_.stop_after_steps = 5;
+    ASSERT_TRUE(train().outcome.ok());
+    const auto good = checkpoint_bytes(checkpoint("checkpoints", 5));
+    config_.stop_after_steps = 0;
+    Faults faults(Faults::parse("checkpoint.rename@1").value());
+    try {
+        const TrainRun run = run_training(config_, test::cpu_backend(1), &faults);
+        EXPECT_FALSE(run.outcome.ok());
+    } catch (const InjectedFault&) {
+    }
+    EXPECT_EQ(checkpoint_bytes(checkpoint("checkpoints", 5)), good);
+}
+
+TEST_F(RunRank, RefusesToResumeWithOtherDataOrSeed) {
+    config_.stop_after_steps = 3;
+    ASSERT_TRUE(train().outcome.ok());
+    config_.spec.seed = 2;
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("seed 1, the job has 2"));
+    config_.spec.seed = 1;
+    dir_.write("data/0.txt", "something else entirely");
+    EXPECT_FALSE(train().outcome.ok());
+}
+
+TEST_F(RunRank, MissingAndEmptyDataAreErrorsThatNameThePath) {
+    config_.spec.data.path = dir_.file("nowhere");
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("nowhere"));
+    std::filesystem::create_directories(dir_.file("empty"));
+    config_.spec.data.path = dir_.file("empty");
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("empty"));
+}
+
+TEST_F(RunRank, DataShorterThanAContextIsAnErrorWithBothSizes) {
+    config_.spec.stages[0].context = config_.spec.stages[0].batch = 1 << 20;
+    config_.spec.stages[0].tokens = 1 << 20;
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("1048577"));
+}
+
+TEST_F(RunRank, AContextTooShortForTheMeshIsAnErrorWithTheNearest) {
+    set_mesh(1, 5);
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("context 128 is too short for ring 5"));
+}
+
+TEST_F(RunRank, ALostPeerEndsTheOthersWithItsName) {
+    set_mesh(1, 2);
+    Faults faults(Faults::parse("trainer.step@7").value());
+    EXPECT_THROW(run_training(config_, test::cpu_backend(1), &faults), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace rm

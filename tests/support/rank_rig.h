@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/job_spec.h"
+#include "base/mesh.h"
+#include "base/model_preset.h"
+#include "kernels/kernels.h"
+
+namespace rm::test {
+
+using KernelsFactory = std::function<std::unique_ptr<Kernels>()>;
+KernelsFactory ref_backend();
+KernelsFactory cpu_backend(int num_threads);
+
+enum class RigTransport { local, gloo };
+
+// The engine below run_rank on random tokens: ranks are threads.
+struct RigConfig {
+    KernelsFactory backend;
+    Mesh mesh;
+    ModelConfig model;
+    std::int64_t context = 128;
+    std::int64_t sequences = 1;  // per step
+    std::int64_t steps = 1;      // with updates; 0: gradients of the first step only
+    std::int64_t tile = 64;
+    std::int64_t chunk = 64;
+    std::uint64_t seed = 1;
+    RigTransport transport = RigTransport::local;
+};
+
+using Values = std::map<std::string, std::vector<double>>;  // by parameter name
+
+struct RigResult {
+    std::vector<double> losses;            // of each step (or of the gradients)
+    std::vector<double> grad_norms;        // of each step
+    Values gradients;                      // after the last step's reduction
+    Values weights;                        // after the last update
+    std::vector<std::int64_t> ring_bytes;  // sent along the ring, by rank, all steps
+};
+
+// Every rank must end with the same losses, gradients and weights, bit for bit; rank 0's are
+// returned.
+RigResult run_rig(const RigConfig& config);
+
+ModelConfig small_model();
+
+// max |a - b| relative to b's largest element.
+double relative_difference(const std::vector<double>& a, const std::vector<double>& b);
+double norm_difference(const std::vector<double>& a, const std::vector<double>& b);
+double norm(const std::vector<double>& a);
+
+}  // namespace rm::test

@@ -1,0 +1,85 @@
+#include "tests/support/train_run.h"
+
+#include <nlohmann/json.hpp>
+
+#include <exception>
+#include <thread>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/comm/communicator.h"
+
+namespace rm::test {
+namespace {
+
+class Recorder final : public RankObserver {
+public:
+    explicit Recorder(TrainRun& run) : run_(run) {}
+    void on_started(std::int64_t /*first*/, std::int64_t /*num_steps*/) override {}
+    void on_step(const StepReport& report) override { run_.steps.push_back(report); }
+    void on_evaluation(const EvaluationReport& report) override {
+        run_.evaluations.push_back(report);
+    }
+    void on_checkpoint(std::int64_t /*step*/, const std::string& path, double /*s*/) override {
+        run_.checkpoints.push_back(path);
+    }
+    void on_stage_done(int stage, std::int64_t step) override {
+        run_.stages_done.emplace_back(stage, step);
+    }
+    void on_note(const std::string& text) override { run_.notes.push_back(text); }
+
+private:
+    TrainRun& run_;
+};
+
+}  // namespace
+
+TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults) {
+    const auto num_ranks = static_cast<std::size_t>(config.plan.mesh.num_ranks());
+    const auto hub = make_local_hub(config.plan.mesh.num_ranks());
+    const std::atomic<bool> stop{false};
+    std::vector<TrainRun> runs(num_ranks);
+    std::vector<std::exception_ptr> failures(num_ranks);
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < num_ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            try {
+                RankConfig own = config;
+                own.rank = static_cast<int>(rank);
+                TransportOptions options;
+                options.rank = own.rank;
+                options.num_ranks = config.plan.mesh.num_ranks();
+                options.peers = peers_of(config.plan.mesh)[rank];
+                const auto transport = make_local_transport(hub, options);
+                const auto kernels = backend();
+                Recorder recorder(runs[rank]);
+                ProgressPage progress{};
+                runs[rank].outcome =
+                    run_rank(own, {*kernels, *transport, recorder, progress, stop, faults});
+            } catch (...) {
+                failures[rank] = std::current_exception();
+            }
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+    return runs[0];
+}
+
+std::map<std::string, std::string> checkpoint_bytes(const std::string& path) {
+    const auto checkpoint = Checkpoint::open(path, Verify::hashes);
+    RM_CHECK(checkpoint.ok(), "{}", checkpoint.error().message);
+    std::map<std::string, std::string> contents;
+    for (const auto& [name, slice] : checkpoint->tensors()) {
+        std::string bytes(static_cast<std::size_t>(num_bytes(slice)), '\0');
+        const Status read = checkpoint->read(slice, std::as_writable_bytes(std::span(bytes)));
+        RM_CHECK(read.ok(), "{}", read.error().message);
+        contents[name] = bytes;
+    }
+    contents["state"] = checkpoint->state().dump();
+    return contents;
+}
+
+}  // namespace rm::test

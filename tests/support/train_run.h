@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fault.h"
+#include "engine/train/run_rank.h"
+#include "tests/support/rank_rig.h"
+
+namespace rm::test {
+
+// run_rank on every rank of a mesh, ranks as threads over `local`.
+struct TrainRun {
+    Result<Outcome> outcome = Outcome::finished;  // rank 0's
+    std::vector<StepReport> steps;                // rank 0's
+    std::vector<EvaluationReport> evaluations;
+    std::vector<std::string> notes;
+    std::vector<std::string> checkpoints;
+    std::vector<std::pair<int, std::int64_t>> stages_done;
+};
+TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr);
+
+// Every tensor of a checkpoint, moments included, as raw bytes; and its state as text.
+std::map<std::string, std::string> checkpoint_bytes(const std::string& path);
+
+}  // namespace rm::test
