@@ -38,6 +38,13 @@ Status check_data(const DataSpec& data) {
     return {};
 }
 
+// Far above any real job, and products of two stay within 64 bits.
+Status check_size(std::int64_t tokens, std::size_t index, std::string_view key) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    if (tokens <= kMost) return {};
+    return invalid_argument("stages[{}].{}: {} tokens; at most {}", index, key, tokens, kMost);
+}
+
 Status check_batch(const StageSpec& stage, std::size_t index) {
     if (stage.batch >= stage.context && stage.batch % stage.context == 0) return {};
     const std::int64_t below = stage.batch / stage.context * stage.context;
@@ -75,6 +82,8 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
         return invalid_argument("stages[{}].context: {} must be a positive number of tokens", index,
                                 stage.context);
     }
+    RM_RETURN_IF_ERROR(check_size(stage.context, index, "context"));
+    RM_RETURN_IF_ERROR(check_size(stage.batch, index, "batch"));
     RM_RETURN_IF_ERROR(check_batch(stage, index));
     if (stage.tokens < 1) {
         return invalid_argument("stages[{}].tokens: {} must be a positive number of tokens", index,

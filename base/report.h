@@ -30,6 +30,7 @@ struct StepReport {
     double model_flops = 0;                       // causal, all ranks
     double causal_mfu = 0;                        // of the mesh's peak; 0 when the peak is unknown
     double full_mfu = 0;                          // full-attention count, for comparison
+    std::string peak_name;                        // what MFU is measured against
     std::map<std::string, double> phase_seconds;  // of this rank: forward, backward, ...
     MemoryReport memory;
     std::int64_t ring_bytes_sent = 0;  // this rank, this step

@@ -2,10 +2,13 @@
 
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/units.h"
 #include "kernels/tensor.h"
@@ -79,7 +82,14 @@ public:
 
 class StreamError : public std::runtime_error {
 public:
-    using std::runtime_error::runtime_error;
+    explicit StreamError(const std::string& message, std::exception_ptr cause = nullptr)
+        : std::runtime_error(message), cause_(std::move(cause)) {}
+    // What the op threw, for those who ask what kind of failure it was; null when it was no
+    // exception.
+    const std::exception_ptr& cause() const { return cause_; }
+
+private:
+    std::exception_ptr cause_;
 };
 
 class Device {

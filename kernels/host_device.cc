@@ -120,7 +120,8 @@ private:
     std::int64_t num_played_ = 0;
     int num_synchronizing_ = 0;
     bool closing_ = false;
-    std::string error_;    // of the first op that failed; empty: none
+    std::string error_;  // of the first op that failed; empty: none
+    std::exception_ptr cause_;
     bool failed_ = false;  // the same, for the playing thread alone
     std::thread thread_;   // last: starts when the rest is there
 };
@@ -169,6 +170,7 @@ void QueueStream::play_item(Item& item) {
 void QueueStream::keep_error(const Item& item, std::string_view what) {
     failed_ = true;
     const std::lock_guard lock(mutex_);
+    cause_ = std::current_exception();
     error_ = format("{} on stream {}: {}", item.op, name_, what);
 }
 
@@ -180,7 +182,7 @@ void QueueStream::synchronize() {
     ++num_synchronizing_;
     played_.wait(lock, [&] { return num_played_ >= target; });
     --num_synchronizing_;
-    if (!error_.empty()) throw StreamError(error_);
+    if (!error_.empty()) throw StreamError(error_, cause_);
 }
 
 class HostDevice final : public Device {

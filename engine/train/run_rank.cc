@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -61,6 +62,20 @@ public:
           checkpointer_({config.checkpoint_dir, config.epoch, config.rank,
                          config.plan.mesh.num_ranks(), config.spec.checkpoint.keep},
                         streams_, weights_, faults_) {}
+    RankRun(const RankRun&) = delete;
+    RankRun& operator=(const RankRun&) = delete;
+    // What is still queued after a failure uses members that go before the streams do, and may wait
+    // for peers that wait for this rank.
+    ~RankRun() {
+        if (std::uncaught_exceptions() > 0) env_.transport.abort("this rank has failed");
+        for (Stream* stream : {compute_.get(), communication_.get()}) {
+            try {
+                stream->synchronize();
+            } catch (const std::exception&) {
+                // Sticky; it has been thrown already.
+            }
+        }
+    }
 
     Result<Outcome> run();
 

@@ -41,10 +41,15 @@ struct Primitive {
     dnnl::matmul primitive;
 };
 
-Primitive make_matmul(std::int64_t K, std::int64_t N, Into into, const dnnl::engine& engine) {
+memory::desc any_form(std::int64_t K, std::int64_t N) {
+    return {{K, N}, kF32, memory::format_tag::any};
+}
+
+// `b` is the form of B (K, N), or any_form for the library's choice.
+Primitive make_matmul(const memory::desc& b, Into into, const dnnl::engine& engine) {
     const SequentialDnnl sequential;
+    const memory::dim K = b.dims()[0], N = b.dims()[1];
     const memory::desc x({kGemmRows, K}, kF32, memory::format_tag::ab);
-    const memory::desc b({K, N}, kF32, memory::format_tag::any);
     const memory::desc y({kGemmRows, N}, kF32, memory::format_tag::ab);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -62,13 +67,10 @@ public:
     DnnlPacked(std::int64_t K, std::int64_t N, const dnnl::engine& engine, Device& device)
         : PackedMatrix(K, N),
           engine_(engine),
-          overwrite_(make_matmul(K, N, Into::overwrite, engine)),
-          add_(make_matmul(K, N, Into::add, engine)),
-          packed_(device, MemoryKind::weights, DType::f32, {num_packed(overwrite_)}) {
-        // One packed copy serves both.
-        RM_CHECK(overwrite_.description.weights_desc() == add_.description.weights_desc(),
-                 "oneDNN wants two forms of one weight ({}, {})", K, N);
-    }
+          overwrite_(make_matmul(any_form(K, N), Into::overwrite, engine)),
+          // One packed copy serves both.
+          add_(make_matmul(overwrite_.description.weights_desc(), Into::add, engine)),
+          packed_(device, MemoryKind::weights, DType::f32, {num_packed(overwrite_)}) {}
 
     static std::int64_t num_packed(const Primitive& primitive) {
         return static_cast<std::int64_t>(primitive.description.weights_desc().get_size() / 4 + 1);
@@ -111,7 +113,7 @@ private:
 class DnnlGemm final : public Gemm {
 public:
     Bytes packed_bytes(std::int64_t K, std::int64_t N) const override {
-        const Primitive primitive = make_matmul(K, N, Into::overwrite, engine_);
+        const Primitive primitive = make_matmul(any_form(K, N), Into::overwrite, engine_);
         return {DnnlPacked::num_packed(primitive) * size_of(DType::f32)};
     }
     std::unique_ptr<PackedMatrix> make(std::int64_t K, std::int64_t N, Device& device) override {
