@@ -1,0 +1,191 @@
+#include <algorithm>
+
+#include "controller/core/handlers.h"
+
+namespace rm {
+namespace {
+
+bool failed(const RankStatus& status) {
+    if (!status.exited) return false;
+    if (status.exit_signal != 0) return true;
+    return status.exit_code != kRankFinished && status.exit_code != kRankStopped;
+}
+
+std::string cause_of(int rank, const RankStatus& status) {
+    if (!status.error.empty()) return format("rank {}: {}", rank, status.error);
+    if (status.exit_signal != 0) {
+        return format("rank {}: killed by signal {}, without last words", rank, status.exit_signal);
+    }
+    return format("rank {}: exited with code {}, without last words", rank, status.exit_code);
+}
+
+RankState observed(const RankStatus& status) {
+    if (status.exited) return RankState::exited;
+    return status.training ? RankState::training : RankState::launched;
+}
+
+void take_rank(RankRecord& record, const RankStatus& status) {
+    // States only advance: a report may be older than what a hello has already told.
+    record.state = std::max(record.state, observed(status));
+    if (!status.exited) return;
+    record.exit_code = status.exit_code;
+    record.exit_signal = status.exit_signal;
+    record.error = status.error;
+}
+
+void clear_node(Attempt& attempt, const NodeId& node) {
+    for (RankRecord& rank : attempt.ranks) {
+        if (rank.device.node == node) rank.state = RankState::cleared;
+    }
+}
+
+bool is_here(const Attempt& attempt, const NodeId& node, int rank) {
+    return rank >= 0 && rank < static_cast<int>(attempt.ranks.size()) &&
+           attempt.ranks[static_cast<std::size_t>(rank)].device.node == node;
+}
+
+// The failing ranks of this report in the order they died on their node.
+std::vector<RankStatus> failures(const Attempt& attempt, const NodeId& node,
+                                 const AttemptStatus& status) {
+    std::vector<RankStatus> list;
+    for (const RankStatus& rank : status.ranks) {
+        if (!is_here(attempt, node, rank.rank) || !failed(rank)) continue;
+        // Known from an earlier report: its consequences have been drawn.
+        const RankRecord& record = attempt.ranks[static_cast<std::size_t>(rank.rank)];
+        if (record.state < RankState::exited) list.push_back(rank);
+    }
+    std::stable_sort(list.begin(), list.end(), [](const RankStatus& a, const RankStatus& b) {
+        return a.exit_order_mono_nanos < b.exit_order_mono_nanos;
+    });
+    return list;
+}
+
+// Ranks that left no exit behind though nothing of them is left.
+std::vector<int> vanished(const Attempt& attempt, const NodeId& node) {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
+        const RankRecord& rank = attempt.ranks[i];
+        if (rank.device.node == node && rank.state < RankState::exited) {
+            ranks.push_back(static_cast<int>(i));
+        }
+    }
+    return ranks;
+}
+
+void take_ranks(Step& step, const NodeId& node, const AttemptStatus& status) {
+    step.change_attempt(status.epoch, "attempt.ranks", [&](Attempt& attempt) {
+        for (const RankStatus& rank : status.ranks) {
+            if (!is_here(attempt, node, rank.rank)) continue;
+            take_rank(attempt.ranks[static_cast<std::size_t>(rank.rank)], rank);
+        }
+    });
+    step.change_attempt(status.epoch, "attempt.checkpoint_written", [&](Attempt& attempt) {
+        if (status.checkpoint_step <= attempt.checkpoint_step) return;
+        attempt.checkpoint_step = status.checkpoint_step;
+        attempt.checkpoint_path = status.checkpoint_path;
+    });
+    step.change_attempt(status.epoch, "attempt.stage_done", [&](Attempt& attempt) {
+        attempt.stages_done = std::max(attempt.stages_done, status.stages_done);
+    });
+}
+
+void note_running(Step& step, Epoch epoch) {
+    const Attempt* attempt = find_attempt(step.state(), epoch);
+    const bool all =
+        std::all_of(attempt->ranks.begin(), attempt->ranks.end(), [](const RankRecord& rank) {
+            return rank.state == RankState::training || rank.exit_code == kRankFinished ||
+                   rank.exit_code == kRankStopped;
+        });
+    if (attempt->state != AttemptState::starting || !all) return;
+    step.change_attempt(epoch, "attempt.running",
+                        [](Attempt& changed) { changed.state = AttemptState::running; });
+    step.change_job(attempt->job, "job.running", [](Job& job) { job.state = JobState::running; });
+}
+
+void note_failures(Step& step, const NodeId& node, const AttemptStatus& status,
+                   const std::vector<RankStatus>& failing) {
+    for (const RankStatus& rank : failing) {
+        fail_attempt(step, status.epoch, rank.rank, cause_of(rank.rank, rank));
+    }
+    if (status.processes_left) return;
+    const Attempt* attempt = find_attempt(step.state(), status.epoch);
+    if (!status.launch_error.empty()) {
+        return fail_attempt(
+            step, status.epoch, -1,
+            format("node {} could not start its ranks: {}", node, status.launch_error));
+    }
+    const std::vector<int> lost = vanished(*attempt, node);
+    if (lost.empty() || attempt->state == AttemptState::stopping) return;
+    fail_attempt(step, status.epoch, -1,
+                 format("rank {} on node {} is gone and left no exit code", lost.front(), node));
+}
+
+void clear(Step& step, const NodeId& node, Epoch epoch) {
+    step.change_attempt(epoch, "attempt.node_cleared",
+                        [&](Attempt& attempt) { clear_node(attempt, node); });
+    end_if_cleared(step, epoch);
+}
+
+}  // namespace
+
+void take_status(Step& step, const NodeId& node, const AttemptStatus& status) {
+    const Attempt* attempt = find_attempt(step.state(), status.epoch);
+    if (attempt == nullptr || attempt->job != status.job || is_terminal(attempt->state) ||
+        !attempt->nodes().contains(node)) {
+        return;
+    }
+    const std::vector<RankStatus> failing = failures(*attempt, node, status);
+    take_ranks(step, node, status);
+    note_running(step, status.epoch);
+    note_failures(step, node, status, failing);
+    if (!status.processes_left) clear(step, node, status.epoch);
+}
+
+void take_absence(Step& step, const NodeId& node, Epoch epoch) {
+    const Attempt* attempt = find_attempt(step.state(), epoch);
+    const bool launched =
+        std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
+            return rank.device.node == node && rank.state != RankState::placed;
+        });
+    // Never launched there, and still wanted: the launch is due again.
+    if (!launched && attempt->state != AttemptState::stopping) return;
+    const std::vector<int> lost = vanished(*attempt, node);
+    if (!lost.empty() && attempt->state != AttemptState::stopping) {
+        fail_attempt(
+            step, epoch, -1,
+            format("rank {} is gone: its worker, node {}, has no trace of it", lost.front(), node));
+    }
+    clear(step, node, epoch);
+}
+
+void handle(Step& step, const NodeStatus& input) {
+    const Node* node = find_node(step.state(), input.node);
+    if (node == nullptr || !node->session.up) return;
+    const auto known = node->session.reported.find(input.status.epoch);
+    const bool freed = known != node->session.reported.end() && known->second.processes_left &&
+                       !input.status.processes_left;
+    step.change_session(input.node, [&](NodeSession& session) {
+        session.reported[input.status.epoch] = input.status;
+    });
+    if (freed) step.planning_changed();
+    take_status(step, input.node, input.status);
+}
+
+void handle(Step& step, const NodeRefused& input) {
+    const Epoch epoch = input.refused.epoch;
+    const Attempt* attempt = find_attempt(step.state(), epoch);
+    if (attempt == nullptr || is_terminal(attempt->state)) return;
+    const bool placed =
+        std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
+            return rank.device.node == input.node && rank.state == RankState::placed;
+        });
+    if (!placed) return;
+    if (attempt->state != AttemptState::stopping) {
+        fail_attempt(
+            step, epoch, -1,
+            format("node {} refused to start its ranks: {}", input.node, input.refused.reason));
+    }
+    clear(step, input.node, epoch);
+}
+
+}  // namespace rm

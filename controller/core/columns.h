@@ -1,0 +1,126 @@
+#pragma once
+
+#include "controller/core/state.h"
+
+// The durable columns of every table, once: storing, loading, events and comparing all walk these.
+// `visit(name, value)` gets references; Self is the type or its const. A name here is a column of
+// store/schema.cc and a field of the event log: renaming one is a migration.
+namespace rm {
+
+template <typename Self, typename Visit>
+void job_columns(Self& job, Visit&& visit) {
+    auto& spec = job.spec;
+    visit("id", job.id);
+    visit("number", job.number);
+    visit("request_id", job.request);
+    visit("project", job.project);
+    visit("owner", job.owner);
+    visit("state", job.state);
+    visit("submitted", job.submitted);
+    visit("ended", job.ended);
+    visit("blocking_reasons", job.blocking_reasons);
+    visit("failure", job.failure);
+    visit("yaml", job.yaml);
+    visit("name", spec.name);
+    visit("model_preset", spec.model.preset);
+    visit("data_path", spec.data.path);
+    visit("data_format", spec.data.format);
+    visit("data_tokenizer", spec.data.tokenizer);
+    visit("data_holdout", spec.data.holdout);
+    visit("seed", spec.seed);
+    visit("parallel", spec.parallel);
+    visit("memory_tile", spec.memory.tile);
+    visit("memory_chunk", spec.memory.chunk);
+    visit("precision", spec.precision);
+    visit("optimizer_beta1", spec.optimizer.beta1);
+    visit("optimizer_beta2", spec.optimizer.beta2);
+    visit("optimizer_eps", spec.optimizer.eps);
+    visit("optimizer_weight_decay", spec.optimizer.weight_decay);
+    visit("optimizer_clip_norm", spec.optimizer.clip_norm);
+    visit("resources_devices", spec.resources.devices);
+    visit("resources_kind", spec.resources.kind);
+    visit("checkpoint_dir", spec.checkpoint.dir);
+    visit("checkpoint_every_steps", spec.checkpoint.every_steps);
+    visit("checkpoint_keep", spec.checkpoint.keep);
+    visit("evaluation_every_steps", spec.evaluation.every_steps);
+    visit("evaluation_tokens", spec.evaluation.tokens);
+}
+
+template <typename Self, typename Visit>
+void stage_columns(Self& stage, Visit&& visit) {
+    visit("context", stage.context);
+    visit("batch", stage.batch);
+    visit("tokens", stage.tokens);
+    visit("rope_theta", stage.rope_theta);
+    visit("learning_rate", stage.learning_rate);
+    visit("warmup_steps", stage.warmup_steps);
+    visit("schedule", stage.schedule);
+    visit("final_learning_rate", stage.final_learning_rate);
+}
+
+template <typename Self, typename Visit>
+void attempt_columns(Self& attempt, Visit&& visit) {
+    visit("epoch", attempt.epoch);
+    visit("job", attempt.job);
+    visit("state", attempt.state);
+    visit("mesh", attempt.mesh);
+    visit("tile_tokens", attempt.memory.tile_tokens);
+    visit("chunk_tokens", attempt.memory.chunk_tokens);
+    visit("collective_timeout", attempt.collective_timeout);
+    visit("started", attempt.started);
+    visit("ended", attempt.ended);
+    visit("stop_reason", attempt.stop_reason);
+    visit("stop_mode", attempt.stop_mode);
+    visit("cause", attempt.cause);
+    visit("cause_rank", attempt.cause_rank);
+    visit("checkpoint_step", attempt.checkpoint_step);
+    visit("checkpoint_path", attempt.checkpoint_path);
+    visit("stages_done", attempt.stages_done);
+}
+
+template <typename Self, typename Visit>
+void placement_columns(Self& rank, Visit&& visit) {
+    visit("node", rank.device.node);
+    visit("device", rank.device.index);
+    visit("state", rank.state);
+    visit("exit_code", rank.exit_code);
+    visit("exit_signal", rank.exit_signal);
+    visit("error", rank.error);
+}
+
+template <typename Self, typename Visit>
+void node_columns(Self& node, Visit&& visit) {
+    auto& inventory = node.inventory;
+    visit("id", node.id);
+    visit("number", node.number);
+    visit("state", node.state);
+    visit("hostname", inventory.hostname);
+    visit("os", inventory.os);
+    visit("cpu_model", inventory.cpu_model);
+    visit("num_cores", inventory.num_cores);
+    visit("memory", inventory.memory);
+    visit("data_address", inventory.data_address);
+    visit("http_address", inventory.http_address);
+    visit("boot_id", node.boot_id);
+    visit("build", node.build);
+    visit("joined", node.joined);
+    visit("last_seen", node.last_seen);
+}
+
+template <typename Self, typename Visit>
+void device_columns(Self& device, Visit&& visit) {
+    visit("device", device.index);
+    visit("kind", device.kind);
+    visit("memory", device.memory);
+    visit("peak_flops", device.peak_flops);
+    visit("peak_name", device.peak_name);
+    visit("num_threads", device.num_threads);
+}
+
+template <typename Self, typename Visit>
+void meta_columns(Self& state, Visit&& visit) {
+    visit("cluster_id", state.cluster);
+    visit("next_epoch", state.next_epoch);
+}
+
+}  // namespace rm

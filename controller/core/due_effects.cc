@@ -1,0 +1,147 @@
+#include "controller/core/due_effects.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "controller/core/input.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kNever{1e18};
+
+// A graceful stop is answered when the ranks have ended, at the latest after its grace.
+Seconds overdue_after(CommandKind kind) {
+    switch (kind) {
+        case CommandKind::launch:
+        case CommandKind::stop_now:
+            return kAckOverdue;
+        case CommandKind::stop_graceful:
+            return kStopGrace + kAckOverdue;
+        case CommandKind::forget:
+            return kNever;  // not acknowledged; the next hello shows whether it arrived
+    }
+    return kNever;
+}
+
+struct Kind {
+    std::pair<Epoch, CommandKind> operator()(const LaunchAttempt& launch) const {
+        return {launch.epoch, CommandKind::launch};
+    }
+    std::pair<Epoch, CommandKind> operator()(const StopAttempt& stop) const {
+        return {stop.epoch,
+                stop.mode == StopMode::now ? CommandKind::stop_now : CommandKind::stop_graceful};
+    }
+    std::pair<Epoch, CommandKind> operator()(const ForgetAttempt& forget) const {
+        return {forget.epoch, CommandKind::forget};
+    }
+};
+
+bool is_due(const NodeSession& session, const NodeCommand& command, WallTime now) {
+    const auto key = command_key(command);
+    const auto sent = session.sent.find(key);
+    return sent == session.sent.end() || now - sent->second > overdue_after(key.second);
+}
+
+std::string checkpoint_dir(const State& state, const Job& job) {
+    const std::string& dir = job.spec.checkpoint.dir;
+    return (dir.empty() ? state.checkpoint_root : dir) + "/" + job.id.value;
+}
+
+LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId& node) {
+    const Job* job = find_job(state, attempt.job);
+    RM_CHECK(job != nullptr, "attempt {} is of job {}, which does not exist", attempt.epoch,
+             attempt.job);
+    LaunchAttempt launch;
+    launch.epoch = attempt.epoch;
+    launch.job = attempt.job;
+    launch.spec = job->spec;
+    launch.plan = {.mesh = attempt.mesh,
+                   .placement = {},
+                   .memory = attempt.memory,
+                   .collective_timeout = attempt.collective_timeout};
+    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+        const DeviceId& device = attempt.ranks[rank].device;
+        if (device.node == node) launch.ranks.push_back({static_cast<int>(rank), device.index});
+    }
+    launch.checkpoint_dir = checkpoint_dir(state, *job);
+    return launch;
+}
+
+std::optional<NodeCommand> wanted(const State& state, const Attempt& attempt, const Node& node) {
+    const auto is_here = [&](const RankRecord& rank) { return rank.device.node == node.id; };
+    const bool cleared = std::all_of(
+        attempt.ranks.begin(), attempt.ranks.end(),
+        [&](const RankRecord& rank) { return !is_here(rank) || rank.state == RankState::cleared; });
+    if (cleared) return std::nullopt;
+    if (attempt.state == AttemptState::stopping) {
+        return StopAttempt{attempt.epoch, attempt.stop_mode, kStopGrace};
+    }
+    if (node.session.reported.contains(attempt.epoch)) return std::nullopt;
+    return launch_of(state, attempt, node.id);
+}
+
+// Of an attempt that lives.
+void add_live(const State& state, const Attempt& attempt, WallTime now,
+              std::vector<SendToNode>& due) {
+    for (const NodeId& id : attempt.nodes()) {
+        const Node* node = find_node(state, id);
+        if (node == nullptr || !node->session.up) continue;
+        std::optional<NodeCommand> command = wanted(state, attempt, *node);
+        if (!command || !is_due(node->session, *command, now)) continue;
+        due.push_back({id, std::move(*command)});
+    }
+}
+
+// Of attempts that have ended and are still known to a worker. Attempts this controller has never
+// heard of are left alone: they may be somebody's work.
+void add_ended(const State& state, const Node& node, WallTime now, std::vector<SendToNode>& due) {
+    for (const auto& [epoch, status] : node.session.reported) {
+        const Attempt* attempt = find_attempt(state, epoch);
+        if (attempt == nullptr || !is_terminal(attempt->state)) continue;
+        NodeCommand command = ForgetAttempt{epoch};
+        if (status.processes_left) command = StopAttempt{epoch, StopMode::now, kStopGrace};
+        if (is_due(node.session, command, now)) due.push_back({node.id, std::move(command)});
+    }
+}
+
+}  // namespace
+
+std::pair<Epoch, CommandKind> command_key(const NodeCommand& command) {
+    return std::visit(Kind{}, command);
+}
+
+std::vector<SendToNode> due_commands(const State& state, WallTime now) {
+    // By epoch: a worker that has seen a higher one refuses the launch of a lower one.
+    std::map<Epoch, const Attempt*> live;
+    for (const JobId& id : state.live_jobs) {
+        const Attempt* attempt = newest_attempt(state, id);
+        if (attempt == nullptr || is_terminal(attempt->state)) continue;
+        live[attempt->epoch] = attempt;
+    }
+    std::vector<SendToNode> due;
+    for (const auto& [epoch, attempt] : live)
+        add_live(state, *attempt, now, due);
+    for (const auto& [id, node] : state.nodes) {
+        if (node.session.up) add_ended(state, node, now, due);
+    }
+    return due;
+}
+
+std::vector<NodeId> overdue_nodes(const State& state, WallTime now) {
+    std::vector<NodeId> overdue;
+    for (const auto& [id, node] : state.nodes) {
+        if (node.session.up || node.state != NodeState::ready) continue;
+        if (now - node.session.since > kUnreachableAfter) overdue.push_back(id);
+    }
+    return overdue;
+}
+
+bool planning_due(const State& state) {
+    if (state.planning_requested == state.planning_version) return false;
+    return std::any_of(state.live_jobs.begin(), state.live_jobs.end(), [&](const JobId& id) {
+        return find_job(state, id)->state == JobState::pending;
+    });
+}
+
+}  // namespace rm

@@ -1,0 +1,132 @@
+#include "controller/core/event.h"
+
+#include <cstdio>
+
+#include "controller/core/columns.h"
+#include "controller/core/fields.h"
+
+namespace rm {
+namespace {
+
+// A visitor of columns that writes them into a flat row under a prefix.
+auto writer(FlatRow& row, std::string prefix = {}) {
+    return [&row, prefix = std::move(prefix)](const char* name, const auto& value) {
+        row[prefix + name] = to_text(encode(value));
+    };
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+    out += '"';
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            char escaped[8];
+            std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+            out += escaped;
+        } else {
+            out += c;
+        }
+    }
+    out += '"';
+}
+
+std::string to_json(const std::vector<Field>& fields) {
+    std::string out = "{";
+    for (const Field& field : fields) {
+        if (out.size() > 1) out += ',';
+        append_json_string(out, field.name);
+        out += ':';
+        if (field.value) {
+            append_json_string(out, *field.value);
+        } else {
+            out += "null";
+        }
+    }
+    return out + "}";
+}
+
+FlatRow flatten(const Job& job) {
+    FlatRow row;
+    job_columns(job, writer(row));
+    for (std::size_t i = 0; i < job.spec.stages.size(); ++i) {
+        stage_columns(job.spec.stages[i], writer(row, format("stages.{}.", i)));
+    }
+    return row;
+}
+
+FlatRow flatten(const Attempt& attempt) {
+    FlatRow row;
+    attempt_columns(attempt, writer(row));
+    for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
+        placement_columns(attempt.ranks[i], writer(row, format("ranks.{}.", i)));
+    }
+    return row;
+}
+
+FlatRow flatten(const Node& node) {
+    FlatRow row;
+    node_columns(node, writer(row));
+    const auto& devices = node.inventory.devices;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        device_columns(devices[i], writer(row, format("devices.{}.", i)));
+    }
+    return row;
+}
+
+FlatRow flatten_meta(const State& state) {
+    FlatRow row;
+    meta_columns(state, writer(row));
+    return row;
+}
+
+Tables flatten_tables(const State& state) {
+    Tables tables;
+    tables[kMetaSubject] = flatten_meta(state);
+    for (const auto& [id, job] : state.jobs)
+        tables[subject_of(job)] = flatten(job);
+    for (const auto& [epoch, attempt] : state.attempts) {
+        tables[subject_of(attempt)] = flatten(attempt);
+    }
+    for (const auto& [id, node] : state.nodes)
+        tables[subject_of(node)] = flatten(node);
+    return tables;
+}
+
+std::vector<Field> difference(const FlatRow& before, const FlatRow& after) {
+    std::vector<Field> fields;
+    for (const auto& [name, value] : after) {
+        const auto it = before.find(name);
+        if (it == before.end() || it->second != value) fields.push_back({name, value});
+    }
+    for (const auto& [name, value] : before) {
+        if (!after.contains(name)) fields.push_back({name, std::nullopt});
+    }
+    return fields;
+}
+
+void fold(Tables& tables, const Event& event) {
+    FlatRow& row = tables[event.subject];
+    for (const Field& field : event.fields) {
+        if (field.value) {
+            row[field.name] = *field.value;
+        } else {
+            row.erase(field.name);
+        }
+    }
+}
+
+std::string subject_of(const Job& job) {
+    return "job/" + job.id.value;
+}
+std::string subject_of(const Attempt& attempt) {
+    return format("attempt/{}", attempt.epoch);
+}
+std::string subject_of(const Node& node) {
+    return "node/" + node.id.value;
+}
+
+}  // namespace rm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/core/state.h"
+
+// The audit trail. An event says what happened to one thing and carries the columns that changed
+// with their new values, so folding the log from the start gives the tables.
+namespace rm {
+
+struct Field {
+    std::string name;
+    std::optional<std::string> value;  // nothing: the column is gone (a device that was taken out)
+    bool operator==(const Field&) const = default;
+};
+
+struct Event {
+    WallTime time;
+    std::string kind;     // "job.submitted", "attempt.ended", ...
+    std::string subject;  // "job/abc123", "attempt/7", "node/n1", "cluster"
+    std::vector<Field> fields;
+    bool operator==(const Event&) const = default;
+};
+
+void append_json_string(std::string& out, std::string_view text);  // quoted and escaped
+std::string to_json(const std::vector<Field>& fields);  // one object; every value a string or null
+
+using FlatRow =
+    std::map<std::string, std::string>;         // column -> text; children as "stages.0.context"
+using Tables = std::map<std::string, FlatRow>;  // by subject
+
+FlatRow flatten(const Job& job);
+FlatRow flatten(const Attempt& attempt);
+FlatRow flatten(const Node& node);
+FlatRow flatten_meta(const State& state);
+Tables flatten_tables(const State& state);
+
+// What turns `before` into `after`.
+std::vector<Field> difference(const FlatRow& before, const FlatRow& after);
+void fold(Tables& tables, const Event& event);
+
+std::string subject_of(const Job& job);
+std::string subject_of(const Attempt& attempt);
+std::string subject_of(const Node& node);
+constexpr const char* kMetaSubject = "cluster";
+
+}  // namespace rm

@@ -1,0 +1,116 @@
+#include "controller/core/fields.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+namespace rm {
+namespace {
+
+template <typename T>
+Status take(const Value& value, T& target, std::string_view wanted) {
+    const T* held = std::get_if<T>(&value);
+    if (held == nullptr) {
+        return make_error(ErrorCode::data_loss, "'{}' is not {}", to_text(value), wanted);
+    }
+    target = *held;
+    return {};
+}
+
+}  // namespace
+
+std::string to_text(const Value& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.17g", std::get<double>(value));
+    return buffer;
+}
+
+Value encode(const std::optional<Mesh>& mesh) {
+    if (!mesh) return std::string();
+    return format("{}x{}x{}x{}", mesh->size(Axis::data), mesh->size(Axis::ring),
+                  mesh->size(Axis::ulysses), mesh->size(Axis::tensor));
+}
+
+Value encode(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines)
+        text += (text.empty() ? "" : "\n") + line;
+    return text;
+}
+
+Value encode(StopMode mode) {
+    return std::string(mode == StopMode::now ? "now" : "graceful");
+}
+
+Status decode(const Value& value, std::string& text) {
+    return take(value, text, "text");
+}
+
+Status decode(const Value& value, double& number) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+        number = static_cast<double>(*whole);
+        return {};
+    }
+    return take(value, number, "a number");
+}
+
+Status decode(const Value& value, std::int64_t& number) {
+    return take(value, number, "a whole number");
+}
+
+Status decode(const Value& value, std::optional<Mesh>& mesh) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    mesh.reset();
+    if (text.empty()) return {};
+    std::array<int, 4> sizes{};
+    const char* at = text.data();
+    const char* end = at + text.size();
+    for (int& size : sizes) {
+        const auto [next, error] = std::from_chars(at, end, size);
+        if (error != std::errc()) {
+            return make_error(ErrorCode::data_loss, "'{}' is not a mesh like 1x4x1x1", text);
+        }
+        at = next == end ? end : next + 1;
+    }
+    RM_TRY(mesh, Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]));
+    return {};
+}
+
+Status decode(const Value& value, Mesh& mesh) {
+    std::optional<Mesh> maybe;
+    RM_RETURN_IF_ERROR(decode(value, maybe));
+    if (!maybe) return make_error(ErrorCode::data_loss, "a mesh is missing");
+    mesh = *maybe;
+    return {};
+}
+
+Status decode(const Value& value, std::vector<std::string>& lines) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    lines.clear();
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return {};
+}
+
+Status decode(const Value& value, Schedule& schedule) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    RM_TRY(schedule, parse_schedule(text));
+    return {};
+}
+
+Status decode(const Value& value, StopMode& mode) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    mode = text == "now" ? StopMode::now : StopMode::graceful;
+    return {};
+}
+
+}  // namespace rm

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/job_spec.h"
+#include "base/session.h"
+#include "controller/core/names.h"
+
+// One column value, in the three types SQLite has, and the way of every column type there and back.
+namespace rm {
+
+using Value = std::variant<std::int64_t, double, std::string>;
+std::string to_text(const Value& value);  // doubles keep all their bits
+
+Value encode(const std::optional<Mesh>& mesh);  // "1x4x1x1": data, ring, ulysses, tensor; or empty
+Value encode(const std::vector<std::string>& lines);  // one per line
+Value encode(StopMode mode);
+
+template <typename T>
+concept Named = requires(T value) {
+    parse_name(std::string_view(), value);
+};
+template <typename T>
+concept Whole = std::is_integral_v<T>;
+
+inline Value encode(const std::string& text) {
+    return text;
+}
+inline Value encode(double number) {
+    return number;
+}
+template <Whole T>
+Value encode(T number) {
+    return static_cast<std::int64_t>(number);
+}
+template <typename Tag>
+Value encode(const Id<Tag>& id) {
+    return id.value;
+}
+template <Named T>
+Value encode(T name) {
+    return std::string(to_string(name));
+}
+inline Value encode(Schedule schedule) {
+    return std::string(to_string(schedule));
+}
+inline Value encode(Epoch epoch) {
+    return epoch.value;
+}
+inline Value encode(WallTime time) {
+    return time.micros;
+}
+inline Value encode(Bytes bytes) {
+    return bytes.value;
+}
+inline Value encode(Seconds seconds) {
+    return seconds.value;
+}
+inline Value encode(const Mesh& mesh) {
+    return encode(std::optional<Mesh>(mesh));
+}
+
+// The error says what the value is and what it should be.
+Status decode(const Value& value, std::string& text);
+Status decode(const Value& value, double& number);
+Status decode(const Value& value, std::int64_t& number);
+Status decode(const Value& value, std::optional<Mesh>& mesh);
+Status decode(const Value& value, Mesh& mesh);
+Status decode(const Value& value, std::vector<std::string>& lines);
+Status decode(const Value& value, Schedule& schedule);
+Status decode(const Value& value, StopMode& mode);
+
+template <Whole T>
+Status decode(const Value& value, T& number) {
+    std::int64_t wide = 0;
+    RM_RETURN_IF_ERROR(decode(value, wide));
+    number = static_cast<T>(wide);
+    return {};
+}
+template <typename Tag>
+Status decode(const Value& value, Id<Tag>& id) {
+    return decode(value, id.value);
+}
+template <Named T>
+Status decode(const Value& value, T& name) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    return parse_name(text, name);
+}
+inline Status decode(const Value& value, Epoch& epoch) {
+    return decode(value, epoch.value);
+}
+inline Status decode(const Value& value, WallTime& time) {
+    return decode(value, time.micros);
+}
+inline Status decode(const Value& value, Bytes& bytes) {
+    return decode(value, bytes.value);
+}
+inline Status decode(const Value& value, Seconds& seconds) {
+    return decode(value, seconds.value);
+}
+
+}  // namespace rm

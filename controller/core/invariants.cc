@@ -1,0 +1,101 @@
+#include "controller/core/invariants.h"
+
+#include <algorithm>
+
+namespace rm {
+namespace {
+
+JobState expected_state(AttemptState attempt) {
+    switch (attempt) {
+        case AttemptState::starting:
+            return JobState::starting;
+        case AttemptState::running:
+            return JobState::running;
+        case AttemptState::stopping:
+            return JobState::stopping;
+        case AttemptState::succeeded:
+            return JobState::succeeded;
+        case AttemptState::failed:
+        case AttemptState::lost:
+            return JobState::failed;
+        case AttemptState::cancelled:
+            return JobState::cancelled;
+    }
+    return JobState::failed;
+}
+
+void check_job(const State& state, const Job& job) {
+    const bool ended = is_terminal(job.state);
+    RM_CHECK(state.live_jobs.contains(job.id) != ended,
+             "job {} is {}, the index of live jobs says not", job.id, to_string(job.state));
+    RM_CHECK((job.ended.micros != 0) == ended, "job {} is {} and has {} end", job.id,
+             to_string(job.state), ended ? "no" : "an");
+    RM_CHECK((job.state == JobState::pending) == !job.blocking_reasons.empty(),
+             "job {} is {} with {} blocking reasons", job.id, to_string(job.state),
+             job.blocking_reasons.size());
+    RM_CHECK((job.state == JobState::failed) == !job.failure.empty(),
+             "job {} is {} and its failure is '{}'", job.id, to_string(job.state), job.failure);
+    const Attempt* attempt = newest_attempt(state, job.id);
+    if (attempt == nullptr) {
+        RM_CHECK(job.state == JobState::pending || job.state == JobState::cancelled,
+                 "job {} is {} without an attempt", job.id, to_string(job.state));
+        return;
+    }
+    RM_CHECK(job.state == expected_state(attempt->state), "job {} is {}, its attempt {} is {}",
+             job.id, to_string(job.state), attempt->epoch, to_string(attempt->state));
+}
+
+void check_attempt(const State& state, const Attempt& attempt) {
+    const Epoch epoch = attempt.epoch;
+    const bool ended = is_terminal(attempt.state);
+    RM_CHECK(epoch < state.next_epoch, "attempt {} is not below the next epoch {}", epoch,
+             state.next_epoch);
+    RM_CHECK(find_job(state, attempt.job) != nullptr, "attempt {} is of the unknown job {}", epoch,
+             attempt.job);
+    RM_CHECK(static_cast<int>(attempt.ranks.size()) == attempt.mesh.num_ranks(),
+             "attempt {} has {} ranks on a mesh of {}", epoch, attempt.ranks.size(),
+             attempt.mesh.num_ranks());
+    RM_CHECK((attempt.ended.micros != 0) == ended, "attempt {} is {}, its end is {}", epoch,
+             to_string(attempt.state), attempt.ended.micros);
+    const bool cleared =
+        std::all_of(attempt.ranks.begin(), attempt.ranks.end(),
+                    [](const RankRecord& rank) { return rank.state == RankState::cleared; });
+    RM_CHECK(cleared == ended, "attempt {} is {} though {} of it is left", epoch,
+             to_string(attempt.state), cleared ? "nothing" : "something");
+    // Only the newest attempt of a job may live, so no two of them can publish.
+    RM_CHECK(ended || newest_attempt(state, attempt.job) == &attempt,
+             "attempt {} of job {} lives beside a newer one", epoch, attempt.job);
+}
+
+void check_devices(const State& state) {
+    std::map<DeviceId, Epoch> users;
+    for (const JobId& id : state.live_jobs) {
+        const Attempt* attempt = newest_attempt(state, id);
+        if (attempt == nullptr || is_terminal(attempt->state)) continue;
+        for (const RankRecord& rank : attempt->ranks) {
+            const auto [other, fresh] = users.emplace(rank.device, attempt->epoch);
+            RM_CHECK(fresh, "device {} is in attempts {} and {}", rank.device, other->second,
+                     attempt->epoch);
+        }
+    }
+}
+
+}  // namespace
+
+void check_invariants(const State& state) {
+    for (const auto& [id, job] : state.jobs)
+        check_job(state, job);
+    for (const auto& [epoch, attempt] : state.attempts)
+        check_attempt(state, attempt);
+    check_devices(state);
+}
+
+void check_live_invariants(const State& state, const Changes& changes) {
+    for (const JobId& id : changes.jobs)
+        check_job(state, state.jobs.at(id));
+    for (const Epoch epoch : changes.attempts)
+        check_attempt(state, state.attempts.at(epoch));
+    if (!changes.attempts.empty()) check_devices(state);
+}
+
+}  // namespace rm

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "controller/core/event.h"
+
+// What applying one input gives, besides the changed State.
+namespace rm {
+
+using NodeCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt>;
+
+struct SendToNode {
+    NodeId node;
+    NodeCommand command;
+};
+// The answer to the input with this token.
+struct Reply {
+    std::uint64_t token = 0;
+    Result<JobId> result{JobId{}};  // empty where the input was not about a job
+};
+// Plans are wanted for every pending job, from a snapshot taken after this.
+struct RequestPlan {};
+
+using Effect = std::variant<Reply, SendToNode, RequestPlan>;
+
+// A job's way from one state to the next, for metrics.
+struct Transition {
+    JobId job;
+    JobState from = JobState::pending;
+    JobState to = JobState::pending;
+    Seconds since_submit;
+};
+
+// Which rows differ from what is on disk.
+struct Changes {
+    bool meta = false;
+    std::set<JobId> jobs;
+    std::set<Epoch> attempts;
+    std::set<NodeId> nodes;
+
+    bool empty() const { return !meta && jobs.empty() && attempts.empty() && nodes.empty(); }
+    void merge(const Changes& other);
+};
+
+struct Outcome {
+    std::vector<Event> events;
+    std::vector<Effect> effects;  // replies first
+    std::vector<Transition> transitions;
+    Changes changes;
+};
+
+}  // namespace rm

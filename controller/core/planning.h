@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/core/state.h"
+
+// What a planner needs to know, copied out of the state.
+namespace rm {
+
+enum class Availability { free, busy, unreachable };
+
+struct PlanningDevice {
+    DeviceId id;
+    std::string kind;
+    std::string build;  // of its worker; the ranks of an attempt share one
+    Availability availability = Availability::free;
+    std::string held_by;  // "job abc123", "attempt 7 of another controller"; empty unless busy
+};
+
+struct PlanningJob {
+    JobId id;
+    JobSpec spec;
+    WallTime submitted;
+};
+
+struct PlanningSnapshot {
+    std::uint64_t version = 0;  // State::planning_version
+    WallTime now;
+    std::vector<PlanningJob> pending;     // in the order they are to be served: oldest first
+    std::vector<PlanningDevice> devices;  // by registration of their node, then by number
+};
+
+PlanningSnapshot planning_snapshot(const State& state, WallTime now);
+
+}  // namespace rm

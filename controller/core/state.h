@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/job_spec.h"
+#include "base/plan.h"
+#include "base/session.h"
+#include "controller/core/names.h"
+
+// What the controller knows. The tables of control.db are the durable part (core/columns.h lists
+// it); sessions and indexes are built anew at start. Only core/step.h changes a State.
+namespace rm {
+
+constexpr int kNoExit = -1;  // it has not exited, or nobody saw how
+
+// One rank of an attempt: where it sits and what became of it.
+struct RankRecord {
+    DeviceId device;
+    RankState state = RankState::placed;
+    int exit_code = kNoExit;
+    int exit_signal = 0;
+    std::string error;  // its own last words
+    bool operator==(const RankRecord&) const = default;
+};
+
+// One execution of a job. Several per job are possible in the tables; today there is one.
+struct Attempt {
+    Epoch epoch;
+    JobId job;
+    AttemptState state = AttemptState::starting;
+    Mesh mesh;
+    MemoryPolicy memory;
+    Seconds collective_timeout{60};
+    std::vector<RankRecord> ranks;  // by rank
+    WallTime started;
+    WallTime ended;  // zero while it lives
+    StopReason stop_reason = StopReason::none;
+    StopMode stop_mode = StopMode::graceful;
+    std::string cause;    // why it ended, or is ending
+    int cause_rank = -1;  // whose words `cause` holds; -1: nobody's
+    std::int64_t checkpoint_step = 0;
+    std::string checkpoint_path;
+    int stages_done = 0;
+    bool operator==(const Attempt&) const = default;
+
+    std::set<NodeId> nodes() const;
+};
+
+struct Job {
+    JobId id;
+    std::int64_t number = 0;  // order of submission
+    RequestId request;
+    std::string project = "default";
+    std::string owner = "default";
+    JobSpec spec;
+    std::string yaml;  // as the user wrote it
+    JobState state = JobState::pending;
+    WallTime submitted;
+    WallTime ended;                             // zero while it lives
+    std::vector<std::string> blocking_reasons;  // never empty while pending
+    std::string failure;                        // of a failed job: the first failing rank's words
+    bool operator==(const Job&) const = default;
+};
+
+// Facts of the present session only: a new hello states everything again.
+struct NodeSession {
+    bool up = false;
+    WallTime since;  // of the last change of `up`, or of the controller's start
+    std::map<Epoch, AttemptStatus> reported;
+    std::map<std::pair<Epoch, CommandKind>, WallTime> sent;
+};
+
+struct Node {
+    NodeId id;
+    std::int64_t number = 0;  // order of registration
+    NodeState state = NodeState::ready;
+    Inventory inventory;
+    std::string boot_id;
+    std::string build;
+    WallTime joined;
+    WallTime last_seen;  // start or end of its last session
+    NodeSession session;
+};
+
+struct State {
+    ClusterId cluster;
+    Epoch next_epoch{1};
+    std::map<JobId, Job> jobs;
+    std::map<Epoch, Attempt> attempts;
+    std::map<NodeId, Node> nodes;
+
+    // Not stored: configuration and indexes over the tables.
+    std::string checkpoint_root;         // for jobs without checkpoint.dir
+    std::uint64_t version = 0;           // of the whole state, since this start
+    std::uint64_t planning_version = 1;  // of everything a plan depends on
+    std::uint64_t planning_requested = 0;
+    std::set<JobId> live_jobs;
+    std::map<RequestId, JobId> requests;
+    std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
+    std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
+};
+
+// Fills the indexes from the tables; sessions are down since `now`.
+void rebuild_indexes(State& state, WallTime now);
+
+const Job* find_job(const State& state, const JobId& id);
+const Attempt* find_attempt(const State& state, Epoch epoch);
+const Node* find_node(const State& state, const NodeId& id);
+// The newest attempt of a job; null before the first.
+const Attempt* newest_attempt(const State& state, const JobId& id);
+
+// Exact, or the beginning of exactly one id. NOT_FOUND and INVALID_ARGUMENT say which.
+Result<JobId> resolve_job(const State& state, const std::string& text);
+Result<NodeId> resolve_node(const State& state, const std::string& text);
+
+// Who holds a device: an attempt that lives, or processes its worker still sees. A device without a
+// holder is free only while its node's session is up.
+struct Holder {
+    Epoch epoch;
+    JobId job;
+};
+std::map<DeviceId, Holder> device_holders(const State& state);
+
+}  // namespace rm

@@ -1,0 +1,133 @@
+#include "controller/core/step.h"
+
+#include "controller/core/due_effects.h"
+
+namespace rm {
+namespace {
+
+template <typename Map>
+typename Map::mapped_type& row(Map& map, const typename Map::key_type& key) {
+    const auto it = map.find(key);
+    RM_CHECK(it != map.end(), "row {} does not exist", key);
+    return it->second;
+}
+
+}  // namespace
+
+void Changes::merge(const Changes& other) {
+    meta = meta || other.meta;
+    jobs.insert(other.jobs.begin(), other.jobs.end());
+    attempts.insert(other.attempts.begin(), other.attempts.end());
+    nodes.insert(other.nodes.begin(), other.nodes.end());
+}
+
+void Step::record(std::string_view kind, std::string subject, std::vector<Field> fields) {
+    ++state_.version;
+    outcome_.events.push_back({now_, std::string(kind), std::move(subject), std::move(fields)});
+}
+
+void Step::touch_job(const JobId& id) {
+    state_.revisions[id] = state_.version;
+}
+
+void Step::change_meta(std::string_view event, const std::function<void(State&)>& change) {
+    const FlatRow before = flatten_meta(state_);
+    change(state_);
+    std::vector<Field> fields = difference(before, flatten_meta(state_));
+    if (fields.empty()) return;
+    record(event, kMetaSubject, std::move(fields));
+    outcome_.changes.meta = true;
+}
+
+void Step::add_job(Job job) {
+    const JobId id = job.id;
+    record("job.submitted", subject_of(job), difference({}, flatten(job)));
+    state_.requests[job.request] = id;
+    state_.live_jobs.insert(id);
+    state_.jobs.emplace(id, std::move(job));
+    outcome_.changes.jobs.insert(id);
+    touch_job(id);
+    planning_changed();
+}
+
+void Step::change_job(const JobId& id, std::string_view event,
+                      const std::function<void(Job&)>& change) {
+    Job& job = row(state_.jobs, id);
+    const FlatRow before = flatten(job);
+    const JobState from = job.state;
+    change(job);
+    std::vector<Field> fields = difference(before, flatten(job));
+    if (fields.empty()) return;
+    record(event, subject_of(job), std::move(fields));
+    outcome_.changes.jobs.insert(id);
+    touch_job(id);
+    if (job.state == from) return;
+    outcome_.transitions.push_back({id, from, job.state, now_ - job.submitted});
+    if (is_terminal(job.state)) state_.live_jobs.erase(id);
+    planning_changed();
+}
+
+void Step::add_attempt(Attempt attempt) {
+    const Epoch epoch = attempt.epoch;
+    const JobId job = attempt.job;
+    record("attempt.created", subject_of(attempt), difference({}, flatten(attempt)));
+    state_.attempts.emplace(epoch, std::move(attempt));
+    state_.attempts_of[job].push_back(epoch);
+    outcome_.changes.attempts.insert(epoch);
+    touch_job(job);
+}
+
+void Step::change_attempt(Epoch epoch, std::string_view event,
+                          const std::function<void(Attempt&)>& change) {
+    Attempt& attempt = row(state_.attempts, epoch);
+    const FlatRow before = flatten(attempt);
+    change(attempt);
+    std::vector<Field> fields = difference(before, flatten(attempt));
+    if (fields.empty()) return;
+    record(event, subject_of(attempt), std::move(fields));
+    outcome_.changes.attempts.insert(epoch);
+    touch_job(attempt.job);
+}
+
+void Step::add_node(Node node) {
+    const NodeId id = node.id;
+    record("node.joined", subject_of(node), difference({}, flatten(node)));
+    state_.nodes.emplace(id, std::move(node));
+    outcome_.changes.nodes.insert(id);
+}
+
+void Step::change_node(const NodeId& id, std::string_view event,
+                       const std::function<void(Node&)>& change) {
+    Node& node = row(state_.nodes, id);
+    const FlatRow before = flatten(node);
+    change(node);
+    std::vector<Field> fields = difference(before, flatten(node));
+    if (fields.empty()) return;
+    record(event, subject_of(node), std::move(fields));
+    outcome_.changes.nodes.insert(id);
+}
+
+void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {
+    change(row(state_.nodes, id).session);
+    ++state_.version;
+}
+
+void Step::reply(Result<JobId> result) {
+    if (token_ == 0) return;
+    outcome_.effects.insert(outcome_.effects.begin(), Reply{token_, std::move(result)});
+}
+
+Outcome Step::finish() {
+    for (SendToNode& send : due_commands(state_, now_)) {
+        NodeSession& session = row(state_.nodes, send.node).session;
+        session.sent[command_key(send.command)] = now_;
+        outcome_.effects.emplace_back(std::move(send));
+    }
+    if (planning_due(state_)) {
+        state_.planning_requested = state_.planning_version;
+        outcome_.effects.emplace_back(RequestPlan{});
+    }
+    return std::move(outcome_);
+}
+
+}  // namespace rm

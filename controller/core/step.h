@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "controller/core/input.h"
+#include "controller/core/outcome.h"
+
+namespace rm {
+
+// The only writer of a State, for the length of one input. Each change of a row goes through one of
+// the change_ functions, which compares the row before and after: what differs becomes the event,
+// and nothing differing is no event at all.
+class Step {
+public:
+    Step(State& state, WallTime now, std::uint64_t token)
+        : state_(state), now_(now), token_(token) {}
+
+    const State& state() const { return state_; }
+    WallTime now() const { return now_; }
+
+    void change_meta(std::string_view event, const std::function<void(State&)>& change);
+    void add_job(Job job);
+    void change_job(const JobId& id, std::string_view event,
+                    const std::function<void(Job&)>& change);
+    void add_attempt(Attempt attempt);
+    void change_attempt(Epoch epoch, std::string_view event,
+                        const std::function<void(Attempt&)>& change);
+    void add_node(Node node);
+    void change_node(const NodeId& id, std::string_view event,
+                     const std::function<void(Node&)>& change);
+    // Session facts are not stored: no event.
+    void change_session(const NodeId& id, const std::function<void(NodeSession&)>& change);
+
+    void reply(Result<JobId> result);
+    // Something a plan depends on has changed.
+    void planning_changed() { ++state_.planning_version; }
+    // Derives the commands and the planning that are due now and hands everything over.
+    Outcome finish();
+
+private:
+    void record(std::string_view kind, std::string subject, std::vector<Field> fields);
+    void touch_job(const JobId& id);
+
+    State& state_;
+    WallTime now_;
+    std::uint64_t token_;
+    Outcome outcome_;
+};
+
+}  // namespace rm

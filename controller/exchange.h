@@ -1,0 +1,49 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace rm {
+
+// Where the ranks of an attempt meet: each publishes one blob per group, everybody gets the table
+// once the last one has. Kept in memory only: workers repeat the call after a restart of the
+// controller.
+class ExchangeTable {
+public:
+    // The node of each rank of an attempt that lives and is the newest of its job;
+    // FAILED_PRECONDITION for any other epoch.
+    using PlacementOf = std::function<Result<std::vector<NodeId>>(Epoch)>;
+    explicit ExchangeTable(PlacementOf placement_of) : placement_of_(std::move(placement_of)) {}
+
+    struct Request {
+        Epoch epoch;
+        std::string group;
+        NodeId node;
+        std::map<int, std::string> blobs;  // of ranks on `node`
+    };
+    // Waits until every rank of the attempt has published in the group, the attempt has ended
+    // (FAILED_PRECONDITION) or `cancelled` says so (CANCELLED). The same blobs again give the table
+    // again; another blob of the same rank is ALREADY_EXISTS.
+    Result<std::vector<std::string>> exchange(const Request& request,
+                                              const std::function<bool()>& cancelled);
+
+private:
+    using Blobs = std::map<int, std::string>;
+
+    Status publish(const Request& request, const std::vector<NodeId>& placement);
+    void free_ended();
+
+    const PlacementOf placement_of_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::map<Epoch, std::map<std::string, Blobs>> groups_;
+};
+
+}  // namespace rm

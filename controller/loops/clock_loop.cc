@@ -1,0 +1,41 @@
+#include "controller/loops/clock_loop.h"
+
+#include <chrono>
+
+#include "controller/core/due_effects.h"
+
+namespace rm {
+
+ClockLoop::ClockLoop(ControlLoop& control, const Clock& clock, Seconds interval)
+    : control_(control), clock_(clock), interval_(interval), thread_([this] { run(); }) {}
+
+ClockLoop::~ClockLoop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        changed_.notify_one();
+    }
+    thread_.join();
+}
+
+void ClockLoop::run() {
+    std::unique_lock lock(mutex_);
+    const auto interval = std::chrono::duration<double>(interval_.value);
+    while (!changed_.wait_for(lock, interval, [&] { return stopping_; })) {
+        lock.unlock();
+        tick();
+        lock.lock();
+    }
+}
+
+void ClockLoop::tick() {
+    const WallTime now = clock_.wall();
+    const auto [overdue, commands] = control_.read([&](const State& state) {
+        return std::pair(overdue_nodes(state, now), !due_commands(state, now).empty());
+    });
+    for (const NodeId& node : overdue)
+        control_.post(NodeUnreachable{node});
+    if (commands) control_.post(CommandsDue{});
+}
+
+}  // namespace rm

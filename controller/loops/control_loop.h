@@ -1,0 +1,79 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "controller/core/outcome.h"
+#include "controller/input_sink.h"
+#include "controller/store/store.h"
+
+namespace rm {
+
+// What the control loop tells the world, after the events are durable. Called on the control
+// thread.
+class ControlListener {
+public:
+    virtual ~ControlListener() = default;
+    virtual void send(const NodeId& node, NodeCommand command) = 0;
+    virtual void request_plan() = 0;
+    virtual void committed(const std::vector<Outcome>& outcomes) = 0;  // before their effects
+};
+
+// The one thread that owns the State: drains the queue, applies each input, commits the batch in
+// one transaction and only then lets replies and effects out. The batch is whatever queued during
+// the previous commit. A failed commit or a broken invariant calls `on_fatal`, which is meant to
+// end the process; nothing is released or applied afterwards.
+class ControlLoop final : public InputSink {
+public:
+    struct Parts {
+        Store& store;
+        const Clock& clock;
+        ControlListener& listener;
+        std::function<void(const std::string&)> on_fatal;
+    };
+    ControlLoop(State state, Parts parts);
+    ~ControlLoop() override;  // what is still queued is answered with UNAVAILABLE
+
+    using InputSink::post;
+    void post(InputBody body, OnAnswer on_answer) override;
+    // Posts and waits for the answer. Not from the control thread.
+    Result<JobId> call(InputBody body);
+
+    // Calls f(const State&) on durable state; f must be quick and keep no reference.
+    template <typename F>
+    auto read(F&& f) const {
+        const std::shared_lock lock(state_mutex_);
+        return f(state_);
+    }
+
+private:
+    struct Queued {
+        InputBody body;
+        OnAnswer on_answer;
+    };
+
+    void run();
+    std::vector<Queued> take_batch();
+    // Applies and commits; the effects of each input. Throws or returns an error: fatal.
+    Result<std::vector<Outcome>> commit_batch(std::vector<Queued>& batch);
+    void release(std::vector<Queued>& batch, std::vector<Outcome>& outcomes);
+    void refuse_queued();
+
+    const Parts parts_;
+    mutable std::shared_mutex state_mutex_;
+    State state_;
+
+    std::mutex queue_mutex_;
+    std::condition_variable queued_;
+    std::vector<Queued> queue_;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace rm

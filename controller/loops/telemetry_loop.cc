@@ -1,0 +1,61 @@
+#include "controller/loops/telemetry_loop.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kMaxQueuedBytes = 16u << 20;
+constexpr std::size_t kPieceOverhead = 200;
+
+}  // namespace
+
+TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates)
+    : store_(store), updates_(updates), thread_([this] { run(); }) {}
+
+TelemetryLoop::~TelemetryLoop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        changed_.notify_all();
+    }
+    thread_.join();
+}
+
+void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return queued_bytes_ < kMaxQueuedBytes || stopping_; });
+    queued_bytes_ += piece.bytes.size() + kPieceOverhead;
+    queue_.push_back({std::move(piece), std::move(on_kept)});
+    changed_.notify_all();
+}
+
+void TelemetryLoop::run() {
+    while (true) {
+        std::vector<Queued> batch;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return !queue_.empty() || stopping_; });
+            if (queue_.empty()) return;
+            batch = std::exchange(queue_, {});
+            queued_bytes_ = 0;
+            changed_.notify_all();
+        }
+        keep(batch);
+    }
+}
+
+void TelemetryLoop::keep(std::vector<Queued>& batch) {
+    std::vector<TelemetryPiece> pieces;
+    for (Queued& queued : batch)
+        pieces.push_back(std::move(queued.piece));
+    const Status status = store_.write(pieces);
+    if (status) updates_.notify();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (status) {
+            batch[i].on_kept(store_.offsets(pieces[i].epoch, pieces[i].rank));
+        } else {
+            batch[i].on_kept(status.error());
+        }
+    }
+}
+
+}  // namespace rm

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "controller/loops/update_signal.h"
+#include "controller/store/telemetry_store.h"
+
+namespace rm {
+
+// The one thread that writes telemetry. Pieces are kept in batches; each sender hears, after the
+// batch is on disk, how far its rank's streams are kept. A batch that cannot be kept is an error to
+// its senders, who send it again later: telemetry never holds up anything else.
+class TelemetryLoop {
+public:
+    using OnKept = std::function<void(Result<StreamOffsets>)>;  // on the telemetry thread: be quick
+
+    TelemetryLoop(TelemetryStore& store, UpdateSignal& updates);
+    ~TelemetryLoop();  // keeps what is queued
+
+    // Waits while too much is queued, which in turn holds back the sender's stream.
+    void push(TelemetryPiece piece, OnKept on_kept);
+
+private:
+    struct Queued {
+        TelemetryPiece piece;
+        OnKept on_kept;
+    };
+    void run();
+    void keep(std::vector<Queued>& batch);
+
+    TelemetryStore& store_;
+    UpdateSignal& updates_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<Queued> queue_;
+    std::size_t queued_bytes_ = 0;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace rm

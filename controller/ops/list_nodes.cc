@@ -1,0 +1,31 @@
+#include <algorithm>
+
+#include "controller/ops/ops.h"
+#include "controller/ops/views.h"
+
+namespace rm {
+
+Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request) {
+    RM_TRY(const std::int64_t after, parse_page_token(request.page_token(), 0));
+    const WallTime now = context.clock.wall();
+    const auto limit = static_cast<std::size_t>(page_size(request.page_size()));
+    return context.control.read([&](const State& state) {
+        std::vector<const Node*> nodes;
+        for (const auto& [id, node] : state.nodes) {
+            if (node.number > after) nodes.push_back(&node);
+        }
+        std::sort(nodes.begin(), nodes.end(),
+                  [](const Node* a, const Node* b) { return a->number < b->number; });
+        pb::ListNodesReply reply;
+        if (nodes.size() > limit) {
+            nodes.resize(limit);
+            reply.set_next_page_token(std::to_string(nodes.back()->number));
+        }
+        const auto holders = device_holders(state);
+        for (const Node* node : nodes)
+            *reply.add_nodes() = to_message(*node, holders, now);
+        return reply;
+    });
+}
+
+}  // namespace rm

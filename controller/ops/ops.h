@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+
+#include "controller/ops/context.h"
+#include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/node.pb.h"
+
+// The operations behind the services: one function and one file per RPC.
+namespace rm {
+
+namespace pb = ringmaster::v1;
+
+Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request);
+Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
+Result<pb::Job> get_job(OpsContext& context, const pb::GetJobRequest& request);
+Result<pb::Job> cancel_job(OpsContext& context, const pb::CancelJobRequest& request);
+Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& request);
+Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request);
+Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request);
+
+// `write` returns false when the caller has gone.
+Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,
+                 const std::function<bool(const pb::JobUpdate&)>& write);
+Status read_logs(OpsContext& context, const pb::LogsRequest& request, const StreamCall& call,
+                 const std::function<bool(const pb::LogPiece&)>& write);
+
+}  // namespace rm

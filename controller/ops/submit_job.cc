@@ -1,0 +1,56 @@
+#include "controller/ops/ops.h"
+#include "controller/plan_trivial.h"
+#include "service/convert.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kMaxRequestId = 128;
+constexpr std::size_t kMaxYaml = 1 << 20;
+
+// Paths are read by workers, whose working directory nobody knows.
+Status check_path(std::string_view key, const std::string& path) {
+    if (path.empty() || path.front() == '/') return {};
+    return invalid_argument("{}: '{}' must be an absolute path, as workers see it", key, path);
+}
+
+Status check_request(const pb::SubmitRequest& request) {
+    const std::string& id = request.request_id();
+    if (id.empty() || id.size() > kMaxRequestId) {
+        return invalid_argument("request_id: {} bytes; give 1 to {}, new for each submission",
+                                id.size(), kMaxRequestId);
+    }
+    if (request.spec().yaml().size() > kMaxYaml) {
+        return invalid_argument("yaml: {} bytes; at most {}", request.spec().yaml().size(),
+                                kMaxYaml);
+    }
+    return {};
+}
+
+Status check_spec(const JobSpec& spec) {
+    RM_RETURN_IF_ERROR(validate(spec));
+    RM_RETURN_IF_ERROR(check_path("data.path", spec.data.path));
+    RM_RETURN_IF_ERROR(check_path("checkpoint.dir", spec.checkpoint.dir));
+    // With `parallel: auto` and a number of devices, whether any mesh fits is known now.
+    if (spec.parallel || spec.resources.devices == 0) return {};
+    if (const auto mesh = auto_mesh(spec, spec.resources.devices); !mesh) {
+        return invalid_argument("resources.devices: {}", mesh.error().message);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request) {
+    RM_RETURN_IF_ERROR(check_request(request));
+    RM_TRY(const JobSpec spec, from_proto(request.spec()));
+    RM_RETURN_IF_ERROR(check_spec(spec));
+    RM_TRY(const JobId id,
+           context.control.call(
+               SubmitJob{{request.request_id()}, spec, request.spec().yaml(), context.random()}));
+    pb::SubmitReply reply;
+    reply.set_job_id(id.value);
+    return reply;
+}
+
+}  // namespace rm

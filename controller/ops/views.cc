@@ -1,0 +1,168 @@
+#include "controller/ops/views.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "service/convert.h"
+
+namespace rm {
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+
+pb::AttemptState to_message(AttemptState state) {
+    switch (state) {
+        case AttemptState::starting:
+            return pb::ATTEMPT_STATE_STARTING;
+        case AttemptState::running:
+            return pb::ATTEMPT_STATE_RUNNING;
+        case AttemptState::stopping:
+            return pb::ATTEMPT_STATE_STOPPING;
+        case AttemptState::succeeded:
+            return pb::ATTEMPT_STATE_SUCCEEDED;
+        case AttemptState::failed:
+            return pb::ATTEMPT_STATE_FAILED;
+        case AttemptState::lost:
+            return pb::ATTEMPT_STATE_LOST;
+        case AttemptState::cancelled:
+            return pb::ATTEMPT_STATE_CANCELLED;
+    }
+    return pb::ATTEMPT_STATE_UNSPECIFIED;
+}
+
+pb::NodeState to_message(NodeState state) {
+    switch (state) {
+        case NodeState::ready:
+            return pb::NODE_STATE_READY;
+        case NodeState::unreachable:
+            return pb::NODE_STATE_UNREACHABLE;
+        case NodeState::gone:
+            return pb::NODE_STATE_GONE;
+    }
+    return pb::NODE_STATE_UNSPECIFIED;
+}
+
+pb::Attempt to_message(const Attempt& attempt) {
+    pb::Attempt message;
+    message.set_epoch(attempt.epoch.value);
+    message.set_state(to_message(attempt.state));
+    *message.mutable_mesh() = to_proto(attempt.mesh);
+    for (const RankRecord& rank : attempt.ranks) {
+        pb::Placement* placement = message.add_placement();
+        placement->set_node_id(rank.device.node.value);
+        placement->set_device(rank.device.index);
+    }
+    *message.mutable_started() = to_proto(attempt.started);
+    if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);
+    message.set_cause(attempt.cause);
+    message.set_last_checkpoint_step(attempt.checkpoint_step);
+    message.set_last_checkpoint_path(attempt.checkpoint_path);
+    message.set_stages_done(attempt.stages_done);
+    return message;
+}
+
+}  // namespace
+
+pb::JobState to_message(JobState state) {
+    switch (state) {
+        case JobState::pending:
+            return pb::JOB_STATE_PENDING;
+        case JobState::starting:
+            return pb::JOB_STATE_STARTING;
+        case JobState::running:
+            return pb::JOB_STATE_RUNNING;
+        case JobState::stopping:
+            return pb::JOB_STATE_STOPPING;
+        case JobState::succeeded:
+            return pb::JOB_STATE_SUCCEEDED;
+        case JobState::failed:
+            return pb::JOB_STATE_FAILED;
+        case JobState::cancelled:
+            return pb::JOB_STATE_CANCELLED;
+    }
+    return pb::JOB_STATE_UNSPECIFIED;
+}
+
+pb::Job to_message(const State& state, const Job& job) {
+    pb::Job message;
+    message.set_id(job.id.value);
+    message.set_project(job.project);
+    message.set_owner(job.owner);
+    *message.mutable_spec() = to_proto(job.spec);
+    message.mutable_spec()->set_yaml(job.yaml);
+    message.set_state(to_message(job.state));
+    *message.mutable_submitted() = to_proto(job.submitted);
+    if (job.ended.micros != 0) *message.mutable_ended() = to_proto(job.ended);
+    for (const std::string& reason : job.blocking_reasons)
+        message.add_blocking_reasons(reason);
+    message.set_failure(job.failure);
+    message.set_num_steps(job.spec.num_steps());
+    const auto attempts = state.attempts_of.find(job.id);
+    if (attempts == state.attempts_of.end()) return message;
+    for (const Epoch epoch : attempts->second) {
+        *message.add_attempts() = to_message(state.attempts.at(epoch));
+    }
+    return message;
+}
+
+pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders, WallTime now) {
+    pb::Node message;
+    message.set_id(node.id.value);
+    message.set_state(to_message(node.state));
+    message.set_session_up(node.session.up);
+    *message.mutable_inventory() = to_proto(node.inventory);
+    for (const DeviceInfo& device : node.inventory.devices) {
+        if (holders.contains({node.id, device.index})) message.add_busy_devices(device.index);
+    }
+    *message.mutable_joined() = to_proto(node.joined);
+    // A session that is up has echoed within seconds.
+    *message.mutable_last_seen() = to_proto(node.session.up ? now : node.last_seen);
+    message.set_build(node.build);
+    return message;
+}
+
+pb::StepReport step_message(const KeptReport& kept) {
+    pb::StepReport report;
+    report.ParseFromString(kept.bytes);
+    *report.mutable_time() = to_proto(kept.received);
+    return report;
+}
+
+pb::EvaluationReport evaluation_message(const KeptReport& kept) {
+    pb::EvaluationReport report;
+    report.ParseFromString(kept.bytes);
+    return report;
+}
+
+Status add_reports(OpsContext& context, pb::Job& job) {
+    RM_TRY(const auto step, context.telemetry.last({job.id()}, PieceKind::step));
+    if (step) *job.mutable_last_step() = step_message(*step);
+    RM_TRY(const auto evaluation, context.telemetry.last({job.id()}, PieceKind::evaluation));
+    if (evaluation) *job.mutable_last_evaluation() = evaluation_message(*evaluation);
+    return {};
+}
+
+Result<pb::Job> view_job(OpsContext& context, const std::string& id) {
+    RM_TRY(pb::Job job, context.control.read([&](const State& state) -> Result<pb::Job> {
+        RM_TRY(const JobId resolved, resolve_job(state, id));
+        return to_message(state, *find_job(state, resolved));
+    }));
+    RM_RETURN_IF_ERROR(add_reports(context, job));
+    return job;
+}
+
+int page_size(int requested) {
+    return requested <= 0 ? kDefaultPage : std::min(requested, kMaxPage);
+}
+
+Result<std::int64_t> parse_page_token(const std::string& token, std::int64_t first) {
+    if (token.empty()) return first;
+    std::int64_t number = 0;
+    const char* end = token.data() + token.size();
+    const auto [at, error] = std::from_chars(token.data(), end, number);
+    if (error == std::errc() && at == end) return number;
+    return invalid_argument("'{}' is not a page token of this call", token);
+}
+
+}  // namespace rm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "controller/core/state.h"
+#include "controller/ops/context.h"
+#include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/node.pb.h"
+
+// Rows as messages.
+namespace rm {
+
+namespace pb = ringmaster::v1;
+
+pb::JobState to_message(JobState state);
+pb::Job to_message(const State& state, const Job& job);
+pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders, WallTime now);
+
+// last_step and last_evaluation, from telemetry.
+Status add_reports(OpsContext& context, pb::Job& job);
+pb::StepReport step_message(const KeptReport& kept);
+pb::EvaluationReport evaluation_message(const KeptReport& kept);
+
+// The job as of now with its reports; NOT_FOUND, or the id is ambiguous.
+Result<pb::Job> view_job(OpsContext& context, const std::string& id);
+
+// Pages: `page_size` 0 is 100, at most 1000; a token is the number the last page ended with.
+int page_size(int requested);
+Result<std::int64_t> parse_page_token(const std::string& token, std::int64_t first);
+
+}  // namespace rm

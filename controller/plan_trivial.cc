@@ -1,0 +1,221 @@
+#include "controller/plan_trivial.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kPreferredChunk = 4096;
+
+// Devices of one kind whose workers run one build: what an attempt may be made of.
+struct Pool {
+    std::string kind;
+    std::vector<const PlanningDevice*> free;  // in order of registration
+    int total = 0;
+    int unreachable = 0;
+    std::map<std::string, int> busy;  // by holder
+};
+
+std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const std::set<DeviceId>& taken,
+                             const std::map<DeviceId, std::string>& takers) {
+    std::map<std::pair<std::string, std::string>, Pool> pools;
+    for (const PlanningDevice& device : snapshot.devices) {
+        Pool& pool = pools[{device.kind, device.build}];
+        pool.kind = device.kind;
+        ++pool.total;
+        if (taken.contains(device.id)) {
+            ++pool.busy[takers.at(device.id)];
+        } else if (device.availability == Availability::busy) {
+            ++pool.busy[device.held_by];
+        } else if (device.availability == Availability::unreachable) {
+            ++pool.unreachable;
+        } else {
+            pool.free.push_back(&device);
+        }
+    }
+    std::vector<Pool> list;
+    for (auto& [key, pool] : pools)
+        list.push_back(std::move(pool));
+    return list;
+}
+
+MemoryPolicy memory_of(const JobSpec& spec) {
+    const std::int64_t tile = spec.memory.tile;
+    const std::int64_t automatic = std::max(tile, kPreferredChunk / tile * tile);
+    return {.tile_tokens = tile,
+            .chunk_tokens = spec.memory.chunk != 0 ? spec.memory.chunk : automatic};
+}
+
+// How many devices the job insists on; nothing: any number.
+std::optional<int> demanded(const JobSpec& spec) {
+    if (spec.parallel) return spec.parallel->num_ranks();
+    if (spec.resources.devices > 0) return spec.resources.devices;
+    return std::nullopt;
+}
+
+// The mesh for a pool with this many free devices; nothing: too few.
+Result<std::optional<Mesh>> mesh_for(const JobSpec& spec, int num_free) {
+    const std::optional<int> wanted = demanded(spec);
+    if (wanted && *wanted > num_free) return std::optional<Mesh>();
+    if (spec.parallel) return spec.parallel;
+    if (wanted) {
+        RM_TRY(const Mesh mesh, auto_mesh(spec, *wanted));
+        return std::optional<Mesh>(mesh);
+    }
+    std::optional<Error> last;
+    for (int n = num_free; n > 0; --n) {
+        const auto mesh = auto_mesh(spec, n);
+        if (mesh) return std::optional<Mesh>(*mesh);
+        last = mesh.error();
+    }
+    if (last) return *last;
+    return std::optional<Mesh>();
+}
+
+std::string holders_of(const Pool& pool) {
+    std::string text;
+    for (const auto& [holder, count] : pool.busy) {
+        text += format("{}{} busy with {}", text.empty() ? "" : ", ", count, holder);
+    }
+    if (pool.unreachable > 0) {
+        text +=
+            format("{}{} on workers without a session", text.empty() ? "" : ", ", pool.unreachable);
+    }
+    return text;
+}
+
+std::string shortage(const Pool& pool, int wanted) {
+    const std::string held = holders_of(pool);
+    const std::string standing =
+        format("needs {} {} device{}, {} {} free of {}{}", wanted, pool.kind,
+               wanted == 1 ? "" : "s", pool.free.size(), pool.free.size() == 1 ? "is" : "are",
+               pool.total, held.empty() ? "" : " (" + held + ")");
+    if (wanted > pool.total) {
+        return format("{}; add {} {} device{} or ask for at most {}", standing, wanted - pool.total,
+                      pool.kind, wanted - pool.total == 1 ? "" : "s", pool.total);
+    }
+    return format("{}; fits when {} more {} free", standing,
+                  wanted - static_cast<int>(pool.free.size()),
+                  wanted - pool.free.size() == 1 ? "is" : "are");
+}
+
+std::vector<std::string> kinds_of(const std::vector<Pool>& pools) {
+    std::vector<std::string> kinds;
+    for (const Pool& pool : pools)
+        kinds.push_back(format("{} {}", pool.total, pool.kind));
+    return kinds;
+}
+
+std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
+                                         const std::vector<const Pool*>& candidates) {
+    if (pools.empty()) {
+        return {"no worker has joined; start one: ringmaster-worker --controller ADDRESS"};
+    }
+    if (candidates.empty()) {
+        std::string present;
+        for (const std::string& kind : kinds_of(pools)) {
+            present += (present.empty() ? "" : ", ") + kind;
+        }
+        return {
+            format("needs devices of kind '{}', the cluster has {}; add one or change "
+                   "resources.kind",
+                   spec.resources.kind, present)};
+    }
+    std::vector<std::string> reasons;
+    for (const Pool* pool : candidates) {
+        reasons.push_back(shortage(*pool, demanded(spec).value_or(1)));
+    }
+    return reasons;
+}
+
+class Pass {
+public:
+    explicit Pass(const PlanningSnapshot& snapshot) : snapshot_(snapshot) {}
+
+    PlanDecision decide(const PlanningJob& job) {
+        const std::vector<Pool> pools = make_pools(snapshot_, taken_, takers_);
+        if (!reserved_for_.empty()) {
+            return {job.id, std::vector<std::string>{reserved_for_}};
+        }
+        std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
+        for (const Pool* pool : candidates) {
+            const auto mesh = mesh_for(job.spec, static_cast<int>(pool->free.size()));
+            if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
+            if (*mesh) return {job.id, place(job, *pool, **mesh)};
+        }
+        reserve_if_overdue(job, candidates);
+        return {job.id, reasons_against(job.spec, pools, candidates)};
+    }
+
+private:
+    static std::vector<const Pool*> candidates_for(const JobSpec& spec,
+                                                   const std::vector<Pool>& pools) {
+        std::vector<const Pool*> candidates;
+        for (const Pool& pool : pools) {
+            if (spec.resources.kind.empty() || pool.kind == spec.resources.kind) {
+                candidates.push_back(&pool);
+            }
+        }
+        std::stable_sort(candidates.begin(), candidates.end(), [](const Pool* a, const Pool* b) {
+            return a->free.size() > b->free.size();
+        });
+        return candidates;
+    }
+
+    Plan place(const PlanningJob& job, const Pool& pool, const Mesh& mesh) {
+        Plan plan{.mesh = mesh, .placement = {}, .memory = memory_of(job.spec)};
+        for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+            const DeviceId& device = pool.free[static_cast<std::size_t>(rank)]->id;
+            plan.placement.push_back(device);
+            taken_.insert(device);
+            takers_[device] = "job " + job.id.value;
+        }
+        return plan;
+    }
+
+    // Only a job that the cluster could hold is waited for.
+    void reserve_if_overdue(const PlanningJob& job, const std::vector<const Pool*>& candidates) {
+        const int wanted = demanded(job.spec).value_or(1);
+        const bool possible = std::any_of(candidates.begin(), candidates.end(),
+                                          [&](const Pool* pool) { return pool->total >= wanted; });
+        if (!possible || snapshot_.now - job.submitted < kMaxBypass) return;
+        reserved_for_ = format("devices are kept for job {}, which has waited {}; fits after it",
+                               job.id, to_string(snapshot_.now - job.submitted));
+    }
+
+    const PlanningSnapshot& snapshot_;
+    std::set<DeviceId> taken_;
+    std::map<DeviceId, std::string> takers_;
+    std::string reserved_for_;  // the reason later jobs get; empty: none is reserved for
+};
+
+}  // namespace
+
+Result<Mesh> auto_mesh(const JobSpec& spec, int num_devices) {
+    std::optional<Error> first;
+    for (int ring = num_devices; ring > 0; --ring) {
+        if (num_devices % ring != 0) continue;
+        RM_TRY(const Mesh mesh, Mesh::make(num_devices / ring, ring, 1, 1));
+        JobSpec meshed = spec;
+        meshed.parallel = mesh;
+        const Status valid = validate(meshed);
+        if (valid) return mesh;
+        if (!first) first = valid.error();
+    }
+    RM_CHECK(first.has_value(), "a mesh of {} devices was asked for", num_devices);
+    return invalid_argument("no mesh of {} devices fits this job; as one ring: {}", num_devices,
+                            first->message);
+}
+
+std::vector<PlanDecision> plan_trivially(const PlanningSnapshot& snapshot) {
+    Pass pass(snapshot);
+    std::vector<PlanDecision> decisions;
+    for (const PlanningJob& job : snapshot.pending)
+        decisions.push_back(pass.decide(job));
+    return decisions;
+}
+
+}  // namespace rm

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "controller/core/planning.h"
+
+// The first planner: it measures nothing and searches little.
+//  * Order: oldest job first. A job that could run on this cluster but not now lets later ones pass
+//    until it has waited kMaxBypass; then later jobs wait for it.
+//  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
+//  kind
+//    as possible, and puts as many of them on the ring as the context allows, the rest on `data`.
+//  * Placement: ranks in mesh order on free devices of one kind and build, in order of
+//  registration.
+//  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
+namespace rm {
+
+constexpr Seconds kMaxBypass{3600};
+
+struct PlanDecision {
+    JobId job;
+    std::variant<Plan, std::vector<std::string>> decision;  // the reasons are never empty
+};
+
+// One decision per pending job; plans do not overlap.
+std::vector<PlanDecision> plan_trivially(const PlanningSnapshot& snapshot);
+
+// The mesh `auto` means for exactly `num_devices` devices: the longest ring that fits every stage,
+// the rest on `data`. The error says why none fits.
+Result<Mesh> auto_mesh(const JobSpec& spec, int num_devices);
+
+}  // namespace rm

@@ -1,0 +1,91 @@
+#include <grpcpp/server_context.h>
+
+#include "controller/ops/ops.h"
+#include "controller/rpc/services.h"
+#include "ringmaster/v1/job.grpc.pb.h"
+#include "ringmaster/v1/node.grpc.pb.h"
+#include "service/grpc_util.h"
+
+namespace rm {
+namespace {
+
+template <typename T>
+grpc::Status answer(Result<T> result, T* reply) {
+    if (!result) return to_grpc(result.error());
+    *reply = *std::move(result);
+    return grpc::Status::OK;
+}
+
+template <typename T>
+auto writer_to(grpc::ServerWriter<T>* stream) {
+    return [stream](const T& message) { return stream->Write(message); };
+}
+
+StreamCall call_of(grpc::ServerContext* context) {
+    return {[context] { return context->IsCancelled(); }};
+}
+
+class JobService final : public pb::JobService::Service {
+public:
+    explicit JobService(OpsContext& ops) : ops_(ops) {}
+
+    grpc::Status Submit(grpc::ServerContext*, const pb::SubmitRequest* request,
+                        pb::SubmitReply* reply) override {
+        return answer(submit_job(ops_, *request), reply);
+    }
+    grpc::Status List(grpc::ServerContext*, const pb::ListJobsRequest* request,
+                      pb::ListJobsReply* reply) override {
+        return answer(list_jobs(ops_, *request), reply);
+    }
+    grpc::Status Get(grpc::ServerContext*, const pb::GetJobRequest* request,
+                     pb::Job* reply) override {
+        return answer(get_job(ops_, *request), reply);
+    }
+    grpc::Status Cancel(grpc::ServerContext*, const pb::CancelJobRequest* request,
+                        pb::Job* reply) override {
+        return answer(cancel_job(ops_, *request), reply);
+    }
+    grpc::Status Watch(grpc::ServerContext* context, const pb::WatchRequest* request,
+                       grpc::ServerWriter<pb::JobUpdate>* stream) override {
+        return to_grpc(watch_job(ops_, *request, call_of(context), writer_to(stream)));
+    }
+    grpc::Status Logs(grpc::ServerContext* context, const pb::LogsRequest* request,
+                      grpc::ServerWriter<pb::LogPiece>* stream) override {
+        return to_grpc(read_logs(ops_, *request, call_of(context), writer_to(stream)));
+    }
+    grpc::Status History(grpc::ServerContext*, const pb::HistoryRequest* request,
+                         pb::HistoryReply* reply) override {
+        return answer(history(ops_, *request), reply);
+    }
+
+private:
+    OpsContext& ops_;
+};
+
+class NodeService final : public pb::NodeService::Service {
+public:
+    explicit NodeService(OpsContext& ops) : ops_(ops) {}
+
+    grpc::Status List(grpc::ServerContext*, const pb::ListNodesRequest* request,
+                      pb::ListNodesReply* reply) override {
+        return answer(list_nodes(ops_, *request), reply);
+    }
+    grpc::Status Get(grpc::ServerContext*, const pb::GetNodeRequest* request,
+                     pb::Node* reply) override {
+        return answer(get_node(ops_, *request), reply);
+    }
+
+private:
+    OpsContext& ops_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_job_service(OpsContext& context) {
+    return std::make_unique<JobService>(context);
+}
+std::unique_ptr<grpc::Service> make_node_service(OpsContext& context) {
+    return std::make_unique<NodeService>(context);
+}
+
+}  // namespace rm

@@ -1,0 +1,116 @@
+#include "controller/store/schema.h"
+
+#include <array>
+
+namespace rm {
+namespace {
+
+// Times are microseconds since the Unix epoch (0: not yet); sizes bytes; durations seconds.
+constexpr const char* kControl1 = R"sql(
+CREATE TABLE meta (
+    cluster_id TEXT NOT NULL, next_epoch INTEGER NOT NULL
+) STRICT;
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE, request_id TEXT NOT NULL UNIQUE,
+    project TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL,
+    submitted INTEGER NOT NULL, ended INTEGER NOT NULL,
+    blocking_reasons TEXT NOT NULL, failure TEXT NOT NULL, yaml TEXT NOT NULL,
+    name TEXT NOT NULL, model_preset TEXT NOT NULL,
+    data_path TEXT NOT NULL, data_format TEXT NOT NULL, data_tokenizer TEXT NOT NULL,
+    data_holdout REAL NOT NULL, seed INTEGER NOT NULL, parallel TEXT NOT NULL,
+    memory_tile INTEGER NOT NULL, memory_chunk INTEGER NOT NULL, precision TEXT NOT NULL,
+    optimizer_beta1 REAL NOT NULL, optimizer_beta2 REAL NOT NULL, optimizer_eps REAL NOT NULL,
+    optimizer_weight_decay REAL NOT NULL, optimizer_clip_norm REAL NOT NULL,
+    resources_devices INTEGER NOT NULL, resources_kind TEXT NOT NULL,
+    checkpoint_dir TEXT NOT NULL, checkpoint_every_steps INTEGER NOT NULL,
+    checkpoint_keep INTEGER NOT NULL,
+    evaluation_every_steps INTEGER NOT NULL, evaluation_tokens INTEGER NOT NULL
+) STRICT;
+CREATE TABLE stages (
+    job TEXT NOT NULL, position INTEGER NOT NULL,
+    context INTEGER NOT NULL, batch INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    rope_theta REAL NOT NULL, learning_rate REAL NOT NULL, warmup_steps INTEGER NOT NULL,
+    schedule TEXT NOT NULL, final_learning_rate REAL NOT NULL,
+    PRIMARY KEY (job, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE attempts (
+    epoch INTEGER PRIMARY KEY, job TEXT NOT NULL, state TEXT NOT NULL, mesh TEXT NOT NULL,
+    tile_tokens INTEGER NOT NULL, chunk_tokens INTEGER NOT NULL,
+    collective_timeout REAL NOT NULL, started INTEGER NOT NULL, ended INTEGER NOT NULL,
+    stop_reason TEXT NOT NULL, stop_mode TEXT NOT NULL,
+    cause TEXT NOT NULL, cause_rank INTEGER NOT NULL,
+    checkpoint_step INTEGER NOT NULL, checkpoint_path TEXT NOT NULL, stages_done INTEGER NOT NULL
+) STRICT;
+CREATE INDEX attempts_of_job ON attempts (job, epoch);
+CREATE TABLE placements (
+    epoch INTEGER NOT NULL, position INTEGER NOT NULL,  -- the rank
+    node TEXT NOT NULL, device INTEGER NOT NULL, state TEXT NOT NULL,
+    exit_code INTEGER NOT NULL, exit_signal INTEGER NOT NULL, error TEXT NOT NULL,
+    PRIMARY KEY (epoch, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE nodes (
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE, state TEXT NOT NULL,
+    hostname TEXT NOT NULL, os TEXT NOT NULL, cpu_model TEXT NOT NULL,
+    num_cores INTEGER NOT NULL, memory INTEGER NOT NULL,
+    data_address TEXT NOT NULL, http_address TEXT NOT NULL,
+    boot_id TEXT NOT NULL, build TEXT NOT NULL,
+    joined INTEGER NOT NULL, last_seen INTEGER NOT NULL
+) STRICT;
+CREATE TABLE devices (
+    node TEXT NOT NULL, position INTEGER NOT NULL,
+    device INTEGER NOT NULL, kind TEXT NOT NULL, memory INTEGER NOT NULL,
+    peak_flops REAL NOT NULL, peak_name TEXT NOT NULL, num_threads INTEGER NOT NULL,
+    PRIMARY KEY (node, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    fields TEXT NOT NULL  -- a JSON object of changed columns; every value a string, null: gone
+) STRICT;
+CREATE INDEX events_of_subject ON events (subject, seq);
+)sql";
+
+// Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
+constexpr const char* kTelemetry1 = R"sql(
+CREATE TABLE streams (
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, job TEXT NOT NULL,
+    reports_offset INTEGER NOT NULL, log_offset INTEGER NOT NULL,
+    log_dropped INTEGER NOT NULL,  -- bytes of the log before this are gone
+    PRIMARY KEY (epoch, rank)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE steps (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, end_offset INTEGER NOT NULL,
+    received INTEGER NOT NULL, step INTEGER NOT NULL, loss REAL, report BLOB NOT NULL,
+    UNIQUE (epoch, rank, end_offset)
+) STRICT;
+CREATE INDEX steps_of_job ON steps (job, rank, id);
+CREATE TABLE evaluations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, end_offset INTEGER NOT NULL,
+    received INTEGER NOT NULL, step INTEGER NOT NULL, loss REAL, report BLOB NOT NULL,
+    UNIQUE (epoch, rank, end_offset)
+) STRICT;
+CREATE INDEX evaluations_of_job ON evaluations (job, rank, id);
+CREATE TABLE notes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, end_offset INTEGER NOT NULL,
+    received INTEGER NOT NULL, report TEXT NOT NULL,
+    UNIQUE (epoch, rank, end_offset)
+) STRICT;
+CREATE INDEX notes_of_job ON notes (job, rank, id);
+)sql";
+
+constexpr std::array<const char*, 1> kControl = {kControl1};
+constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
+
+}  // namespace
+
+std::span<const char* const> control_migrations() {
+    return kControl;
+}
+std::span<const char* const> telemetry_migrations() {
+    return kTelemetry;
+}
+
+}  // namespace rm

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "controller/core/fields.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+// SQLite with owners and Results. One connection is for one thread at a time.
+namespace rm {
+
+class Statement {
+public:
+    // Parameters from 1.
+    Statement& bind(int index, const Value& value);
+    Statement& bind_blob(int index, std::string_view bytes);
+    // True: a row is there; false: done. The statement starts over after done or reset().
+    Result<bool> step();
+    // For statements without rows: runs to the end and resets.
+    Status run();
+    void reset();
+
+    Value column(int index) const;  // NULL reads as an empty text
+    std::int64_t whole(int index) const;
+    double number(int index) const;
+    std::string text(int index) const;  // also bytes of a blob
+
+private:
+    friend class Database;
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const;
+    };
+    explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+enum class Durability {
+    full,
+    normal
+};  // survives a power cut / may lose the last transactions then
+enum class Access { write, read };
+
+class Database {
+public:
+    static Result<Database> open(const std::string& path, Access access);
+
+    Status execute(const std::string& sql);  // any number of statements
+    Result<Statement> prepare(const std::string& sql);
+    Result<int> user_version();
+    // A consistent copy while others may write.
+    Status backup_to(const std::string& path);
+    // Runs `body` between BEGIN IMMEDIATE and COMMIT; rolls back when it fails.
+    template <typename F>
+    Status transaction(F&& body) {
+        RM_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
+        Status status = body();
+        if (status) status = execute("COMMIT");
+        if (!status) static_cast<void>(execute("ROLLBACK").ok());
+        return status;
+    }
+
+private:
+    struct Close {
+        void operator()(sqlite3* database) const;
+    };
+    Database(sqlite3* database, std::string path) : database_(database), path_(std::move(path)) {}
+    Error error(std::string_view doing) const;
+
+    std::unique_ptr<sqlite3, Close> database_;
+    std::string path_;
+};
+
+// Opens (or makes) a database in WAL mode and brings it to the newest schema: migrations[i] leads
+// from version i to i + 1. Each migration of an existing database is preceded by a backup beside
+// it,
+// "<path>.before-<version>". A database newer than the last migration is refused untouched.
+Result<Database> open_migrated(const std::string& path, std::span<const char* const> migrations,
+                               Durability durability);
+
+}  // namespace rm

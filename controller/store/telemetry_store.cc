@@ -1,0 +1,203 @@
+#include "controller/store/telemetry_store.h"
+
+#include <cmath>
+
+#include "controller/store/log_file.h"
+#include "controller/store/schema.h"
+
+namespace rm {
+namespace {
+
+constexpr const char* kFindStream =
+    "SELECT reports_offset, log_offset, log_dropped FROM streams WHERE epoch = ? AND rank = ?";
+
+Result<StreamOffsets> find_stream(Statement& statement, Epoch epoch, int rank) {
+    statement.bind(1, epoch.value).bind(2, std::int64_t{rank});
+    RM_TRY(const bool found, statement.step());
+    if (!found) return StreamOffsets{};
+    const StreamOffsets offsets{statement.whole(0), statement.whole(1), statement.whole(2)};
+    statement.reset();
+    return offsets;
+}
+
+constexpr const char* kReportColumns = "id, epoch, end_offset, received, report";
+
+KeptReport report_in(const Statement& row) {
+    return {row.whole(0), {row.whole(1)}, row.whole(2), {row.whole(3)}, row.text(4)};
+}
+
+std::string insert_report(const char* table) {
+    return format(
+        "INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report, step, "
+        "loss) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        table);
+}
+
+const char* table_of(PieceKind kind) {
+    switch (kind) {
+        case PieceKind::step:
+            return "steps";
+        case PieceKind::evaluation:
+            return "evaluations";
+        case PieceKind::note:
+            return "notes";
+        case PieceKind::log:
+            break;
+    }
+    RM_CHECK(false, "logs are not in a table");
+    return "";
+}
+
+std::int64_t align_down(std::int64_t value, std::int64_t step) {
+    return value / step * step;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPaths& paths,
+                                                             Bytes log_cap) {
+    RM_TRY(Database database,
+           open_migrated(paths.database, telemetry_migrations(), Durability::normal));
+    RM_TRY(Statement find, database.prepare(kFindStream));
+    RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO streams (epoch, rank, job, "
+                                           "reports_offset, log_offset, log_dropped) "
+                                           "VALUES (?, ?, ?, ?, ?, ?)"));
+    RM_TRY(Statement step, database.prepare(insert_report("steps")));
+    RM_TRY(Statement evaluation, database.prepare(insert_report("evaluations")));
+    RM_TRY(Statement note, database.prepare("INSERT OR IGNORE INTO notes (job, epoch, rank, "
+                                            "end_offset, received, report) "
+                                            "VALUES (?, ?, ?, ?, ?, ?)"));
+    return std::unique_ptr<TelemetryStore>(
+        new TelemetryStore(paths, log_cap, std::move(database),
+                           {std::move(find), std::move(put), std::move(step), std::move(evaluation),
+                            std::move(note)}));
+}
+
+Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
+    const Status status = database_.transaction([&]() -> Status {
+        for (const TelemetryPiece& piece : pieces)
+            RM_RETURN_IF_ERROR(keep(piece));
+        return {};
+    });
+    // What was rolled back is not known any more.
+    if (!status) known_.clear();
+    return status;
+}
+
+Result<StreamOffsets> TelemetryStore::offsets(Epoch epoch, int rank) {
+    const StreamKey key{epoch.value, rank};
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    RM_TRY(const StreamOffsets offsets, find_stream(sql_.find_stream, epoch, rank));
+    known_[key] = offsets;
+    return offsets;
+}
+
+Status TelemetryStore::keep(const TelemetryPiece& piece) {
+    RM_TRY(StreamOffsets offsets, this->offsets(piece.epoch, piece.rank));
+    if (piece.kind == PieceKind::log) {
+        RM_RETURN_IF_ERROR(keep_log(piece, offsets));
+    } else {
+        RM_RETURN_IF_ERROR(keep_report(piece, offsets));
+    }
+    known_[{piece.epoch.value, piece.rank}] = offsets;
+    return sql_.put_stream.bind(1, piece.epoch.value)
+        .bind(2, std::int64_t{piece.rank})
+        .bind(3, piece.job.value)
+        .bind(4, offsets.reports)
+        .bind(5, offsets.log)
+        .bind(6, offsets.log_dropped)
+        .run();
+}
+
+Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& offsets) {
+    if (piece.end_offset <= offsets.reports) return {};
+    offsets.reports = piece.end_offset;
+    Statement& insert = piece.kind == PieceKind::step         ? sql_.put_step
+                        : piece.kind == PieceKind::evaluation ? sql_.put_evaluation
+                                                              : sql_.put_note;
+    insert.bind(1, piece.job.value)
+        .bind(2, piece.epoch.value)
+        .bind(3, std::int64_t{piece.rank})
+        .bind(4, piece.end_offset)
+        .bind(5, piece.received.micros);
+    if (piece.kind == PieceKind::note) return insert.bind(6, piece.bytes).run();
+    // SQLite has no NaN: it stores NULL.
+    return insert.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
+}
+
+Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offsets) {
+    if (piece.end_offset <= offsets.log) return {};
+    const std::string path = log_path(paths_.logs, piece.job.value, piece.epoch.value, piece.rank);
+    const auto size = static_cast<std::int64_t>(piece.bytes.size());
+    RM_RETURN_IF_ERROR(write_log(path, piece.end_offset - size, piece.bytes));
+    offsets.log = piece.end_offset;
+    return enforce_cap(path, offsets);
+}
+
+Status TelemetryStore::enforce_cap(const std::string& path, StreamOffsets& offsets) {
+    const std::int64_t dropped = align_down(offsets.log - log_cap_.value, kLogBlock);
+    if (dropped <= offsets.log_dropped) return {};
+    RM_RETURN_IF_ERROR(drop_log_front(path, dropped));
+    offsets.log_dropped = dropped;
+    return {};
+}
+
+Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPaths& paths) {
+    RM_TRY(Database database, Database::open(paths.database, Access::read));
+    RM_TRY(Statement find, database.prepare(kFindStream));
+    Statements statements{std::move(find), {}, {}};
+    for (const PieceKind kind : {PieceKind::step, PieceKind::evaluation, PieceKind::note}) {
+        const char* table = table_of(kind);
+        RM_TRY(Statement last, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
+                                                       "rank = 0 ORDER BY id DESC LIMIT 1",
+                                                       kReportColumns, table)));
+        RM_TRY(Statement since, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
+                                                        "rank = 0 AND id > ? ORDER BY id LIMIT ?",
+                                                        kReportColumns, table)));
+        statements.last.emplace(kind, std::move(last));
+        statements.since.emplace(kind, std::move(since));
+    }
+    return std::unique_ptr<TelemetryReader>(
+        new TelemetryReader(paths, std::move(database), std::move(statements)));
+}
+
+Result<std::optional<KeptReport>> TelemetryReader::last(const JobId& job, PieceKind kind) {
+    const std::lock_guard lock(mutex_);
+    Statement& select = sql_.last.at(kind);
+    select.bind(1, job.value);
+    RM_TRY(const bool found, select.step());
+    if (!found) return std::optional<KeptReport>();
+    KeptReport report = report_in(select);
+    select.reset();
+    return std::optional<KeptReport>(std::move(report));
+}
+
+Result<std::vector<KeptReport>> TelemetryReader::since(const JobId& job, PieceKind kind,
+                                                       std::int64_t after_id, int limit) {
+    const std::lock_guard lock(mutex_);
+    Statement& select = sql_.since.at(kind);
+    select.bind(1, job.value).bind(2, after_id).bind(3, std::int64_t{limit});
+    std::vector<KeptReport> reports;
+    while (true) {
+        RM_TRY(const bool more, select.step());
+        if (!more) return reports;
+        reports.push_back(report_in(select));
+    }
+}
+
+Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
+                                     std::int64_t max_bytes) {
+    StreamOffsets kept;
+    {
+        const std::lock_guard lock(mutex_);
+        RM_TRY(kept, find_stream(sql_.find_stream, epoch, rank));
+    }
+    LogPart part{std::max(offset, kept.log_dropped), "", kept.log_dropped};
+    const std::int64_t size = std::min(max_bytes, kept.log - part.offset);
+    if (size <= 0) return part;
+    const std::string path = log_path(paths_.logs, job.value, epoch.value, rank);
+    RM_TRY(part.bytes, read_log(path, part.offset, size));
+    return part;
+}
+
+}  // namespace rm

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "controller/store/sqlite.h"
+
+// telemetry.db and the log files: what ranks say while they train. Not in control.db, by design: it
+// may be lost or dropped, and it must never make a commit of the control plane wait.
+namespace rm {
+
+enum class PieceKind { step, evaluation, note, log };
+
+struct TelemetryPiece {
+    JobId job;
+    Epoch epoch;
+    int rank = 0;
+    PieceKind kind = PieceKind::log;
+    std::int64_t end_offset =
+        0;  // in the rank's stream of reports, or of log bytes, after this piece
+    WallTime received;
+    std::int64_t step = 0;  // of steps and evaluations
+    double loss = 0;        // the same
+    std::string bytes;      // the report as it arrived, the note, or the log
+};
+
+// How far the streams of one rank are kept.
+struct StreamOffsets {
+    std::int64_t reports = 0;
+    std::int64_t log = 0;
+    std::int64_t log_dropped = 0;  // bytes of the log before this are gone
+};
+
+// What is kept of one report.
+struct KeptReport {
+    std::int64_t id = 0;  // of its kind: grows in the order of arrival, over all jobs
+    Epoch epoch;
+    std::int64_t end_offset = 0;  // with the epoch: its place among the reports of all kinds
+    WallTime received;
+    std::string bytes;
+};
+
+struct LogPart {
+    std::int64_t offset = 0;   // of `bytes`; may be past what was asked for
+    std::string bytes;         // empty: nothing beyond `offset` yet
+    std::int64_t dropped = 0;  // bytes before `offset` that the cap removed
+};
+
+struct TelemetryPaths {
+    std::string database;  // .../telemetry.db
+    std::string logs;      // directory
+};
+
+// The one writer. Not thread safe: it belongs to the telemetry loop.
+class TelemetryStore {
+public:
+    static Result<std::unique_ptr<TelemetryStore>> open(const TelemetryPaths& paths, Bytes log_cap);
+
+    // Keeps what is new in `pieces` in one transaction; pieces kept before are recognised by
+    // offset.
+    Status write(std::span<const TelemetryPiece> pieces);
+    Result<StreamOffsets> offsets(Epoch epoch, int rank);
+
+private:
+    using StreamKey = std::pair<std::int64_t, int>;
+    struct Statements {
+        Statement find_stream;
+        Statement put_stream;
+        Statement put_step;
+        Statement put_evaluation;
+        Statement put_note;
+    };
+    TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements)
+        : paths_(std::move(paths)),
+          log_cap_(log_cap),
+          database_(std::move(database)),
+          sql_(std::move(statements)) {}
+
+    Status keep(const TelemetryPiece& piece);
+    Status keep_report(const TelemetryPiece& piece, StreamOffsets& offsets);
+    Status keep_log(const TelemetryPiece& piece, StreamOffsets& offsets);
+    Status enforce_cap(const std::string& path, StreamOffsets& offsets);
+
+    const TelemetryPaths paths_;
+    const Bytes log_cap_;
+    Database database_;
+    Statements sql_;
+    std::map<StreamKey, StreamOffsets> known_;
+};
+
+// Reads what is kept, on a connection of its own. Thread safe.
+class TelemetryReader {
+public:
+    static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths);
+
+    // Of rank 0, which speaks for the job. `kind` is not log.
+    Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
+    Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
+                                          int limit);
+    // NOT_FOUND when the rank has no log yet.
+    Result<LogPart> log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
+                        std::int64_t max_bytes);
+
+private:
+    struct Statements {
+        Statement find_stream;
+        std::map<PieceKind, Statement> last;
+        std::map<PieceKind, Statement> since;
+    };
+    TelemetryReader(TelemetryPaths paths, Database database, Statements statements)
+        : paths_(std::move(paths)), database_(std::move(database)), sql_(std::move(statements)) {}
+
+    const TelemetryPaths paths_;
+    std::mutex mutex_;
+    Database database_;
+    Statements sql_;
+};
+
+}  // namespace rm

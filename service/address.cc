@@ -1,0 +1,81 @@
+#include "service/address.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include <charconv>
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::size_t kMaxUnixPath = sizeof(sockaddr_un::sun_path) - 1;
+
+Result<int> parse_port(std::string_view text, std::string_view address) {
+    int port = -1;
+    const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (failure == std::errc() && rest == text.data() + text.size() && port >= 0 && port <= 65535) {
+        return port;
+    }
+    return invalid_argument("address '{}': the port '{}' must be a number from 0 to 65535", address,
+                            text);
+}
+
+bool is_loopback(const std::string& host) {
+    in_addr v4{};
+    if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+    in6_addr v6{};
+    return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+Status check_unix(std::string_view address) {
+    const std::string_view path = address.substr(kUnix.size());
+    if (!path.starts_with('/')) {
+        return invalid_argument(
+            "address '{}': the socket's path must be absolute, as in unix:/path", address);
+    }
+    if (path.size() <= kMaxUnixPath) return {};
+    return invalid_argument("address '{}': the socket's path has {} bytes, the system allows {}",
+                            address, path.size(), kMaxUnixPath);
+}
+
+}  // namespace
+
+Result<HostPort> parse_host_port(std::string_view address) {
+    const auto colon = address.rfind(':');
+    const bool bracketed = address.starts_with('[');
+    const auto end = bracketed ? address.find(']') : colon;
+    if (colon == std::string_view::npos || end == std::string_view::npos || end == 0 ||
+        (bracketed && end + 1 != colon)) {
+        return invalid_argument("address '{}' must be host:port, as in 127.0.0.1:7070", address);
+    }
+    const std::string_view host = bracketed ? address.substr(1, end - 1) : address.substr(0, colon);
+    if (host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) {
+        return invalid_argument("address '{}' must be host:port, IPv6 as in [::1]:7070", address);
+    }
+    RM_TRY(const int port, parse_port(address.substr(colon + 1), address));
+    return HostPort{std::string(host), port};
+}
+
+std::string to_string(const HostPort& address) {
+    const bool v6 = address.host.find(':') != std::string::npos;
+    return format(v6 ? "[{}]:{}" : "{}:{}", address.host, address.port);
+}
+
+Result<HostPort> parse_loopback(std::string_view address) {
+    RM_TRY(HostPort parsed, parse_host_port(address));
+    if (parsed.host == "localhost") parsed.host = "127.0.0.1";
+    if (is_loopback(parsed.host)) return parsed;
+    return invalid_argument(
+        "address '{}' is beyond this machine, which needs TLS, and TLS is not there yet; use "
+        "127.0.0.1:{} or a Unix socket",
+        address, parsed.port);
+}
+
+Status check_address(std::string_view address) {
+    if (address.starts_with(kUnix)) return check_unix(address);
+    if (const auto parsed = parse_loopback(address); !parsed) return parsed.error();
+    return {};
+}
+
+}  // namespace rm

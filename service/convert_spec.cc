@@ -1,0 +1,220 @@
+#include <google/protobuf/timestamp.pb.h>
+
+#include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/spec.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kMicros = 1'000'000;
+
+void fill(pb::StageSpec& out, const StageSpec& stage) {
+    out.set_context(stage.context);
+    out.set_batch(stage.batch);
+    out.set_tokens(stage.tokens);
+    out.set_rope_theta(stage.rope_theta);
+    out.set_learning_rate(stage.learning_rate);
+    out.set_warmup_steps(stage.warmup_steps);
+    out.set_schedule(std::string(to_string(stage.schedule)));
+    out.set_final_learning_rate(stage.final_learning_rate);
+}
+
+Result<StageSpec> stage_from(const pb::StageSpec& stage) {
+    RM_TRY(const Schedule schedule, parse_schedule(stage.schedule()));
+    return StageSpec{.context = stage.context(),
+                     .batch = stage.batch(),
+                     .tokens = stage.tokens(),
+                     .rope_theta = stage.rope_theta(),
+                     .learning_rate = stage.learning_rate(),
+                     .warmup_steps = stage.warmup_steps(),
+                     .schedule = schedule,
+                     .final_learning_rate = stage.final_learning_rate()};
+}
+
+void fill(pb::DataSpec& out, const DataSpec& data) {
+    out.set_path(data.path);
+    out.set_format(data.format);
+    out.set_tokenizer(data.tokenizer);
+    out.set_holdout(data.holdout);
+}
+
+DataSpec data_from(const pb::DataSpec& data) {
+    return {.path = data.path(),
+            .format = data.format(),
+            .tokenizer = data.tokenizer(),
+            .holdout = data.holdout()};
+}
+
+void fill(pb::OptimizerSpec& out, const OptimizerSpec& optimizer) {
+    out.set_beta1(optimizer.beta1);
+    out.set_beta2(optimizer.beta2);
+    out.set_eps(optimizer.eps);
+    out.set_weight_decay(optimizer.weight_decay);
+    out.set_clip_norm(optimizer.clip_norm);
+}
+
+OptimizerSpec optimizer_from(const pb::OptimizerSpec& optimizer) {
+    return {.beta1 = optimizer.beta1(),
+            .beta2 = optimizer.beta2(),
+            .eps = optimizer.eps(),
+            .weight_decay = optimizer.weight_decay(),
+            .clip_norm = optimizer.clip_norm()};
+}
+
+// The small parts: memory, resources, checkpoint, evaluation.
+void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
+    out.mutable_memory()->set_tile(spec.memory.tile);
+    out.mutable_memory()->set_chunk(spec.memory.chunk);
+    out.mutable_resources()->set_devices(spec.resources.devices);
+    out.mutable_resources()->set_kind(spec.resources.kind);
+    out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
+    out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
+    out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
+    out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
+    out.mutable_evaluation()->set_tokens(spec.evaluation.tokens);
+}
+
+void read_policies(JobSpec& out, const pb::JobSpec& spec) {
+    out.memory = {.tile = spec.memory().tile(), .chunk = spec.memory().chunk()};
+    out.resources = {.devices = spec.resources().devices(), .kind = spec.resources().kind()};
+    out.checkpoint = {.dir = spec.checkpoint().dir(),
+                      .every_steps = spec.checkpoint().every_steps(),
+                      .keep = spec.checkpoint().keep()};
+    out.evaluation = {.every_steps = spec.evaluation().every_steps(),
+                      .tokens = spec.evaluation().tokens()};
+}
+
+}  // namespace
+
+google::protobuf::Timestamp to_proto(WallTime time) {
+    // Timestamp wants nanos from 0 up, also before 1970.
+    const std::int64_t micros = (time.micros % kMicros + kMicros) % kMicros;
+    google::protobuf::Timestamp out;
+    out.set_seconds((time.micros - micros) / kMicros);
+    out.set_nanos(static_cast<std::int32_t>(micros * 1000));
+    return out;
+}
+
+WallTime from_proto(const google::protobuf::Timestamp& time) {
+    return {time.seconds() * kMicros + time.nanos() / 1000};
+}
+
+pb::MeshSpec to_proto(const Mesh& mesh) {
+    pb::MeshSpec out;
+    out.set_data(mesh.size(Axis::data));
+    out.set_ring(mesh.size(Axis::ring));
+    out.set_ulysses(mesh.size(Axis::ulysses));
+    out.set_tensor(mesh.size(Axis::tensor));
+    return out;
+}
+
+Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
+    return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor());
+}
+
+pb::JobSpec to_proto(const JobSpec& spec) {
+    pb::JobSpec out;
+    out.set_name(spec.name);
+    out.mutable_model()->set_preset(spec.model.preset);
+    fill(*out.mutable_data(), spec.data);
+    out.set_seed(spec.seed);
+    for (const StageSpec& stage : spec.stages)
+        fill(*out.add_stages(), stage);
+    if (spec.parallel) *out.mutable_parallel() = to_proto(*spec.parallel);
+    out.set_precision(spec.precision);
+    fill(*out.mutable_optimizer(), spec.optimizer);
+    fill_policies(out, spec);
+    return out;
+}
+
+Result<JobSpec> from_proto(const pb::JobSpec& spec) {
+    JobSpec out;
+    out.name = spec.name();
+    out.model.preset = spec.model().preset();
+    out.data = data_from(spec.data());
+    out.seed = spec.seed();
+    for (const pb::StageSpec& stage : spec.stages()) {
+        RM_TRY(StageSpec converted, stage_from(stage));
+        out.stages.push_back(converted);
+    }
+    if (spec.has_parallel()) {
+        RM_TRY(out.parallel, from_proto(spec.parallel()));
+    }
+    out.precision = spec.precision();
+    out.optimizer = optimizer_from(spec.optimizer());
+    read_policies(out, spec);
+    return out;
+}
+
+pb::StepReport to_proto(const StepReport& report) {
+    pb::StepReport out;
+    out.set_step(report.step);
+    out.set_num_steps(report.num_steps);
+    out.set_stage(report.stage);
+    out.set_tokens(report.tokens);
+    out.set_tokens_total(report.tokens_total);
+    out.set_loss(report.loss);
+    out.set_grad_norm(report.grad_norm);
+    out.set_finite(report.finite);
+    out.set_learning_rate(report.learning_rate);
+    out.set_seconds(report.seconds);
+    out.set_model_flops(report.model_flops);
+    out.set_causal_mfu(report.causal_mfu);
+    out.set_full_mfu(report.full_mfu);
+    out.mutable_phase_seconds()->insert(report.phase_seconds.begin(), report.phase_seconds.end());
+    for (const auto& [kind, bytes] : report.memory.by_kind) {
+        (*out.mutable_memory_bytes())[kind] = bytes.value;
+    }
+    out.set_ring_bytes_sent(report.ring_bytes_sent);
+    out.set_ring_wait_seconds(report.ring_wait_seconds);
+    out.set_last_collective(report.last_collective);
+    out.set_peak_name(report.peak_name);
+    return out;
+}
+
+StepReport from_proto(const pb::StepReport& report) {
+    StepReport out{.step = report.step(),
+                   .num_steps = report.num_steps(),
+                   .stage = report.stage(),
+                   .tokens = report.tokens(),
+                   .tokens_total = report.tokens_total(),
+                   .loss = report.loss(),
+                   .grad_norm = report.grad_norm(),
+                   .finite = report.finite(),
+                   .learning_rate = report.learning_rate(),
+                   .seconds = report.seconds(),
+                   .model_flops = report.model_flops(),
+                   .causal_mfu = report.causal_mfu(),
+                   .full_mfu = report.full_mfu(),
+                   .peak_name = report.peak_name(),
+                   .phase_seconds = {report.phase_seconds().begin(), report.phase_seconds().end()},
+                   .ring_bytes_sent = report.ring_bytes_sent(),
+                   .ring_wait_seconds = report.ring_wait_seconds(),
+                   .last_collective = report.last_collective()};
+    for (const auto& [kind, bytes] : report.memory_bytes()) {
+        out.memory.by_kind[kind] = Bytes{bytes};
+        out.memory.total += Bytes{bytes};
+    }
+    return out;
+}
+
+pb::EvaluationReport to_proto(const EvaluationReport& report) {
+    pb::EvaluationReport out;
+    out.set_step(report.step);
+    out.set_targets(report.targets);
+    out.set_loss(report.loss);
+    out.set_unigram_entropy(report.unigram_entropy);
+    out.set_bigram_entropy(report.bigram_entropy);
+    return out;
+}
+
+EvaluationReport from_proto(const pb::EvaluationReport& report) {
+    return {.step = report.step(),
+            .targets = report.targets(),
+            .loss = report.loss(),
+            .unigram_entropy = report.unigram_entropy(),
+            .bigram_entropy = report.bigram_entropy()};
+}
+
+}  // namespace rm

@@ -1,0 +1,30 @@
+#include "service/edit_distance.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace rm {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);  // distances of a's prefix to every prefix of b
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
+    return *std::min_element(candidates.begin(), candidates.end(), [word](auto a, auto b) {
+        return edit_distance(word, a) < edit_distance(word, b);
+    });
+}
+
+}  // namespace rm

@@ -1,0 +1,199 @@
+#include "service/grpc_util.h"
+
+#include <arpa/inet.h>
+#include <grpc/support/log.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "service/log.h"
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr int kPingMillis = 5000;
+// Below the clients' interval: a ping that comes early by scheduling must not count as abuse.
+constexpr int kLeastPingMillis = 3000;
+constexpr int kPingTimeoutMillis = 15000;
+constexpr int kFirstBackoffMillis = 100;
+constexpr int kMaxBackoffMillis = 2000;
+
+// What gRPC says of its own accord, as events. Its errors are our warnings: what matters of them
+// comes back as a status, too.
+void log_from_grpc(gpr_log_func_args* args) {
+    const auto level =
+        args->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::warning : LogLevel::debug;
+    log_event(level, "grpc", {{"message", args->message}});
+}
+
+// A socket file that nobody serves is left over from a crash and gRPC replaces it; one that is
+// served it would replace, too, and take the address away from its owner.
+bool is_served(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    const bool served = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(fd);
+    return served;
+}
+
+Error in_use(const std::string& address, std::string_view why) {
+    return make_error(ErrorCode::unavailable,
+                      "cannot listen on {}: {}; stop what listens there or choose another address",
+                      address, why);
+}
+
+// gRPC reports a failed bind as a page of its own words; the system says it in three.
+Status check_free(const HostPort& address) {
+    const bool v6 = address.host.find(':') != std::string::npos;
+    sockaddr_storage storage{};
+    const auto port = htons(static_cast<std::uint16_t>(address.port));
+    if (v6) {
+        auto* in = reinterpret_cast<sockaddr_in6*>(&storage);
+        *in = {.sin6_family = AF_INET6, .sin6_port = port};
+        inet_pton(AF_INET6, address.host.c_str(), &in->sin6_addr);
+    } else {
+        auto* in = reinterpret_cast<sockaddr_in*>(&storage);
+        *in = {.sin_family = AF_INET, .sin_port = port};
+        inet_pton(AF_INET, address.host.c_str(), &in->sin_addr);
+    }
+    const int fd = ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return in_use(to_string(address), std::strerror(errno));
+    // As gRPC does: connections of a predecessor that are still closing do not count.
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const auto size = static_cast<socklen_t>(v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+    const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&storage), size) == 0;
+    const int number = errno;
+    ::close(fd);
+    if (bound) return {};
+    return in_use(to_string(address), std::strerror(number));
+}
+
+// One listening address as gRPC takes it, with the place where it writes the bound port.
+struct Listener {
+    std::string given;
+    bool is_unix = false;
+    HostPort tcp;
+    int bound_port = 0;
+
+    std::string target() const { return is_unix ? given : to_string(tcp); }
+};
+
+Result<Listener> to_listener(const std::string& address) {
+    RM_RETURN_IF_ERROR(check_address(address));
+    if (!address.starts_with(kUnix)) {
+        RM_TRY(const HostPort parsed, parse_loopback(address));
+        RM_RETURN_IF_ERROR(check_free(parsed));
+        return Listener{.given = address, .tcp = parsed};
+    }
+    if (is_served(address.substr(kUnix.size()))) return in_use(address, "Address already in use");
+    return Listener{.given = address, .is_unix = true};
+}
+
+void set_server_options(grpc::ServerBuilder& builder) {
+    // Without this a second server on the port would silently share it.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                               kLeastPingMillis);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+std::chrono::system_clock::time_point deadline_in(Seconds seconds) {
+    return std::chrono::system_clock::now() +
+           std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value * 1e3));
+}
+
+}  // namespace
+
+grpc::Status to_grpc(const Error& error) {
+    return {static_cast<grpc::StatusCode>(error.code), error.message};
+}
+
+grpc::Status to_grpc(const Status& status) {
+    return status ? grpc::Status() : to_grpc(status.error());
+}
+
+Error from_grpc(const grpc::Status& status) {
+    RM_CHECK(!status.ok(), "from_grpc of a status that is OK");
+    return {static_cast<ErrorCode>(status.error_code()), status.error_message()};
+}
+
+Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address) {
+    RM_RETURN_IF_ERROR(check_address(address));
+    gpr_set_log_function(log_from_grpc);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMillis);
+    // A proxy of the environment is for elsewhere; these addresses are on this machine.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    return grpc::CreateCustomChannel(std::string(address), grpc::InsecureChannelCredentials(),
+                                     arguments);
+}
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const std::vector<std::string>& addresses,
+                                                      const std::vector<grpc::Service*>& services) {
+    if (addresses.empty()) return invalid_argument("no address to listen on; give one or more");
+    std::vector<Listener> listeners;
+    for (const std::string& address : addresses) {
+        RM_TRY(Listener listener, to_listener(address));
+        listeners.push_back(std::move(listener));
+    }
+    gpr_set_log_function(log_from_grpc);
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    set_server_options(builder);
+    for (Listener& listener : listeners) {
+        builder.AddListeningPort(listener.target(), grpc::InsecureServerCredentials(),
+                                 &listener.bound_port);
+    }
+    for (grpc::Service* service : services)
+        builder.RegisterService(service);
+    std::unique_ptr<GrpcServer> server(new GrpcServer);
+    server->server_ = builder.BuildAndStart();
+    for (Listener& listener : listeners) {
+        if (listener.bound_port == 0) {
+            return in_use(listener.given, "gRPC could not listen there");
+        }
+        if (!listener.is_unix) listener.tcp.port = listener.bound_port;
+        server->addresses_.push_back(listener.target());
+    }
+    RM_CHECK(server->server_ != nullptr, "gRPC bound every address and did not start");
+    return server;
+}
+
+GrpcServer::~GrpcServer() {
+    shutdown(Seconds{0});
+}
+
+void GrpcServer::shutdown(Seconds grace) {
+    if (!server_) return;
+    server_->Shutdown(deadline_in(grace));
+    server_->Wait();
+    server_.reset();
+}
+
+}  // namespace rm

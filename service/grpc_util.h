@@ -1,0 +1,51 @@
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/server.h>
+#include <grpcpp/support/status.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "service/address.h"
+
+// gRPC as the project uses it. This header pulls in gRPC: include it in few sources.
+namespace rm {
+
+// The codes are the same numbers on both sides; the message crosses unchanged.
+grpc::Status to_grpc(const Error& error);
+grpc::Status to_grpc(const Status& status);
+Error from_grpc(const grpc::Status& status);  // of a status that is not OK
+
+// A lazily connecting channel that pings every 5 s, also while no call is open, and tries again
+// within 2 s after a lost connection. INVALID_ARGUMENT for an address check_address refuses.
+Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address);
+
+// A listening server with health service and reflection.
+class GrpcServer {
+public:
+    // UNAVAILABLE names the address that is in use. The services outlive the server.
+    static Result<std::unique_ptr<GrpcServer>> start(const std::vector<std::string>& addresses,
+                                                     const std::vector<grpc::Service*>& services);
+    ~GrpcServer();  // shutdown(Seconds{0})
+    GrpcServer(const GrpcServer&) = delete;
+    GrpcServer& operator=(const GrpcServer&) = delete;
+
+    // As given, with the bound port in place of port 0.
+    const std::vector<std::string>& addresses() const { return addresses_; }
+
+    // No new calls; those open get `grace` to end and are cancelled then. Returns when none is
+    // left.
+    void shutdown(Seconds grace);
+
+private:
+    GrpcServer() = default;
+    std::vector<std::string> addresses_;
+    std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace rm

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace rm {
+
+struct HttpRequest {
+    std::string method;  // GET or POST; HEAD arrives as GET, its body is left out of the answer
+    std::string path;    // without the query, as sent (not decoded)
+    std::string query;   // after '?', as sent
+    std::string body;
+};
+
+struct HttpResponse {
+    int status = 200;
+    std::string content_type = "text/plain; charset=utf-8";
+    std::string body;
+};
+
+// Called on the server's one thread: it must not block. What it throws becomes a 500 with the
+// words.
+using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
+
+struct HttpLimits {
+    std::uint32_t header_bytes = 16 * 1024;
+    std::uint64_t body_bytes = 1024 * 1024;
+    Seconds timeout{30};  // to send a whole request, to take a whole answer, or idle between two
+    std::size_t connections = 256;
+};
+
+// An HTTP/1.1 server with keep-alive on its own thread, on loopback only until TLS exists. Requests
+// whose Host is not a loopback name are answered 403, so that a web page of elsewhere cannot read
+// it through a rebound name. The destructor closes every connection and joins the thread.
+class HttpServer {
+public:
+    // `address` is host:port; port 0 lets the system choose. UNAVAILABLE names an address in use.
+    static Result<std::unique_ptr<HttpServer>> start(std::string_view address, HttpHandler handler,
+                                                     HttpLimits limits = {});
+    ~HttpServer();
+    HttpServer(const HttpServer&) = delete;
+    HttpServer& operator=(const HttpServer&) = delete;
+
+    int port() const;             // the bound one
+    std::string address() const;  // host:port with the bound port
+
+private:
+    struct Impl;
+    explicit HttpServer(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rm

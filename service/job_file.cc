@@ -1,0 +1,196 @@
+#include "service/job_file.h"
+
+#include <array>
+#include <charconv>
+
+#include "service/yaml_fields.h"
+#include "service/yaml_tree.h"
+
+namespace rm {
+namespace {
+
+// A value that selects what exists, by name: "no ZeRO" may be written down.
+YamlReader read_only_zero() {
+    return [](const YamlValue& value) -> Status {
+        if (is_word(value.node, "0")) return {};
+        return not_there_yet()(value);
+    };
+}
+
+YamlReader read_model(ModelSpec& model) {
+    return [&model](const YamlValue& value) {
+        return read_map(value, {{"preset", read_text(model.preset), Presence::required},
+                                {"from", not_there_yet()}});
+    };
+}
+
+YamlReader read_data(DataSpec& data, const std::string& base_directory) {
+    return [&data, base_directory](const YamlValue& value) {
+        return read_map(value, {{"path", read_path(data.path, base_directory), Presence::required},
+                                {"format", read_text(data.format)},
+                                {"tokenizer", read_text(data.tokenizer)},
+                                {"holdout", read_number(data.holdout)}});
+    };
+}
+
+YamlReader read_schedule(Schedule& schedule) {
+    return [&schedule](const YamlValue& value) -> Status {
+        std::string word;
+        RM_RETURN_IF_ERROR(read_text(word)(value));
+        const Result<Schedule> parsed = parse_schedule(word);
+        if (!parsed) return value.error(parsed.error().message);
+        schedule = *parsed;
+        return {};
+    };
+}
+
+Status read_stage(const YamlValue& value, StageSpec& stage) {
+    return read_map(value,
+                    {{"context", read_count(stage.context, Suffix::binary), Presence::required},
+                     {"batch", read_count(stage.batch, Suffix::binary), Presence::required},
+                     {"tokens", read_count(stage.tokens, Suffix::decimal), Presence::required},
+                     {"rope_theta", read_number(stage.rope_theta)},
+                     {"learning_rate", read_number(stage.learning_rate)},
+                     {"warmup", read_steps(stage.warmup_steps)},
+                     {"schedule", read_schedule(stage.schedule)},
+                     {"final_learning_rate", read_number(stage.final_learning_rate)}});
+}
+
+YamlReader read_stages(std::vector<StageSpec>& stages) {
+    return [&stages](const YamlValue& value) {
+        return read_sequence(value, [&stages](const YamlValue& item) {
+            return read_stage(item, stages.emplace_back());
+        });
+    };
+}
+
+YamlReader read_parallel(std::optional<Mesh>& parallel) {
+    return [&parallel](const YamlValue& value) -> Status {
+        if (is_word(value.node, "auto")) return {};
+        if (value.node.kind != YamlNode::Kind::map) {
+            return value.error("must be auto or a map such as {ring: 4, data: 1}");
+        }
+        std::array<int, 4> sizes = {1, 1, 1, 1};  // data, ring, ulysses, tensor
+        RM_RETURN_IF_ERROR(read_map(value, {{"data", read_whole(sizes[0])},
+                                            {"ring", read_whole(sizes[1])},
+                                            {"ulysses", read_whole(sizes[2])},
+                                            {"tensor", read_whole(sizes[3])},
+                                            {"zero", read_only_zero()}}));
+        const Result<Mesh> mesh = Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]);
+        if (!mesh) return value.error(mesh.error().message);
+        parallel = *mesh;
+        return {};
+    };
+}
+
+YamlReader read_memory(MemorySpec& memory) {
+    return [&memory](const YamlValue& value) -> Status {
+        if (is_word(value.node, "auto")) return {};
+        if (value.node.kind != YamlNode::Kind::map) {
+            return value.error("must be auto or a map such as {chunk: 4096}");
+        }
+        return read_map(value, {{"chunk", read_count(memory.chunk, Suffix::binary)},
+                                {"tile", read_count(memory.tile, Suffix::binary)},
+                                {"offload", not_there_yet()},
+                                {"keep", not_there_yet()},
+                                {"alpha", not_there_yet()}});
+    };
+}
+
+YamlReader read_optimizer(OptimizerSpec& optimizer) {
+    return [&optimizer](const YamlValue& value) {
+        return read_map(value, {{"beta1", read_number(optimizer.beta1)},
+                                {"beta2", read_number(optimizer.beta2)},
+                                {"eps", read_number(optimizer.eps)},
+                                {"weight_decay", read_number(optimizer.weight_decay)},
+                                {"clip_norm", read_number(optimizer.clip_norm)}});
+    };
+}
+
+YamlReader read_resources(ResourcesSpec& resources) {
+    return [&resources](const YamlValue& value) {
+        return read_map(value, {{"devices", read_whole(resources.devices)},
+                                {"kind", read_text(resources.kind)},
+                                {"max_cost_usd", not_there_yet()}});
+    };
+}
+
+YamlReader read_checkpoint(CheckpointSpec& checkpoint, const std::string& base_directory) {
+    return [&checkpoint, base_directory](const YamlValue& value) {
+        return read_map(value, {{"dir", read_path(checkpoint.dir, base_directory)},
+                                {"every", read_steps(checkpoint.every_steps)},
+                                {"keep", read_whole(checkpoint.keep)}});
+    };
+}
+
+YamlReader read_evaluate(EvaluationSpec& evaluation) {
+    return [&evaluation](const YamlValue& value) {
+        return read_map(value, {{"every", read_steps(evaluation.every_steps)},
+                                {"tokens", read_count(evaluation.tokens, Suffix::decimal)}});
+    };
+}
+
+Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_directory) {
+    return read_map(value, {{"name", read_text(spec.name), Presence::required},
+                            {"model", read_model(spec.model), Presence::required},
+                            {"data", read_data(spec.data, base_directory), Presence::required},
+                            {"seed", read_whole(spec.seed)},
+                            {"stages", read_stages(spec.stages), Presence::required},
+                            {"parallel", read_parallel(spec.parallel)},
+                            {"memory", read_memory(spec.memory)},
+                            {"precision", read_text(spec.precision)},
+                            {"optimizer", read_optimizer(spec.optimizer)},
+                            {"resources", read_resources(spec.resources)},
+                            {"checkpoint", read_checkpoint(spec.checkpoint, base_directory)},
+                            {"evaluate", read_evaluate(spec.evaluation)},
+                            {"export", not_there_yet()}});
+}
+
+// The first step of a key path ("stages[1].batch" -> "stages", "[1].batch"; "[1].batch" -> "[1]",
+// ".batch" without its point).
+std::string_view take_step(std::string_view& path) {
+    const std::size_t end = path.starts_with('[') ? path.find(']') + 1 : path.find_first_of(".[");
+    const std::string_view step = path.substr(0, end);
+    path.remove_prefix(step.size());
+    if (path.starts_with('.')) path.remove_prefix(1);
+    return step;
+}
+
+const YamlNode* child(const YamlNode& node, std::string_view step) {
+    if (!step.starts_with('[')) {
+        const YamlEntry* entry = node.find(step);
+        return entry ? &entry->value : nullptr;
+    }
+    std::size_t index = 0;
+    std::from_chars(step.data() + 1, step.data() + step.size(), index);
+    return index < node.items.size() ? &node.items[index] : nullptr;
+}
+
+// The deepest place of the file on the key path with which validate() begins its messages.
+YamlPlace place_of(const YamlNode& root, std::string_view message) {
+    std::string_view path = message.substr(0, message.find_first_of(": "));
+    if (path == "mesh") path = "parallel";  // the word of Mesh's own messages
+    const YamlNode* node = &root;
+    while (!path.empty()) {
+        const YamlNode* next = child(*node, take_step(path));
+        if (!next) break;
+        node = next;
+    }
+    return node->place;
+}
+
+}  // namespace
+
+Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name,
+                               const std::string& base_directory) {
+    RM_TRY(const YamlNode root, parse_yaml(text, file_name));
+    JobSpec spec;
+    RM_RETURN_IF_ERROR(read_job({file_name, "", root, root.place}, spec, base_directory));
+    if (const Status valid = validate(spec); !valid) {
+        const std::string& message = valid.error().message;
+        return error_at(file_name, place_of(root, message), message);
+    }
+    return spec;
+}
+
+}  // namespace rm

@@ -1,0 +1,164 @@
+#include "service/state_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/units.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxSmallFile = 1024 * 1024;
+
+// Errors of the system as ours: what was tried, on what, and the system's words.
+Error system_error(std::string_view what, const std::string& path, int number) {
+    const ErrorCode code = number == ENOENT                      ? ErrorCode::not_found
+                           : number == EACCES || number == EPERM ? ErrorCode::permission_denied
+                           : number == ENOSPC                    ? ErrorCode::resource_exhausted
+                                                                 : ErrorCode::unavailable;
+    return make_error(code, "{} {}: {}", what, path, std::strerror(number));
+}
+
+// Closes on every way out; -1 is none.
+class File {
+public:
+    File(const std::string& path, int flags, mode_t mode = 0)
+        : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+    ~File() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    int get() const { return fd_; }
+    bool ok() const { return fd_ >= 0; }
+    int release() { return std::exchange(fd_, -1); }
+
+private:
+    int fd_;
+};
+
+Status write_all(int fd, std::string_view contents, const std::string& path) {
+    while (!contents.empty()) {
+        const ssize_t written = ::write(fd, contents.data(), contents.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return system_error("cannot write", path, errno);
+        contents.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+}
+
+Result<std::string> read_all(int fd, const std::string& path) {
+    std::string contents;
+    char buffer[8192];
+    while (true) {
+        const ssize_t got = ::read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return system_error("cannot read", path, errno);
+        if (got == 0) return contents;
+        contents.append(buffer, static_cast<std::size_t>(got));
+        if (contents.size() > kMaxSmallFile) {
+            return make_error(ErrorCode::out_of_range, "{} is larger than {}", path,
+                              to_string(Bytes{kMaxSmallFile}));
+        }
+    }
+}
+
+Status make_private_directory(const std::string& path) {
+    std::error_code failure;
+    fs::create_directories(fs::path(path).parent_path(), failure);
+    if (failure) return system_error("cannot create the directory above", path, failure.value());
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+        return system_error("cannot create the state directory", path, errno);
+    }
+    if (!fs::is_directory(path, failure)) {
+        return invalid_argument("the state directory {} is something else; name a directory", path);
+    }
+    return {};
+}
+
+Error locked_by_other(const std::string& path, int lock) {
+    const auto holder = read_all(lock, path);
+    return make_error(ErrorCode::failed_precondition,
+                      "the state directory {} is in use by process {}; stop it or name another "
+                      "directory",
+                      path, holder && !holder->empty() ? *holder : "unknown");
+}
+
+// The directory entry itself must survive a power cut, too.
+Status sync_directory(const std::string& path) {
+    const File directory(path, O_RDONLY | O_DIRECTORY);
+    if (!directory.ok() || ::fsync(directory.get()) != 0) {
+        return system_error("cannot sync the directory", path, errno);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<StateDir> StateDir::open(const std::string& path) {
+    std::error_code failure;
+    std::string absolute = fs::absolute(path, failure).lexically_normal().string();
+    while (absolute.size() > 1 && absolute.back() == '/')
+        absolute.pop_back();
+    if (path.empty() || failure)
+        return invalid_argument("the state directory '{}' has no path", path);
+    RM_RETURN_IF_ERROR(make_private_directory(absolute));
+    const std::string lock_path = absolute + "/lock";
+    File lock(lock_path, O_RDWR | O_CREAT, 0600);
+    if (!lock.ok()) return system_error("cannot open", lock_path, errno);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return locked_by_other(absolute, lock.get());
+    if (::ftruncate(lock.get(), 0) != 0) return system_error("cannot write", lock_path, errno);
+    RM_RETURN_IF_ERROR(write_all(lock.get(), format("{}", ::getpid()), lock_path));
+    return StateDir(absolute, lock.release());
+}
+
+StateDir::~StateDir() {
+    if (lock_ >= 0) ::close(lock_);
+}
+
+StateDir::StateDir(StateDir&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+StateDir& StateDir::operator=(StateDir&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(lock_, other.lock_);
+    return *this;
+}
+
+std::string StateDir::file(std::string_view name) const {
+    return format("{}/{}", path_, name);
+}
+
+Status write_file_atomically(const std::string& path, std::string_view contents) {
+    const std::string temporary = format("{}.{}.tmp", path, ::getpid());
+    {
+        const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (!file.ok()) return system_error("cannot create", temporary, errno);
+        RM_RETURN_IF_ERROR(write_all(file.get(), contents, temporary));
+        if (::fsync(file.get()) != 0) return system_error("cannot sync", temporary, errno);
+    }
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+        return system_error("cannot rename to", path, errno);
+    }
+    const std::string parent = fs::path(path).parent_path().string();
+    return sync_directory(parent.empty() ? "." : parent);
+}
+
+Result<std::string> read_small_file(const std::string& path) {
+    const File file(path, O_RDONLY);
+    if (!file.ok()) return system_error("cannot open", path, errno);
+    return read_all(file.get(), path);
+}
+
+}  // namespace rm

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace rm {
+
+// A daemon's private directory, held by one process at a time: created with mode 0700 where missing
+// (parents with the usual mode), and locked until this object goes. A second daemon on it is
+// refused with FAILED_PRECONDITION naming the pid that holds it. The lock does not pass to child
+// processes.
+class StateDir {
+public:
+    static Result<StateDir> open(const std::string& path);
+    ~StateDir();
+    StateDir(StateDir&& other) noexcept;
+    StateDir& operator=(StateDir&& other) noexcept;
+
+    const std::string& path() const { return path_; }  // absolute
+    std::string file(std::string_view name) const;     // path/name
+
+private:
+    StateDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+    std::string path_;
+    int lock_ = -1;
+};
+
+// Readers see the old contents or the new, also after a power cut (temporary file, fsync, rename,
+// fsync of the directory). Mode 0600. One writer of a file
+// at a time.
+Status write_file_atomically(const std::string& path, std::string_view contents);
+
+// NOT_FOUND when it does not exist; files above 1 MiB are refused.
+Result<std::string> read_small_file(const std::string& path);
+
+}  // namespace rm

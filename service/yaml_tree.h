@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+// A small part of YAML as a tree with places: maps with plain keys, sequences and text. What a
+// setting has no use for and what surprises (duplicate keys, anchors, aliases, merge keys, tags,
+// several documents) is an error here.
+namespace rm {
+
+struct YamlPlace {
+    int line = 1;  // both from 1
+    int column = 1;
+};
+
+struct YamlEntry;
+
+struct YamlNode {
+    enum class Kind { null, text, sequence, map };
+    Kind kind = Kind::null;
+    YamlPlace place;
+    std::string text;                // of a text; numbers and words are told apart by the reader
+    std::vector<YamlNode> items;     // of a sequence
+    std::vector<YamlEntry> entries;  // of a map, in the order of the file
+
+    const YamlEntry* find(std::string_view key) const;  // of a map; null: not there
+};
+
+struct YamlEntry {
+    std::string key;
+    YamlPlace place;  // of the key
+    YamlNode value;
+};
+
+// "file:line:column: message" as INVALID_ARGUMENT.
+Error error_at(std::string_view file_name, YamlPlace place, std::string_view message);
+
+// One document, UTF-8, at most 1 MiB and 16 levels. An empty text is a null node.
+Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name);
+
+}  // namespace rm

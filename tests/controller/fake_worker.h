@@ -1,0 +1,79 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "service/grpc_stream.h"
+#include "service/grpc_util.h"
+#include "tests/controller/world.h"
+
+namespace rm::test {
+
+// A worker as far as the controller can tell: a session over gRPC that answers pings and collects
+// the other messages.
+class FakeWorker {
+public:
+    FakeWorker(const std::string& address, const Hello& hello)
+        : channel_(make_channel(address).value()), session_(open_session(channel_)) {
+        session_->write(hello);
+        reader_ = std::thread([this] { read_all(); });
+    }
+    ~FakeWorker() {
+        session_->cancel();
+        if (reader_.joinable()) reader_.join();
+    }
+
+    // Waits until the controller has ended the session.
+    Status wait_for_end() {
+        reader_.join();
+        return session_->finish();
+    }
+    void say(const WorkerMessage& message) { session_->write(message); }
+
+    // The next command of this type, waited for.
+    template <typename T>
+    T take() {
+        std::unique_lock lock(mutex_);
+        T found;
+        const bool came = changed_.wait_for(lock, std::chrono::seconds(20), [&] {
+            for (auto it = messages_.begin(); it != messages_.end(); ++it) {
+                if (const auto* message = std::get_if<T>(&*it)) {
+                    found = *message;
+                    messages_.erase(it);
+                    return true;
+                }
+            }
+            return false;
+        });
+        RM_CHECK(came, "the controller never sent it");
+        return found;
+    }
+
+private:
+    void read_all() {
+        ControllerMessage message;
+        while (session_->read(message)) {
+            if (const auto* ping = std::get_if<Ping>(&message)) {
+                session_->write(Pong{ping->nonce});
+                continue;
+            }
+            const std::lock_guard lock(mutex_);
+            messages_.push_back(message);
+            changed_.notify_all();
+        }
+    }
+
+    std::shared_ptr<grpc::Channel> channel_;
+    std::unique_ptr<ClientSession> session_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<ControllerMessage> messages_;
+    std::thread reader_;
+};
+
+}  // namespace rm::test

@@ -1,0 +1,108 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "service/address.h"
+#include "tests/controller/running.h"
+
+namespace rm::test {
+namespace {
+
+// One GET; the head and the body of the answer.
+std::pair<std::string, std::string> fetch(const std::string& address, const std::string& path) {
+    const HostPort at = parse_host_port(address).value();
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(at.port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    RM_CHECK(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0, "cannot connect");
+    const std::string request =
+        "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    RM_CHECK(::write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size()),
+             "short write");
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;) {
+        answer.append(buffer, static_cast<std::size_t>(got));
+    }
+    ::close(fd);
+    const std::size_t split = answer.find("\r\n\r\n");
+    RM_CHECK(split != std::string::npos, "no HTTP answer: {}", answer);
+    return {answer.substr(0, split), answer.substr(split + 4)};
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+    return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+struct Served : Running {
+    FakeWorker worker{address, hello()};
+    Served() { worker.take<HelloReply>(); }
+    static Hello hello() {
+        Hello hello = hello_of("a", 3);
+        hello.inventory.http_address = "127.0.0.1:9999";
+        return hello;
+    }
+    std::string metrics() { return fetch(daemon->http_address(), "/metrics").second; }
+};
+
+TEST(Metrics, CountNodesDevicesAndJobs) {
+    Served served;
+    const std::string id = served.submit(small_spec(ring(2)));
+    const Epoch epoch = served.worker.take<LaunchAttempt>().epoch;
+    const std::string text = served.metrics();
+    EXPECT_TRUE(has_line(text, "ringmaster_nodes{state=\"ready\"} 1")) << text;
+    EXPECT_TRUE(has_line(text, "ringmaster_devices{state=\"busy\"} 2")) << text;
+    EXPECT_TRUE(has_line(text, "ringmaster_devices{state=\"free\"} 1")) << text;
+    EXPECT_TRUE(has_line(text, "ringmaster_jobs{state=\"starting\"} 1")) << text;
+    EXPECT_TRUE(has_line(text, "ringmaster_job_queue_wait_seconds_count 1")) << text;
+    EXPECT_TRUE(
+        has_line(text, "ringmaster_job_transitions_total{from=\"pending\",to=\"starting\"} 1"))
+        << text;
+    EXPECT_TRUE(has_line(text,
+                         "ringmaster_run_info{context=\"8192\",mesh=\"ring 2\",model=\"tiny\","
+                         "run=\"" +
+                             id + "\",user=\"default\"} 1"))
+        << text;
+    EXPECT_NE(text.find("ringmaster_build_info{"), std::string::npos);
+    served.worker.say(status_of(epoch, {id}, {ended(0, 0), ended(1, 0)}, Left::no));
+    served.wait_for(id, pb::JOB_STATE_SUCCEEDED);
+    EXPECT_TRUE(has_line(served.metrics(), "ringmaster_jobs{state=\"succeeded\"} 1"));
+}
+
+TEST(Metrics, ArePleasingToPromtool) {
+    if (std::system("command -v promtool > /dev/null") != 0) GTEST_SKIP() << "no promtool here";
+    Served served;
+    served.submit(small_spec(ring(2)));
+    served.worker.take<LaunchAttempt>();
+    const std::string path = served.directory.file("metrics.txt");
+    std::ofstream(path) << served.metrics();
+    EXPECT_EQ(std::system(("promtool check metrics < " + path).c_str()), 0);
+}
+
+TEST(ServiceDiscovery, ListsTheControllerAndTheLiveWorkers) {
+    Served served;
+    const auto [head, body] = fetch(served.daemon->http_address(), "/api/v1/sd");
+    EXPECT_NE(head.find("application/json"), std::string::npos) << head;
+    EXPECT_EQ(body, "[{\"targets\":[\"" + served.daemon->http_address() +
+                        "\"],\"labels\":{\"role\":\"controller\"}},"
+                        "{\"targets\":[\"127.0.0.1:9999\"],\"labels\":{\"role\":\"worker\"}}]");
+}
+
+TEST(HttpApi, GivesJobsAndNodesAsJson) {
+    Served served;
+    const std::string id = served.submit(small_spec());
+    EXPECT_NE(fetch(served.daemon->http_address(), "/api/v1/jobs").second.find("\"" + id + "\""),
+              std::string::npos);
+    EXPECT_NE(fetch(served.daemon->http_address(), "/api/v1/nodes").second.find("\"id\":\"a\""),
+              std::string::npos);
+    EXPECT_NE(fetch(served.daemon->http_address(), "/nope").first.find("404"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rm::test

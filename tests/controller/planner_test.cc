@@ -1,0 +1,178 @@
+#include "controller/core/plan_validator.h"
+#include "controller/plan_trivial.h"
+#include "tests/controller/world.h"
+
+namespace rm::test {
+namespace {
+
+std::vector<PlanDecision> plan_now(const World& world) {
+    return plan_trivially(planning_snapshot(world.state, world.now));
+}
+const Plan& plan_of(const PlanDecision& decision) {
+    return std::get<Plan>(decision.decision);
+}
+std::string reason_of(const PlanDecision& decision) {
+    const auto& reasons = std::get<std::vector<std::string>>(decision.decision);
+    RM_CHECK(!reasons.empty(), "a decision without reasons");
+    return reasons.front();
+}
+
+struct FourNodes : World {
+    FourNodes() {
+        for (const char* node : {"d", "a", "c", "b"})
+            hello(node, 1);
+    }
+};
+
+TEST(TrivialPlan, AutoIsOneRingOverAllFreeDevicesInOrderOfRegistration) {
+    FourNodes world;
+    world.submit(small_spec());
+    const auto decisions = plan_now(world);
+    ASSERT_EQ(decisions.size(), 1u);
+    const Plan& plan = plan_of(decisions[0]);
+    EXPECT_EQ(plan.mesh, ring(4));
+    EXPECT_EQ(plan.placement,
+              (std::vector<DeviceId>{{{"d"}, 0}, {{"a"}, 0}, {{"c"}, 0}, {{"b"}, 0}}));
+    EXPECT_EQ(plan.memory.chunk_tokens, 4096);
+    EXPECT_EQ(plan.collective_timeout, Seconds{60});
+    EXPECT_TRUE(validate_plan(world.state, small_spec(), plan));
+}
+
+TEST(TrivialPlan, AShortContextGetsAShorterRing) {
+    FourNodes world;
+    JobSpec spec = small_spec();
+    spec.stages[0].context = 96;  // pads to 96 on a ring of 3, to 128 on a ring of 4
+    spec.stages[0].batch = 96;
+    world.submit(spec);
+    EXPECT_EQ(plan_of(plan_now(world)[0]).mesh, ring(3));
+}
+
+TEST(TrivialPlan, DevicesThatDoNotFitOneRingGoToData) {
+    JobSpec spec = small_spec();
+    spec.stages[0].context = 192;  // pads to 192 on a ring of 2, to 256 on a ring of 4
+    spec.stages[0].batch = 192 * 2;
+    EXPECT_EQ(auto_mesh(spec, 4).value(), Mesh::make(2, 2, 1, 1).value());
+}
+
+TEST(TrivialPlan, NamesWhoHoldsTheDevices) {
+    FourNodes world;
+    const JobId first = world.submit(small_spec(ring(1)));
+    world.plan(first, {"d"});
+    world.submit(small_spec(ring(4)));
+    EXPECT_EQ(reason_of(plan_now(world)[0]),
+              "needs 4 cpu devices, 3 are free of 4 (1 busy with job " + first.value +
+                  "); fits when 1 more is free");
+}
+
+TEST(TrivialPlan, SaysHowManyDevicesAreMissing) {
+    FourNodes world;
+    world.submit(small_spec(ring(6)));
+    EXPECT_EQ(reason_of(plan_now(world)[0]),
+              "needs 6 cpu devices, 4 are free of 4; add 2 cpu devices or ask for at most 4");
+}
+
+TEST(TrivialPlan, WithoutAWorkerSaysHowToStartOne) {
+    World world;
+    world.submit(small_spec());
+    EXPECT_NE(reason_of(plan_now(world)[0]).find("no worker has joined"), std::string::npos);
+}
+
+TEST(TrivialPlan, AMissingKindIsNamed) {
+    FourNodes world;
+    JobSpec spec = small_spec();
+    spec.resources.kind = "L40S";
+    world.submit(spec);
+    EXPECT_EQ(
+        reason_of(plan_now(world)[0]),
+        "needs devices of kind 'L40S', the cluster has 4 cpu; add one or change resources.kind");
+}
+
+TEST(TrivialPlan, DevicesOfOtherBuildsAreNotMixed) {
+    World world;
+    world.hello("a", 1);
+    Hello other = hello_of("b", 1);
+    other.build = "build-2";
+    world.apply(NodeHello{other});
+    world.submit(small_spec(ring(2)));
+    EXPECT_NE(reason_of(plan_now(world)[0]).find("needs 2 cpu devices, 1 is free of 1"),
+              std::string::npos);
+}
+
+TEST(TrivialPlan, TwoJobsOfOnePassShareNoDevice) {
+    FourNodes world;
+    world.submit(small_spec(ring(2)));
+    world.submit(small_spec(ring(2)));
+    const auto decisions = plan_now(world);
+    std::set<DeviceId> used;
+    for (const PlanDecision& decision : decisions) {
+        for (const DeviceId& device : plan_of(decision).placement)
+            used.insert(device);
+    }
+    EXPECT_EQ(used.size(), 4u);
+}
+
+TEST(TrivialPlan, ALaterJobPassesUntilTheFirstHasWaitedAnHour) {
+    FourNodes world;
+    const JobId running = world.submit(small_spec(ring(1)));
+    world.plan(running, {"d"});
+    const JobId big = world.submit(small_spec(ring(4)));
+    world.submit(small_spec(ring(1)));
+    EXPECT_TRUE(std::holds_alternative<Plan>(plan_now(world)[1].decision));
+    world.now.micros += 3601LL * 1'000'000;
+    EXPECT_NE(reason_of(plan_now(world)[1]).find("devices are kept for job " + big.value),
+              std::string::npos);
+}
+
+TEST(TrivialPlan, AJobTheClusterCannotHoldKeepsNothing) {
+    FourNodes world;
+    world.submit(small_spec(ring(6)));
+    world.submit(small_spec(ring(1)));
+    world.now.micros += 3601LL * 1'000'000;
+    EXPECT_TRUE(std::holds_alternative<Plan>(plan_now(world)[1].decision));
+}
+
+struct Validated : FourNodes {
+    JobSpec spec = small_spec(ring(2));
+    Plan plan{.mesh = ring(2), .placement = {{{"a"}, 0}, {{"b"}, 0}}};
+    std::string error() const {
+        const Status status = validate_plan(state, spec, plan);
+        return status ? "" : status.error().message;
+    }
+};
+
+TEST(PlanValidator, AcceptsAGoodPlan) {
+    EXPECT_EQ(Validated().error(), "");
+}
+TEST(PlanValidator, RejectsADevicePlacedTwice) {
+    Validated world;
+    world.plan.placement[1] = world.plan.placement[0];
+    EXPECT_EQ(world.error(), "device a:0 is placed twice");
+}
+TEST(PlanValidator, RejectsDevicesThatDoNotExist) {
+    Validated world;
+    world.plan.placement[1].index = 7;
+    EXPECT_EQ(world.error(), "device b:7 does not exist");
+}
+TEST(PlanValidator, RejectsAnotherMesh) {
+    Validated world;
+    world.plan.mesh = ring(1);
+    EXPECT_EQ(world.error(), "the mesh is one rank, the job asks for ring 2");
+}
+TEST(PlanValidator, RejectsAChunkThatIsNoMultipleOfTheTile) {
+    Validated world;
+    world.plan.memory.chunk_tokens = 700;
+    EXPECT_EQ(world.error(), "the chunk is 700 tokens; it must be a multiple of the tile 512");
+}
+TEST(PlanValidator, RejectsAPlacementOfAnotherSize) {
+    Validated world;
+    world.plan.placement.pop_back();
+    EXPECT_EQ(world.error(), "1 devices are placed for the 2 ranks of the mesh");
+}
+TEST(PlanValidator, RejectsAnotherKind) {
+    Validated world;
+    world.spec.resources.kind = "L40S";
+    EXPECT_EQ(world.error(), "the devices are cpu, the job asks for L40S");
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,232 @@
+#include "controller/session.h"
+
+#include <future>
+#include <thread>
+
+#include "tests/controller/memory_stream.h"
+#include "tests/controller/world.h"
+
+namespace rm::test {
+namespace {
+
+// Takes inputs, answers them at once or when told to.
+class FakeSink final : public InputSink {
+public:
+    using InputSink::post;
+    bool holds_answers = false;
+
+    void post(InputBody body, OnAnswer on_answer) override {
+        const std::lock_guard lock(mutex_);
+        if (on_answer && !holds_answers) on_answer(JobId{});
+        if (on_answer && holds_answers) held_.push_back(std::move(on_answer));
+        inputs_.push_back(std::move(body));
+        changed_.notify_all();
+    }
+    void answer_all() {
+        const std::lock_guard lock(mutex_);
+        for (OnAnswer& on_answer : held_)
+            on_answer(JobId{});
+        held_.clear();
+    }
+    // The n-th input, waited for.
+    InputBody at(std::size_t n) {
+        std::unique_lock lock(mutex_);
+        const bool came =
+            changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inputs_.size() > n; });
+        RM_CHECK(came, "input {} never came", n);
+        return inputs_[n];
+    }
+    std::size_t count() {
+        const std::lock_guard lock(mutex_);
+        return inputs_.size();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<InputBody> inputs_;
+    std::vector<OnAnswer> held_;
+};
+
+// One session served on a thread of its own.
+class Served {
+public:
+    Served(FakeSink& sink, SessionRegistry& registry, SessionOptions options,
+           std::string peer = "p")
+        : served_(pipe_, pipe_.up, pipe_.down),
+          worker_(pipe_, pipe_.down, pipe_.up),
+          result_(std::async(std::launch::async, [this, &sink, &registry, options, peer] {
+              const Status status =
+                  run_session(served_, peer, {sink, registry, {"cluster-1"}, options});
+              served_.cancel();
+              return status;
+          })) {}
+    ~Served() { worker_.cancel(); }
+
+    WorkerEnd& worker() { return worker_; }
+    Status result() { return result_.get(); }
+    template <typename T>
+    T read() {
+        ControllerMessage message;
+        RM_CHECK(worker_.read(message), "the session ended");
+        return std::get<T>(message);
+    }
+
+private:
+    MemoryPipe pipe_;
+    ControllerEnd served_;
+    WorkerEnd worker_;
+    std::future<Status> result_;
+};
+
+const SessionOptions kPatient{
+    .hello_timeout = Seconds{20}, .ping_interval = Seconds{20}, .life_timeout = Seconds{60}};
+
+TEST(Session, AnswersTheHelloAndPassesCommandsInOrder) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    session.worker().write(hello_of("n1", 1));
+    const auto reply = session.read<HelloReply>();
+    EXPECT_EQ(reply.cluster, ClusterId{"cluster-1"});
+    EXPECT_EQ(std::get<NodeHello>(sink.at(0)).hello.node, NodeId{"n1"});
+    registry.send({"n1"}, ForgetAttempt{{1}});
+    registry.send({"n1"}, ForgetAttempt{{2}});
+    EXPECT_EQ(session.read<ForgetAttempt>().epoch, Epoch{1});
+    EXPECT_EQ(session.read<ForgetAttempt>().epoch, Epoch{2});
+}
+
+TEST(Session, SaysNothingBeforeTheHelloIsDurable) {
+    FakeSink sink;
+    sink.holds_answers = true;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    session.worker().write(hello_of("n1", 1));
+    sink.at(0);
+    registry.send({"n1"}, ForgetAttempt{{1}});  // of an earlier session: dropped
+    sink.answer_all();
+    registry.send({"n1"}, ForgetAttempt{{2}});
+    session.read<HelloReply>();
+    EXPECT_EQ(session.read<ForgetAttempt>().epoch, Epoch{2});
+}
+
+TEST(Session, PassesStatusesOnAndReportsItsEnd) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    session.worker().write(hello_of("n1", 1));
+    session.read<HelloReply>();
+    session.worker().write(status_of({1}, {"job"}, {}, Left::yes));
+    session.worker().write(CommandRefused{{1}, "no"});
+    EXPECT_EQ(std::get<NodeStatus>(sink.at(1)).status.epoch, Epoch{1});
+    EXPECT_EQ(std::get<NodeRefused>(sink.at(2)).refused.reason, "no");
+    session.worker().cancel();
+    EXPECT_EQ(std::get<NodeSessionDown>(sink.at(3)).node, NodeId{"n1"});
+    EXPECT_TRUE(session.result());
+}
+
+TEST(Session, AnotherProtocolIsRefusedByNumber) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    Hello hello = hello_of("n1", 1);
+    hello.protocol = kProtocol + 1;
+    session.worker().write(hello);
+    const Status result = session.result();
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::failed_precondition);
+    EXPECT_NE(result.error().message.find(format("speaks protocol {}", kProtocol + 1)),
+              std::string::npos);
+    EXPECT_EQ(sink.count(), 0u);
+}
+
+TEST(Session, AWorkerOfAnotherClusterIsRefused) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    Hello hello = hello_of("n1", 1);
+    hello.cluster = {"elsewhere"};
+    session.worker().write(hello);
+    EXPECT_EQ(session.result().error().code, ErrorCode::failed_precondition);
+}
+
+TEST(Session, ASecondOneOfTheSameNodeIsRefusedNamingBoth) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served first(sink, registry, kPatient, "peer-one");
+    first.worker().write(hello_of("n1", 1));
+    first.read<HelloReply>();
+    Served second(sink, registry, kPatient, "peer-two");
+    second.worker().write(hello_of("n1", 1));
+    const Status result = second.result();
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("peer-one"), std::string::npos);
+    EXPECT_NE(result.error().message.find("peer-two"), std::string::npos);
+    first.worker().cancel();
+    EXPECT_TRUE(first.result());
+    Served third(sink, registry, kPatient, "peer-three");
+    third.worker().write(hello_of("n1", 1));
+    third.read<HelloReply>();
+}
+
+TEST(Session, WithoutAHelloEnds) {
+    FakeSink sink;
+    SessionRegistry registry;
+    SessionOptions options = kPatient;
+    options.hello_timeout = Seconds{0.05};
+    Served session(sink, registry, options);
+    EXPECT_EQ(session.result().error().code, ErrorCode::deadline_exceeded);
+    EXPECT_EQ(sink.count(), 0u);
+}
+
+TEST(Session, MustBeginWithAHello) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    session.worker().write(Pong{1});
+    EXPECT_EQ(session.result().error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Session, LivesWhilePingsAreEchoed) {
+    FakeSink sink;
+    SessionRegistry registry;
+    const SessionOptions options{
+        .hello_timeout = Seconds{20}, .ping_interval = Seconds{0.05}, .life_timeout = Seconds{5}};
+    Served session(sink, registry, options);
+    session.worker().write(hello_of("n1", 1));
+    session.read<HelloReply>();
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        const auto ping = session.read<Ping>();
+        EXPECT_EQ(ping.nonce, i);
+        session.worker().write(Pong{ping.nonce});
+    }
+    EXPECT_EQ(sink.count(), 1u) << "pings are not inputs";
+}
+
+TEST(Session, WithoutEchoesEnds) {
+    FakeSink sink;
+    SessionRegistry registry;
+    const SessionOptions options{
+        .hello_timeout = Seconds{20}, .ping_interval = Seconds{0.02}, .life_timeout = Seconds{0.2}};
+    Served session(sink, registry, options);
+    session.worker().write(hello_of("n1", 1));
+    session.read<HelloReply>();
+    session.worker().write(status_of({1}, {"job"}, {}, Left::yes));  // talking is not an echo
+    const Status result = session.result();
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::deadline_exceeded);
+    EXPECT_EQ(std::get<NodeSessionDown>(sink.at(2)).node, NodeId{"n1"});
+}
+
+TEST(Session, EndsWhenTheRegistryCloses) {
+    FakeSink sink;
+    SessionRegistry registry;
+    Served session(sink, registry, kPatient);
+    session.worker().write(hello_of("n1", 1));
+    session.read<HelloReply>();
+    registry.close();
+    EXPECT_EQ(session.result().error().code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,213 @@
+#include <array>
+#include <fstream>
+#include <sstream>
+
+#include "controller/store/control_store.h"
+#include "controller/store/schema.h"
+#include "controller/store/sqlite.h"
+#include "tests/controller/temporary.h"
+#include "tests/controller/world.h"
+
+namespace rm::test {
+namespace {
+
+std::string contents(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+std::vector<Event> events_in(const std::string& path) {
+    Result<std::vector<Event>> events = read_events(path);
+    RM_CHECK(events.ok(), "{}", events.error().message);
+    return *events;
+}
+
+// A world whose every outcome is committed.
+struct Kept : World {
+    TemporaryDirectory directory;
+    std::string path = directory.file("control.db");
+    std::unique_ptr<Store> store = open_control_store(path).value();
+
+    Kept() { commit(rm::apply(fresh(), {now, 0, FoundCluster{{"cluster-1"}}})); }
+
+    State& fresh() {
+        state = State{};
+        return state;
+    }
+    void commit(const Outcome& outcome) {
+        const Status status = store->commit(state, outcome.changes, outcome.events);
+        ASSERT_TRUE(status) << status.error().message;
+    }
+    void feed(InputBody body) { commit(apply(std::move(body))); }
+    State reopened() {
+        store.reset();
+        store = open_control_store(path).value();
+        return store->load().value();
+    }
+};
+
+JobSpec rich_spec() {
+    JobSpec spec = small_spec(Mesh::make(2, 2, 1, 1).value());
+    spec.stages[0].batch = 16384;
+    spec.stages.push_back({.context = 16384,
+                           .batch = 32768,
+                           .tokens = 1 << 20,
+                           .rope_theta = 15.3e6,
+                           .learning_rate = 0.1,
+                           .warmup_steps = 3,
+                           .schedule = Schedule::cosine,
+                           .final_learning_rate = 1e-5});
+    spec.seed = ~std::uint64_t{0};
+    spec.checkpoint = {.dir = "/shared/ckpt", .every_steps = 10, .keep = 3};
+    spec.resources = {.devices = 4, .kind = "cpu"};
+    return spec;
+}
+
+// A job from submit to a failure, through all tables.
+void live_a_life(Kept& world) {
+    world.feed(NodeHello{hello_of("a", 3)});
+    world.feed(NodeHello{hello_of("b", 1)});
+    world.feed(SubmitJob{{"r1"}, rich_spec(), "name: 'a \"b\"\\n'\n# ümlaut\n", 1});
+    const JobId id = world.state.requests.at({"r1"});
+    world.feed(PlanReady{id, 1, std::vector<std::string>{"one", "two"}});
+    Plan plan{.mesh = *rich_spec().parallel,
+              .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}}};
+    world.feed(PlanReady{id, world.state.planning_version, plan});
+    const Epoch epoch = world.epoch_of(id);
+    world.feed(
+        NodeStatus{{"b"}, status_of(epoch, id, {ended(3, 1, "words\nof rank 3")}, Left::no)});
+    world.feed(NodeHello{hello_of("a", 2)});
+    world.feed(SubmitJob{{"r2"}, small_spec(), "", 2});
+}
+
+TEST(Store, LoadsWhatWasCommitted) {
+    Kept world;
+    live_a_life(world);
+    const State loaded = world.reopened();
+    EXPECT_EQ(flatten_tables(loaded), flatten_tables(world.state));
+    const Job& job = loaded.jobs.at(world.state.requests.at({"r1"}));
+    EXPECT_EQ(job.spec, rich_spec());
+    EXPECT_EQ(job.yaml, "name: 'a \"b\"\\n'\n# ümlaut\n");
+    EXPECT_EQ(loaded.cluster, ClusterId{"cluster-1"});
+    EXPECT_EQ(loaded.next_epoch, world.state.next_epoch);
+}
+
+TEST(Store, TheRequestIdSurvivesARestart) {
+    Kept world;
+    live_a_life(world);
+    const JobId id = world.state.requests.at({"r1"});
+    world.state = world.reopened();
+    rebuild_indexes(world.state, world.now);
+    EXPECT_EQ(reply(world.apply(SubmitJob{{"r1"}, rich_spec(), "", 9}, 1)).value(), id);
+}
+
+TEST(Store, FoldingTheEventLogOnDiskGivesTheTables) {
+    Kept world;
+    live_a_life(world);
+    Tables folded;
+    for (const Event& event : events_in(world.path))
+        fold(folded, event);
+    EXPECT_EQ(folded, flatten_tables(world.reopened()));
+}
+
+TEST(Store, AFailedCommitLeavesNothingBehind) {
+    Kept world;
+    const std::size_t before = events_in(world.path).size();
+    {
+        Database other = Database::open(world.path, Access::write).value();
+        ASSERT_TRUE(other.execute("DROP TABLE stages"));
+    }
+    // The job's row goes in, its stages do not: the whole transaction must go.
+    const Outcome outcome = world.apply(SubmitJob{{"r1"}, small_spec(), "", 1});
+    EXPECT_FALSE(world.store->commit(world.state, outcome.changes, outcome.events));
+    EXPECT_EQ(events_in(world.path).size(), before);
+    Database database = Database::open(world.path, Access::read).value();
+    Statement count = database.prepare("SELECT count(*) FROM jobs").value();
+    ASSERT_TRUE(count.step().value());
+    EXPECT_EQ(count.whole(0), 0);
+}
+
+TEST(Store, HoldsNoTelemetry) {
+    Kept world;
+    Database database = Database::open(world.path, Access::read).value();
+    Statement tables =
+        database
+            .prepare(
+                "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_master WHERE "
+                "type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name)")
+            .value();
+    ASSERT_TRUE(tables.step().value());
+    EXPECT_EQ(tables.text(0), "attempts devices events jobs meta nodes placements stages");
+}
+
+TEST(Store, WritesAheadAndSynchronously) {
+    Kept world;
+    Database database = Database::open(world.path, Access::read).value();
+    Statement mode = database.prepare("PRAGMA journal_mode").value();
+    ASSERT_TRUE(mode.step().value());
+    EXPECT_EQ(mode.text(0), "wal");
+}
+
+constexpr const char* kFirst = "CREATE TABLE t (a INTEGER)";
+constexpr const char* kSecond = "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 7";
+constexpr const char* kBroken = "ALTER TABLE missing ADD COLUMN b INTEGER";
+
+TEST(Migration, GoesForwardAndKeepsABackup) {
+    TemporaryDirectory directory;
+    const std::string path = directory.file("x.db");
+    {
+        const std::array<const char*, 1> migrations = {kFirst};
+        Database database = open_migrated(path, migrations, Durability::full).value();
+        ASSERT_TRUE(database.execute("INSERT INTO t VALUES (1)"));
+    }
+    const std::array<const char*, 2> migrations = {kFirst, kSecond};
+    Database database = open_migrated(path, migrations, Durability::full).value();
+    EXPECT_EQ(database.user_version().value(), 2);
+    Statement row = database.prepare("SELECT b FROM t").value();
+    ASSERT_TRUE(row.step().value());
+    EXPECT_EQ(row.whole(0), 7);
+    Database backup = Database::open(path + ".before-2", Access::read).value();
+    EXPECT_EQ(backup.user_version().value(), 1);
+}
+
+TEST(Migration, ThatFailsChangesNothing) {
+    TemporaryDirectory directory;
+    const std::string path = directory.file("x.db");
+    {
+        const std::array<const char*, 1> migrations = {kFirst};
+        ASSERT_TRUE(open_migrated(path, migrations, Durability::full));
+    }
+    const std::array<const char*, 2> migrations = {kFirst, kBroken};
+    EXPECT_FALSE(open_migrated(path, migrations, Durability::full));
+    EXPECT_EQ(Database::open(path, Access::read).value().user_version().value(), 1);
+}
+
+TEST(Migration, ANewerDatabaseIsRefusedUntouched) {
+    TemporaryDirectory directory;
+    const std::string path = directory.file("control.db");
+    { ASSERT_TRUE(open_control_store(path)); }
+    {
+        Database database = Database::open(path, Access::write).value();
+        ASSERT_TRUE(database.execute("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE"));
+    }
+    const std::string before = contents(path);
+    const auto refused = open_control_store(path);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
+    EXPECT_NE(refused.error().message.find("schema 99"), std::string::npos);
+    EXPECT_EQ(contents(path), before);
+    EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+}
+
+TEST(Migration, AFileThatIsNoDatabaseIsAnError) {
+    TemporaryDirectory directory;
+    const std::string path = directory.file("control.db");
+    std::ofstream(path) << std::string(5000, 'x');
+    const auto refused = open_control_store(path);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find(path), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rm::test

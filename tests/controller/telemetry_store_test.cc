@@ -1,0 +1,148 @@
+#include "controller/store/telemetry_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+
+#include "controller/store/log_file.h"
+#include "tests/controller/temporary.h"
+
+namespace rm::test {
+namespace {
+
+struct Telemetry {
+    TemporaryDirectory directory;
+    TelemetryPaths paths{directory.file("telemetry.db"), directory.file("logs")};
+    Bytes cap{1 << 20};
+    std::unique_ptr<TelemetryStore> store = TelemetryStore::open(paths, cap).value();
+    std::unique_ptr<TelemetryReader> reader = TelemetryReader::open(paths).value();
+    const JobId job{"abc123"};
+
+    void write(const TelemetryPiece& piece) {
+        const Status status = store->write({&piece, 1});
+        ASSERT_TRUE(status) << status.error().message;
+    }
+    TelemetryPiece step(std::int64_t offset, std::int64_t number, int rank = 0) const {
+        return {.job = job,
+                .epoch = {1},
+                .rank = rank,
+                .kind = PieceKind::step,
+                .end_offset = offset,
+                .received = {number},
+                .step = number,
+                .loss = 2.5,
+                .bytes = format("step {}", number)};
+    }
+    TelemetryPiece log(std::int64_t end, std::string bytes) const {
+        return {.job = job, .epoch = {1}, .end_offset = end, .bytes = std::move(bytes)};
+    }
+    LogPart read(std::int64_t offset = 0) {
+        return reader->log(job, {1}, 0, offset, 1 << 20).value();
+    }
+};
+
+TEST(Telemetry, KeepsStepsOnceInOrder) {
+    Telemetry t;
+    t.write(t.step(10, 1));
+    t.write(t.step(20, 2));
+    t.write(t.step(10, 1));  // again, after a reconnect
+    const auto reports = t.reader->since(t.job, PieceKind::step, 0, 100).value();
+    ASSERT_EQ(reports.size(), 2u);
+    EXPECT_EQ(reports[1].bytes, "step 2");
+    EXPECT_EQ(t.reader->last(t.job, PieceKind::step).value()->bytes, "step 2");
+    EXPECT_EQ(t.store->offsets({1}, 0).value().reports, 20);
+    EXPECT_TRUE(t.reader->since(t.job, PieceKind::step, reports[1].id, 100).value().empty());
+}
+
+TEST(Telemetry, RankZeroSpeaksForTheJob) {
+    Telemetry t;
+    t.write(t.step(10, 1, 0));
+    t.write(t.step(10, 9, 3));
+    EXPECT_EQ(t.reader->last(t.job, PieceKind::step).value()->bytes, "step 1");
+}
+
+TEST(Telemetry, KeepsEvaluationsNotesAndLossesThatAreNotFinite) {
+    Telemetry t;
+    TelemetryPiece evaluation = t.step(10, 5);
+    evaluation.kind = PieceKind::evaluation;
+    evaluation.loss = std::nan("");
+    t.write(evaluation);
+    TelemetryPiece note = t.step(20, 0);
+    note.kind = PieceKind::note;
+    note.bytes = "checkpoint skipped";
+    t.write(note);
+    EXPECT_TRUE(t.reader->last(t.job, PieceKind::evaluation).value().has_value());
+    EXPECT_EQ(t.reader->last(t.job, PieceKind::note).value()->bytes, "checkpoint skipped");
+    EXPECT_FALSE(t.reader->last(t.job, PieceKind::step).value().has_value());
+}
+
+TEST(Telemetry, OffsetsSurviveARestart) {
+    Telemetry t;
+    t.write(t.step(10, 1));
+    t.write(t.log(5, "hello"));
+    t.store.reset();
+    t.store = TelemetryStore::open(t.paths, t.cap).value();
+    EXPECT_EQ(t.store->offsets({1}, 0).value().reports, 10);
+    EXPECT_EQ(t.store->offsets({1}, 0).value().log, 5);
+    EXPECT_EQ(t.store->offsets({2}, 0).value().log, 0);
+}
+
+TEST(Log, OverlappingPiecesAreOneText) {
+    Telemetry t;
+    t.write(t.log(5, "hello"));
+    t.write(t.log(8, "lo wo"));  // begins before the end
+    t.write(t.log(5, "hello"));
+    EXPECT_EQ(t.read().bytes, "hello wo");
+    EXPECT_EQ(t.read(6).bytes, "wo");
+    EXPECT_EQ(t.read(8).bytes, "");
+}
+
+TEST(Log, WhatAWorkerLostIsSkipped) {
+    Telemetry t;
+    t.write(t.log(5, "hello"));
+    t.write(t.log(20005, "world"));
+    EXPECT_EQ(t.read().bytes, "hello");
+    const LogPart rest = t.read(5);
+    EXPECT_EQ(rest.offset, 20000);
+    EXPECT_EQ(rest.bytes, "world");
+}
+
+TEST(Log, TheOldestBytesAreDroppedAtTheCapAndCounted) {
+    Telemetry t;
+    t.cap = {64 * 1024};
+    t.store = TelemetryStore::open(t.paths, t.cap).value();
+    const std::int64_t chunk = 16 * 1024;
+    for (int i = 1; i <= 20; ++i) {
+        t.write(t.log(i * chunk, std::string(chunk, static_cast<char>('a' + i - 1))));
+    }
+    const LogPart part = t.read();
+    EXPECT_EQ(part.dropped, 20 * chunk - t.cap.value);
+    EXPECT_EQ(part.offset, part.dropped);
+    EXPECT_EQ(part.bytes.size(), 64u * 1024);
+    EXPECT_EQ(part.bytes.front(), 'q');
+    EXPECT_EQ(part.bytes.back(), 't');
+    struct stat info {};
+    ASSERT_EQ(::stat(log_path(t.paths.logs, t.job.value, 1, 0).c_str(), &info), 0);
+    EXPECT_LE(info.st_blocks * 512, 80 * 1024) << "the space is given back";
+}
+
+TEST(Log, OfARankThatSaidNothingIsEmpty) {
+    Telemetry t;
+    EXPECT_EQ(t.read().bytes, "");
+    EXPECT_EQ(t.read().offset, 0);
+}
+
+TEST(Telemetry, AFailedWriteKeepsNothing) {
+    Telemetry t;
+    std::filesystem::remove_all(t.paths.logs);
+    FILE* in_the_way = std::fopen(t.paths.logs.c_str(), "w");
+    std::fclose(in_the_way);
+    const TelemetryPiece pieces[] = {t.step(10, 1), t.log(5, "hello")};
+    EXPECT_FALSE(t.store->write(pieces));
+    EXPECT_EQ(t.store->offsets({1}, 0).value().reports, 0);
+    EXPECT_FALSE(t.reader->last(t.job, PieceKind::step).value().has_value());
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Fails when a source file includes what its layer may not use (docs/architecture.md).
+
+usage: check_layering.py ROOT             checks the tree
+       check_layering.py ROOT --self-test  plants one forbidden include per rule and expects each found
+"""
+
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
+LAYERS = ("base", "kernels", "engine", "planner", "service", "controller", "worker", "cli")
+PROTO = ["ringmaster/", "google/protobuf/", "grpc", "grpcpp/"]
+SERVICE = PROTO + ["boost/", "openssl/", "spdlog/", "yaml-cpp/", "prometheus/"]
+ENGINE = ["nlohmann/", "xxhash.h", "pcre2.h", "zstd.h"]
+DAEMON = SERVICE + ["CLI/", "toml++/", "nlohmann/"]
+
+# Folder (the longest match wins): project folders it may include, external headers it may include. Standard
+# and system headers are free.
+RULES = {
+    "base": (["base"], []),
+    "kernels": (["base", "kernels"], []),
+    "kernels/cpu": (["base", "kernels"], ["oneapi/", "dnnl", "omp.h"]),
+    "kernels/bench": (["base", "kernels"], ["nlohmann/"]),
+    "engine": (["base", "kernels", "engine"], ENGINE),
+    "engine/comm": (["base", "kernels", "engine/comm"], ["gloo/"]),
+    "engine/data": (["base", "kernels", "engine/data"], ENGINE),
+    "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data"], ENGINE),
+    "service": (["base", "service"], SERVICE),
+    "controller": (["base", "service", "controller", "engine", "planner"], DAEMON),
+    "controller/core": (["base", "controller/core"], []),
+    "controller/store": (["base", "controller/core", "controller/store"], ["sqlite3.h"]),
+    "worker": (["base", "service", "worker", "engine", "kernels"], DAEMON),
+    "worker/core": (["base", "worker/core"], []),
+    "worker/rank": (["base", "engine", "kernels", "worker/rank", "worker/dir"], ENGINE),
+    "cli": (["base", "service", "cli"], DAEMON),
+}
+# Third-party prefixes the rules know; any other <...> is the standard library or the system.
+EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "sqlite3.h", "cuda",
+                   "nccl", "cublas"})
+
+
+def rule_of(path):
+    """The rule of the deepest folder that has one."""
+    parts = path.parent.parts
+    for length in range(len(parts), 0, -1):
+        if (key := "/".join(parts[:length])) in RULES:
+            return RULES[key]
+    return None
+
+
+def allowed(include, quoted, rule):
+    folders, externals = rule
+    if quoted and include.split("/")[0] in LAYERS:
+        return any(include == f or include.startswith(f + "/") for f in folders)
+    if not any(include.startswith(prefix) for prefix in EXTERNAL):
+        return True
+    return any(include.startswith(prefix) for prefix in externals)
+
+
+def violations(path, text):
+    rule = rule_of(path)
+    if rule is None:
+        return []
+    return [f"{path}: may not include {include}"
+            for kind, include in INCLUDE.findall(text) if not allowed(include, kind == '"', rule)]
+
+
+def check_tree(root):
+    found, num_files = [], 0
+    for layer in LAYERS:
+        for path in sorted((root / layer).rglob("*")):
+            if path.suffix in SUFFIXES:
+                num_files += 1
+                found += violations(path.relative_to(root), path.read_text())
+    return found, num_files
+
+
+PLANTED = [
+    ("base/x.h", '"kernels/kernels.h"'), ("base/x.cc", "<nlohmann/json.hpp>"),
+    ("kernels/x.cc", '"engine/train/trainer.h"'), ("kernels/ref/x.cc", "<dnnl.hpp>"),
+    ("engine/train/x.cc", "<grpcpp/grpcpp.h>"), ("engine/model/x.cc", "<spdlog/spdlog.h>"),
+    ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
+    ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),
+    ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
+    ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert.h"'),
+    ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),
+    ("worker/rank/x.cc", '"service/log.h"'), ("cli/x.cc", '"engine/train/trainer.h"'),
+    ("cli/x.cc", "<sqlite3.h>"),
+]
+
+
+def self_test():
+    missed = [f"{path} including {include}" for path, include in PLANTED
+              if not violations(pathlib.Path(path), f"#include {include}\n")]
+    clean = violations(pathlib.Path("engine/train/x.cc"), '#include "base/mesh.h"\n#include <vector>\n')
+    for case in missed:
+        print(f"not found: {case}")
+    return 1 if missed or clean else 0
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    if "--self-test" in sys.argv:
+        return self_test()
+    found, num_files = check_tree(root)
+    print("\n".join(found) if found else f"{num_files} files, no broken arrow")
+    return 1 if found or num_files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

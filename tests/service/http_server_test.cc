@@ -1,0 +1,276 @@
+#include "service/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "base/check.h"
+#include "base/format.h"
+
+namespace rm {
+namespace {
+
+struct Answer {
+    int status = 0;  // 0: the connection ended without one
+    std::string head;
+    std::string body;
+};
+
+// A client of bytes: sends what it is told, reads one answer by its Content-Length.
+class Client {
+public:
+    explicit Client(int port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(static_cast<std::uint16_t>(port));
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const int rc = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+        RM_CHECK(rc == 0, "cannot connect to port {}", port);
+        const timeval limit{.tv_sec = 10};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    }
+    ~Client() { ::close(fd_); }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    void send(std::string_view bytes) {
+        while (!bytes.empty()) {
+            const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (n <= 0) return;  // the server has closed: reading shows it
+            bytes.remove_prefix(static_cast<std::size_t>(n));
+        }
+    }
+
+    bool receive() {
+        char buffer[4096];
+        const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
+        if (n <= 0) return false;
+        pending_.append(buffer, static_cast<std::size_t>(n));
+        return true;
+    }
+
+    Answer read_head() {
+        std::size_t end = 0;
+        while ((end = pending_.find("\r\n\r\n")) == std::string::npos) {
+            if (!receive()) return {};
+        }
+        Answer answer{.head = pending_.substr(0, end + 2)};
+        pending_.erase(0, end + 4);
+        answer.status = std::stoi(answer.head.substr(9, 3));
+        return answer;
+    }
+
+    Answer read_answer() {
+        Answer answer = read_head();
+        if (answer.status == 0) return answer;
+        const std::size_t length = std::stoul(field(answer, "Content-Length"));
+        while (pending_.size() < length && receive()) {
+        }
+        answer.body = pending_.substr(0, length);
+        pending_.erase(0, length);
+        return answer;
+    }
+
+    Answer ask(std::string_view line, std::string_view more = "", std::string_view body = "") {
+        send(format("{} HTTP/1.1\r\nHost: localhost\r\n{}\r\n{}", line, more, body));
+        return read_answer();
+    }
+
+    bool is_closed() { return pending_.empty() && !receive(); }
+
+    static std::string field(const Answer& answer, const std::string& name) {
+        const std::size_t begin = answer.head.find("\r\n" + name + ": ");
+        if (begin == std::string::npos) return "";
+        const std::size_t value = begin + name.size() + 4;
+        return answer.head.substr(value, answer.head.find("\r\n", value) - value);
+    }
+
+private:
+    int fd_;
+    std::string pending_;
+};
+
+HttpResponse echo(const HttpRequest& request) {
+    if (request.path == "/none") return {.status = 404, .body = "nothing here\n"};
+    if (request.path == "/throws") throw std::runtime_error("the handler broke");
+    return {
+        .content_type = "text/x-echo",
+        .body = format("{} {} {} {}", request.method, request.path, request.query, request.body)};
+}
+
+std::unique_ptr<HttpServer> start(HttpLimits limits = {}) {
+    auto server = HttpServer::start("127.0.0.1:0", echo, limits);
+    RM_CHECK(server.ok(), "{}", server.error().message);
+    return *std::move(server);
+}
+
+TEST(HttpServer, AnswersWithStatusTypeAndBody) {
+    const auto server = start();
+    Client client(server->port());
+    const Answer found = client.ask("GET /a/b?x=1&y=%20");
+    EXPECT_EQ(found.status, 200);
+    EXPECT_EQ(found.body, "GET /a/b x=1&y=%20 ");
+    EXPECT_EQ(Client::field(found, "Content-Type"), "text/x-echo");
+    EXPECT_EQ(client.ask("GET /none").status, 404);
+}
+
+TEST(HttpServer, KeepsAConnectionForManyRequests) {
+    const auto server = start();
+    Client client(server->port());
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(client.ask(format("GET /{}", i)).body, format("GET /{}  ", i));
+    }
+    EXPECT_EQ(client.ask("GET /last", "Connection: close\r\n").status, 200);
+    EXPECT_TRUE(client.is_closed());
+}
+
+TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
+    const auto server = start();
+    Client client(server->port());
+    client.send(
+        "GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(client.read_answer().body, "GET /1  ");
+    EXPECT_EQ(client.read_answer().body, "GET /2  ");
+}
+
+TEST(HttpServer, HeadHasTheLengthOfGetAndNoBody) {
+    const auto server = start();
+    Client client(server->port());
+    client.send("HEAD /abc HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const Answer head = client.read_head();
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(Client::field(head, "Content-Length"), "10");
+    EXPECT_EQ(client.ask("GET /next").body, "GET /next  ");
+}
+
+TEST(HttpServer, HandsOverTheBodyOfAPost) {
+    const auto server = start();
+    Client client(server->port());
+    EXPECT_EQ(client.ask("POST /p?q", "Content-Length: 5\r\n", "a b c").body, "POST /p q a b c");
+}
+
+TEST(HttpServer, RefusesOtherMethodsAndWhatIsNotHttp) {
+    const auto server = start();
+    EXPECT_EQ(Client(server->port()).ask("DELETE /x").status, 405);
+    Client garbage(server->port());
+    garbage.send("hello\r\n\r\n");
+    EXPECT_EQ(garbage.read_answer().status, 400);
+    EXPECT_TRUE(garbage.is_closed());
+    Client nameless(server->port());
+    nameless.send("GET / HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(nameless.read_answer().status, 400);
+}
+
+TEST(HttpServer, RefusesNamesThatAreNotThisMachines) {
+    const auto server = start();
+    for (const std::string_view host : {"evil.example", "evil.example:80", "10.0.0.1:7071", ""}) {
+        Client client(server->port());
+        client.send(format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host));
+        EXPECT_EQ(client.read_answer().status, 403) << host;
+    }
+    for (const std::string_view host :
+         {"localhost", "localhost:1", "127.0.0.1:9", "[::1]", "[::1]:9"}) {
+        Client client(server->port());
+        client.send(format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host));
+        EXPECT_EQ(client.read_answer().status, 200) << host;
+    }
+}
+
+TEST(HttpServer, LimitsHeaderAndBody) {
+    const auto server = start({.header_bytes = 1024, .body_bytes = 100});
+    Client header(server->port());
+    EXPECT_EQ(header.ask("GET /", format("X-Big: {}\r\n", std::string(2000, 'x'))).status, 431);
+    EXPECT_TRUE(header.is_closed());
+    Client body(server->port());
+    EXPECT_EQ(body.ask("POST /", "Content-Length: 101\r\n").status, 413);
+    EXPECT_TRUE(body.is_closed());
+    EXPECT_EQ(Client(server->port()).ask("GET /").status, 200);
+}
+
+TEST(HttpServer, AHandlerThatThrowsIsAnAnswerAndNotTheEnd) {
+    const auto server = start();
+    Client client(server->port());
+    const Answer broken = client.ask("GET /throws");
+    EXPECT_EQ(broken.status, 500);
+    EXPECT_EQ(broken.body, "the handler broke\n");
+    EXPECT_EQ(client.ask("GET /").status, 200);
+}
+
+TEST(HttpServer, ASlowClientDoesNotHoldUpOthers) {
+    const auto server = start();
+    Client slow(server->port());
+    slow.send("GET /slow HTTP/1.1\r\nHost: local");
+    Client quick(server->port());
+    EXPECT_EQ(quick.ask("GET /quick").status, 200);
+    slow.send("host\r\n\r\n");
+    EXPECT_EQ(slow.read_answer().body, "GET /slow  ");
+}
+
+TEST(HttpServer, ASilentClientIsDisconnected) {
+    const auto server = start({.timeout = Seconds{0.1}});
+    Client silent(server->port());
+    Client half(server->port());
+    half.send("GET / HT");
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(silent.is_closed());
+    EXPECT_TRUE(half.is_closed());
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+}
+
+TEST(HttpServer, LimitsConnectionsAndTakesNewOnesWhenOldGo) {
+    const auto server = start({.connections = 2});
+    Client one(server->port());
+    EXPECT_EQ(one.ask("GET /").status, 200);
+    {
+        Client two(server->port());
+        EXPECT_EQ(two.ask("GET /").status, 200);
+        Client three(server->port());
+        EXPECT_EQ(three.ask("GET /").status, 0);
+    }
+    int status = 0;
+    for (int i = 0; i < 200 && status != 200; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        status = Client(server->port()).ask("GET /").status;
+    }
+    EXPECT_EQ(status, 200);
+}
+
+TEST(HttpServer, StopsWithClientsConnected) {
+    auto server = start();
+    Client idle(server->port());
+    EXPECT_EQ(idle.ask("GET /").status, 200);
+    Client half(server->port());
+    half.send("GET / HT");
+    const int port = server->port();
+    server.reset();
+    EXPECT_TRUE(idle.is_closed());
+    const auto again = HttpServer::start(format("127.0.0.1:{}", port), echo);
+    EXPECT_TRUE(again) << again.error().message;
+}
+
+TEST(HttpServer, APortInUseIsAnErrorThatNamesTheAddress) {
+    const auto server = start();
+    EXPECT_EQ(server->address(), format("127.0.0.1:{}", server->port()));
+    const auto second = HttpServer::start(server->address(), echo);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::unavailable);
+    EXPECT_EQ(
+        second.error().message,
+        format("cannot listen on http address {}: Address already in use; choose another port, "
+               "or 0 for any",
+               server->address()));
+}
+
+TEST(HttpServer, AddressesBeyondLoopbackAreRefused) {
+    EXPECT_EQ(HttpServer::start("0.0.0.0:0", echo).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(HttpServer::start("nonsense", echo).error().code, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace rm

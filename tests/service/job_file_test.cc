@@ -1,0 +1,211 @@
+#include "service/job_file.h"
+
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kWhole = R"(name: whole
+model: {preset: micro}
+data: {path: /data/books, format: text, tokenizer: bytes, holdout: 0.1}
+seed: 18446744073709551615
+stages:
+  - {context: 8K, batch: 64K, tokens: 1M, rope_theta: 15.3e6, learning_rate: 2e-5,
+     warmup: 1 step, schedule: cosine, final_learning_rate: 1e-6}
+  - context: 16384
+    batch: 0.25M
+    tokens: 2.5M
+parallel: {data: 2, ring: 4, ulysses: 1, tensor: 1, zero: 0}
+memory: {tile: 128, chunk: 1K}
+precision: fp32
+optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5}
+resources: {devices: 8, kind: cpu}
+checkpoint: {dir: /ckpt, every: 10 steps, keep: 3}
+evaluate: {every: 20 steps, tokens: 64K}
+)";
+
+constexpr std::string_view kLeast = R"(name: least
+model: {preset: tiny}
+data: {path: books}
+stages: [{context: 1K, batch: 2K, tokens: 1M}]
+)";
+
+// kLeast with one more line, or with its line `number` (from 1) replaced.
+std::string with(std::string_view line) {
+    return std::string(kLeast) + std::string(line) + "\n";
+}
+std::string with_line(int number, std::string_view line) {
+    std::string text(kLeast);
+    std::size_t begin = 0;
+    for (int i = 1; i < number; ++i)
+        begin = text.find('\n', begin) + 1;
+    return text.replace(begin, text.find('\n', begin) - begin, line);
+}
+
+std::string error_of(std::string_view text) {
+    const auto parsed = parse_job_file(text, "job.yaml");
+    if (parsed) return "no error";
+    EXPECT_EQ(parsed.error().code, ErrorCode::invalid_argument);
+    return parsed.error().message;
+}
+
+TEST(JobFile, ReadsEveryKey) {
+    const auto spec = parse_job_file(kWhole, "job.yaml");
+    ASSERT_TRUE(spec) << spec.error().message;
+    const JobSpec wanted{
+        .name = "whole",
+        .model = {.preset = "micro"},
+        .data = {.path = "/data/books", .format = "text", .tokenizer = "bytes", .holdout = 0.1},
+        .seed = 18446744073709551615u,
+        .stages = {{.context = 8192,
+                    .batch = 65536,
+                    .tokens = 1'000'000,
+                    .rope_theta = 15.3e6,
+                    .learning_rate = 2e-5,
+                    .warmup_steps = 1,
+                    .schedule = Schedule::cosine,
+                    .final_learning_rate = 1e-6},
+                   {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
+        .parallel = Mesh::make(2, 4, 1, 1).value(),
+        .memory = {.tile = 128, .chunk = 1024},
+        .precision = "fp32",
+        .optimizer = {.beta1 = 0.8, .beta2 = 0.9, .eps = 1e-9, .weight_decay = 0, .clip_norm = 0.5},
+        .resources = {.devices = 8, .kind = "cpu"},
+        .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3},
+        .evaluation = {.every_steps = 20, .tokens = 64000}};
+    EXPECT_EQ(*spec, wanted);
+}
+
+TEST(JobFile, LeavesWhatIsNotGivenAtItsDefault) {
+    const auto spec = parse_job_file(kLeast, "job.yaml");
+    ASSERT_TRUE(spec) << spec.error().message;
+    JobSpec wanted{.name = "least"};
+    wanted.data.path = "books";
+    wanted.stages = {{.context = 1024, .batch = 2048, .tokens = 1'000'000}};
+    EXPECT_EQ(*spec, wanted);
+    EXPECT_EQ(*parse_job_file(with("parallel: auto\nmemory: auto"), "job.yaml"), wanted);
+}
+
+TEST(JobFile, TakesRelativePathsFromTheBaseDirectory) {
+    const std::string text = with("checkpoint: {dir: ../ckpt}");
+    const auto spec = parse_job_file(text, "job.yaml", "/home/me/jobs");
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_EQ(spec->data.path, "/home/me/jobs/books");
+    EXPECT_EQ(spec->checkpoint.dir, "/home/me/ckpt");
+    const auto absolute =
+        parse_job_file(with_line(3, "data: {path: /x/y}"), "job.yaml", "/home/me");
+    EXPECT_EQ(absolute->data.path, "/x/y");
+}
+
+TEST(JobFile, NamesAnUnknownKeyAndTheNearestKnown) {
+    EXPECT_EQ(error_of(with("evalute: {}")).substr(0, 73),
+              "job.yaml:5:1: evalute: unknown key; the nearest known is 'evaluate' (of n");
+    EXPECT_EQ(error_of(with_line(4, "stages: [{contxt: 1K, batch: 2K, tokens: 1M}]")),
+              "job.yaml:4:11: stages[0].contxt: unknown key; the nearest known is 'context' (of "
+              "context, batch, tokens, rope_theta, learning_rate, warmup, schedule, "
+              "final_learning_rate)");
+    EXPECT_EQ(error_of(with_line(2, "model: {presets: tiny}")),
+              "job.yaml:2:9: model.presets: unknown key; the nearest known is 'preset' (of preset, "
+              "from)");
+}
+
+TEST(JobFile, RefusesDuplicateKeys) {
+    EXPECT_EQ(error_of(with("seed: 1\nseed: 1")),
+              "job.yaml:6:1: seed: the key is already given at line 5, column 1; keep one");
+}
+
+TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
+    EXPECT_EQ(error_of(with("export: {huggingface: /out}")),
+              "job.yaml:5:1: export: not there yet; remove the key");
+    EXPECT_EQ(error_of(with_line(2, "model: {from: /models/x}")),
+              "job.yaml:2:9: model.from: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("memory: {chunk: 1K, offload: host}")),
+              "job.yaml:5:21: memory.offload: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("memory: {keep: input}")),
+              "job.yaml:5:10: memory.keep: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("memory: {alpha: 0.4}")),
+              "job.yaml:5:10: memory.alpha: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("parallel: {ring: 2, zero: 3}")),
+              "job.yaml:5:21: parallel.zero: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("resources: {max_cost_usd: 500}")),
+              "job.yaml:5:13: resources.max_cost_usd: not there yet; remove the key");
+    EXPECT_EQ(error_of(with("parallel: {ulysses: 2}")),
+              "job.yaml:5:21: parallel.ulysses: 2 is not there yet; leave it out or 1");
+    EXPECT_EQ(error_of(with("parallel: {ring: 2, tensor: 2}")),
+              "job.yaml:5:29: parallel.tensor: 2 is not there yet; leave it out or 1");
+    EXPECT_EQ(error_of(with("precision: bf16")),
+              "job.yaml:5:12: precision: 'bf16' is not there yet; fp32");
+    EXPECT_EQ(error_of(with_line(3, "data: {path: x, tokenizer: /t.json}")),
+              "job.yaml:3:28: data.tokenizer: '/t.json' is not there yet; bytes");
+}
+
+TEST(JobFile, SaysWhichKeyIsMissing) {
+    EXPECT_EQ(error_of(""),
+              "job.yaml:1:1: a map of keys and values is wanted, beginning with "
+              "'name:'");
+    EXPECT_EQ(error_of("name: x\n"), "job.yaml:1:1: model: missing; add the key");
+    EXPECT_EQ(error_of(with_line(4, "stages:\n  - {context: 1K, tokens: 1M}")),
+              "job.yaml:5:5: stages[0].batch: missing; add the key");
+    EXPECT_EQ(error_of(with_line(4, "stages: []")),
+              "job.yaml:4:9: stages: a list of one or more items is wanted");
+    EXPECT_EQ(error_of(with_line(1, "name:")), "job.yaml:1:1: name: no value; it must be a text");
+}
+
+TEST(JobFile, SaysWhatAValueMustBe) {
+    EXPECT_EQ(error_of(with("seed: -1")),
+              "job.yaml:5:7: seed: '-1' must be a whole number from 0 to 2^64 - 1");
+    EXPECT_EQ(error_of(with("optimizer: {eps: small}")),
+              "job.yaml:5:18: optimizer.eps: 'small' must be a number such as 0.1 or 2e-5");
+    EXPECT_EQ(error_of(with("optimizer: {eps: inf}")),
+              "job.yaml:5:18: optimizer.eps: 'inf' must be finite");
+    EXPECT_EQ(error_of(with("checkpoint: {every: 10}")),
+              "job.yaml:5:21: checkpoint.every: '10' must be a number of steps such as '10 steps'");
+    EXPECT_EQ(error_of(with("checkpoint: {every: -3 steps}")),
+              "job.yaml:5:21: checkpoint.every: '-3 steps' must be a number of steps such as '10 "
+              "steps'");
+    EXPECT_EQ(error_of(with("checkpoint: {keep: [1]}")),
+              "job.yaml:5:20: checkpoint.keep: a list; it must be a whole number");
+    EXPECT_EQ(error_of(with("precision: {a: b}")),
+              "job.yaml:5:12: precision: a map; it must be a text");
+    EXPECT_EQ(error_of(with("parallel: 4")),
+              "job.yaml:5:11: parallel: must be auto or a map such as {ring: 4, data: 1}");
+    EXPECT_EQ(error_of(with("memory: all")),
+              "job.yaml:5:9: memory: must be auto or a map such as {chunk: 4096}");
+    EXPECT_EQ(error_of(with_line(2, "model: tiny")).substr(0, 23), "job.yaml:2:8: model: a ");
+    EXPECT_EQ(
+        error_of(with_line(4, "stages: [{context: 1Q, batch: 2K, tokens: 1M}]")).substr(0, 37),
+        "job.yaml:4:20: stages[0].context: '1Q");
+    EXPECT_EQ(
+        error_of(with_line(4, "stages: [{context: 1K, batch: 2K, tokens: 1M, schedule: cosin}]")),
+        "job.yaml:4:57: stages[0].schedule: schedule 'cosin' is not known; constant, cosine "
+        "or linear");
+}
+
+TEST(JobFile, PutsThePlaceBeforeWhatValidationSays) {
+    EXPECT_EQ(error_of(with_line(4, "stages:\n  - {context: 1K, batch: 1500, tokens: 1M}")),
+              "job.yaml:5:26: stages[0].batch: 1500 is not a multiple of the context 1024; the "
+              "nearest: 1024 or 2048");
+    EXPECT_EQ(error_of(with_line(1, "name: a b")).substr(0, 25), "job.yaml:1:7: name: 'a b'");
+    EXPECT_EQ(error_of(with_line(2, "model: {preset: huge}")).substr(0, 37),
+              "job.yaml:2:17: model.preset: 'huge' i");
+    EXPECT_EQ(error_of(with("parallel: {ring: 0}")).substr(0, 34),
+              "job.yaml:5:11: parallel: mesh axis");
+    // The place of a value that is not in the file is that of the deepest map that is.
+    EXPECT_EQ(error_of(with("parallel: {ring: 4}\nresources: {devices: 3}")).substr(0, 15),
+              "job.yaml:6:22: ");
+}
+
+TEST(JobFile, ContextTooShortForTheMeshIsAnError) {
+    const std::string message = error_of(
+        "name: x\nmodel: {preset: tiny}\ndata: {path: x}\nparallel: {ring: 64}\n"
+        "stages: [{context: 16, batch: 1K, tokens: 1M}]\n");
+    EXPECT_EQ(message.substr(0, 24), "job.yaml:5:20: stages[0]") << message;
+}
+
+TEST(JobFile, AnAbsurdMeshIsAnErrorAndNotAnOverflow) {
+    const std::string message = error_of(with("parallel: {data: 2000000000, ring: 2000000000}"));
+    EXPECT_EQ(message.substr(0, 15), "job.yaml:5:11: ") << message;
+}
+
+}  // namespace
+}  // namespace rm
