@@ -1,0 +1,57 @@
+#pragma once
+
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+
+namespace rm {
+
+// A directory that goes with the test.
+class TempDir {
+public:
+    TempDir() {
+        std::string name = (std::filesystem::temp_directory_path() / "rm-worker-XXXXXX").string();
+        RM_CHECK(::mkdtemp(name.data()) != nullptr, "cannot make {}", name);
+        path_ = name;
+    }
+    ~TempDir() { std::filesystem::remove_all(path_); }
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+// Looks every few milliseconds; generous, because sanitizers and busy machines are slow.
+inline bool eventually(const std::function<bool()>& holds,
+                       std::chrono::seconds limit = std::chrono::seconds(20)) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+}
+
+// worker_test_helper stands beside the test: a shim, ranks that behave as told, and a daemon to
+// kill.
+inline std::string helper_path() {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "worker_test_helper")
+        .string();
+}
+inline std::vector<std::string> helper_shim() {
+    return {helper_path(), "shim"};
+}
+inline std::vector<std::string> helper_rank(const std::string& behaviour) {
+    return {helper_path(), "rank", behaviour};
+}
+
+}  // namespace rm

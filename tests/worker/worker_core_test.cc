@@ -1,0 +1,346 @@
+#include "worker/core/worker_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+
+WorkerFacts facts_with(int num_devices) {
+    WorkerFacts facts{.node = {"n1"}, .cluster = {"c1"}, .highest_epoch = {4}, .build = "b"};
+    for (int i = 0; i < num_devices; ++i)
+        facts.inventory.devices.push_back({.index = i});
+    return facts;
+}
+
+LaunchAttempt launch_of(std::int64_t epoch, std::vector<RankLaunch> ranks) {
+    return {.epoch = {epoch}, .job = {"job1"}, .ranks = std::move(ranks)};
+}
+
+AttemptStatus live(std::int64_t epoch, int device) {
+    return {.epoch = {epoch},
+            .job = {"job1"},
+            .ranks = {{.rank = 0, .device = device, .running = true}},
+            .processes_left = true};
+}
+
+AttemptStatus ended(std::int64_t epoch, int device) {
+    AttemptStatus status = live(epoch, device);
+    status.ranks[0].running = false;
+    status.ranks[0].exited = true;
+    status.processes_left = false;
+    return status;
+}
+
+template <typename T>
+std::vector<T> all_of(const std::vector<WorkerOutput>& outputs) {
+    std::vector<T> found;
+    for (const auto& output : outputs) {
+        if (const auto* value = std::get_if<T>(&output)) found.push_back(*value);
+    }
+    return found;
+}
+
+template <typename T>
+std::vector<T> sent(const std::vector<WorkerOutput>& outputs) {
+    std::vector<T> found;
+    for (const SendMessage& output : all_of<SendMessage>(outputs)) {
+        if (const auto* value = std::get_if<T>(&output.message)) found.push_back(*value);
+    }
+    return found;
+}
+
+template <typename T>
+std::size_t first(const std::vector<WorkerOutput>& outputs) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (std::holds_alternative<T>(outputs[i])) return i;
+    }
+    return outputs.size();
+}
+
+class CoreInSession : public ::testing::Test {
+protected:
+    void start(WorkerFacts facts) {
+        core_.emplace(std::move(facts));
+        core_->apply(SessionUp{});
+        receive(HelloReply{.cluster = {"c1"}});
+    }
+    std::vector<WorkerOutput> receive(ControllerMessage message) {
+        return core_->apply(Received{std::move(message)});
+    }
+    std::vector<WorkerOutput> observe(AttemptStatus status, double seconds = 0) {
+        return core_->apply(
+            ShimObserved{std::move(status), {static_cast<std::int64_t>(seconds * 1e9)}});
+    }
+    std::optional<WorkerCore> core_;
+};
+
+TEST(WorkerHello, StatesEverythingObserved) {
+    WorkerFacts facts = facts_with(2);
+    facts.boot_id = "boot";
+    facts.attempts = {ended(3, 0), live(4, 1)};
+    WorkerCore core(facts);
+    const auto hellos = sent<Hello>(core.apply(SessionUp{}));
+    ASSERT_EQ(hellos.size(), 1u);
+    EXPECT_EQ(hellos[0].protocol, kProtocol);
+    EXPECT_EQ(hellos[0].build, "b");
+    EXPECT_EQ(hellos[0].node, NodeId{"n1"});
+    EXPECT_EQ(hellos[0].cluster, ClusterId{"c1"});
+    EXPECT_EQ(hellos[0].highest_epoch, Epoch{4});
+    EXPECT_EQ(hellos[0].boot_id, "boot");
+    EXPECT_EQ(hellos[0].inventory.devices.size(), 2u);
+    EXPECT_EQ(hellos[0].attempts, (std::vector{ended(3, 0), live(4, 1)}));
+}
+
+TEST(WorkerHello, NeverStatesAnEpochBelowThoseOfItsDirectories) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(9, 0)};
+    EXPECT_EQ(WorkerCore(facts).highest_epoch(), Epoch{9});
+}
+
+TEST(WorkerHello, IsRepeatedWithWhatHappenedMeanwhile) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(4, 0)};
+    WorkerCore core(facts);
+    core.apply(SessionUp{});
+    core.apply(SessionDown{});
+    EXPECT_TRUE(core.apply(ShimObserved{ended(4, 0), {}}).empty());
+    const auto hellos = sent<Hello>(core.apply(SessionUp{}));
+    ASSERT_EQ(hellos.size(), 1u);
+    EXPECT_EQ(hellos[0].attempts, std::vector{ended(4, 0)});
+}
+
+TEST(WorkerGreeting, AdoptsTheFirstClusterOnDiskBeforeAnythingElse) {
+    WorkerFacts facts = facts_with(1);
+    facts.cluster = {};
+    WorkerCore core(facts);
+    core.apply(SessionUp{});
+    const auto out = core.apply(Received{HelloReply{.cluster = {"c7"}}});
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(std::get<PersistIdentity>(out[0]), (PersistIdentity{{"c7"}, {4}}));
+    EXPECT_TRUE(core.accepted());
+}
+
+TEST(WorkerGreeting, OfAForeignClusterEndsTheSession) {
+    WorkerCore core(facts_with(1));
+    core.apply(SessionUp{});
+    const auto ends = all_of<EndSession>(core.apply(Received{HelloReply{.cluster = {"other"}}}));
+    ASSERT_EQ(ends.size(), 1u);
+    EXPECT_THAT(ends[0].reason, HasSubstr("cluster other"));
+    EXPECT_TRUE(all_of<StartShim>(core.apply(Received{launch_of(5, {{0, 0}})})).empty());
+    EXPECT_EQ(core.highest_epoch(), Epoch{4});
+}
+
+TEST(WorkerGreeting, OfAnotherProtocolEndsTheSession) {
+    WorkerCore core(facts_with(1));
+    core.apply(SessionUp{});
+    const auto out = core.apply(Received{HelloReply{.cluster = {"c1"}, .protocol = kProtocol + 1}});
+    ASSERT_EQ(all_of<EndSession>(out).size(), 1u);
+    EXPECT_THAT(all_of<EndSession>(out)[0].reason, HasSubstr("protocol 2"));
+    EXPECT_FALSE(core.accepted());
+}
+
+TEST(WorkerGreeting, MustComeBeforeCommands) {
+    WorkerCore core(facts_with(1));
+    core.apply(SessionUp{});
+    const auto out = core.apply(Received{launch_of(5, {{0, 0}})});
+    ASSERT_EQ(sent<CommandRefused>(out).size(), 1u);
+    EXPECT_TRUE(all_of<StartShim>(out).empty());
+}
+
+TEST_F(CoreInSession, PingIsEchoed) {
+    start(facts_with(1));
+    const auto pongs = sent<Pong>(receive(Ping{77}));
+    ASSERT_EQ(pongs.size(), 1u);
+    EXPECT_EQ(pongs[0].nonce, 77u);
+}
+
+TEST_F(CoreInSession, LaunchPersistsTheEpochBeforeTheShimStarts) {
+    start(facts_with(2));
+    const auto out = receive(launch_of(5, {{0, 0}, {1, 1}}));
+    ASSERT_EQ(all_of<PersistIdentity>(out).size(), 1u);
+    EXPECT_EQ(all_of<PersistIdentity>(out)[0], (PersistIdentity{{"c1"}, {5}}));
+    ASSERT_EQ(all_of<StartShim>(out).size(), 1u);
+    EXPECT_LT(first<PersistIdentity>(out), first<StartShim>(out));
+    ASSERT_EQ(sent<AttemptStatus>(out).size(), 1u);
+    EXPECT_TRUE(sent<AttemptStatus>(out)[0].processes_left);
+}
+
+TEST_F(CoreInSession, LaunchOfAKnownEpochIsAnsweredWithItsStatusAlone) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    observe(live(5, 0));
+    const auto out = receive(launch_of(5, {{0, 0}}));
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(sent<AttemptStatus>(out), std::vector{live(5, 0)});
+}
+
+TEST_F(CoreInSession, LaunchOfALowerEpochIsRefused) {
+    start(facts_with(1));
+    const auto refusals = sent<CommandRefused>(receive(launch_of(3, {{0, 0}})));
+    ASSERT_EQ(refusals.size(), 1u);
+    EXPECT_EQ(refusals[0].epoch, Epoch{3});
+    EXPECT_THAT(refusals[0].reason, HasSubstr("older than 4"));
+}
+
+TEST_F(CoreInSession, LaunchOfTheHighestEpochIsTakenWhenNothingOfItIsHere) {
+    start(facts_with(1));  // the worker went down between persisting epoch 4 and starting it
+    EXPECT_EQ(all_of<StartShim>(receive(launch_of(4, {{0, 0}}))).size(), 1u);
+}
+
+TEST_F(CoreInSession, LaunchOnDevicesThatAreNotHereIsRefused) {
+    start(facts_with(2));
+    EXPECT_THAT(sent<CommandRefused>(receive(launch_of(5, {{0, 2}})))[0].reason,
+                HasSubstr("device 2; this worker has 2"));
+    EXPECT_THAT(sent<CommandRefused>(receive(launch_of(5, {{0, 1}, {1, 1}})))[0].reason,
+                HasSubstr("two ranks"));
+    EXPECT_THAT(sent<CommandRefused>(receive(launch_of(5, {})))[0].reason, HasSubstr("no rank"));
+    EXPECT_EQ(core_->highest_epoch(), Epoch{4});
+}
+
+TEST_F(CoreInSession, AClaimedDeviceGoesToTheHigherEpochWhenNoProcessIsLeft) {
+    WorkerFacts facts = facts_with(2);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    const auto claimed = receive(launch_of(5, {{0, 0}}));
+    ASSERT_EQ(all_of<StopShim>(claimed).size(), 1u);
+    EXPECT_EQ(all_of<StopShim>(claimed)[0].stop.epoch, Epoch{4});
+    EXPECT_LT(first<PersistIdentity>(claimed), first<StopShim>(claimed));
+    EXPECT_TRUE(all_of<StartShim>(claimed).empty());
+
+    AttemptStatus exited_but_left = ended(4, 0);
+    exited_but_left.processes_left = true;
+    EXPECT_TRUE(all_of<StartShim>(observe(exited_but_left)).empty());
+    const auto freed = observe(ended(4, 0));
+    ASSERT_EQ(all_of<StartShim>(freed).size(), 1u);
+    EXPECT_EQ(all_of<StartShim>(freed)[0].launch.epoch, Epoch{5});
+    EXPECT_TRUE(all_of<StartShim>(observe(ended(4, 0))).empty());
+}
+
+TEST_F(CoreInSession, AnotherDeviceIsStartedBesideALiveAttempt) {
+    WorkerFacts facts = facts_with(2);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    const auto out = receive(launch_of(5, {{0, 1}}));
+    EXPECT_TRUE(all_of<StopShim>(out).empty());
+    EXPECT_EQ(all_of<StartShim>(out).size(), 1u);
+}
+
+TEST_F(CoreInSession, AWaitingLaunchGivesWayToAHigherEpoch) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    receive(launch_of(5, {{0, 0}}));
+    const auto out = receive(launch_of(6, {{0, 0}}));
+    const auto statuses = sent<AttemptStatus>(out);
+    ASSERT_EQ(statuses.size(), 2u);
+    EXPECT_EQ(statuses[0].epoch, Epoch{5});
+    EXPECT_FALSE(statuses[0].processes_left);
+    EXPECT_THAT(statuses[0].launch_error, HasSubstr("epoch 6 claimed"));
+    const auto starts = all_of<StartShim>(observe(ended(4, 0)));
+    ASSERT_EQ(starts.size(), 1u);
+    EXPECT_EQ(starts[0].launch.epoch, Epoch{6});
+}
+
+TEST_F(CoreInSession, AWaitingLaunchCanBeStopped) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    receive(launch_of(5, {{0, 0}}));
+    const auto statuses = sent<AttemptStatus>(receive(StopAttempt{.epoch = {5}}));
+    ASSERT_EQ(statuses.size(), 1u);
+    EXPECT_FALSE(statuses[0].processes_left);
+    EXPECT_TRUE(all_of<StartShim>(observe(ended(4, 0))).empty());
+}
+
+TEST_F(CoreInSession, AWaitingLaunchIsAPromiseInHello) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    receive(launch_of(5, {{0, 0}}));
+    const Hello hello = core_->hello();
+    ASSERT_EQ(hello.attempts.size(), 2u);
+    EXPECT_TRUE(hello.attempts[1].processes_left);
+    EXPECT_EQ(hello.highest_epoch, Epoch{5});
+}
+
+TEST_F(CoreInSession, AShimThatDoesNotStartIsReportedWithItsReason) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    const auto statuses =
+        sent<AttemptStatus>(core_->apply(ShimNotStarted{{5}, "no space left on device"}));
+    ASSERT_EQ(statuses.size(), 1u);
+    EXPECT_EQ(statuses[0].launch_error, "no space left on device");
+    EXPECT_FALSE(statuses[0].processes_left);
+    EXPECT_TRUE(statuses[0].ranks.empty());
+    EXPECT_EQ(all_of<StartShim>(receive(launch_of(6, {{0, 0}}))).size(), 1u);
+}
+
+TEST_F(CoreInSession, StopIsHandedToTheShimWithItsMode) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {live(4, 0)};
+    start(facts);
+    const StopAttempt stop{.epoch = {4}, .mode = StopMode::now};
+    const auto stops = all_of<StopShim>(receive(stop));
+    ASSERT_EQ(stops.size(), 1u);
+    EXPECT_EQ(stops[0].stop, stop);
+}
+
+TEST_F(CoreInSession, StopOfAnUnknownEpochIsAnsweredWithThat) {
+    start(facts_with(1));
+    const auto refusals = sent<CommandRefused>(receive(StopAttempt{.epoch = {9}}));
+    ASSERT_EQ(refusals.size(), 1u);
+    EXPECT_EQ(refusals[0].epoch, Epoch{9});
+    EXPECT_THAT(refusals[0].reason, HasSubstr("nothing of it"));
+}
+
+TEST_F(CoreInSession, ForgetRemovesTheDirectoryOfAnEndedAttemptOnly) {
+    WorkerFacts facts = facts_with(2);
+    facts.attempts = {ended(3, 0), live(4, 1)};
+    start(facts);
+    const auto removed = all_of<RemoveDirectory>(receive(ForgetAttempt{{3}}));
+    ASSERT_EQ(removed.size(), 1u);
+    EXPECT_EQ(removed[0].epoch, Epoch{3});
+    const auto refused = receive(ForgetAttempt{{4}});
+    EXPECT_TRUE(all_of<RemoveDirectory>(refused).empty());
+    EXPECT_EQ(sent<CommandRefused>(refused).size(), 1u);
+    EXPECT_TRUE(receive(ForgetAttempt{{3}}).empty());
+    EXPECT_EQ(core_->hello().attempts, std::vector{live(4, 1)});
+}
+
+TEST_F(CoreInSession, StatusIsSentOnChangeOnly) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    EXPECT_EQ(sent<AttemptStatus>(observe(live(5, 0))).size(), 1u);
+    EXPECT_TRUE(observe(live(5, 0)).empty());
+    EXPECT_EQ(sent<AttemptStatus>(observe(ended(5, 0))).size(), 1u);
+    EXPECT_TRUE(observe(ended(5, 0), 100).empty());
+}
+
+TEST_F(CoreInSession, ProgressIsSentAtMostOnceASecond) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    observe(live(5, 0), 10.0);
+    AttemptStatus status = live(5, 0);
+    status.ranks[0].step = 1;
+    EXPECT_TRUE(observe(status, 10.2).empty());
+    status.ranks[0].step = 2;
+    EXPECT_EQ(sent<AttemptStatus>(observe(status, 11.0)), std::vector{status});
+    status.ranks[0].step = 3;
+    EXPECT_TRUE(observe(status, 11.5).empty());
+    status.ranks[0].training = true;
+    EXPECT_EQ(sent<AttemptStatus>(observe(status, 11.6)), std::vector{status});
+}
+
+TEST_F(CoreInSession, NothingIsSaidOfAForgottenAttempt) {
+    WorkerFacts facts = facts_with(1);
+    facts.attempts = {ended(4, 0)};
+    start(facts);
+    receive(ForgetAttempt{{4}});
+    EXPECT_TRUE(observe(ended(4, 0)).empty());
+}
+
+}  // namespace
+}  // namespace rm

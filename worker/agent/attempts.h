@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/session.h"
+#include "worker/agent/attempt_view.h"
+#include "worker/agent/exchange_server.h"
+#include "worker/agent/shim_client.h"
+#include "worker/agent/telemetry_spool.h"
+
+namespace rm {
+
+struct AttemptsOptions {
+    std::string state_dir;                  // absolute; attempts/ and runs/ lie below it
+    std::vector<std::string> shim_command;  // + the attempt's directory
+    std::vector<std::string> rank_command;  // + the attempt's directory and the rank
+    OrphanPolicy orphan;
+    Inventory inventory;  // devices: threads and peak of each rank; data address
+};
+
+// All attempts with a directory on this node. Starts shims, finds those that an earlier daemon
+// started, and talks to them. Thread safe; nothing here waits for a process.
+class Attempts {
+public:
+    // Takes up every directory it finds. `rendezvous` outlives the object.
+    static Result<std::unique_ptr<Attempts>> open(AttemptsOptions options, Rendezvous& rendezvous);
+
+    Status start(const LaunchAttempt& launch);
+    void stop(const StopAttempt& stop);
+    void stop_all(StopMode mode, Seconds grace);
+    bool any_left() const;  // a process of any attempt, as of the last look
+    // All telemetry that is in the files now has been handed over.
+    bool drained() const;
+    // The directory goes when telemetry has been handed over, or kKeepForgotten later at the
+    // latest.
+    void forget(Epoch epoch, MonoTime now);
+
+    // What all directories say now, by epoch. Also tends the shims' connections.
+    std::vector<Observation> look(MonoTime now);
+    // Returns early when a shim has something to say.
+    void wait(Seconds timeout) const;
+
+    // The telemetry stream; see TelemetrySpool.
+    std::optional<SpooledPiece> next_piece();
+    void rewind();
+    void acknowledge(Epoch epoch, int rank, std::int64_t reports_offset, std::int64_t log_offset);
+
+    static constexpr Seconds kKeepForgotten{300};
+
+private:
+    struct Attempt {
+        Attempt(AttemptDir dir_, const AttemptFile& file)
+            : dir(std::move(dir_)), view(dir, file), shim(dir.path()), spool(dir, file) {}
+        AttemptDir dir;
+        AttemptView view;
+        ShimClient shim;
+        TelemetrySpool spool;
+        std::unique_ptr<ExchangeServer> exchange;  // while it lives
+        pid_t shim_pid = 0;                        // this process is its parent; 0: it is not
+        bool live = true;
+        std::optional<MonoTime> forgotten;
+    };
+
+    Attempts(AttemptsOptions options, Rendezvous& rendezvous);
+    Status take_up_existing();
+    Status take_up(const std::string& path);
+    Status start_in(const AttemptDir& dir, const LaunchAttempt& launch);
+    Observation look_at(Attempt& attempt);
+    bool may_go(const Attempt& attempt, MonoTime now) const;
+
+    const AttemptsOptions options_;
+    const std::string attempts_dir_;
+    Rendezvous& rendezvous_;
+    mutable std::mutex mutex_;
+    std::map<Epoch, std::unique_ptr<Attempt>> attempts_;
+};
+
+}  // namespace rm

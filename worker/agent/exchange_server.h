@@ -1,0 +1,77 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "worker/dir/exchange_lines.h"
+#include "worker/dir/unix_socket.h"
+
+namespace rm {
+
+using BlobsByRank = std::map<int, std::string>;
+
+// Where the worker takes the blobs of its ranks: the controller, or a test.
+class Rendezvous {
+public:
+    virtual ~Rendezvous() = default;
+    // Waits until every rank of the attempt has published, repeating over lost connections; an
+    // error is final. CANCELLED once stopped. Called by several threads.
+    virtual ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
+                                    std::stop_token stop) = 0;
+};
+
+// The worker's end of exchange.sock of one attempt, on its own thread: collects the blobs of its
+// ranks for a group, takes them to the rendezvous once, and hands every rank the table. A rank may
+// ask again (it reconnects after the daemon restarted) and gets the same table.
+class ExchangeServer {
+public:
+    // `rendezvous` outlives the server.
+    static Result<std::unique_ptr<ExchangeServer>> start(const std::string& dir, Epoch epoch,
+                                                         std::vector<int> ranks,
+                                                         Rendezvous& rendezvous);
+    ~ExchangeServer();
+    ExchangeServer(const ExchangeServer&) = delete;
+    ExchangeServer& operator=(const ExchangeServer&) = delete;
+
+private:
+    struct Peer {
+        LineConnection connection;
+        std::string waits_for;  // group; empty: none
+    };
+    struct Group {
+        BlobsByRank blobs;
+        std::thread call;                      // started when every rank here has published
+        std::optional<ExchangeAnswer> answer;  // guarded by mutex_
+    };
+
+    ExchangeServer(UniqueFd listener, Epoch epoch, std::vector<int> ranks, Rendezvous& rendezvous);
+    void run();
+    void wait();
+    void serve(Peer& peer);
+    std::optional<Error> publish(const ExchangeQuestion& question);
+    void call_when_complete(const std::string& name, Group& group);
+    void answer_waiting();
+    void wake();
+
+    const UniqueFd listener_;
+    const UniqueFd wake_;  // eventfd
+    const Epoch epoch_;
+    const std::vector<int> ranks_;
+    Rendezvous& rendezvous_;
+    std::stop_source stop_;
+    std::list<Peer> peers_;  // with groups_ the loop's own, but for the answers
+    std::map<std::string, Group> groups_;
+    std::mutex mutex_;
+    std::thread loop_;
+};
+
+}  // namespace rm

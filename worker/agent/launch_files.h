@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/session.h"
+#include "engine/train/run_rank.h"
+#include "worker/dir/attempt_dir.h"
+
+namespace rm {
+
+// What of a launch goes into the files of its directory.
+AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
+                            const OrphanPolicy& orphan, std::vector<std::string> rank_command);
+// `run_dir`: where rank 0 leaves metrics.jsonl.
+RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
+                          const Inventory& inventory, const std::string& run_dir);
+
+}  // namespace rm

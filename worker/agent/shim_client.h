@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/session.h"
+#include "worker/dir/unix_socket.h"
+
+namespace rm {
+
+// The daemon's connection to one shim. Kept open as long as the shim lives: it is what keeps an
+// orphan-stopping shim from stopping. Never waits.
+class ShimClient {
+public:
+    explicit ShimClient(std::string dir) : dir_(std::move(dir)) {}
+
+    // Connects when there is no connection, takes what the shim says, repeats what it was not told.
+    void tend();
+    // Kept until told, also over reconnects; the shim keeps the shorter of two graces.
+    void stop(const StopAttempt& stop);
+    int fd() const { return connection_.fd(); }  // -1: not connected
+
+private:
+    void connect();
+    void say(const std::string& line);
+
+    const std::string dir_;
+    LineConnection connection_;
+    std::optional<StopAttempt> stop_;
+    bool told_ = false;
+};
+
+}  // namespace rm

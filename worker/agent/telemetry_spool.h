@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/report.h"
+#include "worker/agent/line_tail.h"
+#include "worker/dir/attempt_dir.h"
+
+namespace rm {
+
+struct LogChunk {
+    std::string bytes;
+};
+struct Note {
+    std::string text;
+};
+// One message of the telemetry stream. Steps, evaluations and notes share the reports' offsets.
+struct SpooledPiece {
+    Epoch epoch;
+    int rank = 0;
+    std::int64_t end_offset = 0;
+    std::variant<StepReport, EvaluationReport, Note, LogChunk> content;
+};
+
+constexpr std::int64_t kLargestLogChunk = 256 * 1024;
+
+// What the controller is still to get of one attempt: its files are the spool, two offsets per rank
+// the state. Sent again from the acknowledged offsets on every new stream.
+class TelemetrySpool {
+public:
+    // Goes on from telemetry.json where there is one.
+    TelemetrySpool(AttemptDir dir, const AttemptFile& attempt);
+
+    // The next piece that has not been sent on this stream: reports before logs, rank by rank.
+    std::optional<SpooledPiece> next();
+    // A new stream: what was sent but not acknowledged is sent again.
+    void rewind();
+    // Offsets never go back; those of an unknown rank are ignored.
+    void acknowledge(int rank, std::int64_t reports_offset, std::int64_t log_offset);
+    // Everything that is in the files now has been acknowledged.
+    bool drained() const;
+    // Writes telemetry.json when there is news. Losing it costs repetition, nothing else.
+    Status save();
+
+private:
+    struct Rank {
+        std::string log_path;
+        std::string reports_path;
+        std::int64_t acknowledged_log = 0;
+        std::int64_t acknowledged_reports = 0;
+        std::int64_t sent_log = 0;
+        LineTail reports{""};
+        std::deque<LineTail::Line> lines;  // read from `reports`, not sent yet
+    };
+    void load(const AttemptFile& attempt);
+    std::optional<SpooledPiece> next_report(int number, Rank& rank) const;
+    std::optional<SpooledPiece> next_log(int number, Rank& rank) const;
+
+    const AttemptDir dir_;
+    const Epoch epoch_;
+    std::map<int, Rank> ranks_;
+    int last_log_rank_ = -1;  // takes turns
+    bool changed_ = false;
+};
+
+}  // namespace rm

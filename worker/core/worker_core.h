@@ -1,0 +1,134 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/session.h"
+
+// The worker's decisions as a pure state machine: fencing, launching, re-attaching, what the
+// controller is told. Time arrives inside inputs; files, processes and streams are reached through
+// outputs.
+namespace rm {
+
+// What the daemon finds at start: the identity it keeps on disk and the attempt directories.
+struct WorkerFacts {
+    NodeId node;
+    ClusterId cluster;  // empty: never joined one
+    Epoch highest_epoch;
+    std::string build;
+    std::string boot_id;
+    Inventory inventory;
+    std::vector<AttemptStatus> attempts;
+};
+
+// ---- inputs
+struct SessionUp {};    // a stream is open; nothing has been said
+struct SessionDown {};  // it has ended
+struct Received {
+    ControllerMessage message;
+};
+// What the attempt's directory says now; comes several times a second, changed or not.
+struct ShimObserved {
+    AttemptStatus status;
+    MonoTime now;
+};
+struct ShimNotStarted {
+    Epoch epoch;
+    std::string reason;
+};
+using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted>;
+
+// ---- outputs, carried out in their order
+// Must be on disk before any later output of the same batch is carried out.
+struct PersistIdentity {
+    ClusterId cluster;
+    Epoch highest_epoch;
+    bool operator==(const PersistIdentity&) const = default;
+};
+struct SendMessage {
+    WorkerMessage message;
+};
+struct StartShim {
+    LaunchAttempt launch;
+};
+struct StopShim {
+    StopAttempt stop;
+};
+struct RemoveDirectory {
+    Epoch epoch;
+};
+// The controller at the other end must not command this worker.
+struct EndSession {
+    std::string reason;
+};
+using WorkerOutput =
+    std::variant<PersistIdentity, SendMessage, StartShim, StopShim, RemoveDirectory, EndSession>;
+
+// How long a shim has to stop its ranks when a higher epoch claims one of their devices.
+constexpr Seconds kTakeoverGrace{10};
+// A status in which only step, phase or last collective changed is sent at most this often.
+constexpr Seconds kProgressInterval{1};
+
+// Rules:
+//  * a session may command after a HelloReply with this worker's protocol and cluster; a worker
+//  that
+//    never joined a cluster joins the first that greets it;
+//  * an epoch below the highest seen is refused; the highest is on disk before anything is started;
+//  * an epoch that is known is answered with its status, whatever else the command says;
+//  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
+//    launch follows when no process of it is left.
+class WorkerCore {
+public:
+    explicit WorkerCore(WorkerFacts facts);
+
+    std::vector<WorkerOutput> apply(const WorkerInput& input);
+
+    Hello hello() const;
+    ClusterId cluster() const { return facts_.cluster; }
+    Epoch highest_epoch() const { return facts_.highest_epoch; }
+    // The controller of the present session has been accepted.
+    bool accepted() const { return session_ == Session::accepted; }
+
+private:
+    enum class Session { down, greeting, accepted, refused };
+    struct Attempt {
+        AttemptStatus status;
+        std::optional<AttemptStatus> sent;  // what the present session was told last
+        MonoTime sent_at;
+    };
+    using Outputs = std::vector<WorkerOutput>;
+
+    void on(const SessionUp& input, Outputs& out);
+    void on(const SessionDown& input, Outputs& out);
+    void on(const Received& input, Outputs& out);
+    void on(const ShimObserved& input, Outputs& out);
+    void on(const ShimNotStarted& input, Outputs& out);
+
+    void on_message(const HelloReply& reply, Outputs& out);
+    void on_message(const Ping& ping, Outputs& out);
+    void on_message(const LaunchAttempt& launch, Outputs& out);
+    void on_message(const StopAttempt& stop, Outputs& out);
+    void on_message(const ForgetAttempt& forget, Outputs& out);
+
+    std::string reason_to_refuse(const LaunchAttempt& launch) const;
+    void stop_claimants(const LaunchAttempt& launch, Outputs& out);
+    bool device_is_free_for(const LaunchAttempt& launch) const;
+    void start_what_can(Outputs& out);
+    void give_up(Epoch epoch, const std::string& reason, Outputs& out);
+
+    void send(WorkerMessage message, Outputs& out) const;
+    void send_status(Attempt& attempt, Outputs& out);
+    void refuse(Epoch epoch, std::string reason, Outputs& out) const;
+
+    WorkerFacts facts_;  // its attempts are moved into attempts_
+    Session session_ = Session::down;
+    std::map<Epoch, Attempt> attempts_;
+    std::map<Epoch, LaunchAttempt> waiting_;  // accepted; an older attempt still holds a device
+};
+
+}  // namespace rm

@@ -1,0 +1,46 @@
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "service/log.h"
+#include "worker/daemon/worker_daemon.h"
+#include "worker/daemon/worker_options.h"
+#include "worker/rank/rank_process.h"
+#include "worker/shim/shim.h"
+
+namespace {
+
+int shim_main(const char* dir) {
+    const rm::Status ended = rm::run_shim(dir);
+    if (!ended) std::fprintf(stderr, "%s\n", ended.error().message.c_str());
+    return ended ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int daemon_main(int argc, char** argv) {
+    const rm::CommandLine command = rm::parse_command_line(argc, argv);
+    if (!command.options) return command.exit_code;
+    rm::init_logging("ringmaster-worker");
+    const rm::Status ended = rm::run_worker(*command.options);
+    if (!ended)
+        rm::log_event(rm::LogLevel::error, "worker_failed", {{"reason", ended.error().message}});
+    return ended ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int run(int argc, char** argv) {
+    const std::string_view verb = argc > 1 ? argv[1] : "";
+    // The daemon's own children come first: nothing of what a daemon needs is started for them.
+    if (verb == "shim" && argc == 3) return shim_main(argv[2]);
+    if (verb == "rank" && argc == 4) return rm::run_rank_process(argv[2], std::atoi(argv[3]));
+    return daemon_main(argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "ringmaster-worker: %s\n", error.what());
+        return EXIT_FAILURE;
+    }
+}

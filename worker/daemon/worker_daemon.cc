@@ -1,0 +1,182 @@
+#include "worker/daemon/worker_daemon.h"
+
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/train/cpu_peak.h"
+#include "service/grpc_util.h"
+#include "service/http_server.h"
+#include "service/log.h"
+#include "service/state_dir.h"
+#include "worker/agent/attempts.h"
+#include "worker/daemon/build_hash.h"
+#include "worker/daemon/identity.h"
+#include "worker/daemon/session_actions.h"
+#include "worker/inventory/inventory.h"
+#include "worker/metrics/worker_metrics.h"
+#include "worker/rpc/grpc_rendezvous.h"
+#include "worker/rpc/session_dial.h"
+#include "worker/rpc/telemetry_sender.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kLookInterval{0.2};
+// After the ranks' grace: for the kill to take effect and its report to be handed over.
+constexpr Seconds kStopMargin{10};
+constexpr Seconds kHandOver{3};
+
+// SIGTERM and SIGINT wait until they are asked for; before any thread exists.
+class StopSignals {
+public:
+    StopSignals() {
+        sigemptyset(&set_);
+        sigaddset(&set_, SIGTERM);
+        sigaddset(&set_, SIGINT);
+        ::sigprocmask(SIG_BLOCK, &set_, nullptr);
+        ::signal(SIGPIPE, SIG_IGN);
+    }
+    bool take() const {
+        const timespec now{};
+        return ::sigtimedwait(&set_, nullptr, &now) > 0;
+    }
+
+private:
+    sigset_t set_{};
+};
+
+Result<Inventory> inventory_of(const WorkerOptions& options) {
+    RM_TRY(const MeasuredPeak peak, cached_cpu_peak(options.peak_cache));
+    Inventory inventory =
+        take_inventory(options.num_devices, {.num_slots = options.slots_on_machine,
+                                             .num_cores = machine_cores(),
+                                             .memory = machine_memory(),
+                                             .peak_flops = peak.flops,
+                                             .peak_name = peak.name});
+    inventory.data_address = options.data_address;
+    return inventory;
+}
+
+class WorkerDaemon {
+public:
+    static Status run(const WorkerOptions& options) {
+        const StopSignals signals;
+        RM_TRY(const StateDir state, StateDir::open(options.state_dir));
+        const std::string identity_path = state.file("identity.json");
+        RM_TRY(const Identity identity, load_identity(identity_path));
+        WorkerMetrics metrics(identity.node);
+        RM_TRY(const auto http, start_http(options, metrics));
+        RM_TRY(Inventory inventory, inventory_of(options));
+        if (http) inventory.http_address = http->address();
+        RM_TRY(const auto channel, make_channel(options.controller));
+        const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
+        RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
+                                                    .shim_command = {"/proc/self/exe", "shim"},
+                                                    .rank_command = {"/proc/self/exe", "rank"},
+                                                    .orphan = options.orphan,
+                                                    .inventory = inventory},
+                                                   *rendezvous));
+        RM_RETURN_IF_ERROR(announce(state, identity, inventory));
+        WorkerDaemon daemon(options, signals, *attempts, metrics);
+        TelemetrySender telemetry(channel, identity.node, *attempts);
+        SessionActions actions(identity_path, identity.node, *attempts, telemetry);
+        WorkerSession session(WorkerCore(daemon.facts(identity, std::move(inventory))), actions,
+                              dial_over(channel),
+                              {.seed = std::hash<std::string>{}(identity.node.value)});
+        session.start();
+        daemon.serve(session);
+        session.stop();
+        ::unlink(state.file("worker.json").c_str());
+        return {};
+    }
+
+private:
+    WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
+                 WorkerMetrics& metrics)
+        : options_(options), signals_(signals), attempts_(attempts), metrics_(metrics) {}
+
+    static Result<std::unique_ptr<HttpServer>> start_http(const WorkerOptions& options,
+                                                          const WorkerMetrics& metrics) {
+        if (options.http == "none") return std::unique_ptr<HttpServer>();
+        return HttpServer::start(options.http, [&metrics](const HttpRequest& request) {
+            if (request.path == "/metrics") return metrics.response();
+            return HttpResponse{.status = 404, .body = "this worker serves /metrics\n"};
+        });
+    }
+
+    static Status announce(const StateDir& state, const Identity& identity,
+                           const Inventory& inventory) {
+        log_event(LogLevel::info, "worker_started",
+                  {{"node", identity.node},
+                   {"devices", inventory.devices.size()},
+                   {"http", inventory.http_address}});
+        return write_file_atomically(state.file("worker.json"),
+                                     nlohmann::json{{"pid", ::getpid()},
+                                                    {"http", inventory.http_address},
+                                                    {"node_id", identity.node.value}}
+                                         .dump());
+    }
+
+    WorkerFacts facts(const Identity& identity, Inventory inventory) {
+        WorkerFacts facts{.node = identity.node,
+                          .cluster = identity.cluster,
+                          .highest_epoch = identity.highest_epoch,
+                          .build = build_hash(),
+                          .boot_id = boot_id(),
+                          .inventory = std::move(inventory)};
+        // The first look gives every report again: metrics must not miss them.
+        const std::vector<Observation> seen = attempts_.look(clock_.mono());
+        metrics_.update(seen, clock_.mono());
+        for (const Observation& attempt : seen)
+            facts.attempts.push_back(attempt.status);
+        return facts;
+    }
+
+    void serve(WorkerSession& session) {
+        while (!signals_.take())
+            look(session);
+        log_event(LogLevel::info, "worker_stopping", {{"ranks", to_string(options_.orphan.mode)}});
+        if (options_.orphan.mode == OrphanMode::stop) stop_ranks(session);
+    }
+
+    void look(WorkerSession& session) {
+        const std::vector<Observation> seen = attempts_.look(clock_.mono());
+        metrics_.update(seen, clock_.mono());
+        for (const Observation& attempt : seen)
+            session.observe(attempt.status, clock_.mono());
+        attempts_.wait(kLookInterval);
+    }
+
+    void stop_ranks(WorkerSession& session) {
+        attempts_.stop_all(StopMode::graceful, options_.orphan.grace);
+        const MonoTime start = clock_.mono();
+        while (attempts_.any_left() &&
+               clock_.mono() - start < options_.orphan.grace + kStopMargin) {
+            if (signals_.take()) attempts_.stop_all(StopMode::now, {});
+            look(session);
+        }
+        const MonoTime ended = clock_.mono();
+        while (!attempts_.drained() && clock_.mono() - ended < kHandOver)
+            look(session);
+    }
+
+    const WorkerOptions& options_;
+    const StopSignals& signals_;
+    const SystemClock clock_;
+    Attempts& attempts_;
+    WorkerMetrics& metrics_;
+};
+
+}  // namespace
+
+Status run_worker(const WorkerOptions& options) {
+    return WorkerDaemon::run(options);
+}
+
+}  // namespace rm

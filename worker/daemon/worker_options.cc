@@ -1,0 +1,117 @@
+#include "worker/daemon/worker_options.h"
+
+#include <CLI/CLI.hpp>
+#include <arpa/inet.h>
+
+#include <functional>
+#include <iostream>
+
+#include "engine/train/cpu_peak.h"
+#include "service/address.h"
+#include "worker/inventory/inventory.h"
+
+namespace rm {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+bool is_private_v4(std::uint32_t address) {
+    const auto within = [&](std::uint32_t prefix, int bits) {
+        return address >> (32 - bits) == prefix >> (32 - bits);
+    };
+    return within(0x7f000000, 8) || within(0x0a000000, 8) || within(0xac100000, 12) ||
+           within(0xc0a80000, 16) || within(0xa9fe0000, 16);
+}
+
+bool is_private_v6(const in6_addr& address) {
+    const bool unique_local = (address.s6_addr[0] & 0xfe) == 0xfc;
+    return IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_LINKLOCAL(&address) || unique_local;
+}
+
+// A CLI11 check from one of ours: its words, or none when all is well.
+template <typename Check>
+std::function<std::string(const std::string&)> words_of(Check check) {
+    return [check](const std::string& text) {
+        const auto result = check(text);
+        return result ? std::string() : result.error().message;
+    };
+}
+
+struct Texts {
+    std::string devices = "cpu:1";
+    std::string orphan = "keep";
+};
+
+void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
+    app.add_option("--state", options.state_dir, "directory that keeps this worker's identity")
+        ->required();
+    app.add_option("--controller", options.controller, "unix:/path or host:port")
+        ->required()
+        ->check(words_of(check_address));
+    app.add_option("--devices", texts.devices, "cpu:N: offer N CPU slots")
+        ->check(words_of(parse_cpu_devices))
+        ->capture_default_str();
+    app.add_option("--http", options.http, "host:port of /metrics, or none")->capture_default_str();
+    app.add_option("--data-address", options.data_address, "where ranks listen for each other")
+        ->check(words_of(check_data_address))
+        ->capture_default_str();
+    app.add_option("--orphan", texts.orphan,
+                   "keep: ranks outlive this daemon; stop: they stop when it stays away")
+        ->check(words_of(parse_orphan_mode))
+        ->capture_default_str();
+    app.add_option("--orphan-after", options.orphan.timeout.value,
+                   "seconds without a daemon after which --orphan stop stops ranks")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--stop-grace", options.orphan.grace.value,
+                   "seconds that ranks have to checkpoint when this worker stops them")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--slots-on-machine", options.slots_on_machine,
+                   "slots of all workers on this machine, which share its cores (default: N)")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--peak-cache", options.peak_cache,
+                   "file that keeps the measured peak of this machine")
+        ->capture_default_str();
+    app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
+}
+
+}  // namespace
+
+Status check_data_address(const std::string& address) {
+    in_addr v4{};
+    in6_addr v6{};
+    const bool is_v4 = ::inet_pton(AF_INET, address.c_str(), &v4) == 1;
+    if (!is_v4 && ::inet_pton(AF_INET6, address.c_str(), &v6) != 1) {
+        return invalid_argument("data address '{}' is not a numeric IP address", address);
+    }
+    if (is_v4 ? is_private_v4(ntohl(v4.s_addr)) : is_private_v6(v6)) return {};
+    return invalid_argument(
+        "data address {} is public and what ranks send is not encrypted; use a private one",
+        address);
+}
+
+CommandLine parse_command_line(int argc, char** argv) {
+    CLI::App app("Ringmaster worker: offers the devices of this machine to a controller",
+                 "ringmaster-worker");
+    WorkerOptions options;
+    options.peak_cache = default_peak_cache();
+    Texts texts;
+    add_options(app, options, texts);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return {.options = std::nullopt, .exit_code = app.exit(error) == 0 ? 0 : kExitUsage};
+    }
+    options.num_devices = *parse_cpu_devices(texts.devices);
+    options.orphan.mode = *parse_orphan_mode(texts.orphan);
+    if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;
+    if (options.slots_on_machine < options.num_devices) {
+        std::cerr << format("--slots-on-machine {} is less than this worker's own {} slots\n",
+                            options.slots_on_machine, options.num_devices);
+        return {.options = std::nullopt, .exit_code = kExitUsage};
+    }
+    return {.options = std::move(options)};
+}
+
+}  // namespace rm

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "worker/dir/attempt_dir.h"
+
+namespace rm {
+
+struct WorkerOptions {
+    std::string state_dir;
+    std::string controller;  // unix:/path or loopback host:port
+    int num_devices = 1;
+    std::string http = "127.0.0.1:7072";     // host:port, or none
+    std::string data_address = "127.0.0.1";  // loopback or private
+    OrphanPolicy orphan;
+    int slots_on_machine = 0;  // of all workers here; 0: this one's
+    std::string peak_cache;
+};
+
+// Options, or the exit code when there is nothing left to do (help, version, usage errors: these
+// have been printed).
+struct CommandLine {
+    std::optional<WorkerOptions> options;
+    int exit_code = 0;
+};
+CommandLine parse_command_line(int argc, char** argv);
+
+// Loopback, or private by RFC 1918, 3927, 4193, 4291; the data plane is not encrypted.
+Status check_data_address(const std::string& address);
+
+}  // namespace rm

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+// The few things done to small files of an attempt's directory.
+namespace rm {
+
+// "cannot open /x: No such file or directory", with the code that belongs to errno.
+Error system_error(std::string_view what, std::string_view path, int error_number);
+
+// Readers see the old text or the new, never a part. Not synced: these files need to outlive
+// processes, not a power cut, after which no process of the attempt is left either.
+Status replace_text_file(const std::string& path, std::string_view text);
+
+// NOT_FOUND when it is missing; files above 16 MiB are refused.
+Result<std::string> read_text_file(const std::string& path);
+
+// The bytes [offset, offset + at most limit) that are there now; empty past the end or when
+// missing.
+std::string read_file_piece(const std::string& path, std::int64_t offset, std::int64_t limit);
+std::int64_t size_of_file(const std::string& path);  // 0 when missing
+
+// The last lines of a log, at most `limit` bytes, without trailing blanks.
+std::string tail_of_file(const std::string& path, std::int64_t limit);
+
+}  // namespace rm

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rm {
+
+// A process of this machine since boot: the pid alone is used again, the pair is not.
+struct ProcessId {
+    pid_t pid = 0;
+    std::uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
+    bool operator==(const ProcessId&) const = default;
+};
+
+// NOT_FOUND when there is no such process.
+Result<ProcessId> process_id(pid_t pid);
+// It exists, is the same one, and has not ended (a zombie has).
+bool is_running(const ProcessId& process);
+
+std::string boot_id();  // changes with every boot of the machine
+
+// What the new process is the leader of.
+enum class Leads { session, process_group };
+
+// The file descriptor on which every process of an attempt holds its live lock (live_lock.h).
+constexpr int kLiveLockFd = 3;
+
+struct SpawnRequest {
+    std::vector<std::string> argv;  // argv[0] is a path
+    std::string output;             // stdout and stderr are appended to it
+    Leads leads = Leads::process_group;
+    int live_lock = -1;  // passed on as kLiveLockFd; nothing else is inherited
+    // Left blocked in the new process, which unblocks it once it has a handler: a signal that comes
+    // earlier waits for it. 0: none.
+    int blocked_signal = 0;
+};
+// posix_spawn with default signals, no others blocked, and no input.
+Result<pid_t> spawn(const SpawnRequest& request);
+
+}  // namespace rm

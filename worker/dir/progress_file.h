@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/train/progress.h"
+
+namespace rm {
+
+// A rank's progress page, mapped from its file and shared by all who map it.
+class ProgressFile {
+public:
+    static constexpr int kBytes = 4096;
+
+    // Makes the zero-filled file.
+    static Status create(const std::string& path);
+    static Result<ProgressFile> map(const std::string& path);
+    ~ProgressFile();
+    ProgressFile(ProgressFile&& other) noexcept;
+    ProgressFile& operator=(ProgressFile&& other) noexcept;
+
+    ProgressPage& page() const { return *page_; }
+
+private:
+    explicit ProgressFile(ProgressPage* page) : page_(page) {}
+    ProgressPage* page_ = nullptr;
+};
+
+}  // namespace rm

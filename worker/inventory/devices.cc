@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <charconv>
+
+#include "base/check.h"
+#include "worker/inventory/inventory.h"
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kCpu = "cpu:";
+constexpr int kMostSlots = 1024;
+
+}  // namespace
+
+Result<int> parse_cpu_devices(std::string_view text) {
+    int count = 0;
+    if (text.substr(0, kCpu.size()) == kCpu) {
+        const std::string_view number = text.substr(kCpu.size());
+        const char* end = number.data() + number.size();
+        const auto [parsed, failed] = std::from_chars(number.data(), end, count);
+        if (failed == std::errc() && parsed == end && count >= 1 && count <= kMostSlots) {
+            return count;
+        }
+    }
+    return invalid_argument("'{}' is not cpu:N with N from 1 to {}; GPUs are not there yet", text,
+                            kMostSlots);
+}
+
+std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share) {
+    RM_CHECK(share.num_slots >= 1, "a machine of {} slots", share.num_slots);
+    std::vector<DeviceInfo> devices;
+    for (int i = 0; i < num_devices; ++i) {
+        devices.push_back({.index = i,
+                           .kind = "cpu",
+                           .memory = {share.memory.value / share.num_slots},
+                           .peak_flops = share.peak_flops / share.num_slots,
+                           .peak_name = share.peak_name,
+                           .num_threads = std::max(1, share.num_cores / share.num_slots)});
+    }
+    return devices;
+}
+
+}  // namespace rm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/report.h"
+#include "worker/metrics/series.h"
+
+namespace rm {
+
+// What each worker exports of its own ranks.
+struct RankFamilies {
+    explicit RankFamilies(prometheus::Registry& registry);
+
+    prometheus::Family<prometheus::Gauge>& step_seconds;
+    prometheus::Family<prometheus::Gauge>& memory;
+    prometheus::Family<prometheus::Counter>& ring_bytes;
+    prometheus::Family<prometheus::Counter>& ring_wait;
+};
+
+// The children of one rank; `labels` are run, node, gpu, rank.
+class RankSeries {
+public:
+    RankSeries(RankFamilies& families, prometheus::Labels labels);
+    void update(const StepReport& report);
+
+private:
+    RankFamilies& families_;
+    const prometheus::Labels labels_;
+    Series series_;
+    prometheus::Gauge& step_seconds_;
+    prometheus::Counter& ring_bytes_;
+    prometheus::Counter& ring_wait_;
+    std::map<std::string, prometheus::Gauge*> memory_;  // by kind
+};
+
+}  // namespace rm

@@ -1,0 +1,10 @@
+#include "worker/metrics/series.h"
+
+namespace rm {
+
+Series::~Series() {
+    for (const auto& remove : removals_)
+        remove();
+}
+
+}  // namespace rm

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/metrics.h"
+
+namespace rm {
+
+// The children that belong to one run: made through it, gone with it.
+class Series {
+public:
+    Series() = default;
+    ~Series();
+    Series(const Series&) = delete;
+    Series& operator=(const Series&) = delete;
+
+    template <typename Metric, typename... Args>
+    Metric& add(prometheus::Family<Metric>& family, const prometheus::Labels& labels,
+                Args&&... args) {
+        Metric& child = family.Add(labels, std::forward<Args>(args)...);
+        removals_.push_back([&family, &child] { family.Remove(&child); });
+        return child;
+    }
+
+private:
+    std::vector<std::function<void()>> removals_;
+};
+
+}  // namespace rm

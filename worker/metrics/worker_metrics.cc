@@ -1,0 +1,67 @@
+#include "worker/metrics/worker_metrics.h"
+
+#include <algorithm>
+
+namespace rm {
+namespace {
+
+int device_of(const AttemptStatus& status, int rank) {
+    const auto found = std::find_if(status.ranks.begin(), status.ranks.end(),
+                                    [&](const RankStatus& entry) { return entry.rank == rank; });
+    return found == status.ranks.end() ? -1 : found->device;
+}
+
+}  // namespace
+
+WorkerMetrics::WorkerMetrics(NodeId node) : node_(std::move(node.value)) {}
+
+void WorkerMetrics::update(const std::vector<Observation>& seen, MonoTime now) {
+    for (const Observation& attempt : seen)
+        take(attempt, now);
+    std::erase_if(runs_, [&](const auto& entry) {
+        return entry.second.ended && now - *entry.second.ended > kKeepEnded;
+    });
+}
+
+void WorkerMetrics::take(const Observation& seen, MonoTime now) {
+    const AttemptStatus& status = seen.status;
+    const auto known = runs_.find(status.job);
+    // Directories of ended attempts stay a while; they neither bring a run back nor end a newer
+    // one.
+    if (known == runs_.end() && !status.processes_left) return;
+    if (known != runs_.end() && status.epoch < known->second.epoch) return;
+    Run& run = runs_[status.job];
+    if (status.epoch > run.epoch) {
+        run.epoch = status.epoch;
+        run.ended.reset();
+        run.ranks.clear();  // they may sit elsewhere now
+    }
+    for (const RankReport& report : seen.reports)
+        take(run, status, report);
+    if (!status.processes_left && !run.ended) run.ended = now;
+}
+
+void WorkerMetrics::take(Run& run, const AttemptStatus& status, const RankReport& report) {
+    const auto* step = std::get_if<StepReport>(&report.line.report);
+    if (step != nullptr) rank_series(run, status, report.rank).update(*step);
+    if (report.rank != 0) return;
+    if (!run.train) run.train = std::make_unique<TrainSeries>(train_, status.job.value);
+    if (step != nullptr) run.train->update(*step, report.line.time);
+    if (const auto* checkpoint = std::get_if<CheckpointReport>(&report.line.report)) {
+        run.train->update(*checkpoint, report.line.time);
+    }
+}
+
+RankSeries& WorkerMetrics::rank_series(Run& run, const AttemptStatus& status, int rank) {
+    std::unique_ptr<RankSeries>& series = run.ranks[rank];
+    if (!series) {
+        series = std::make_unique<RankSeries>(
+            ranks_, prometheus::Labels{{"run", status.job.value},
+                                       {"node", node_},
+                                       {"gpu", format("{}", device_of(status, rank))},
+                                       {"rank", format("{}", rank)}});
+    }
+    return *series;
+}
+
+}  // namespace rm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <prometheus/registry.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "worker/agent/attempt_view.h"
+#include "worker/metrics/rank_series.h"
+#include "worker/metrics/train_series.h"
+
+namespace rm {
+
+// /metrics of a worker. update() belongs to one thread, response() to any.
+class WorkerMetrics {
+public:
+    // How long an ended run keeps its last values.
+    static constexpr Seconds kKeepEnded{120};
+
+    explicit WorkerMetrics(NodeId node);
+
+    // Takes what a look has found; also removes the runs whose time has come.
+    void update(const std::vector<Observation>& seen, MonoTime now);
+    HttpResponse response() const { return metrics_response(registry_); }
+
+private:
+    struct Run {
+        Epoch epoch;  // the newest of this job
+        std::optional<MonoTime> ended;
+        std::unique_ptr<TrainSeries> train;  // when rank 0 is here
+        std::map<int, std::unique_ptr<RankSeries>> ranks;
+    };
+    void take(const Observation& seen, MonoTime now);
+    void take(Run& run, const AttemptStatus& status, const RankReport& report);
+    RankSeries& rank_series(Run& run, const AttemptStatus& status, int rank);
+
+    const std::string node_;
+    prometheus::Registry registry_;
+    TrainFamilies train_{registry_};
+    RankFamilies ranks_{registry_};
+    std::map<JobId, Run> runs_;
+};
+
+}  // namespace rm

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "engine/train/run_rank.h"
+#include "worker/dir/unique_fd.h"
+#include "worker/rank/report_line.h"
+
+namespace rm {
+
+// Writes each report as a line of rank-N.reports.jsonl for the worker and as a line on stdout, the
+// rank's log, for people. A full disk loses lines; it does not stop training.
+class JsonlObserver final : public RankObserver {
+public:
+    static Result<JsonlObserver> open(const std::string& path, std::string peak_name);
+
+    void on_started(std::int64_t first_step, std::int64_t num_steps) override;
+    void on_step(const StepReport& report) override;
+    void on_evaluation(const EvaluationReport& report) override;
+    void on_checkpoint(std::int64_t step, const std::string& path, double seconds) override;
+    void on_stage_done(int stage, std::int64_t step) override;
+    void on_note(const std::string& text) override;
+
+    // Training has begun.
+    bool started() const { return started_; }
+
+private:
+    JsonlObserver(UniqueFd file, std::string peak_name)
+        : file_(std::move(file)), peak_name_(std::move(peak_name)) {}
+    template <typename Report>
+    void write(const Report& report, const std::string& text);
+
+    const SystemClock clock_;
+    UniqueFd file_;
+    std::string peak_name_;
+    bool started_ = false;
+};
+
+}  // namespace rm

@@ -1,0 +1,144 @@
+#include "worker/rank/rank_process.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "base/session.h"
+#include "engine/comm/communicator.h"
+#include "engine/train/rank_config.h"
+#include "engine/train/run_rank.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "worker/dir/attempt_dir.h"
+#include "worker/dir/files.h"
+#include "worker/dir/progress_file.h"
+#include "worker/dir/tie_to_shim.h"
+#include "worker/rank/jsonl_observer.h"
+#include "worker/rank/worker_exchange.h"
+
+namespace rm {
+namespace {
+
+constexpr int kRankFailed = 1;
+
+// A signal handler reaches nothing but globals.
+std::atomic<bool> stop_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void listen_for_stop() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop_requested.store(true); };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGTERM, &action, nullptr);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+// When memory runs out the kernel should take a rank, never a daemon. Best effort.
+void volunteer_for_the_oom_killer() {
+    if (std::FILE* file = std::fopen("/proc/self/oom_score_adj", "w")) {
+        std::fputs("500", file);
+        std::fclose(file);
+    }
+}
+
+int fail(const AttemptDir& dir, int rank, const std::string& words, int code) {
+    std::fprintf(stderr, "%s\n", words.c_str());
+    const Status left = replace_text_file(dir.last_words(rank), words);
+    if (!left) std::fprintf(stderr, "%s\n", left.error().message.c_str());
+    return code;
+}
+
+// A stream keeps what its op threw.
+bool comes_from_transport(const std::exception& error) {
+    if (dynamic_cast<const TransportError*>(&error) != nullptr) return true;
+    const auto* queued = dynamic_cast<const StreamError*>(&error);
+    if (queued == nullptr || queued->cause() == nullptr) return false;
+    try {
+        std::rethrow_exception(queued->cause());
+    } catch (const TransportError&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+class RankProcess {
+public:
+    RankProcess(AttemptDir dir, int rank) : dir_(std::move(dir)), rank_(rank) {}
+
+    Result<int> run() {
+        RM_RETURN_IF_ERROR(tie_to_shim(dir_));
+        RM_TRY(const std::string attempt_text, read_text_file(dir_.attempt()));
+        RM_TRY(const AttemptFile attempt, parse_attempt_file(attempt_text));
+        RM_TRY(const std::string config_text, read_text_file(dir_.config(rank_)));
+        RM_TRY(const RankConfig config, parse_rank_config(config_text));
+        RM_TRY(const ProgressFile progress, ProgressFile::map(dir_.progress(rank_)));
+        RM_TRY(JsonlObserver observer, JsonlObserver::open(dir_.reports(rank_), config.peak_name));
+        const char* planted = std::getenv("RM_FAULTS");
+        RM_TRY(auto points, Faults::parse(planted == nullptr ? "" : planted));
+        Faults faults(std::move(points));
+        return meet_and_train(attempt, config, progress.page(), observer, faults);
+    }
+
+private:
+    Result<int> meet_and_train(const AttemptFile& attempt, const RankConfig& config,
+                               ProgressPage& progress, JsonlObserver& observer, Faults& faults) {
+        const std::unique_ptr<Kernels> kernels =
+            make_cpu_kernels({.num_threads = config.num_threads});
+        try {
+            const std::unique_ptr<Transport> transport = meet(attempt, config, faults);
+            RM_TRY(const Outcome outcome, run_rank(config, {.kernels = *kernels,
+                                                            .transport = *transport,
+                                                            .observer = observer,
+                                                            .progress = progress,
+                                                            .stop = stop_requested,
+                                                            .faults = &faults}));
+            return outcome == Outcome::finished ? kRankFinished : kRankStopped;
+        } catch (const std::exception& error) {
+            if (!comes_from_transport(error)) throw;
+            // Nothing was trained that a checkpoint could hold.
+            if (stop_requested.load() && !observer.started()) return kRankStopped;
+            return fail(dir_, rank_, error.what(), kRankLostPeer);
+        }
+    }
+
+    std::unique_ptr<Transport> meet(const AttemptFile& attempt, const RankConfig& config,
+                                    Faults& faults) {
+        WorkerExchange exchange(dir_.path(), rank_, stop_requested);
+        const PeerTable peers = peers_of(config.plan.mesh);
+        return make_gloo_transport(attempt.data_address, exchange,
+                                   {.rank = rank_,
+                                    .num_ranks = config.plan.mesh.num_ranks(),
+                                    .peers = peers[static_cast<std::size_t>(rank_)],
+                                    .timeout = config.plan.collective_timeout,
+                                    .faults = &faults});
+    }
+
+    const AttemptDir dir_;
+    const int rank_;
+};
+
+}  // namespace
+
+int run_rank_process(const std::string& path, int rank) {
+    listen_for_stop();
+    volunteer_for_the_oom_killer();
+    const AttemptDir dir(path);
+    try {
+        const Result<int> code = RankProcess(dir, rank).run();
+        if (code) return *code;
+        // Aborted: this rank is well and another is not.
+        const bool other = code.error().code == ErrorCode::aborted;
+        return fail(dir, rank, code.error().message, other ? kRankLostPeer : kRankFailed);
+    } catch (const std::exception& error) {
+        return fail(dir, rank, error.what(), kRankFailed);
+    }
+}
+
+}  // namespace rm

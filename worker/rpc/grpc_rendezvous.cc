@@ -1,0 +1,77 @@
+#include "worker/rpc/grpc_rendezvous.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "ringmaster/v1/worker.grpc.pb.h"
+#include "service/convert.h"
+#include "service/grpc_util.h"
+#include "service/log.h"
+
+namespace rm {
+namespace {
+
+// A call waits for the other nodes; a fresh one now and then finds a controller that restarted.
+constexpr std::chrono::seconds kCallLimit{30};
+constexpr std::chrono::milliseconds kPause{500};
+
+bool is_worth_repeating(ErrorCode code) {
+    return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded;
+}
+
+// False when stopped before the pause was over.
+bool pause(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, kPause, [] { return false; });
+    return !stop.stop_requested();
+}
+
+class GrpcRendezvous final : public Rendezvous {
+public:
+    GrpcRendezvous(std::shared_ptr<grpc::Channel> channel, NodeId node)
+        : stub_(pb::RendezvousService::NewStub(std::move(channel))), node_(std::move(node)) {}
+
+    ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
+                            std::stop_token stop) override {
+        pb::ExchangeRequest request;
+        request.set_epoch(epoch.value);
+        request.set_group(group);
+        request.set_node_id(node_.value);
+        for (const auto& [rank, blob] : blobs)
+            (*request.mutable_blobs())[rank] = blob;
+        while (true) {
+            ExchangeAnswer answer = call(request, stop);
+            if (answer || !is_worth_repeating(answer.error().code)) return answer;
+            log_event(LogLevel::warning, "exchange_repeated",
+                      {{"epoch", epoch}, {"group", group}, {"reason", answer.error().message}});
+            if (!pause(stop)) return make_error(ErrorCode::cancelled, "the worker is stopping");
+        }
+    }
+
+private:
+    ExchangeAnswer call(const pb::ExchangeRequest& request, const std::stop_token& stop) {
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
+        const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+        pb::ExchangeReply reply;
+        const grpc::Status status = stub_->Exchange(&context, request, &reply);
+        if (!status.ok()) return from_grpc(status);
+        return std::vector<std::string>(reply.blobs().begin(), reply.blobs().end());
+    }
+
+    const std::unique_ptr<pb::RendezvousService::Stub> stub_;
+    const NodeId node_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<grpc::Channel> channel,
+                                                 NodeId node) {
+    return std::make_unique<GrpcRendezvous>(std::move(channel), std::move(node));
+}
+
+}  // namespace rm

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+
+#include "base/ids.h"
+#include "worker/agent/exchange_server.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace rm {
+
+// RendezvousService.Exchange of the controller, repeated while the controller cannot be reached.
+std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<grpc::Channel> channel,
+                                                 NodeId node);
+
+}  // namespace rm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "base/session.h"
+
+namespace rm {
+
+// What waits to be written to a session, in order. Bounded however long the writer is stuck: a
+// newer status of an attempt takes the place of the one still waiting, and so does a newer pong.
+// Thread safe.
+class WorkerOutbox {
+public:
+    void push(WorkerMessage message);
+    // Waits; nothing once closed, whatever is still in it.
+    std::optional<WorkerMessage> pop();
+    void close();
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<WorkerMessage> messages_;
+    bool closed_ = false;
+};
+
+}  // namespace rm

@@ -1,0 +1,125 @@
+#include "worker/session/worker_session.h"
+
+#include <chrono>
+#include <utility>
+
+namespace rm {
+
+WorkerSession::WorkerSession(WorkerCore core, WorkerActions& actions, Dial dial,
+                             WorkerSessionOptions options)
+    : actions_(actions),
+      dial_(std::move(dial)),
+      backoff_(options.backoff, options.seed),
+      core_(std::move(core)) {}
+
+WorkerSession::~WorkerSession() {
+    stop();
+}
+
+void WorkerSession::start() {
+    loop_ = std::thread([this] { run(); });
+}
+
+void WorkerSession::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        if (stream_ != nullptr) stream_->cancel();
+        stopped_.notify_all();
+    }
+    if (loop_.joinable()) loop_.join();
+}
+
+void WorkerSession::observe(const AttemptStatus& status, MonoTime now) {
+    handle(ShimObserved{status, now});
+}
+
+void WorkerSession::run() {
+    while (true) {
+        const std::unique_ptr<WorkerStream> stream = dial_();
+        serve(*stream);
+        std::unique_lock lock(mutex_);
+        const std::chrono::duration<double> pause(backoff_.next().value);
+        if (stopped_.wait_for(lock, pause, [this] { return stopping_; })) return;
+    }
+}
+
+void WorkerSession::serve(WorkerStream& stream) {
+    WorkerOutbox outbox;
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return stream.cancel();
+        stream_ = &stream;
+        outbox_ = &outbox;
+        carry_out(core_.apply(SessionUp{}));
+    }
+    std::thread writer([&] { write_all(stream, outbox); });
+    ControllerMessage message;
+    while (stream.read(message))
+        handle(Received{std::move(message)});
+    outbox.close();
+    stream.cancel();  // frees a writer whose peer does not read
+    writer.join();
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+    outbox_ = nullptr;
+    carry_out(core_.apply(SessionDown{}));
+}
+
+void WorkerSession::write_all(WorkerStream& stream, WorkerOutbox& outbox) {
+    while (const auto message = outbox.pop()) {
+        if (!stream.write(*message)) return stream.cancel();
+    }
+}
+
+void WorkerSession::handle(const WorkerInput& input) {
+    const std::lock_guard lock(mutex_);
+    const bool was_accepted = core_.accepted();
+    carry_out(core_.apply(input));
+    if (core_.accepted() && !was_accepted) {
+        backoff_.reset();
+        actions_.session_accepted(core_.cluster());
+    }
+}
+
+void WorkerSession::carry_out(std::vector<WorkerOutput> outputs) {
+    for (const WorkerOutput& output : outputs) {
+        std::visit([this](const auto& value) { perform(value); }, output);
+    }
+}
+
+void WorkerSession::perform(const PersistIdentity& identity) {
+    persisted_ = actions_.persist(identity);
+}
+
+void WorkerSession::perform(const SendMessage& message) {
+    if (outbox_ != nullptr) outbox_->push(message.message);
+}
+
+void WorkerSession::perform(const StartShim& start) {
+    const Status started = start_fenced(start.launch);
+    if (started) return;
+    carry_out(core_.apply(ShimNotStarted{start.launch.epoch, started.error().message}));
+}
+
+// Nothing may run under an epoch that a restart of this worker would not remember.
+Status WorkerSession::start_fenced(const LaunchAttempt& launch) {
+    if (!persisted_) persisted_ = actions_.persist({core_.cluster(), core_.highest_epoch()});
+    RM_RETURN_IF_ERROR(persisted_);
+    return actions_.start_shim(launch);
+}
+
+void WorkerSession::perform(const StopShim& stop) {
+    actions_.stop_shim(stop.stop);
+}
+
+void WorkerSession::perform(const RemoveDirectory& remove) {
+    actions_.remove_directory(remove.epoch);
+}
+
+void WorkerSession::perform(const EndSession& end) {
+    actions_.session_refused(end.reason);
+    if (stream_ != nullptr) stream_->cancel();
+}
+
+}  // namespace rm

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "base/session.h"
+#include "worker/core/worker_core.h"
+#include "worker/session/backoff.h"
+#include "worker/session/outbox.h"
+
+namespace rm {
+
+using WorkerStream = MessageStream<ControllerMessage, WorkerMessage>;
+// Opens a stream to the controller; one that cannot be reached shows at the first read. Never null.
+using Dial = std::function<std::unique_ptr<WorkerStream>()>;
+
+// What the session has done for it. Called by one thread at a time, in the core's order, with the
+// session's lock held: implementations must not call the session.
+class WorkerActions {
+public:
+    virtual ~WorkerActions() = default;
+    // On disk when it returns OK.
+    virtual Status persist(const PersistIdentity& identity) = 0;
+    virtual Status start_shim(const LaunchAttempt& launch) = 0;
+    virtual void stop_shim(const StopAttempt& stop) = 0;
+    virtual void remove_directory(Epoch epoch) = 0;
+    virtual void session_accepted(const ClusterId& cluster) = 0;
+    virtual void session_refused(const std::string& reason) = 0;
+};
+
+struct WorkerSessionOptions {
+    BackoffLimits backoff;
+    std::uint64_t seed = 1;  // of the backoff's jitter
+};
+
+// Keeps a session with the controller: dials, says hello, reads commands and lets the core decide,
+// writes what the core wants said, and dials again with growing jittered waits. Reading, writing
+// and observing are independent: a controller that does not read delays nothing but its own
+// messages.
+class WorkerSession {
+public:
+    // `actions` outlives the session.
+    WorkerSession(WorkerCore core, WorkerActions& actions, Dial dial,
+                  WorkerSessionOptions options = {});
+    ~WorkerSession();
+    WorkerSession(const WorkerSession&) = delete;
+    WorkerSession& operator=(const WorkerSession&) = delete;
+
+    void start();
+    // Ends the stream and joins; nothing is called afterwards. Idempotent.
+    void stop();
+
+    // From any thread: what an attempt's directory says now.
+    void observe(const AttemptStatus& status, MonoTime now);
+
+private:
+    void run();
+    void serve(WorkerStream& stream);
+    void write_all(WorkerStream& stream, WorkerOutbox& outbox);
+    void handle(const WorkerInput& input);  // takes the lock
+    void carry_out(std::vector<WorkerOutput> outputs);
+
+    void perform(const PersistIdentity& identity);
+    void perform(const SendMessage& message);
+    void perform(const StartShim& start);
+    void perform(const StopShim& stop);
+    void perform(const RemoveDirectory& remove);
+    void perform(const EndSession& end);
+    Status start_fenced(const LaunchAttempt& launch);
+
+    WorkerActions& actions_;
+    const Dial dial_;
+
+    std::mutex mutex_;  // guards what follows, and every call of actions_
+    Backoff backoff_;
+    std::condition_variable stopped_;
+    WorkerCore core_;
+    Status persisted_;
+    WorkerStream* stream_ = nullptr;  // while served
+    WorkerOutbox* outbox_ = nullptr;
+    bool stopping_ = false;
+    std::thread loop_;
+};
+
+}  // namespace rm

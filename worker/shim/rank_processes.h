@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "worker/dir/attempt_dir.h"
+
+namespace rm {
+
+// The rank processes of one attempt on one node: started, signalled and reaped here and nowhere
+// else. Each leads a process group of its own, which ends with it.
+class RankProcesses {
+public:
+    RankProcesses(AttemptDir dir, AttemptFile attempt)
+        : dir_(std::move(dir)), attempt_(std::move(attempt)) {}
+
+    // Makes the progress pages and starts every rank; one that cannot be started has exited. They
+    // die with the calling thread (PR_SET_PDEATHSIG, set by the rank itself).
+    void start_all(int live_lock, const Clock& clock);
+
+    // Writes the exit files of the ranks that have ended since the last call and returns them.
+    std::vector<int> reap(const Clock& clock, const std::string& kill_reason);
+
+    void terminate();  // SIGTERM
+    void kill();       // SIGKILL
+
+    bool any_left() const { return !running_.empty(); }
+    const std::vector<ShimFile::Rank>& running() const { return running_; }
+
+private:
+    Result<ProcessId> start(int rank, int live_lock) const;
+    void signal_all(int signal) const;
+    void write_exit(int rank, ExitFile exit, const Clock& clock) const;
+    std::string last_words_of(int rank) const;
+
+    const AttemptDir dir_;
+    const AttemptFile attempt_;
+    std::vector<ShimFile::Rank> running_;
+};
+
+}  // namespace rm

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "base/session.h"
+#include "worker/dir/attempt_dir.h"
+
+namespace rm {
+
+// When a shim terminates and when it kills its ranks. Pure: time is an argument.
+//  * A graceful stop terminates once and kills when its grace is over; a later one can only shorten
+//  it.
+//  * With OrphanMode::stop, `timeout` without a connected daemon is a graceful stop.
+class StopPolicy {
+public:
+    enum class Action { none, terminate, kill };
+
+    StopPolicy(OrphanPolicy orphan, MonoTime start) : orphan_(orphan), alone_since_(start) {}
+
+    void stop(StopMode mode, Seconds grace, MonoTime now);
+    void daemons_connected(int num_daemons, MonoTime now);
+
+    // What is due now; each action is given once.
+    Action next(MonoTime now);
+    // Until next() may have something to say; nothing: only another input changes that.
+    std::optional<Seconds> wait(MonoTime now) const;
+    // Why the ranks were killed, for their exit files.
+    const std::string& kill_reason() const { return kill_reason_; }
+
+private:
+    const OrphanPolicy orphan_;
+    std::optional<MonoTime> alone_since_;
+    bool asked_ = false;
+    bool terminated_ = false;
+    bool killed_ = false;
+    std::optional<MonoTime> kill_at_;
+    std::string kill_reason_;
+};
+
+}  // namespace rm
