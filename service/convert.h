@@ -39,7 +39,8 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh);
 pb::JobSpec to_proto(const JobSpec& spec);
 Result<JobSpec> from_proto(const pb::JobSpec& spec);
 
-// StepReport.time is no part of the type: the receiver stamps it. memory.total is the sum of the kinds.
+// StepReport.time is no part of the type: the receiver stamps it. memory.total is the sum of the
+// kinds.
 pb::StepReport to_proto(const StepReport& report);
 StepReport from_proto(const pb::StepReport& report);
 pb::EvaluationReport to_proto(const EvaluationReport& report);

@@ -1,0 +1,208 @@
+#include "cli/client.h"
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "ringmaster/v1/job.grpc.pb.h"
+#include "ringmaster/v1/node.grpc.pb.h"
+#include "service/grpc_util.h"
+
+namespace rm {
+namespace {
+
+constexpr auto kCallLimit = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
+                                                 std::chrono::milliseconds(1500)};
+
+}  // namespace
+
+struct Client::Impl {
+    std::string address;
+    Note note;
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<pb::JobService::Stub> jobs;
+    std::unique_ptr<pb::NodeService::Stub> nodes;
+
+    Error error_of(const grpc::Status& status) const {
+        Error error = from_grpc(status);
+        if (error.code == ErrorCode::unavailable) {
+            error.message =
+                format("the controller at {} does not answer: {}", address, error.message);
+        } else if (error.code == ErrorCode::deadline_exceeded) {
+            error.message = format("the controller at {} did not answer within {} s", address,
+                                   kCallLimit.count());
+        }
+        return error;
+    }
+
+    // `call(context, reply)` once, and again after each pause while the answer is UNAVAILABLE.
+    template <typename Reply, typename Call>
+    Result<Reply> call(const Call& call) const {
+        for (std::size_t attempt = 0;; ++attempt) {
+            grpc::ClientContext context;
+            context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
+            Reply reply;
+            const grpc::Status status = call(context, reply);
+            if (status.ok()) return reply;
+            const Error error = error_of(status);
+            if (error.code != ErrorCode::unavailable) return error;
+            if (attempt == std::size(kPauses)) {
+                return make_error(error.code,
+                                  "{} (3 tries); `ringmaster up` starts a local cluster",
+                                  error.message);
+            }
+            note(format("{}; trying again", error.message));
+            std::this_thread::sleep_for(kPauses[attempt]);
+        }
+    }
+
+    // All pages: `take(reply)` keeps what it wants of one and says where the next begins.
+    template <typename Reply, typename Request, typename Call, typename Take>
+    Status read_pages(Request request, const Call& send, const Take& take) const {
+        for (;;) {
+            RM_TRY(const Reply reply, call<Reply>([&](grpc::ClientContext& context, Reply& out) {
+                       return send(context, request, out);
+                   }));
+            take(reply);
+            if (reply.next_page_token().empty()) return {};
+            request.set_page_token(reply.next_page_token());
+        }
+    }
+
+    template <typename Piece, typename OnPiece>
+    Status drain(grpc::ClientContext& context, grpc::ClientReader<Piece>& reader,
+                 const std::stop_token& stop, const OnPiece& on_piece) const {
+        const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+        Piece piece;
+        while (reader.Read(&piece))
+            on_piece(piece);
+        const grpc::Status status = reader.Finish();
+        if (status.ok()) return {};
+        return error_of(status);
+    }
+
+    Result<std::vector<pb::Job>> list(bool include_ended) const {
+        pb::ListJobsRequest request;
+        request.set_include_ended(include_ended);
+        std::vector<pb::Job> found;
+        RM_RETURN_IF_ERROR(read_pages<pb::ListJobsReply>(
+            request,
+            [this](grpc::ClientContext& context, const auto& page, pb::ListJobsReply& reply) {
+                return jobs->List(&context, page, &reply);
+            },
+            [&found](const pb::ListJobsReply& reply) {
+                found.insert(found.end(), reply.jobs().begin(), reply.jobs().end());
+            }));
+        return found;
+    }
+};
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+Result<Client> Client::open(const std::string& address, Note note) {
+    auto impl = std::make_unique<Impl>();
+    impl->address = address;
+    impl->note = std::move(note);
+    RM_TRY(impl->channel, make_channel(address));
+    impl->jobs = pb::JobService::NewStub(impl->channel);
+    impl->nodes = pb::NodeService::NewStub(impl->channel);
+    return Client(std::move(impl));
+}
+
+Result<std::string> Client::submit(const pb::JobSpec& spec, const std::string& request_id) {
+    pb::SubmitRequest request;
+    request.set_request_id(request_id);
+    *request.mutable_spec() = spec;
+    RM_TRY(const pb::SubmitReply reply,
+           impl_->call<pb::SubmitReply>([&](grpc::ClientContext& context, pb::SubmitReply& out) {
+               return impl_->jobs->Submit(&context, request, &out);
+           }));
+    return reply.job_id();
+}
+
+Result<pb::Job> Client::get(const std::string& job_id) {
+    pb::GetJobRequest request;
+    request.set_job_id(job_id);
+    return impl_->call<pb::Job>([&](grpc::ClientContext& context, pb::Job& out) {
+        return impl_->jobs->Get(&context, request, &out);
+    });
+}
+
+Result<pb::Job> Client::cancel(const std::string& job_id, CancelMode mode) {
+    pb::CancelJobRequest request;
+    request.set_job_id(job_id);
+    request.set_now(mode == CancelMode::now);
+    return impl_->call<pb::Job>([&](grpc::ClientContext& context, pb::Job& out) {
+        return impl_->jobs->Cancel(&context, request, &out);
+    });
+}
+
+Result<std::vector<pb::Job>> Client::list_live() {
+    return impl_->list(false);
+}
+
+Result<std::vector<pb::Job>> Client::list_all() {
+    return impl_->list(true);
+}
+
+Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
+    pb::HistoryRequest request;
+    request.set_state(filter.state);
+    request.set_name(filter.name);
+    std::vector<pb::Job> found;
+    RM_RETURN_IF_ERROR(impl_->read_pages<pb::HistoryReply>(
+        request,
+        [this](grpc::ClientContext& context, const auto& page, pb::HistoryReply& reply) {
+            return impl_->jobs->History(&context, page, &reply);
+        },
+        [&](const pb::HistoryReply& reply) {
+            for (const pb::Job& job : reply.jobs()) {
+                if (filter.since && from_proto(job.submitted()) < *filter.since) continue;
+                found.push_back(job);
+            }
+        }));
+    return found;
+}
+
+Result<std::vector<pb::Node>> Client::nodes() {
+    std::vector<pb::Node> found;
+    RM_RETURN_IF_ERROR(impl_->read_pages<pb::ListNodesReply>(
+        pb::ListNodesRequest(),
+        [this](grpc::ClientContext& context, const auto& page, pb::ListNodesReply& reply) {
+            return impl_->nodes->List(&context, page, &reply);
+        },
+        [&found](const pb::ListNodesReply& reply) {
+            found.insert(found.end(), reply.nodes().begin(), reply.nodes().end());
+        }));
+    return found;
+}
+
+Status Client::watch(const std::string& job_id, std::stop_token stop,
+                     const std::function<void(const pb::JobUpdate&)>& on_update) {
+    pb::WatchRequest request;
+    request.set_job_id(job_id);
+    grpc::ClientContext context;
+    const auto reader = impl_->jobs->Watch(&context, request);
+    return impl_->drain(context, *reader, stop, on_update);
+}
+
+Status Client::logs(const pb::LogsRequest& request, std::stop_token stop,
+                    const std::function<void(const pb::LogPiece&)>& on_piece) {
+    grpc::ClientContext context;
+    const auto reader = impl_->jobs->Logs(&context, request);
+    return impl_->drain(context, *reader, stop, on_piece);
+}
+
+std::string random_request_id() {
+    std::random_device device;
+    std::string id;
+    for (int word = 0; word < 4; ++word)
+        id += format("{:08x}", device());
+    return id;
+}
+
+}  // namespace rm

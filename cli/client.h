@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/node.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+
+enum class CancelMode { checkpoint_first, now };
+
+struct HistoryFilter {
+    pb::JobState state = pb::JOB_STATE_UNSPECIFIED;  // unspecified: any
+    std::string name;                                // empty: any
+    std::optional<WallTime> since;                   // submitted then or later
+};
+
+// The controller as the command line sees it. Every call is idempotent (Submit through its request
+// id), so UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is
+// an error. Lists are read to their last page. Calls that do not stream give up after 20 s.
+class Client {
+public:
+    using Note = std::function<void(std::string_view)>;
+    // INVALID_ARGUMENT for an address beyond loopback. Nothing is sent before the first call.
+    static Result<Client> open(const std::string& address, Note note);
+    ~Client();
+    Client(Client&&) noexcept;
+    Client& operator=(Client&&) noexcept;
+
+    Result<std::string> submit(const pb::JobSpec& spec, const std::string& request_id);
+    Result<pb::Job> get(const std::string& job_id);
+    Result<pb::Job> cancel(const std::string& job_id, CancelMode mode);
+    Result<std::vector<pb::Job>> list_live();
+    Result<std::vector<pb::Job>> list_all();
+    Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
+    Result<std::vector<pb::Node>> nodes();
+
+    // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
+    // caller knows where to go on.
+    Status watch(const std::string& job_id, std::stop_token stop,
+                 const std::function<void(const pb::JobUpdate&)>& on_update);
+    Status logs(const pb::LogsRequest& request, std::stop_token stop,
+                const std::function<void(const pb::LogPiece&)>& on_piece);
+
+private:
+    struct Impl;
+    explicit Client(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+// 128 random bits: what makes sending a Submit again safe.
+std::string random_request_id();
+
+}  // namespace rm

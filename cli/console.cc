@@ -1,0 +1,61 @@
+#include "cli/console.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace rm {
+namespace {
+
+std::string_view escape_of(Color color) {
+    switch (color) {
+        case Color::none:
+            return "";
+        case Color::green:
+            return "\x1b[32m";
+        case Color::yellow:
+            return "\x1b[33m";
+        case Color::red:
+            return "\x1b[31m";
+        case Color::dim:
+            return "\x1b[2m";
+    }
+    return "";
+}
+
+bool is_terminal(int fd) {
+    const char* term = std::getenv("TERM");
+    const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+    return isatty(fd) != 0 && !dumb;
+}
+
+// https://no-color.org: set and not empty, whatever the value.
+bool wants_color() {
+    const char* no_color = std::getenv("NO_COLOR");
+    return no_color == nullptr || *no_color == '\0';
+}
+
+int columns_of(int fd) {
+    winsize size{};
+    if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+    return size.ws_col;
+}
+
+Output make_output(std::ostream& stream, int fd) {
+    const bool terminal = is_terminal(fd);
+    return {stream, terminal, terminal && wants_color(), columns_of(fd)};
+}
+
+}  // namespace
+
+std::string Output::paint(std::string_view text, Color wanted) const {
+    if (!color || wanted == Color::none) return std::string(text);
+    return std::string(escape_of(wanted)) + std::string(text) + "\x1b[0m";
+}
+
+Console process_console() {
+    return {make_output(std::cout, STDOUT_FILENO), make_output(std::cerr, STDERR_FILENO)};
+}
+
+}  // namespace rm

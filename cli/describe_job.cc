@@ -1,0 +1,144 @@
+#include "cli/describe_job.h"
+
+#include "base/report_text.h"
+#include "cli/job_text.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace rm {
+namespace {
+
+void line(const Output& out, std::string_view name, const std::string& value) {
+    out.stream << format("{:<12}", name) << (value.empty() ? "-" : value) << '\n';
+}
+
+void heading(const Output& out, std::string_view name) {
+    out.stream << '\n' << out.paint(name, Color::dim) << '\n';
+}
+
+std::string when(const google::protobuf::Timestamp& time, WallTime now) {
+    return format("{} ({} ago)", to_iso8601(from_proto(time)), span_text(now - from_proto(time)));
+}
+
+std::string data_text(const pb::DataSpec& data) {
+    return format("{} ({}, {} held out)", data.path(), data.tokenizer(),
+                  percent_text(data.holdout()));
+}
+
+std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
+    const std::string where =
+        checkpoint.dir().empty() ? "in the cluster's own directory" : "in " + checkpoint.dir();
+    const std::string often =
+        checkpoint.every_steps() == 0
+            ? "at the end"
+            : format("every {} steps and at the end", checkpoint.every_steps());
+    return format("{}, {}, the newest {} kept", often, where, checkpoint.keep());
+}
+
+void print_head(const Output& out, const pb::Job& job, WallTime now) {
+    line(out, "job", job.id());
+    line(out, "name", job.spec().name());
+    line(out, "state", out.paint(state_name(job.state()), state_color(job.state())));
+    line(out, "owner", format("{} (project {})", job.owner(), job.project()));
+    line(out, "submitted", when(job.submitted(), now));
+    if (job.has_ended()) {
+        line(out, "ended",
+             format("{}, after {}", when(job.ended(), now), span_text(age_of(job, now))));
+    }
+    line(out, "model", job.spec().model().preset() + ", " + job.spec().precision());
+    line(out, "data", data_text(job.spec().data()));
+    line(out, "seed", format("{}", job.spec().seed()));
+    line(out, "mesh", job.spec().has_parallel() ? mesh_text(job.spec().parallel()) : "auto");
+    line(out, "checkpoint", checkpoint_text(job.spec().checkpoint()));
+    if (!job.failure().empty()) line(out, "failure", job.failure());
+}
+
+void print_blocking(const Output& out, const pb::Job& job) {
+    if (job.blocking_reasons().empty()) return;
+    heading(out, "waits for");
+    for (const std::string& reason : job.blocking_reasons())
+        out.stream << "  " << reason << '\n';
+}
+
+void print_progress(const Output& out, const pb::Job& job) {
+    if (!job.has_last_step()) return;
+    heading(out, "progress");
+    const pb::StepReport& step = job.last_step();
+    out.stream << "  " << step_line(from_proto(step), step.peak_name()) << '\n';
+    if (step.full_mfu() > 0) {
+        out.stream << format("  MFU by the full-attention count: {}\n",
+                             percent_text(step.full_mfu()));
+    }
+    if (const auto left = time_left(job)) {
+        out.stream << format("  {} tokens so far, {} left\n", grouped(step.tokens_total()),
+                             span_text(*left));
+    }
+    if (job.has_last_evaluation()) {
+        out.stream << "  " << evaluation_line(from_proto(job.last_evaluation())) << '\n';
+    }
+}
+
+void print_stages(const Output& out, const pb::Job& job) {
+    heading(out, "stages");
+    Table table({{"#", Align::right},
+                 {"CONTEXT", Align::right},
+                 {"BATCH", Align::right},
+                 {"TOKENS", Align::right},
+                 {"ROPE-THETA", Align::right},
+                 {"LEARNING-RATE"},
+                 {"WARMUP", Align::right}});
+    for (int i = 0; i < job.spec().stages_size(); ++i) {
+        const pb::StageSpec& stage = job.spec().stages(i);
+        table.add({format("{}", i + 1), context_text(stage.context()), context_text(stage.batch()),
+                   grouped(stage.tokens()), format("{}", stage.rope_theta()),
+                   format("{} {}", stage.learning_rate(), stage.schedule()),
+                   format("{}", stage.warmup_steps())});
+    }
+    table.print(out, "  ");
+}
+
+void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
+    if (job.attempts().empty()) return;
+    heading(out, "attempts");
+    Table table({{"ATTEMPT", Align::right},
+                 {"STATE"},
+                 {"MESH"},
+                 {"STARTED"},
+                 {"TOOK", Align::right},
+                 {"STAGES-DONE", Align::right},
+                 {"CHECKPOINT"},
+                 {"CAUSE"}});
+    for (const pb::Attempt& a : job.attempts()) {
+        const WallTime end = a.has_ended() ? from_proto(a.ended()) : now;
+        table.add({format("{}", a.epoch()), attempt_state_name(a.state()), mesh_text(a.mesh()),
+                   a.has_started() ? to_iso8601(from_proto(a.started())) : "",
+                   a.has_started() ? span_text(end - from_proto(a.started())) : "",
+                   format("{}", a.stages_done()), a.last_checkpoint_path(), a.cause()});
+    }
+    table.print(out, "  ");
+}
+
+void print_placement(const Output& out, const pb::Job& job) {
+    const pb::Attempt* attempt = newest_attempt(job);
+    if (attempt == nullptr || attempt->placement().empty()) return;
+    heading(out, format("placement of attempt {}", attempt->epoch()));
+    Table table({{"RANK", Align::right}, {"NODE"}, {"DEVICE", Align::right}});
+    for (int rank = 0; rank < attempt->placement_size(); ++rank) {
+        const pb::Placement& place = attempt->placement(rank);
+        table.add({format("{}", rank), place.node_id(), format("{}", place.device())});
+    }
+    table.print(out, "  ");
+}
+
+}  // namespace
+
+void describe_job(const Output& out, const pb::Job& job, WallTime now) {
+    print_head(out, job, now);
+    print_blocking(out, job);
+    print_progress(out, job);
+    print_stages(out, job);
+    print_attempts(out, job, now);
+    print_placement(out, job);
+}
+
+}  // namespace rm

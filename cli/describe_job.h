@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/clock.h"
+#include "cli/console.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+
+// Everything about one job for a person: what `show` prints. Pure but for the stream.
+void describe_job(const Output& out, const pb::Job& job, WallTime now);
+
+}  // namespace rm

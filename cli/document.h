@@ -1,0 +1,30 @@
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+// Messages as documents: the JSON of protobuf (64-bit integers are strings) or the same as YAML.
+namespace google::protobuf {
+class Message;
+}
+
+namespace rm {
+
+enum class DocumentFormat { json, yaml };
+
+void print_document(std::ostream& out, const google::protobuf::Message& message,
+                    DocumentFormat format);
+// A list, [] when empty.
+void print_documents(std::ostream& out,
+                     const std::vector<const google::protobuf::Message*>& messages,
+                     DocumentFormat format);
+template <typename T>
+void print_documents(std::ostream& out, const std::vector<T>& messages, DocumentFormat format) {
+    std::vector<const google::protobuf::Message*> pointers;
+    for (const T& message : messages)
+        pointers.push_back(&message);
+    print_documents(out, pointers, format);
+}
+
+}  // namespace rm

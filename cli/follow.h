@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "cli/exit_code.h"
+#include "cli/progress_display.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+
+// What has been shown of a job, so that a stream that begins anew (a restarted controller) repeats
+// nothing: updates in, lines on the display out.
+class JobFollower {
+public:
+    explicit JobFollower(ProgressDisplay& display) : display_(display) {}
+
+    void update(const pb::JobUpdate& update);
+    const pb::Job& job() const { return job_; }  // the newest state, steps and evaluations included
+    bool ended() const;
+
+private:
+    void on_job(const pb::Job& job);
+    void on_step(const pb::StepReport& step);
+    void on_evaluation(const pb::EvaluationReport& evaluation);
+    Progress progress_of(const pb::StepReport& step);
+
+    ProgressDisplay& display_;
+    pb::Job job_;
+    std::string shown_state_;
+    std::int64_t shown_step_ = 0;
+    std::int64_t shown_evaluation_ = 0;
+    double speed_ = 0;  // tokens per second, smoothed
+};
+
+// Client::watch of one job, or a test's.
+using Watch = std::function<Status(std::stop_token,
+                                   const std::function<void(const pb::JobUpdate&)>& on_update)>;
+
+struct FollowLimits {
+    Seconds first_pause{0.5};
+    Seconds longest_pause{5};
+    int strange_failures = 10;  // in a row, of a controller that answers
+};
+
+// Feeds the follower until the job has ended or `stop` is requested; look at the follower for
+// which. While the controller does not answer it says so once and goes on trying: training does not
+// need it. Other failures in a row are the error. NOT_FOUND ends it at once.
+Status follow(const Watch& watch, JobFollower& follower, ProgressDisplay& display,
+              std::stop_token stop, FollowLimits limits = {});
+
+// 0 succeeded, 5 otherwise.
+ExitCode exit_code_of(const pb::Job& ended);
+
+}  // namespace rm

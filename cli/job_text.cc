@@ -1,0 +1,124 @@
+#include "cli/job_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/text.h"
+
+namespace rm {
+namespace {
+
+constexpr std::array kJobStates = {
+    pb::JOB_STATE_PENDING,   pb::JOB_STATE_STARTING, pb::JOB_STATE_RUNNING,  pb::JOB_STATE_STOPPING,
+    pb::JOB_STATE_SUCCEEDED, pb::JOB_STATE_FAILED,   pb::JOB_STATE_CANCELLED};
+
+std::string lower_without(std::string_view prefix, std::string name) {
+    if (name.rfind(prefix, 0) == 0) name.erase(0, prefix.size());
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return name;
+}
+
+std::int64_t total_tokens(const pb::JobSpec& spec) {
+    std::int64_t tokens = 0;
+    for (const pb::StageSpec& stage : spec.stages()) {
+        const std::int64_t batch = std::max<std::int64_t>(1, stage.batch());
+        tokens += std::max<std::int64_t>(1, (stage.tokens() + batch / 2) / batch) * batch;
+    }
+    return tokens;
+}
+
+}  // namespace
+
+std::string state_name(pb::JobState state) {
+    return lower_without("JOB_STATE_", pb::JobState_Name(state));
+}
+
+std::string attempt_state_name(pb::AttemptState state) {
+    return lower_without("ATTEMPT_STATE_", pb::AttemptState_Name(state));
+}
+
+Color state_color(pb::JobState state) {
+    if (state == pb::JOB_STATE_FAILED) return Color::red;
+    if (state == pb::JOB_STATE_RUNNING || state == pb::JOB_STATE_SUCCEEDED) return Color::green;
+    return Color::yellow;
+}
+
+bool has_ended(const pb::Job& job) {
+    return job.state() == pb::JOB_STATE_SUCCEEDED || job.state() == pb::JOB_STATE_FAILED ||
+           job.state() == pb::JOB_STATE_CANCELLED;
+}
+
+Result<pb::JobState> parse_job_state(const std::string& name) {
+    std::string known;
+    for (const pb::JobState state : kJobStates) {
+        if (state_name(state) == name) return state;
+        known += (known.empty() ? "" : ", ") + state_name(state);
+    }
+    return invalid_argument("'{}' is not the state of a job; one of {}", name, known);
+}
+
+std::string mesh_text(const pb::MeshSpec& mesh) {
+    const auto made = from_proto(mesh);
+    return made ? to_string(*made) : "";
+}
+
+const pb::Attempt* newest_attempt(const pb::Job& job) {
+    return job.attempts().empty() ? nullptr : &*job.attempts().rbegin();
+}
+
+const pb::StageSpec* current_stage(const pb::Job& job) {
+    const int count = job.spec().stages_size();
+    if (count == 0) return nullptr;
+    const pb::Attempt* attempt = newest_attempt(job);
+    const int done = attempt != nullptr ? attempt->stages_done() : 0;
+    const int stage = std::max(done, job.last_step().stage());
+    return &job.spec().stages(std::clamp(stage, 0, count - 1));
+}
+
+int num_devices(const pb::Job& job) {
+    const pb::Attempt* attempt = newest_attempt(job);
+    return attempt == nullptr ? 0 : attempt->placement_size();
+}
+
+double tokens_per_second(const pb::StepReport& step) {
+    return step.seconds() > 0 ? static_cast<double>(step.tokens()) / step.seconds() : 0;
+}
+
+std::int64_t memory_total(const pb::StepReport& step) {
+    std::int64_t total = 0;
+    for (const auto& [kind, bytes] : step.memory_bytes())
+        total += bytes;
+    return total;
+}
+
+std::optional<Seconds> time_left(const pb::Job& job) {
+    const double speed = tokens_per_second(job.last_step());
+    if (has_ended(job) || speed <= 0) return std::nullopt;
+    const std::int64_t left = total_tokens(job.spec()) - job.last_step().tokens_total();
+    return Seconds{static_cast<double>(std::max<std::int64_t>(0, left)) / speed};
+}
+
+Seconds age_of(const pb::Job& job, WallTime now) {
+    return (job.has_ended() ? from_proto(job.ended()) : now) - from_proto(job.submitted());
+}
+
+std::string state_line(const pb::Job& job) {
+    std::string line =
+        format("job {} {} is {}", job.id(), job.spec().name(), state_name(job.state()));
+    if (has_ended(job)) {
+        line = format("job {} {} {}", job.id(), job.spec().name(), state_name(job.state()));
+        return job.failure().empty() ? line : line + ": " + job.failure();
+    }
+    if (job.state() == pb::JOB_STATE_PENDING) {
+        for (const std::string& reason : job.blocking_reasons())
+            line += "\n  waits for: " + reason;
+        return line;
+    }
+    const pb::Attempt* attempt = newest_attempt(job);
+    if (attempt == nullptr) return line;
+    return line + format(": attempt {} on {} devices ({})", attempt->epoch(),
+                         attempt->placement_size(), mesh_text(attempt->mesh()));
+}
+
+}  // namespace rm

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "cli/console.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
+
+// What the tables, the follower and `show` say about a job. Pure: messages and the time in, text
+// out.
+namespace rm {
+
+std::string state_name(pb::JobState state);  // pending, starting, ...
+std::string attempt_state_name(pb::AttemptState state);
+Color state_color(pb::JobState state);
+bool has_ended(const pb::Job& job);
+// INVALID_ARGUMENT lists the names.
+Result<pb::JobState> parse_job_state(const std::string& name);
+
+std::string mesh_text(const pb::MeshSpec& mesh);         // data 2 x ring 4
+const pb::Attempt* newest_attempt(const pb::Job& job);   // null before the first
+const pb::StageSpec* current_stage(const pb::Job& job);  // the last one of an ended job
+int num_devices(const pb::Job& job);                     // of the newest attempt; 0: none yet
+double tokens_per_second(const pb::StepReport& step);    // 0: unknown
+std::int64_t memory_total(const pb::StepReport& step);   // bytes, all kinds
+
+// Tokens that are left at the speed of the last step; nothing before the first step or after the
+// end.
+std::optional<Seconds> time_left(const pb::Job& job);
+// From submission to the end, or to `now`.
+Seconds age_of(const pb::Job& job, WallTime now);
+
+// job a1b2c3 demo is running: attempt 3 on 4 devices (ring 4)
+std::string state_line(const pb::Job& job);
+
+}  // namespace rm

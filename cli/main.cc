@@ -1,0 +1,40 @@
+#include <string_view>
+
+#include "cli/command_line.h"
+#include "cli/up/child.h"
+#include "cli/verbs/verbs.h"
+
+namespace {
+
+int exit_status(rm::ExitCode code) {
+    return static_cast<int>(code);
+}
+
+rm::ExitCode run(const rm::CommandLine& line, rm::Console& console) {
+    const rm::SystemClock clock;
+    rm::VerbContext context{console, clock, line.target};
+    const auto code =
+        std::visit([&](const auto& options) { return rm::run_verb(options, context); }, line.verb);
+    if (code) return *code;
+    return rm::complain(console, code.error(), rm::exit_code_of(code.error()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == rm::kChildVerb)
+        return rm::run_child(argc - 2, argv + 2);
+    rm::Console console = rm::process_console();
+    const auto parsed = rm::parse_command_line(argc, argv);
+    if (const auto* end = std::get_if<rm::CommandLineEnd>(&parsed)) {
+        console.out.stream << end->out;
+        console.err.stream << end->err;
+        return exit_status(end->code);
+    }
+    try {
+        return exit_status(run(std::get<rm::CommandLine>(parsed), console));
+    } catch (const std::exception& error) {
+        console.note(rm::format("ringmaster: internal error: {}", error.what()));
+        return exit_status(rm::ExitCode::error);
+    }
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "cli/client.h"
+#include "cli/target.h"
+
+// What the command line said, verb by verb: made by command_line.cc, used by verbs/.
+namespace rm {
+
+enum class OutputFormat { table, wide, json, yaml, name, csv };
+
+struct SubmitOptions {
+    std::string file;  // "-": stdin
+    bool follow = false;
+    OutputFormat output = OutputFormat::name;
+};
+struct LsOptions {
+    bool all = false;  // ended ones too
+    OutputFormat output = OutputFormat::table;
+};
+struct ShowOptions {
+    std::string id;
+    OutputFormat output = OutputFormat::table;
+};
+struct LogsOptions {
+    std::string id;
+    bool follow = false;
+    int rank = 0;
+    std::int64_t attempt = 0;  // its epoch; 0: the newest
+};
+struct CancelOptions {
+    std::string id;
+    CancelMode mode = CancelMode::checkpoint_first;
+    OutputFormat output = OutputFormat::name;
+};
+struct HistoryOptions {
+    std::string state;  // empty: any
+    std::string name;
+    std::string since;
+    OutputFormat output = OutputFormat::table;
+};
+struct NodesOptions {
+    OutputFormat output = OutputFormat::table;
+};
+struct UpOptions {
+    int num_workers = 4;
+    int devices_per_worker = 1;
+    std::string job_file;   // empty: stays up
+    std::string state_dir;  // empty: a new one below ~/.local/state/ringmaster
+    std::string listen;
+    std::string http;
+};
+struct VersionOptions {
+    OutputFormat output = OutputFormat::table;
+};
+
+using VerbOptions = std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions,
+                                 HistoryOptions, NodesOptions, UpOptions, VersionOptions>;
+
+struct CommandLine {
+    TargetFlags target;
+    VerbOptions verb;
+};
+
+}  // namespace rm

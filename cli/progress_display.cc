@@ -1,0 +1,60 @@
+#include "cli/progress_display.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "cli/text.h"
+
+namespace rm {
+
+std::string progress_bar(const Progress& progress, int width) {
+    const double done = progress.num_steps > 0 ? static_cast<double>(progress.step) /
+                                                     static_cast<double>(progress.num_steps)
+                                               : 0;
+    const double share = std::clamp(done, 0.0, 1.0);
+    const std::string tail =
+        format("] {:>3.0}%  ETA {}", share * 100, progress.left ? span_text(*progress.left) : "-");
+    const int room = std::max(24, width) - static_cast<int>(tail.size()) - 1;
+    const auto cells = static_cast<std::size_t>(std::clamp(room, 4, 40));
+    const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
+    std::string bar = "[" + std::string(full, '=');
+    if (full < cells) bar += '>' + std::string(cells - full - 1, ' ');
+    return bar + tail;
+}
+
+void ProgressDisplay::progress(const Progress& progress) {
+    if (!out_.terminal) {
+        out_.stream << progress.line << '\n' << std::flush;
+        return;
+    }
+    erase();
+    shown_ = progress;
+    draw();
+}
+
+void ProgressDisplay::note(const std::string& text) {
+    erase();
+    out_.stream << text << '\n';
+    draw();
+    out_.stream << std::flush;
+}
+
+void ProgressDisplay::finish() {
+    if (shown_) out_.stream << '\n' << std::flush;
+    shown_.reset();
+}
+
+void ProgressDisplay::erase() {
+    if (shown_) out_.stream << "\r\x1b[1A\x1b[J";
+}
+
+// The cursor rests at the end of the bar. A line as wide as the terminal would wrap and break
+// erase().
+void ProgressDisplay::draw() {
+    if (!shown_) return;
+    const int columns = out_.width - 1;
+    out_.stream << shown_->line.substr(0, static_cast<std::size_t>(std::max(1, columns))) << '\n'
+                << progress_bar(*shown_, columns) << std::flush;
+}
+
+}  // namespace rm

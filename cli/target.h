@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+// Which controller the command line talks to.
+namespace rm {
+
+struct TargetFlags {
+    std::string address;    // --address
+    std::string context;    // --context
+    std::string state_dir;  // --state: of a cluster made by `ringmaster up`
+    std::string config;  // --config; empty: ~/.config/ringmaster/config.yaml, which may be missing
+};
+
+using Lookup = std::function<std::optional<std::string>(const std::string&)>;
+std::optional<std::string> environment_lookup(const std::string& name);  // of this process
+
+constexpr std::string_view kDefaultAddress = "127.0.0.1:7070";
+
+// A flag, else RINGMASTER_ADDRESS or RINGMASTER_CONTEXT, else `current` of the config file, else
+// 127.0.0.1:7070. NOT_FOUND for a context nobody wrote down; UNAVAILABLE, saying how to bring it up
+// again, for a state directory whose cluster is not running.
+Result<std::string> find_controller(const TargetFlags& flags, const Lookup& environment);
+
+// $name, or $HOME/fallback, as an XDG base directory; both with /ringmaster behind.
+std::string user_dir(const Lookup& environment, const std::string& name,
+                     const std::string& fallback);
+
+}  // namespace rm

@@ -1,0 +1,87 @@
+#include "cli/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+namespace rm {
+namespace {
+
+// Seconds in `text` such as 90s, 30m, 2h, 3d; nothing when it is not of that form.
+Result<Seconds> parse_span(std::string_view text) {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, number);
+    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    const bool valid = failure == std::errc() && number >= 0 && std::isfinite(number);
+    if (valid && unit == "s") return Seconds{number};
+    if (valid && unit == "m") return Seconds{number * 60};
+    if (valid && unit == "h") return Seconds{number * 3600};
+    if (valid && unit == "d") return Seconds{number * 86400};
+    return invalid_argument("'{}' is not a span of time", text);
+}
+
+Result<WallTime> parse_date(const std::string& text) {
+    for (const char* pattern : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"}) {
+        std::tm parts{};
+        const char* rest = strptime(text.c_str(), pattern, &parts);
+        if (rest == nullptr || *rest != '\0') continue;
+        return WallTime{static_cast<std::int64_t>(timegm(&parts)) * 1'000'000};
+    }
+    return invalid_argument("'{}' is not a date", text);
+}
+
+}  // namespace
+
+std::string compact_count(double value) {
+    static constexpr std::string_view kUnits[] = {"", "k", "M", "G", "T", "P"};
+    std::size_t unit = 0;
+    while (std::abs(value) >= 999.5 && unit + 1 < std::size(kUnits)) {
+        value /= 1000;
+        ++unit;
+    }
+    const bool whole = unit == 0 || std::abs(value) >= 99.95;
+    return whole ? format("{:.0}{}", value, kUnits[unit]) : format("{:.1}{}", value, kUnits[unit]);
+}
+
+std::string context_text(std::int64_t tokens) {
+    if (tokens <= 0) return "-";
+    if (tokens % (1 << 20) == 0) return format("{}M", tokens >> 20);
+    if (tokens % 1024 == 0) return format("{}K", tokens / 1024);
+    return format("{}", tokens);
+}
+
+std::string grouped(std::int64_t value) {
+    std::string digits = std::to_string(value);
+    const std::size_t first = value < 0 ? 1 : 0;
+    for (std::size_t at = digits.size(); at > first + 3;) {
+        at -= 3;
+        digits.insert(at, ",");
+    }
+    return digits;
+}
+
+std::string percent_text(double ratio) {
+    return format("{:.1}%", ratio * 100);
+}
+
+std::string span_text(Seconds seconds) {
+    const auto s = static_cast<std::int64_t>(std::max(0.0, std::round(seconds.value)));
+    if (s < 60) return format("{}s", s);
+    if (s < 3600) return format("{}m{:02}s", s / 60, s % 60);
+    if (s < 86400) return format("{}h{:02}m", s / 3600, s / 60 % 60);
+    return format("{}d{:02}h", s / 86400, s / 3600 % 24);
+}
+
+Result<WallTime> parse_since(std::string_view text, WallTime now) {
+    if (const auto span = parse_span(text)) return now + Seconds{-span->value};
+    if (auto date = parse_date(std::string(text))) return date;
+    return invalid_argument(
+        "'{}' is not a time; write 30m, 2h or 3d (before now), 2026-01-02 or "
+        "2026-01-02T03:04:05Z (UTC)",
+        text);
+}
+
+}  // namespace rm

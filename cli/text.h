@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/units.h"
+
+// Numbers and times as people read them in a terminal. Pure.
+namespace rm {
+
+std::string compact_count(double value);  // 950, 4.3k, 318k, 1.2M: powers of 1000
+std::string context_text(
+    std::int64_t tokens);                 // 8K, 1M: powers of 1024 where exact, else the digits
+std::string grouped(std::int64_t value);  // 819,200
+std::string percent_text(double ratio);   // 46.1%
+std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
+
+// `2h`, `30m`, `3d` before `now`, or 2026-01-02, or 2026-01-02T03:04:05Z (UTC both).
+Result<WallTime> parse_since(std::string_view text, WallTime now);
+
+}  // namespace rm

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "cli/client.h"
+#include "cli/signals.h"
+#include "cli/up/cluster_file.h"
+#include "cli/up/cluster_paths.h"
+#include "cli/up/daemon.h"
+#include "service/state_dir.h"
+
+namespace rm {
+
+struct ClusterOptions {
+    std::string state_dir;
+    int num_workers = 4;
+    int devices_per_worker = 1;
+    std::string listen;  // host:port for gRPC beside the Unix socket; empty: none
+    std::string http;  // host:port of the controller's HTTP; empty: none. Workers' then listen too
+};
+
+// A controller and its workers as child processes on one state directory. Made, watched and stopped
+// on one thread. The destructor kills what stop() has not ended.
+class LocalCluster {
+public:
+    // Starts everything and waits until the controller has every worker's session: at most a
+    // minute. The error of a daemon that ends before has its own last words; CANCELLED after an
+    // interrupt.
+    static Result<LocalCluster> start(const ClusterOptions& options, Signals& signals,
+                                      Client::Note note);
+    LocalCluster(LocalCluster&&) noexcept = default;
+
+    Client& client() { return *client_; }
+    const ClusterFile& file() const { return file_; }
+    const std::string& state_dir() const { return state_.path(); }
+    // Names a daemon that has ended, with its last words.
+    Status check();
+    // Workers first: they checkpoint and stop their ranks. What is not gone `grace` later is
+    // killed, which is the error.
+    Status stop(Seconds grace, Signals& signals);
+
+private:
+    LocalCluster(StateDir state, ClusterPaths paths, Client::Note note)
+        : state_(std::move(state)), paths_(std::move(paths)), note_(std::move(note)) {}
+
+    Status start_controller(const ClusterOptions& options);
+    Status start_workers(const ClusterOptions& options);
+    Status wait_for_controller(Signals& signals);
+    Status wait_for_workers(const ClusterOptions& options, Signals& signals);
+    Status wait_until_gone(std::vector<Daemon>& daemons, Seconds limit, Signals& signals);
+
+    StateDir state_;
+    ClusterPaths paths_;
+    Client::Note note_;
+    ClusterFile file_;
+    std::vector<Daemon> controller_;  // one, or none yet
+    std::vector<Daemon> workers_;
+    std::optional<Client> client_;
+};
+
+}  // namespace rm

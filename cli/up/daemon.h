@@ -1,0 +1,52 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rm {
+
+// One process that `up` started: dies with it, in a process group of its own (so that Ctrl-C in the
+// terminal reaches `up` alone), stdout and stderr appended to a log file. The destructor kills what
+// is still running.
+class Daemon {
+public:
+    struct Command {
+        std::string name;               // controller, worker-0, ...
+        std::vector<std::string> argv;  // argv[0] is the program's path
+        std::string log_file;
+    };
+
+    // Call on a thread that lives as long as the daemon shall: the tie is to the thread.
+    static Result<Daemon> start(const Command& command);
+    ~Daemon();
+    Daemon(Daemon&& other) noexcept;
+    Daemon& operator=(Daemon&& other) = delete;
+
+    const std::string& name() const { return name_; }
+    pid_t pid() const { return pid_; }
+    // How it ended ("exit code 1", "signal 9"), once it has.
+    std::optional<std::string> ended();
+    void signal(int number);
+    // The end of what this run wrote to its log, for an error message.
+    std::string last_words() const;
+
+private:
+    Daemon(const Command& command, pid_t pid, off_t log_start)
+        : name_(command.name), log_file_(command.log_file), pid_(pid), log_start_(log_start) {}
+
+    std::string name_;
+    std::string log_file_;
+    pid_t pid_ = 0;
+    off_t log_start_ = 0;
+    std::optional<std::string> end_;
+};
+
+// `name` in the directory of this executable; the error says where it was looked for.
+Result<std::string> program_beside_this(const std::string& name);
+
+}  // namespace rm

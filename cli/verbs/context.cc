@@ -1,0 +1,16 @@
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+
+Result<Client> VerbContext::connect() const {
+    RM_TRY(const std::string address, find_controller(target, environment_lookup));
+    Console& out = console;
+    return Client::open(address, [&out](std::string_view text) { out.note(text); });
+}
+
+ExitCode complain(Console& console, const Error& error, ExitCode code) {
+    console.note("ringmaster: " + error.message);
+    return code;
+}
+
+}  // namespace rm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <vector>
+
+#include "cli/document.h"
+#include "cli/job_tables.h"
+#include "cli/options.h"
+
+namespace rm {
+
+// Messages with an id in the format the user asked for; `table(detail)` makes the table.
+template <typename Message, typename MakeTable>
+void print_list(const Output& out, OutputFormat format, const std::vector<Message>& messages,
+                const MakeTable& table) {
+    switch (format) {
+        case OutputFormat::table:
+        case OutputFormat::csv:
+            table(Detail::usual).print(out);
+            return;
+        case OutputFormat::wide:
+            table(Detail::wide).print(out);
+            return;
+        case OutputFormat::json:
+            print_documents(out.stream, messages, DocumentFormat::json);
+            return;
+        case OutputFormat::yaml:
+            print_documents(out.stream, messages, DocumentFormat::yaml);
+            return;
+        case OutputFormat::name:
+            for (const Message& message : messages)
+                out.stream << message.id() << '\n';
+            return;
+    }
+}
+
+// One message: its id for `name` and the tables.
+template <typename Message>
+void print_one(const Output& out, OutputFormat format, const Message& message) {
+    const bool json = format == OutputFormat::json;
+    if (json || format == OutputFormat::yaml) {
+        print_document(out.stream, message, json ? DocumentFormat::json : DocumentFormat::yaml);
+        return;
+    }
+    out.stream << message.id() << '\n';
+}
+
+}  // namespace rm

@@ -1,0 +1,114 @@
+#include <ctime>
+#include <filesystem>
+
+#include "cli/job_file_input.h"
+#include "cli/up/cluster.h"
+#include "cli/up/run_job.h"
+#include "cli/verbs/verbs.h"
+#include "service/address.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kStopGrace{90};  // a checkpoint of every rank on a slow disk
+
+Error about(std::string_view option, const Error& error) {
+    return {error.code, format("{}: {}", option, error.message)};
+}
+
+Result<ClusterOptions> cluster_options(const UpOptions& options) {
+    ClusterOptions cluster{options.state_dir, options.num_workers, options.devices_per_worker,
+                           options.listen, options.http};
+    if (!options.listen.empty()) {
+        if (const auto address = parse_loopback(options.listen); !address) {
+            return about("--listen", address.error());
+        }
+        if (options.http.empty()) {
+            RM_TRY(cluster.http, http_beside(options.listen));
+        }
+    }
+    if (!cluster.http.empty()) {
+        if (const auto address = parse_loopback(cluster.http); !address) {
+            return about("--http", address.error());
+        }
+    }
+    return cluster;
+}
+
+// up-20260102-030405-1a2b below ~/.local/state/ringmaster.
+std::string new_state_dir(WallTime now) {
+    const std::time_t seconds = now.micros / 1'000'000;
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    char stamp[32];
+    std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
+    return format("{}/up-{}-{}", user_dir(environment_lookup, "XDG_STATE_HOME", ".local/state"),
+                  stamp, random_request_id().substr(0, 4));
+}
+
+void announce(const LocalCluster& cluster, const UpOptions& options, Console& console) {
+    for (const std::string& address : cluster.file().grpc) {
+        console.out.stream << "grpc " << address << '\n';
+    }
+    if (const std::string& http = cluster.file().daemons[0].http; !http.empty()) {
+        console.out.stream << "http://" << http << "/metrics\n";
+    }
+    console.out.stream << std::flush;
+    console.note(
+        format("{} workers with {} devices are ready; from another terminal: "
+               "ringmaster --state {} ls",
+               options.num_workers, options.num_workers * options.devices_per_worker,
+               cluster.state_dir()));
+}
+
+Result<ExitCode> stay_up(LocalCluster& cluster, Signals& signals, Console& console) {
+    console.note("Ctrl-C stops it");
+    for (;;) {
+        signals.wait_for(Seconds{3600});
+        const int interrupts = signals.take().interrupts;
+        RM_RETURN_IF_ERROR(cluster.check());
+        if (interrupts == 0) continue;
+        RM_RETURN_IF_ERROR(cancel_live_jobs(cluster, signals, console, kStopGrace));
+        return ExitCode::interrupted;
+    }
+}
+
+Result<ExitCode> run_and_stop(const ClusterOptions& options, const UpOptions& asked,
+                              const std::optional<pb::JobSpec>& job, Console& console) {
+    Signals signals;
+    RM_TRY(LocalCluster cluster,
+           LocalCluster::start(options, signals,
+                               [&console](std::string_view text) { console.note(text); }));
+    announce(cluster, asked, console);
+    const Result<ExitCode> code =
+        job ? run_job(*job, cluster, signals, console) : stay_up(cluster, signals, console);
+    const Status stopped = cluster.stop(kStopGrace, signals);
+    if (!stopped) console.note("ringmaster: " + stopped.error().message);
+    console.note(
+        format("`ringmaster up --state {}` brings it back with its history", cluster.state_dir()));
+    if (code && *code == ExitCode::ok && !stopped) return ExitCode::error;
+    return code;
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context) {
+    auto cluster = cluster_options(options);
+    if (!cluster) return complain(context.console, cluster.error(), ExitCode::usage);
+    std::optional<pb::JobSpec> job;
+    if (!options.job_file.empty()) {
+        const auto spec = read_job_file(options.job_file);
+        if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
+        job = *spec;
+    }
+    // `ringmaster --state DIR up` means the same directory.
+    if (cluster->state_dir.empty()) cluster->state_dir = context.target.state_dir;
+    if (cluster->state_dir.empty()) cluster->state_dir = new_state_dir(context.clock.wall());
+    const auto code = run_and_stop(*cluster, options, job, context.console);
+    context.console.out.stream << "state " << std::filesystem::absolute(cluster->state_dir).string()
+                               << '\n'
+                               << std::flush;
+    return code;
+}
+
+}  // namespace rm

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cli/client.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+
+// One function per verb, one file each. An Error is printed and decides the exit code by its own.
+namespace rm {
+
+struct VerbContext {
+    Console& console;
+    const Clock& clock;
+    TargetFlags target;
+
+    // A client of the controller that flags, environment and config file name.
+    Result<Client> connect() const;
+};
+
+Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const LsOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
+
+// What was wrong, on stderr, for a failure whose exit code is not that of its error.
+ExitCode complain(Console& console, const Error& error, ExitCode code);
+
+}  // namespace rm

@@ -1,0 +1,21 @@
+#include <nlohmann/json.hpp>
+
+#include "base/session.h"
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+
+Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context) {
+    std::ostream& out = context.console.out.stream;
+    if (options.output == OutputFormat::json) {
+        const nlohmann::ordered_json document = {{"version", RM_VERSION}, {"protocol", kProtocol}};
+        out << document.dump(2) << '\n';
+    } else if (options.output == OutputFormat::yaml) {
+        out << format("version: \"{}\"\nprotocol: {}\n", RM_VERSION, kProtocol);
+    } else {
+        out << format("ringmaster {} (protocol {})\n", RM_VERSION, kProtocol);
+    }
+    return ExitCode::ok;
+}
+
+}  // namespace rm

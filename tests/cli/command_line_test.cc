@@ -1,0 +1,84 @@
+#include "cli/command_line.h"
+
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+std::variant<CommandLine, CommandLineEnd> parse(std::vector<const char*> words) {
+    words.insert(words.begin(), "ringmaster");
+    return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+CommandLine good(std::vector<const char*> words) {
+    auto parsed = parse(std::move(words));
+    const auto* end = std::get_if<CommandLineEnd>(&parsed);
+    RM_CHECK(end == nullptr, "{}", end->err);
+    return std::get<CommandLine>(parsed);
+}
+
+CommandLineEnd bad(std::vector<const char*> words) {
+    const auto parsed = parse(std::move(words));
+    RM_CHECK(std::holds_alternative<CommandLineEnd>(parsed), "it was taken");
+    return std::get<CommandLineEnd>(parsed);
+}
+
+TEST(CommandLine, TakesOptionsOfTheProgramBeforeAndBehindTheVerb) {
+    EXPECT_EQ(good({"--address", "unix:/a", "ls"}).target.address, "unix:/a");
+    EXPECT_EQ(good({"ls", "--address", "unix:/a"}).target.address, "unix:/a");
+    EXPECT_EQ(good({"--state", "/s", "history"}).target.state_dir, "/s");
+}
+
+TEST(CommandLine, GivesEachVerbItsOptions) {
+    const auto submit = std::get<SubmitOptions>(good({"submit", "job.yaml", "--follow"}).verb);
+    EXPECT_EQ(submit.file, "job.yaml");
+    EXPECT_TRUE(submit.follow);
+    const auto logs =
+        std::get<LogsOptions>(good({"logs", "-f", "a1", "--rank", "2", "--attempt", "7"}).verb);
+    EXPECT_TRUE(logs.follow);
+    EXPECT_EQ(logs.rank, 2);
+    EXPECT_EQ(logs.attempt, 7);
+    const auto cancel = std::get<CancelOptions>(good({"cancel", "a1", "--now"}).verb);
+    EXPECT_EQ(cancel.mode, CancelMode::now);
+    const auto up = std::get<UpOptions>(
+        good({"up", "--workers", "2", "--job", "j.yaml", "--listen", "127.0.0.1:0"}).verb);
+    EXPECT_EQ(up.num_workers, 2);
+    EXPECT_EQ(up.job_file, "j.yaml");
+    EXPECT_EQ(up.listen, "127.0.0.1:0");
+}
+
+TEST(CommandLine, KeepsTheTwoMeaningsOfStateApart) {
+    const CommandLine line = good({"--state", "/s", "history", "--state", "failed"});
+    EXPECT_EQ(line.target.state_dir, "/s");
+    EXPECT_EQ(std::get<HistoryOptions>(line.verb).state, "failed");
+}
+
+TEST(CommandLine, ListsTheFormatsAVerbHas) {
+    EXPECT_EQ(std::get<LsOptions>(good({"ls", "-o", "json"}).verb).output, OutputFormat::json);
+    EXPECT_EQ(std::get<HistoryOptions>(good({"history", "-o", "csv"}).verb).output,
+              OutputFormat::csv);
+    const CommandLineEnd end = bad({"ls", "-o", "csv"});
+    EXPECT_EQ(end.code, ExitCode::usage);
+    EXPECT_NE(end.err.find("'csv' is not one of table|wide|json|yaml|name"), std::string::npos)
+        << end.err;
+}
+
+TEST(CommandLine, IsAUsageErrorWhenItMakesNoSense) {
+    EXPECT_EQ(bad({}).code, ExitCode::usage);
+    EXPECT_EQ(bad({"frobnicate"}).code, ExitCode::usage);
+    EXPECT_EQ(bad({"submit"}).code, ExitCode::usage);
+    EXPECT_EQ(bad({"up", "--workers", "0"}).code, ExitCode::usage);
+    EXPECT_EQ(bad({"logs", "a1", "--rank", "x"}).code, ExitCode::usage);
+}
+
+TEST(CommandLine, PrintsHelpOnStdout) {
+    const CommandLineEnd end = bad({"--help"});
+    EXPECT_EQ(end.code, ExitCode::ok);
+    for (const char* verb :
+         {"submit", "ls", "show", "logs", "cancel", "history", "nodes", "up", "version"}) {
+        EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
+    }
+}
+
+}  // namespace
+}  // namespace rm

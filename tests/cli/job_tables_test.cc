@@ -1,0 +1,123 @@
+#include "cli/job_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/describe_job.h"
+#include "tests/cli/sample_job.h"
+
+namespace rm {
+namespace {
+
+std::string print(const Table& table) {
+    std::ostringstream out;
+    table.print({out});
+    return out.str();
+}
+
+TEST(JobsTable, ShowsTheColumnsOfLs) {
+    const std::vector<pb::Job> jobs = {running_job(3), pending_job(),
+                                       ended_job(pb::JOB_STATE_SUCCEEDED)};
+    EXPECT_EQ(
+        print(jobs_table(jobs, Detail::usual, after_submission(192))),
+        "ID      NAME  STATE      CTX  STEP    LOSS    MFU  TOK/S  DEVICES  ETA  COST    AGE\n"
+        "a1b2c3  demo  running     8K   3/8  2.8113  46.1%   4.1k        2  18s     -  3m12s\n"
+        "a1b2c3  demo  pending     8K   0/8       -      -      -        -    -     -  3m12s\n"
+        "a1b2c3  demo  succeeded  16K   8/8  2.8113  46.1%      -        2    -     -  1m05s\n");
+}
+
+TEST(JobsTable, AddsOwnerStageMeshAndPeakWhenWide) {
+    const std::string text = print(jobs_table({running_job(6)}, Detail::wide, after_submission(1)));
+    EXPECT_NE(text.find("OWNER"), std::string::npos);
+    EXPECT_NE(text.find("2/2"), std::string::npos);
+    EXPECT_NE(text.find("ring 2"), std::string::npos);
+    EXPECT_NE(text.find("fp32 112 GFLOP/s measured"), std::string::npos);
+    EXPECT_NE(text.find("2026-01-02T03:04:05Z"), std::string::npos);
+}
+
+TEST(HistoryTable, ShowsEveryAttemptWithItsCauseOfDeath) {
+    pb::Job job = ended_job(pb::JOB_STATE_SUCCEEDED);
+    pb::Attempt first = job.attempts(0);
+    first.set_epoch(1);
+    first.set_state(pb::ATTEMPT_STATE_LOST);
+    first.set_cause("node n2 was lost");
+    const pb::Attempt second = job.attempts(0);
+    job.clear_attempts();
+    *job.add_attempts() = first;
+    *job.add_attempts() = second;
+    EXPECT_EQ(print(history_table({job, pending_job()}, Detail::usual, after_submission(70))),
+              "ID      NAME  STATE      ATTEMPT  ENDED-AS   STEP    LOSS  HELD-OUT  MESH    "
+              "STARTED         "
+              "       TOOK  CAUSE\n"
+              "a1b2c3  demo  succeeded        3  succeeded   8/8  2.8113    2.7100  ring 2  "
+              "2026-01-02T03:04"
+              ":10Z  1m00s  -\n"
+              "a1b2c3  demo  succeeded        1  lost          -       -         -  ring 2  "
+              "2026-01-02T03:04"
+              ":10Z  1m00s  node n2 was lost\n"
+              "a1b2c3  demo  pending          -  -           0/8       -         -  -       -      "
+              "         "
+              "          -  4 devices are wanted, 2 are free\n");
+}
+
+TEST(HistoryCsv, IsPlainNumbersUnderNames) {
+    std::ostringstream out;
+    history_csv({ended_job(pb::JOB_STATE_FAILED, "rank 1: no, data")}).print_csv(out);
+    EXPECT_EQ(
+        out.str(),
+        "id,name,owner,state,submitted,ended,attempt,attempt_state,mesh,attempt_started,"
+        "attempt_ended,step,num_steps,tokens,loss,held_out_loss,unigram_entropy,bigram_entropy,"
+        "checkpoint,cause\n"
+        "a1b2c3,demo,default,failed,2026-01-02T03:04:05Z,2026-01-02T03:05:10Z,3,failed,ring 2,"
+        "2026-01-02T03:04:10Z,2026-01-02T03:05:10Z,8,8,98304,2.8113,2.71,3.41,2.61,"
+        "/ckpt/a1b2c3/e3-s2,\"rank 1: no, data\"\n");
+}
+
+TEST(NodesTable, ShowsWhatANodeOffers) {
+    pb::Node node;
+    node.set_id("n4f2");
+    node.set_state(pb::NODE_STATE_READY);
+    node.set_session_up(true);
+    pb::Inventory& inventory = *node.mutable_inventory();
+    inventory.set_hostname("box");
+    inventory.set_cores(8);
+    inventory.set_memory_bytes(std::int64_t{3} << 30);
+    inventory.add_devices()->set_kind("cpu");
+    node.add_busy_devices(0);
+    *node.mutable_last_seen() = to_proto(after_submission(0));
+    EXPECT_EQ(print(nodes_table({node}, Detail::usual, after_submission(4))),
+              "ID    HOST  STATE  SESSION  KIND  DEVICES  BUSY  CORES   MEMORY  SEEN\n"
+              "n4f2  box   ready  up       cpu         1     1      8  3.0 GiB    4s\n");
+}
+
+TEST(DescribeJob, SaysEverythingThatIsKnown) {
+    std::ostringstream out;
+    pb::Job job = running_job(6);
+    *job.mutable_last_evaluation() = sample_evaluation(4);
+    describe_job({out}, job, after_submission(192));
+    for (const char* part :
+         {"job         a1b2c3", "2026-01-02T03:04:05Z (3m12s ago)",
+          "/data/books (bytes, 2.0% held out)",
+          "step 6/8  loss 2.8113  grad 0.94  2.0 s  8192 tok/s  MFU 46.1% (causal, fp32 112 "
+          "GFLOP/s "
+          "measured)  mem 1.5 GiB  ring 1.0 MiB exposed 3.0%",
+          "MFU by the full-attention count: 60.0%", "held out after step 4: 2.7100 nats per byte",
+          "16K", "32,768", "/ckpt/a1b2c3/e3-s2", "placement of attempt 3", "n2"}) {
+        EXPECT_NE(out.str().find(part), std::string::npos) << part << "\nis not in\n" << out.str();
+    }
+}
+
+TEST(DescribeJob, GivesEveryReasonAJobWaitsFor) {
+    std::ostringstream out;
+    pb::Job job = pending_job();
+    job.add_blocking_reasons("node n9 is draining");
+    describe_job({out}, job, after_submission(1));
+    EXPECT_NE(
+        out.str().find("waits for\n  4 devices are wanted, 2 are free\n  node n9 is draining\n"),
+        std::string::npos)
+        << out.str();
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,151 @@
+#include <unistd.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/e2e/support/e2e_test.h"
+#include "tests/e2e/support/http_get.h"
+
+namespace rm::e2e {
+namespace {
+
+constexpr const char* kPrometheus = "/usr/bin/prometheus";
+constexpr const char* kPromtool = "/usr/bin/promtool";
+
+const std::string kEndless =
+    "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
+
+// A cluster with HTTP, a job that runs, and what finds its metrics: nothing but the http_sd
+// address.
+class Metrics : public E2eTest {
+protected:
+    void SetUp() override {
+        cluster_ = up(state_, {"--workers", "2", "--listen", "127.0.0.1:0"});
+        ASSERT_TRUE(cluster_);
+        const std::string out = cluster_->out();
+        const std::size_t at = out.find("http://") + 7;
+        controller_ = out.substr(at, out.find('/', at) - at);
+        job_ = submit(state_, write_job({.stages = kEndless}));
+        ASSERT_TRUE(wait_for_step(state_, job_, 3));
+    }
+    void TearDown() override {
+        if (cluster_) stop(*cluster_);
+    }
+    std::vector<std::string> targets() {
+        std::vector<std::string> found;
+        for (const Json& group : Json::parse(http_get(controller_, "/api/v1/sd"), nullptr, false)) {
+            for (const Json& target : group["targets"])
+                found.push_back(target);
+        }
+        return found;
+    }
+
+    std::string state_ = path("state");
+    std::unique_ptr<Process> cluster_;
+    std::string controller_;
+    std::string job_;
+};
+
+TEST_F(Metrics, AreFoundThroughServiceDiscoveryOnceEach) {
+    const std::vector<std::string> found = targets();
+    EXPECT_EQ(found.size(), 3u) << "the controller and two workers";
+    EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), found.size());
+    for (const std::string& target : found) {
+        EXPECT_NE(http_get(target, "/metrics").find("ringmaster_"), std::string::npos) << target;
+    }
+}
+
+TEST_F(Metrics, AreCleanForPromtool) {
+    if (access(kPromtool, X_OK) != 0) GTEST_SKIP() << kPromtool << " is not installed";
+    for (const std::string& target : targets()) {
+        write_file(path("metrics.txt"), http_get(target, "/metrics"));
+        const Finished checked = run(
+            {"/bin/sh", "-c", std::string(kPromtool) + " check metrics < " + path("metrics.txt")});
+        EXPECT_EQ(checked.code, 0) << target << "\n" << checked.out << checked.err;
+        EXPECT_EQ(checked.out + checked.err, "") << target;
+    }
+}
+
+class RealPrometheus : public Metrics {
+protected:
+    void SetUp() override {
+        if (access(kPrometheus, X_OK) != 0) GTEST_SKIP() << kPrometheus << " is not installed";
+        Metrics::SetUp();
+        if (HasFatalFailure()) return;
+        write_file(
+            path("prometheus.yml"),
+            format("global: {{scrape_interval: 1s}}\n"
+                   "scrape_configs:\n"
+                   "  - job_name: ringmaster\n"
+                   "    http_sd_configs: [{{url: 'http://{}/api/v1/sd', refresh_interval: 1s}}]\n",
+                   controller_));
+        address_ = format("127.0.0.1:{}", free_port());
+        prometheus_ = start({kPrometheus, "--config.file=" + path("prometheus.yml"),
+                             "--storage.tsdb.path=" + path("tsdb"),
+                             "--web.listen-address=" + address_, "--log.level=warn"});
+    }
+    void TearDown() override {
+        prometheus_.reset();
+        Metrics::TearDown();
+    }
+    // The series an instant query finds; empty on errors.
+    Json query(const std::string& expression) {
+        const std::string answer =
+            http_get(address_, "/api/v1/query?query=" + url_encoded(expression));
+        const Json parsed = Json::parse(answer, nullptr, false);
+        return parsed.is_object() ? parsed["data"]["result"] : Json::array();
+    }
+    double value_of(const Json& series) { return std::stod(series["value"][1].get<std::string>()); }
+
+    std::string address_;
+    std::unique_ptr<Process> prometheus_;
+};
+
+TEST_F(RealPrometheus, ReturnsARunningJobByQuery) {
+    const std::string run = "{run=\"" + job_ + "\"}";
+    const std::vector<std::string> per_run = {
+        "ringmaster_train_loss" + run, "ringmaster_train_tokens_total" + run,
+        "ringmaster_train_mfu_ratio" + run, "ringmaster_train_step" + run,
+        "rate(ringmaster_train_step_duration_seconds_sum" + run + "[10s])"};
+    for (const std::string& expression : per_run) {
+        Json found;
+        EXPECT_TRUE(wait_until(Seconds{40}, [&] { return !(found = query(expression)).empty(); }))
+            << expression << "\n"
+            << prometheus_->err();
+        for (const Json& series : found)
+            EXPECT_GT(value_of(series), 0) << expression;
+    }
+    EXPECT_EQ(query("ringmaster_train_loss" + run).size(), 1u) << "rank 0's worker owns it";
+    const Json memory = query("sum by (rank) (ringmaster_device_memory_bytes" + run + ")");
+    EXPECT_EQ(memory.size(), 2u) << memory.dump(2);
+    const Json info = query("ringmaster_run_info" + run);
+    ASSERT_EQ(info.size(), 1u);
+    EXPECT_EQ(info[0]["metric"]["model"], "micro");
+    const std::string step = "ringmaster_train_step" + run;
+    const double then = value_of(query(step)[0]);
+    EXPECT_TRUE(wait_until(Seconds{30}, [&] {
+        const Json now = query(step);
+        return !now.empty() && value_of(now[0]) > then;
+    }));
+}
+
+TEST_F(RealPrometheus, SeesNoSeriesTwice) {
+    ASSERT_TRUE(wait_until(Seconds{40}, [&] {
+        return query("up{job=\"ringmaster\"} == 1").size() == 3 &&
+               !query("ringmaster_train_loss").empty();
+    })) << prometheus_->err();
+    std::map<std::string, std::set<std::string>> owners;
+    for (const Json& series : query("{__name__=~\"ringmaster_.+\"}")) {
+        Json labels = series["metric"];
+        const std::string instance = labels["instance"];
+        labels.erase("instance");
+        owners[labels.dump()].insert(instance);
+    }
+    EXPECT_GT(owners.size(), 10u);
+    for (const auto& [series, instances] : owners)
+        EXPECT_EQ(instances.size(), 1u) << series;
+}
+
+}  // namespace
+}  // namespace rm::e2e

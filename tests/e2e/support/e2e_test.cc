@@ -1,0 +1,153 @@
+#include "tests/e2e/support/e2e_test.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/format.h"
+#include "base/random.h"
+
+namespace rm::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Words in a seeded order: enough structure that the loss falls.
+std::string some_text(std::uint64_t seed, std::size_t num_words) {
+    static constexpr std::string_view kWords[] = {"the",   "ring",   "passes", "its",  "keys",
+                                                  "and",   "values", "to",     "next", "rank",
+                                                  "until", "every",  "one",    "has",  "seen"};
+    Rng rng(seed);
+    std::string text;
+    for (std::size_t i = 0; i < num_words; ++i) {
+        text += kWords[rng.below(std::size(kWords))];
+        text += i % 12 == 11 ? ".\n" : " ";
+    }
+    return text;
+}
+
+}  // namespace
+
+E2eTest::E2eTest() {
+    std::string pattern = (fs::temp_directory_path() / "rm-e2e-XXXXXX").string();
+    dir_ = mkdtemp(pattern.data());
+    marker_ = "RM_E2E_MARKER=" + dir_.string() + ";";
+    fs::create_directories(dir_ / "text");
+    fs::create_directories(dir_ / "home");
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        write_file(path(format("text/{}.txt", i)), some_text(i, 600));
+    }
+}
+
+E2eTest::~E2eTest() {
+    const bool clean = wait_until(Seconds{5}, [this] { return processes_marked(marker_).empty(); });
+    EXPECT_TRUE(clean) << processes_marked(marker_).size() << " processes were left behind";
+    for (const pid_t pid : processes_marked(marker_))
+        kill(pid, SIGKILL);
+    if (HasFailure()) {
+        for (const auto& entry : fs::recursive_directory_iterator(dir_)) {
+            if (entry.path().extension() != ".log") continue;
+            const std::string log = read_file(entry.path());
+            std::cerr << "---- " << entry.path().string() << "\n"
+                      << log.substr(log.size() - std::min<std::size_t>(log.size(), 4000)) << "\n";
+        }
+    }
+    fs::remove_all(dir_);
+}
+
+std::string E2eTest::program(const std::string& name) {
+    return std::string(RM_BIN_DIR) + "/" + name;
+}
+
+std::string E2eTest::write_job(const JobText& text, const std::string& file) {
+    write_file(path(file),
+               format("name: {}\nmodel: {{preset: micro}}\ndata: {{path: {}}}\nstages:\n{}"
+                      "parallel: {}\nmemory: {{tile: 64}}\nevaluate: {{tokens: 4K}}\n{}",
+                      text.name, text.data.empty() ? path("text") : text.data, text.stages,
+                      text.parallel, text.extra));
+    return path(file);
+}
+
+std::unique_ptr<Process> E2eTest::start(std::vector<std::string> argv) {
+    const std::vector<std::string> environment = {
+        marker_, "HOME=" + path("home"),
+        // The measured peak of the machine's CPU is shared by all tests.
+        "XDG_CACHE_HOME=" + (fs::temp_directory_path() / "rm-e2e-cache").string(),
+        "XDG_RUNTIME_DIR=" + path("home"), "NO_COLOR=1"};
+    return std::make_unique<Process>(argv, environment, path(format("process-{}", num_started_++)));
+}
+
+Finished E2eTest::run(std::vector<std::string> argv, Seconds limit) {
+    const auto process = start(std::move(argv));
+    const auto code = process->wait(limit);
+    return {code.value_or(-1), process->out(), process->err()};
+}
+
+Finished E2eTest::cli(std::vector<std::string> arguments, Seconds limit) {
+    arguments.insert(arguments.begin(), program("ringmaster"));
+    return run(std::move(arguments), limit);
+}
+
+Finished E2eTest::at(const std::string& state, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--state", state});
+    return cli(std::move(arguments));
+}
+
+std::unique_ptr<Process> E2eTest::up(const std::string& state, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {program("ringmaster"), "up", "--state", state});
+    auto process = start(std::move(arguments));
+    const bool ready = wait_until(Seconds{60}, [&] {
+        return process->err().find("are ready") != std::string::npos || process->wait(Seconds{0});
+    });
+    if (ready && !process->wait(Seconds{0})) return process;
+    ADD_FAILURE() << "up is not ready:\n" << process->out() << process->err();
+    return nullptr;
+}
+
+void E2eTest::stop(Process& up) {
+    up.signal(SIGINT);
+    EXPECT_EQ(up.wait(Seconds{60}), 130) << up.out() << up.err();
+}
+
+std::string E2eTest::submit(const std::string& state, const std::string& job_file) {
+    const Finished submitted = at(state, {"submit", job_file});
+    EXPECT_EQ(submitted.code, 0) << submitted.err;
+    return submitted.out.substr(0, submitted.out.find('\n'));
+}
+
+Json E2eTest::show(const std::string& state, const std::string& id) {
+    const Finished shown = at(state, {"show", id, "-o", "json"});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    return Json::parse(shown.out, nullptr, false);
+}
+
+bool E2eTest::wait_for_state(const std::string& state, const std::string& id,
+                             const std::string& wanted, Seconds limit) {
+    Json job;
+    const bool reached = wait_until(limit, [&] {
+        job = show(state, id);
+        return job.value("state", "") == wanted;
+    });
+    EXPECT_TRUE(reached) << "not " << wanted << ": " << job.dump(2);
+    return reached;
+}
+
+bool E2eTest::wait_for_step(const std::string& state, const std::string& id, std::int64_t step,
+                            Seconds limit) {
+    Json job;
+    const bool reached = wait_until(limit, [&] {
+        job = show(state, id);
+        const bool stepped = job.contains("lastStep") && job["lastStep"].is_object();
+        return stepped && std::stoll(job["lastStep"].value("step", "0")) >= step;
+    });
+    EXPECT_TRUE(reached) << "not at step " << step << ": " << job.dump(2);
+    return reached;
+}
+
+std::int64_t E2eTest::last_step_shown(const Process& follower) {
+    const std::string lines = "\n" + follower.err();
+    const std::size_t at = lines.rfind("\nstep ");
+    return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + 6, nullptr, 10);
+}
+
+}  // namespace rm::e2e

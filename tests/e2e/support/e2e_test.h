@@ -1,0 +1,75 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/support/process.h"
+
+namespace rm::e2e {
+
+using Json = nlohmann::json;
+
+struct Finished {
+    int code = -1;  // -1: it was still running at the limit
+    std::string out;
+    std::string err;
+};
+
+// How a job file of the tests differs from the usual one: micro model, ring 2, context 256.
+struct JobText {
+    std::string name = "demo";
+    std::string data;  // empty: text made by the test
+    std::string stages = "  - {context: 256, batch: 512, tokens: 5120, learning_rate: 2e-3}\n";
+    std::string parallel = "{ring: 2}";
+    std::string extra;  // more lines
+};
+
+// Drives the real programs in a temporary directory of its own: HOME, state and text are in it, the
+// daemons find no configuration of the user. At the end no process of the test may be left.
+class E2eTest : public testing::Test {
+protected:
+    E2eTest();
+    ~E2eTest() override;
+
+    std::string path(const std::string& name) const { return (dir_ / name).string(); }
+    static std::string program(const std::string& name);
+
+    std::string write_job(const JobText& text, const std::string& file = "job.yaml");
+    std::unique_ptr<Process> start(std::vector<std::string> argv);
+    Finished run(std::vector<std::string> argv, Seconds limit = Seconds{60});
+    // `ringmaster ...`
+    Finished cli(std::vector<std::string> arguments, Seconds limit = Seconds{60});
+    // `ringmaster --state <state> ...`
+    Finished at(const std::string& state, std::vector<std::string> arguments);
+
+    // `ringmaster up --state <state> ...` that is ready; null, after a test failure, when it is
+    // not.
+    std::unique_ptr<Process> up(const std::string& state, std::vector<std::string> arguments);
+    // Ctrl-C, and a clean end within a minute.
+    void stop(Process& up);
+
+    std::string submit(const std::string& state, const std::string& job_file);  // the job's id
+    Json show(const std::string& state, const std::string& id);
+    bool wait_for_state(const std::string& state, const std::string& id, const std::string& wanted,
+                        Seconds limit = Seconds{60});
+    bool wait_for_step(const std::string& state, const std::string& id, std::int64_t step,
+                       Seconds limit = Seconds{60});
+
+    // The number in the newest step line on a follower's stderr; 0: none yet. (A fast job's first
+    // steps may have gone by before it is followed.)
+    static std::int64_t last_step_shown(const Process& follower);
+
+    const std::string& marker() const { return marker_; }
+
+private:
+    std::filesystem::path dir_;
+    std::string marker_;
+    int num_started_ = 0;
+};
+
+}  // namespace rm::e2e

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace rm::e2e {
+
+// The body of http://host:port/path; empty when the answer is not 200. `path` is sent as it stands.
+std::string http_get(const std::string& host_port, const std::string& path);
+std::string url_encoded(const std::string& text);
+
+// A loopback port nobody listens on now.
+int free_port();
+
+}  // namespace rm::e2e
