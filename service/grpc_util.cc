@@ -29,6 +29,7 @@ constexpr int kLeastPingMillis = 3000;
 constexpr int kPingTimeoutMillis = 15000;
 constexpr int kFirstBackoffMillis = 100;
 constexpr int kMaxBackoffMillis = 2000;
+constexpr int kConnectTimeoutMillis = 10'000;
 
 // What gRPC says of its own accord, as events. Its errors are our warnings: what matters of them
 // comes back as a status, too.
@@ -145,7 +146,9 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
+    // Despite its name the time a connection may take to be made; a busy machine needs more than
+    // 100 ms.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMillis);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMillis);
     // A proxy of the environment is for elsewhere; these addresses are on this machine.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

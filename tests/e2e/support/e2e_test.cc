@@ -72,8 +72,8 @@ std::unique_ptr<Process> E2eTest::start(std::vector<std::string> argv) {
     const std::vector<std::string> environment = {
         marker_, "HOME=" + path("home"),
         // The measured peak of the machine's CPU is shared by all tests.
-        "XDG_CACHE_HOME=" + (fs::temp_directory_path() / "rm-e2e-cache").string(),
-        "XDG_RUNTIME_DIR=" + path("home"), "NO_COLOR=1"};
+        std::string("XDG_CACHE_HOME=") + RM_CACHE_DIR, "XDG_RUNTIME_DIR=" + path("home"),
+        "NO_COLOR=1"};
     return std::make_unique<Process>(argv, environment, path(format("process-{}", num_started_++)));
 }
 
