@@ -39,4 +39,8 @@ std::string evaluation_line(const EvaluationReport& r) {
         r.step, r.loss, r.targets, r.unigram_entropy, r.bigram_entropy);
 }
 
+std::string stage_done_line(int stage, std::int64_t step) {
+    return format("stage {} done at step {}", stage + 1, step);
+}
+
 }  // namespace rm

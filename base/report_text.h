@@ -14,5 +14,7 @@ namespace rm {
 // without the parts that are not known. `exposed` is the share of the step spent waiting for hops.
 std::string step_line(const StepReport& report, std::string_view peak_name);
 std::string evaluation_line(const EvaluationReport& report);
+// Stages count from 0 in the code and from 1 for people.
+std::string stage_done_line(int stage, std::int64_t step);
 
 }  // namespace rm

@@ -59,7 +59,7 @@ public:
         print(format("checkpoint after step {}: {} ({})", step, path, Seconds{seconds}));
     }
     void on_stage_done(int stage, std::int64_t step) override {
-        print(format("stage {} done at step {}", stage, step));
+        print(stage_done_line(stage, step));
     }
     void on_note(const std::string& text) override { print(text); }
 

@@ -49,5 +49,9 @@ TEST(EvaluationLine, SetsTheLossBesideTheTextsOwnEntropies) {
         "bigram 2.600)");
 }
 
+TEST(ReportText, StagesCountFromOneForPeople) {
+    EXPECT_EQ(stage_done_line(0, 120), "stage 1 done at step 120");
+}
+
 }  // namespace
 }  // namespace rm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/report_text.h"
 #include "worker/dir/files.h"
 #include "worker/rank/report_line.h"
 
@@ -28,7 +29,7 @@ Content content_of(const CheckpointReport& report) {
     return Note{format("checkpoint {} written in {}", report.path, Seconds{report.seconds})};
 }
 Content content_of(const StageDoneReport& report) {
-    return Note{format("stage {} done at step {}", report.stage, report.step)};
+    return Note{stage_done_line(report.stage, report.step)};
 }
 Content content_of(const NoteReport& report) {
     return Note{report.text};

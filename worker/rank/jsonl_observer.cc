@@ -47,7 +47,7 @@ void JsonlObserver::on_checkpoint(std::int64_t step, const std::string& path, do
 }
 
 void JsonlObserver::on_stage_done(int stage, std::int64_t step) {
-    write(StageDoneReport{stage, step}, format("stage {} done at step {}", stage, step));
+    write(StageDoneReport{stage, step}, stage_done_line(stage, step));
 }
 
 void JsonlObserver::on_note(const std::string& text) {
