@@ -21,7 +21,8 @@ struct CpuOptions {
 // The CPU backend, f32. One per rank; owns its thread pool and its host device.
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options);
 
-// Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. Median
+// Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. The
+// fastest
 // of repeated packed GEMMs; takes about a second.
 double measure_cpu_peak_flops(const CpuOptions& options);
 
