@@ -22,8 +22,7 @@ struct CpuOptions {
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options);
 
 // Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. The
-// fastest
-// of repeated packed GEMMs; takes about a second.
+// fastest of repeated packed GEMMs; takes about a second.
 double measure_cpu_peak_flops(const CpuOptions& options);
 
 }  // namespace rm
