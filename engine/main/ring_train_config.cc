@@ -102,7 +102,7 @@ Result<std::string> describe_layout(const RingTrainConfig& config) {
         << "parameters  " << model.num_parameters() << '\n';
     for (std::size_t i = 0; i < config.spec.stages.size(); ++i) {
         const StageSpec& stage = config.spec.stages[i];
-        out << format("stage {}     context {}, {} sequences per step, {} steps\n", i,
+        out << format("stage {:<6}context {}, {} sequences per step, {} steps\n", i + 1,
                       stage.context, stage.sequences_per_step(), stage.num_steps());
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
             const RankConfig rank_plan = rank_config(config, rank);
