@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/controller/temporary.h"
+#include "tests/support/temp_dir.h"
 
 // The real executable: its flags, its exit codes, its end.
 namespace rm::test {
@@ -25,7 +25,7 @@ std::string contents(const std::string& path) {
 
 class Program {
 public:
-    Program(const TemporaryDirectory& directory, std::vector<std::string> arguments)
+    Program(const TempDir& directory, std::vector<std::string> arguments)
         : errors_(directory.file("stderr")) {
         std::vector<char*> argv = {const_cast<char*>(RM_CONTROLLER)};
         for (std::string& argument : arguments)
@@ -71,7 +71,7 @@ bool wait_for_file(const std::string& path) {
 }
 
 TEST(Program, SaysWhereItListensAndStopsCleanly) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::string info = directory.file("state/controller.json");
     Program program(directory, {"--state", directory.file("state"), "--listen",
                                 "unix:" + directory.file("c.sock"), "--listen", "127.0.0.1:0",
@@ -88,14 +88,14 @@ TEST(Program, SaysWhereItListensAndStopsCleanly) {
 }
 
 TEST(Program, RefusesAddressesBeyondLoopback) {
-    TemporaryDirectory directory;
+    TempDir directory;
     Program program(directory, {"--state", directory.file("state"), "--listen", "0.0.0.0:7070"});
     EXPECT_EQ(program.wait(), 1);
     EXPECT_NE(program.errors().find("0.0.0.0"), std::string::npos) << program.errors();
 }
 
 TEST(Program, NamesTheHolderOfItsStateDirectory) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::vector<std::string> arguments = {
         "--state", directory.file("state"), "--listen", "127.0.0.1:0", "--http", "none"};
     Program first(directory, arguments);

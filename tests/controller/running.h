@@ -7,14 +7,14 @@
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "tests/controller/fake_worker.h"
-#include "tests/controller/temporary.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm::test {
 
 // A whole controller on a Unix socket, with stubs.
 class Running {
 public:
-    TemporaryDirectory directory;
+    TempDir directory;
     std::string address = "unix:" + directory.file("c.sock");
     std::unique_ptr<Daemon> daemon;
     std::unique_ptr<pb::JobService::Stub> jobs;

@@ -5,8 +5,8 @@
 #include "controller/store/control_store.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
-#include "tests/controller/temporary.h"
 #include "tests/controller/world.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm::test {
 namespace {
@@ -25,7 +25,7 @@ std::vector<Event> events_in(const std::string& path) {
 
 // A world whose every outcome is committed.
 struct Kept : World {
-    TemporaryDirectory directory;
+    TempDir directory;
     std::string path = directory.file("control.db");
     std::unique_ptr<Store> store = open_control_store(path).value();
 
@@ -154,7 +154,7 @@ constexpr const char* kSecond = "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 7";
 constexpr const char* kBroken = "ALTER TABLE missing ADD COLUMN b INTEGER";
 
 TEST(Migration, GoesForwardAndKeepsABackup) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::string path = directory.file("x.db");
     {
         const std::array<const char*, 1> migrations = {kFirst};
@@ -172,7 +172,7 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
 }
 
 TEST(Migration, ThatFailsChangesNothing) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::string path = directory.file("x.db");
     {
         const std::array<const char*, 1> migrations = {kFirst};
@@ -184,7 +184,7 @@ TEST(Migration, ThatFailsChangesNothing) {
 }
 
 TEST(Migration, ANewerDatabaseIsRefusedUntouched) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::string path = directory.file("control.db");
     { ASSERT_TRUE(open_control_store(path)); }
     {
@@ -201,7 +201,7 @@ TEST(Migration, ANewerDatabaseIsRefusedUntouched) {
 }
 
 TEST(Migration, AFileThatIsNoDatabaseIsAnError) {
-    TemporaryDirectory directory;
+    TempDir directory;
     const std::string path = directory.file("control.db");
     std::ofstream(path) << std::string(5000, 'x');
     const auto refused = open_control_store(path);

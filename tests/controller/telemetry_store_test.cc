@@ -6,13 +6,13 @@
 #include <cmath>
 
 #include "controller/store/log_file.h"
-#include "tests/controller/temporary.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm::test {
 namespace {
 
 struct Telemetry {
-    TemporaryDirectory directory;
+    TempDir directory;
     TelemetryPaths paths{directory.file("telemetry.db"), directory.file("logs")};
     Bytes cap{1 << 20};
     std::unique_ptr<TelemetryStore> store = TelemetryStore::open(paths, cap).value();

@@ -12,7 +12,7 @@ namespace rm {
 namespace {
 
 TEST(Regress0001, ALostPeerEndsTheOtherRankWithAnErrorAndNotACrash) {
-    const test::TempDir dir;
+    const TempDir dir;
     std::string text;
     Rng rng(1);
     for (int i = 0; i < 4000; ++i)

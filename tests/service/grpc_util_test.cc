@@ -12,7 +12,7 @@
 
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/convert.h"
-#include "tests/service/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
 namespace {

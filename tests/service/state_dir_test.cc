@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/service/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
 namespace {

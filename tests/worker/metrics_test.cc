@@ -120,8 +120,19 @@ TEST_F(RunMetrics, GoOnInTheNextAttemptOfTheJob) {
     EXPECT_THAT(text(), HasSubstr("ringmaster_train_tokens_total{run=\"abc123\"} 300\n"));
 }
 
+// 2. Such a run was never exported: it was taken for one that had ended long ago.
+TEST_F(RunMetrics, OfARunThatStartedAndEndedBetweenTwoLooksAreExported) {
+    metrics_.start_from({}, at(0));
+    metrics_.update({observed(1, false, {{0, {{1}, step(1)}}})}, at(1));
+    EXPECT_THAT(text(), HasSubstr("ringmaster_train_step{run=\"abc123\"} 1\n"));
+    metrics_.update({observed(1, false)}, at(122));
+    metrics_.update({observed(1, false)}, at(123));
+    EXPECT_THAT(text(), Not(HasSubstr("abc123")));
+}
+
 TEST_F(RunMetrics, OfRunsThatEndedBeforeTheDaemonStartedAreNotExported) {
-    metrics_.update({observed(1, false, {{0, {{1}, step(1)}}})}, at(0));
+    metrics_.start_from({observed(1, false, {{0, {{1}, step(1)}}})}, at(0));
+    metrics_.update({observed(1, false)}, at(1));
     EXPECT_THAT(text(), Not(HasSubstr("abc123")));
 }
 

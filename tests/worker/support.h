@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -10,25 +8,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
-
-// A directory that goes with the test.
-class TempDir {
-public:
-    TempDir() {
-        std::string name = (std::filesystem::temp_directory_path() / "rm-worker-XXXXXX").string();
-        RM_CHECK(::mkdtemp(name.data()) != nullptr, "cannot make {}", name);
-        path_ = name;
-    }
-    ~TempDir() { std::filesystem::remove_all(path_); }
-    TempDir(const TempDir&) = delete;
-    TempDir& operator=(const TempDir&) = delete;
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-};
 
 // Looks every few milliseconds; generous, because sanitizers and busy machines are slow.
 inline bool eventually(const std::function<bool()>& holds,

@@ -62,7 +62,7 @@ TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
     TelemetrySpool spool = open();
     EXPECT_EQ(content<Note>(spool.next()).text, "training steps 1 to 9");
     EXPECT_EQ(content<Note>(spool.next()).text, "checkpoint /c/j/e1-s3 written in 500 ms");
-    EXPECT_EQ(content<Note>(spool.next()).text, "stage 0 done at step 3");
+    EXPECT_EQ(content<Note>(spool.next()).text, "stage 1 done at step 3");
     EXPECT_EQ(content<Note>(spool.next()).text, "took the one before");
     const auto last = spool.next();
     EXPECT_FALSE(content<Note>(last).text.empty());

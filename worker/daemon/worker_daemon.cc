@@ -132,7 +132,7 @@ private:
                           .inventory = std::move(inventory)};
         // The first look gives every report again: metrics must not miss them.
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
-        metrics_.update(seen, clock_.mono());
+        metrics_.start_from(seen, clock_.mono());
         for (const Observation& attempt : seen)
             facts.attempts.push_back(attempt.status);
         return facts;

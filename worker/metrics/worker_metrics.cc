@@ -15,6 +15,13 @@ int device_of(const AttemptStatus& status, int rank) {
 
 WorkerMetrics::WorkerMetrics(NodeId node) : node_(std::move(node.value)) {}
 
+void WorkerMetrics::start_from(const std::vector<Observation>& seen, MonoTime now) {
+    for (const Observation& attempt : seen) {
+        if (!attempt.status.processes_left) ended_before_.insert(attempt.status.epoch);
+    }
+    update(seen, now);
+}
+
 void WorkerMetrics::update(const std::vector<Observation>& seen, MonoTime now) {
     for (const Observation& attempt : seen)
         take(attempt, now);
@@ -26,9 +33,10 @@ void WorkerMetrics::update(const std::vector<Observation>& seen, MonoTime now) {
 void WorkerMetrics::take(const Observation& seen, MonoTime now) {
     const AttemptStatus& status = seen.status;
     const auto known = runs_.find(status.job);
-    // Directories of ended attempts stay a while; they neither bring a run back nor end a newer
-    // one.
-    if (known == runs_.end() && !status.processes_left) return;
+    if (ended_before_.count(status.epoch) != 0) return;
+    // Directories of ended attempts stay a while; without news they neither bring a run back nor
+    // end a newer one. With news it is a run that started and ended between two looks.
+    if (known == runs_.end() && !status.processes_left && seen.reports.empty()) return;
     if (known != runs_.end() && status.epoch < known->second.epoch) return;
     Run& run = runs_[status.job];
     if (status.epoch > run.epoch) {

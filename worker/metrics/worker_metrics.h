@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -22,6 +23,8 @@ public:
 
     explicit WorkerMetrics(NodeId node);
 
+    // The first look of a daemon: runs that had ended before it started are not exported.
+    void start_from(const std::vector<Observation>& seen, MonoTime now);
     // Takes what a look has found; also removes the runs whose time has come.
     void update(const std::vector<Observation>& seen, MonoTime now);
     HttpResponse response() const { return metrics_response(registry_); }
@@ -42,6 +45,7 @@ private:
     TrainFamilies train_{registry_};
     RankFamilies ranks_{registry_};
     std::map<JobId, Run> runs_;
+    std::set<Epoch> ended_before_;  // this daemon started
 };
 
 }  // namespace rm

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {

@@ -13,7 +13,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 

@@ -8,25 +8,13 @@
 #include <thread>
 
 #include "tests/engine/comm/cluster.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class TemporaryDirectory {
-public:
-    TemporaryDirectory() {
-        std::string name = std::filesystem::temp_directory_path() / "rm_exchange_XXXXXX";
-        path_ = mkdtemp(name.data());
-    }
-    ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 class Exchanges : public ::testing::TestWithParam<std::string> {
 protected:
@@ -39,7 +27,7 @@ protected:
         return exchanges;
     }
 
-    TemporaryDirectory directory_;
+    TempDir directory_;
 };
 
 TEST_P(Exchanges, GiveEveryRankTheTableOfAll) {
@@ -108,8 +96,8 @@ TEST(DirectoryExchange, SaysThatItsDirectoryIsMissing) {
 }
 
 TEST(DirectoryExchange, DoesNotTakeAFileThatIsBeingWritten) {
-    const TemporaryDirectory directory;
-    std::ofstream(directory.path() / "a.1.tmp77") << "hal";
+    const TempDir directory;
+    std::ofstream(directory / "a.1.tmp77") << "hal";
     const auto exchange = make_directory_exchange(directory.path(), 0, 2);
     EXPECT_FALSE(exchange->exchange("a", "0", Seconds{0.05}));
 }

@@ -11,6 +11,7 @@
 
 #include "engine/comm/transport.h"
 #include "tests/engine/comm/cluster.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
 namespace {
@@ -171,8 +172,8 @@ TEST(GlooTransport, NoticesThatTheSenderFailedInTheMiddleOfAMessage) {
 
 // Rank 1 is a process, killed while most of the message still has to be written.
 TEST(GlooTransport, NoticesThatTheReceiverWasKilledInTheMiddleOfAMessage) {
-    std::string directory = ::testing::TempDir() + "rm_gloo_XXXXXX";
-    ASSERT_NE(mkdtemp(directory.data()), nullptr);
+    const TempDir temporary;
+    const std::string& directory = temporary.path();
     const pid_t child = fork();
     if (child == 0) receive_and_stop(directory);
     const auto exchange = make_directory_exchange(directory, 0, 2);
@@ -195,7 +196,6 @@ TEST(GlooTransport, NoticesThatTheReceiverWasKilledInTheMiddleOfAMessage) {
     }
     EXPECT_THAT(message, HasSubstr("rank 1 is gone"));
     EXPECT_LT(watch.seconds(), 10);
-    std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "engine/data/document_reader.h"
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "engine/data/byte_tokenizer.h"
-#include "tests/engine/data/temp_dir.h"
+#include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {

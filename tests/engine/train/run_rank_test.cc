@@ -15,7 +15,6 @@ namespace {
 
 using test::checkpoint_bytes;
 using test::run_training;
-using test::TempDir;
 using test::TrainRun;
 using testing::Contains;
 using testing::HasSubstr;
