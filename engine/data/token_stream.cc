@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/data/byte_tokenizer.h"
+#include "engine/tokenizer/byte_tokenizer.h"
 #include "engine/data/json_fields.h"
 
 namespace rm {
