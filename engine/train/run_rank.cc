@@ -30,7 +30,7 @@ struct Corpus {
 };
 
 Result<Corpus> open_corpus(const JobSpec& spec) {
-    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.path));
+    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.sources.front().path));
     RM_TRY(Split split, split_held_out(text, spec.data.holdout, spec.seed));
     return Corpus{std::move(text), std::move(split)};
 }
@@ -162,7 +162,8 @@ Status RankRun::enter_stage() {
     RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
                                            memory.tile_tokens, memory.chunk_tokens));
     stage_.model =
-        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, stage_spec().rope_theta);
+        std::make_unique<Model>(streams_, model_, weights_, stage_.layout,
+                                stage_spec().rope_theta > 0 ? stage_spec().rope_theta : 10000);
     stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
     weights_.prepare(stage_.model->ops());
     compute_->synchronize();
@@ -329,8 +330,22 @@ Result<Outcome> RankRun::run() {
 
 }  // namespace
 
+// What a valid spec may ask for and the engine does not do yet.
+Status check_supported(const JobSpec& spec) {
+    if (!spec.model.from.empty()) return invalid_argument("model.from is not there yet");
+    if (!spec.exports.huggingface.empty()) return invalid_argument("export is not there yet");
+    if (spec.precision != "fp32") return invalid_argument("precision: bf16 is not there yet");
+    if (spec.data.sources.size() > 1) return invalid_argument("data.path: mixes are not there yet");
+    if (spec.data.tokenizer != "bytes") {
+        return invalid_argument("data.tokenizer: '{}' is not there yet", spec.data.tokenizer);
+    }
+    if (spec.data.format == "auto" || spec.data.format == "text") return {};
+    return invalid_argument("data.format: '{}' is not there yet", spec.data.format);
+}
+
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
+    RM_RETURN_IF_ERROR(check_supported(config.spec));
     RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
     const ModelConfig model = config.model.value_or(preset);
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));

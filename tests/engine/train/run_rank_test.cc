@@ -38,7 +38,7 @@ protected:
         }
         config_.spec.name = "test";
         config_.spec.model.preset = "micro";
-        config_.spec.data = {dir_.file("data"), "text", "bytes", 0.1};
+        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
         config_.spec.stages = {
             {.context = 128, .batch = 256, .tokens = 20 * 256, .learning_rate = 3e-3}};
         config_.spec.memory.tile = 64;
@@ -171,10 +171,10 @@ TEST_F(RunRank, RefusesToResumeWithOtherDataOrSeed) {
 }
 
 TEST_F(RunRank, MissingAndEmptyDataAreErrorsThatNameThePath) {
-    config_.spec.data.path = dir_.file("nowhere");
+    config_.spec.data.sources = {{dir_.file("nowhere")}};
     EXPECT_THAT(train().outcome.error().message, HasSubstr("nowhere"));
     std::filesystem::create_directories(dir_.file("empty"));
-    config_.spec.data.path = dir_.file("empty");
+    config_.spec.data.sources = {{dir_.file("empty")}};
     EXPECT_THAT(train().outcome.error().message, HasSubstr("empty"));
 }
 
