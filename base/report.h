@@ -41,8 +41,8 @@ struct StepReport {
 struct EvaluationReport {
     std::int64_t step = 0;
     std::int64_t targets = 0;
-    double loss = 0;             // held out, nats per byte
-    double unigram_entropy = 0;  // of the text, nats per byte
+    double loss = 0;             // held out, nats per target
+    double unigram_entropy = 0;  // of the text, nats per byte; both 0 where tokens are not bytes
     double bigram_entropy = 0;
 };
 
