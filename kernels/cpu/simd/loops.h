@@ -134,7 +134,7 @@ struct Loops {
 };
 
 // The loops of one width; null when this CPU cannot run them. The base ones run everywhere.
-enum class Width { base, avx2, avx512 };
+enum class Width { base, avx2, avx512, avx512_bf16 };
 const Loops* find_loops(Width width);
 
 }  // namespace rm::simd
