@@ -343,7 +343,6 @@ Result<Outcome> RankRun::run() {
 Status check_supported(const JobSpec& spec) {
     if (!spec.model.from.empty()) return invalid_argument("model.from is not there yet");
     if (!spec.exports.huggingface.empty()) return invalid_argument("export is not there yet");
-    if (spec.precision != "fp32") return invalid_argument("precision: bf16 is not there yet");
     if (spec.data.sources.size() > 1) return invalid_argument("data.path: mixes are not there yet");
     if (spec.data.tokenizer != "bytes") {
         return invalid_argument("data.tokenizer: '{}' is not there yet", spec.data.tokenizer);
