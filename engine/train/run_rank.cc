@@ -161,8 +161,9 @@ Status RankRun::enter_stage() {
     const MemoryPolicy& memory = config_.plan.memory;
     RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
                                            memory.tile_tokens, memory.chunk_tokens));
-    stage_.model =
-        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, stage_spec().rope_theta);
+    RopeConfig rope = model_.rope;
+    rope.theta = stage_spec().rope_theta;
+    stage_.model = std::make_unique<Model>(streams_, model_, weights_, stage_.layout, rope);
     stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
     weights_.prepare(stage_.model->ops());
     compute_->synchronize();
