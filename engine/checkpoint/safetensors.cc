@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/checkpoint/safetensors_json.h"
+#include "engine/data/shown_text.h"
 
 namespace rm {
 namespace {
@@ -39,7 +40,7 @@ std::int64_t bytes_of(const SafetensorsEntry& entry) {
 }
 
 Status check_entry(const SafetensorsEntry& entry, std::int64_t data_bytes) {
-    const std::string name = shown_name(entry.name);
+    const std::string name = shown_text(entry.name);
     if (entry.begin > entry.end || entry.end > data_bytes) {
         return broken("tensor {}: data_offsets [{}, {}] lie outside the {} bytes of data", name,
                       entry.begin, entry.end, data_bytes);
@@ -59,7 +60,7 @@ Status check_no_holes(const std::vector<SafetensorsEntry>& entries, std::int64_t
     for (const SafetensorsEntry& entry : entries) {
         if (entry.begin != end) {
             return broken("tensor {} begins at byte {}, the one before it ends at {}",
-                          shown_name(entry.name), entry.begin, end);
+                          shown_text(entry.name), entry.begin, end);
         }
         end = entry.end;
     }
@@ -104,7 +105,7 @@ Result<StorageType> parse_storage_type(std::string_view name) {
         if (to_string(type) == name) return type;
     }
     return make_error(ErrorCode::unimplemented, "dtype {} is not one of F64, F32, F16, BF16, I32",
-                      shown_name(name));
+                      shown_text(name));
 }
 
 StorageType storage_of(DType dtype) {

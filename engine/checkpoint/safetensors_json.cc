@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/data/shown_text.h"
+
 namespace rm {
 namespace {
 
@@ -78,7 +80,7 @@ private:
 };
 
 bool Reader::unexpected(std::string_view found) {
-    const std::string name = shown_name(entry_.name);
+    const std::string name = shown_text(entry_.name);
     switch (at_) {
         case At::start:
         case At::top:
@@ -88,7 +90,7 @@ bool Reader::unexpected(std::string_view found) {
             return fail("{} is {}, not an object", name, found);
         case At::metadata:
         case At::metadata_value:
-            return fail("__metadata__ {} is {}, not a string", shown_name(metadata_key_), found);
+            return fail("__metadata__ {} is {}, not a string", shown_text(metadata_key_), found);
         case At::tensor:
         case At::dtype:
             return fail("tensor {}: dtype is {}, not a string", name, found);
@@ -112,11 +114,11 @@ bool Reader::string(string_t& value) {
     if (at_ == At::metadata_value) {
         at_ = At::metadata;
         if (result_.metadata.emplace(metadata_key_, value).second) return true;
-        return fail("__metadata__ holds {} twice", shown_name(metadata_key_));
+        return fail("__metadata__ holds {} twice", shown_text(metadata_key_));
     }
-    if (at_ != At::dtype) return unexpected(shown_name(value));
+    if (at_ != At::dtype) return unexpected(shown_text(value));
     const auto type = parse_storage_type(value);
-    if (!type) return fail("tensor {}: {}", shown_name(entry_.name), type.error().message);
+    if (!type) return fail("tensor {}: {}", shown_text(entry_.name), type.error().message);
     entry_.type = *type;
     at_ = At::tensor;
     return true;
@@ -140,7 +142,7 @@ bool Reader::key(string_t& name) {
         return true;
     }
     if (at_ == At::tensor) return start_field(name);
-    if (!names_.insert(name).second) return fail("holds {} twice", shown_name(name));
+    if (!names_.insert(name).second) return fail("holds {} twice", shown_text(name));
     entry_ = {.name = name};
     offsets_.clear();
     fields_ = 0;
@@ -155,10 +157,10 @@ bool Reader::start_field(const std::string& name) {
                                       : 0U;
     if (field_ == 0) {
         return fail("tensor {}: field {} is not known; dtype, shape and data_offsets are",
-                    shown_name(entry_.name), shown_name(name));
+                    shown_text(entry_.name), shown_text(name));
     }
     if ((fields_ & field_) != 0) {
-        return fail("tensor {}: holds {} twice", shown_name(entry_.name), shown_name(name));
+        return fail("tensor {}: holds {} twice", shown_text(entry_.name), shown_text(name));
     }
     fields_ |= field_;
     at_ = field_ == kDtype ? At::dtype : At::list;
@@ -177,14 +179,14 @@ bool Reader::end_object() {
 
 bool Reader::finish_tensor() {
     if (fields_ != kAllFields) {
-        return fail("tensor {}: '{}' is missing", shown_name(entry_.name),
+        return fail("tensor {}: '{}' is missing", shown_text(entry_.name),
                     (fields_ & kDtype) == 0   ? "dtype"
                     : (fields_ & kShape) == 0 ? "shape"
                                               : "data_offsets");
     }
     if (offsets_.size() != 2) {
         return fail("tensor {}: data_offsets are {} numbers, not begin and end",
-                    shown_name(entry_.name), offsets_.size());
+                    shown_text(entry_.name), offsets_.size());
     }
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
@@ -204,15 +206,6 @@ bool Reader::end_array() {
 }
 
 }  // namespace
-
-std::string shown_name(std::string_view name) {
-    constexpr std::size_t kMost = 200;
-    std::string text = "'";
-    for (const char c : name.substr(0, kMost)) {
-        text += c >= ' ' && c != 0x7f ? c : '?';
-    }
-    return text + (name.size() > kMost ? "...'" : "'");
-}
 
 Result<SafetensorsJson> parse_safetensors_json(std::string_view text) {
     // The format says so; a parser would also take white space or a byte order mark.

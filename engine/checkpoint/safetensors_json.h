@@ -17,6 +17,4 @@ struct SafetensorsJson {
 };
 Result<SafetensorsJson> parse_safetensors_json(std::string_view text);
 
-std::string shown_name(std::string_view name);  // for messages: quoted, printable and not long
-
 }  // namespace rm
