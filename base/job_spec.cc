@@ -1,6 +1,8 @@
 #include "base/job_spec.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "base/layout.h"
@@ -24,13 +26,53 @@ Status check_name(const std::string& name) {
         name, kMaxName);
 }
 
-Status check_data(const DataSpec& data) {
-    if (data.path.empty()) return invalid_argument("data.path: missing; a directory of text files");
-    if (data.format != "auto" && data.format != "text") {
-        return invalid_argument("data.format: '{}' is not there yet; auto or text", data.format);
+Status check_model(const ModelSpec& model) {
+    if (model.preset.empty() == model.from.empty()) {
+        return invalid_argument(
+            "model: {}; either preset, a named architecture, or from, a Hugging Face directory",
+            model.from.empty() ? "neither preset nor from is given" : "both preset and from are");
     }
-    if (data.tokenizer != "bytes") {
-        return invalid_argument("data.tokenizer: '{}' is not there yet; bytes", data.tokenizer);
+    if (model.from.empty()) {
+        RM_TRY([[maybe_unused]] const ModelConfig known, find_preset(model.preset));
+    }
+    return {};
+}
+
+Status check_source(const DataSource& source) {
+    if (source.path.empty()) return invalid_argument("data.path: empty; a directory or a file");
+    if (source.path.find('\n') != std::string::npos) {
+        return invalid_argument("data.path: '{}' has a line break in it", source.path);
+    }
+    if (!(source.proportion >= 0) || !std::isfinite(source.proportion)) {
+        return invalid_argument("data.path: '{}' has proportion {}; it must be positive",
+                                source.path, source.proportion);
+    }
+    return {};
+}
+
+Status check_sources(const std::vector<DataSource>& sources) {
+    if (sources.empty()) return invalid_argument("data.path: missing; a directory or a file");
+    for (const DataSource& source : sources)
+        RM_RETURN_IF_ERROR(check_source(source));
+    const auto given = std::count_if(sources.begin(), sources.end(),
+                                     [](const DataSource& s) { return s.proportion > 0; });
+    if (given == 0 || given == std::ssize(sources)) return {};
+    return invalid_argument("data.path: {} of {} sources have a proportion; all or none", given,
+                            sources.size());
+}
+
+Status check_data(const DataSpec& data) {
+    RM_RETURN_IF_ERROR(check_sources(data.sources));
+    constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "megatron",
+                                                          "llmc"};
+    if (std::find(kFormats.begin(), kFormats.end(), data.format) == kFormats.end()) {
+        return invalid_argument(
+            "data.format: '{}' is not known; auto, text, jsonl, megatron or "
+            "llmc",
+            data.format);
+    }
+    if (data.tokenizer.empty()) {
+        return invalid_argument("data.tokenizer: empty; bytes, or the path of a tokenizer.json");
     }
     if (!(data.holdout >= 0 && data.holdout <= 0.5)) {
         return invalid_argument("data.holdout: {} must be between 0 and 0.5", data.holdout);
@@ -60,7 +102,8 @@ Status check_rates(const StageSpec& stage, std::size_t index) {
         return invalid_argument("stages[{}].learning_rate: {} must be a positive number", index,
                                 stage.learning_rate);
     }
-    if (!(stage.rope_theta > 1) || !std::isfinite(stage.rope_theta)) {
+    const bool own_theta = stage.rope_theta == 0;
+    if (!own_theta && (!(stage.rope_theta > 1) || !std::isfinite(stage.rope_theta))) {
         return invalid_argument("stages[{}].rope_theta: {} must be above 1", index,
                                 stage.rope_theta);
     }
@@ -105,14 +148,18 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
     return {};
 }
 
-Status check_parallel(const JobSpec& spec, const ModelConfig& model) {
+Status check_parallel(const JobSpec& spec) {
     if (!spec.parallel) return {};
     for (const Axis axis : {Axis::ulysses, Axis::tensor}) {
         if (spec.parallel->size(axis) == 1) continue;
         return invalid_argument("parallel.{}: {} is not there yet; leave it out or 1",
                                 to_string(axis), spec.parallel->size(axis));
     }
-    RM_RETURN_IF_ERROR(check_mesh(*spec.parallel, model.dims()));
+    // What a directory holds is known where it is read.
+    if (!spec.model.preset.empty()) {
+        RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
+        RM_RETURN_IF_ERROR(check_mesh(*spec.parallel, model.dims()));
+    }
     const int ranks = spec.parallel->num_ranks();
     if (spec.resources.devices != 0 && spec.resources.devices != ranks) {
         return invalid_argument(
@@ -152,8 +199,9 @@ Status check_optimizer(const OptimizerSpec& o) {
 }
 
 Status check_rest(const JobSpec& spec) {
-    if (spec.precision != "fp32") {
-        return invalid_argument("precision: '{}' is not there yet; fp32", spec.precision);
+    if (spec.precision == "fp8") return invalid_argument("precision: 'fp8' is not there yet");
+    if (spec.precision != "fp32" && spec.precision != "bf16") {
+        return invalid_argument("precision: '{}' is not known; fp32 or bf16", spec.precision);
     }
     if (spec.resources.devices < 0) {
         return invalid_argument("resources.devices: {} must not be negative",
@@ -174,6 +222,26 @@ Status check_rest(const JobSpec& spec) {
 }
 
 }  // namespace
+
+std::string to_string(const DataSource& source) {
+    if (source.proportion == 0) return source.path;
+    // The shortest text that gives the same number back.
+    std::array<char, 32> number;
+    const auto end = std::to_chars(number.begin(), number.end(), source.proportion).ptr;
+    return source.path + '@' + std::string(number.begin(), end);
+}
+
+Result<DataSource> parse_data_source(std::string_view text) {
+    const std::size_t at = text.rfind('@');
+    if (at == std::string_view::npos) return DataSource{std::string(text), 0};
+    const std::string_view number = text.substr(at + 1);
+    DataSource source{std::string(text.substr(0, at)), 0};
+    const char* const last = number.data() + number.size();
+    const auto [end, error] = std::from_chars(number.data(), last, source.proportion);
+    if (error != std::errc() || end != last) return DataSource{std::string(text), 0};
+    if (source.proportion > 0 && std::isfinite(source.proportion)) return source;
+    return invalid_argument("'{}': a proportion of {}; it must be positive", text, number);
+}
 
 std::string_view to_string(Schedule schedule) {
     switch (schedule) {
@@ -207,10 +275,10 @@ std::int64_t JobSpec::num_steps() const {
 
 Status validate(const JobSpec& spec) {
     RM_RETURN_IF_ERROR(check_name(spec.name));
-    RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
+    RM_RETURN_IF_ERROR(check_model(spec.model));
     RM_RETURN_IF_ERROR(check_data(spec.data));
     RM_RETURN_IF_ERROR(check_memory(spec.memory));
-    RM_RETURN_IF_ERROR(check_parallel(spec, model));
+    RM_RETURN_IF_ERROR(check_parallel(spec));
     if (spec.stages.empty()) return invalid_argument("stages: empty; a job has at least one stage");
     for (std::size_t i = 0; i < spec.stages.size(); ++i)
         RM_RETURN_IF_ERROR(check_stage(spec, i));

@@ -13,17 +13,30 @@
 // the engine; each has its own conversion and nobody has a second definition.
 namespace rm {
 
-// A named architecture; Hugging Face directories are not read yet.
+// Exactly one of the two.
 struct ModelSpec {
-    std::string preset = "tiny";
+    std::string preset;  // a named architecture with fresh weights
+    std::string from;    // a Hugging Face directory: its architecture and weights
     bool operator==(const ModelSpec&) const = default;
+
+    const std::string& name() const { return from.empty() ? preset : from; }
 };
 
+// One set of a mix. Written "path" or "path@proportion".
+struct DataSource {
+    std::string path;       // a directory or one file
+    double proportion = 0;  // of the samples; 0: as large as the set is
+    bool operator==(const DataSource&) const = default;
+};
+std::string to_string(const DataSource& source);
+// What follows the last '@' is a proportion when it is a number; then it must be positive.
+Result<DataSource> parse_data_source(std::string_view text);
+
 struct DataSpec {
-    std::string path;                 // a directory of text files, or one file
-    std::string format = "auto";      // auto | text
-    std::string tokenizer = "bytes";  // bytes
-    double holdout = 0.02;            // share of the text kept out of training for evaluation
+    std::vector<DataSource> sources;
+    std::string format = "auto";      // auto | text | jsonl | megatron | llmc
+    std::string tokenizer = "bytes";  // bytes, or the path of a tokenizer.json
+    double holdout = 0.02;            // share of the data kept out of training for evaluation
     bool operator==(const DataSpec&) const = default;
 };
 
@@ -33,10 +46,10 @@ Result<Schedule> parse_schedule(std::string_view text);
 
 // A part of a job with its own context length, batch, RoPE base and token budget.
 struct StageSpec {
-    std::int64_t context = 0;  // tokens of one sequence (S); a sample uses S + 1
-    std::int64_t batch = 0;    // tokens per optimizer step, a multiple of context
-    std::int64_t tokens = 0;   // budget; rounded to the nearest whole step, at least one
-    double rope_theta = 10000;
+    std::int64_t context = 0;     // tokens of one sequence (S); a sample uses S + 1
+    std::int64_t batch = 0;       // tokens per optimizer step, a multiple of context
+    std::int64_t tokens = 0;      // budget; rounded to the nearest whole step, at least one
+    double rope_theta = 0;        // base of the rotary angles; 0: the model's own
     double learning_rate = 3e-4;  // at the end of warm-up
     std::int64_t warmup_steps = 0;
     Schedule schedule = Schedule::constant;
@@ -75,6 +88,12 @@ struct CheckpointSpec {
     bool operator==(const CheckpointSpec&) const = default;
 };
 
+// What is written after the last step.
+struct ExportSpec {
+    std::string huggingface;  // a directory, made or replaced; empty: nothing
+    bool operator==(const ExportSpec&) const = default;
+};
+
 struct EvaluationSpec {
     std::int64_t every_steps = 0;  // 0: only at the end
     std::int64_t tokens = 65536;   // held-out tokens per evaluation, at most
@@ -89,11 +108,12 @@ struct JobSpec {
     std::vector<StageSpec> stages;
     std::optional<Mesh> parallel;  // nothing: auto
     MemorySpec memory;
-    std::string precision = "fp32";  // fp32; bf16 and fp8 are not there yet
+    std::string precision = "fp32";  // of compute: fp32 | bf16; weights and sums are fp32
     OptimizerSpec optimizer;
     ResourcesSpec resources;
     CheckpointSpec checkpoint;
     EvaluationSpec evaluation;
+    ExportSpec exports;
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages

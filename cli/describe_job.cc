@@ -21,8 +21,12 @@ std::string when(const google::protobuf::Timestamp& time, WallTime now) {
 }
 
 std::string data_text(const pb::DataSpec& data) {
-    return format("{} ({}, {} held out)", data.path(), data.tokenizer(),
-                  percent_text(data.holdout()));
+    std::string sources;
+    for (const pb::DataSource& source : data.sources()) {
+        sources += sources.empty() ? "" : ", ";
+        sources += to_string(DataSource{source.path(), source.proportion()});
+    }
+    return format("{} ({}, {} held out)", sources, data.tokenizer(), percent_text(data.holdout()));
 }
 
 std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
@@ -45,7 +49,9 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
         line(out, "ended",
              format("{}, after {}", when(job.ended(), now), span_text(age_of(job, now))));
     }
-    line(out, "model", job.spec().model().preset() + ", " + job.spec().precision());
+    const pb::ModelSpec& model = job.spec().model();
+    line(out, "model",
+         (model.from().empty() ? model.preset() : model.from()) + ", " + job.spec().precision());
     line(out, "data", data_text(job.spec().data()));
     line(out, "seed", format("{}", job.spec().seed()));
     line(out, "mesh", job.spec().has_parallel() ? mesh_text(job.spec().parallel()) : "auto");

@@ -33,17 +33,24 @@ Result<StageSpec> stage_from(const pb::StageSpec& stage) {
 }
 
 void fill(pb::DataSpec& out, const DataSpec& data) {
-    out.set_path(data.path);
+    for (const DataSource& source : data.sources) {
+        pb::DataSource& added = *out.add_sources();
+        added.set_path(source.path);
+        added.set_proportion(source.proportion);
+    }
     out.set_format(data.format);
     out.set_tokenizer(data.tokenizer);
     out.set_holdout(data.holdout);
 }
 
 DataSpec data_from(const pb::DataSpec& data) {
-    return {.path = data.path(),
-            .format = data.format(),
-            .tokenizer = data.tokenizer(),
-            .holdout = data.holdout()};
+    DataSpec out{.sources = {},
+                 .format = data.format(),
+                 .tokenizer = data.tokenizer(),
+                 .holdout = data.holdout()};
+    for (const pb::DataSource& source : data.sources())
+        out.sources.push_back({source.path(), source.proportion()});
+    return out;
 }
 
 void fill(pb::OptimizerSpec& out, const OptimizerSpec& optimizer) {
@@ -62,7 +69,7 @@ OptimizerSpec optimizer_from(const pb::OptimizerSpec& optimizer) {
             .clip_norm = optimizer.clip_norm()};
 }
 
-// The small parts: memory, resources, checkpoint, evaluation.
+// The small parts: memory, resources, checkpoint, evaluation, export.
 void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
     out.mutable_memory()->set_tile(spec.memory.tile);
     out.mutable_memory()->set_chunk(spec.memory.chunk);
@@ -73,6 +80,7 @@ void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
     out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
     out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
     out.mutable_evaluation()->set_tokens(spec.evaluation.tokens);
+    out.mutable_exports()->set_huggingface(spec.exports.huggingface);
 }
 
 void read_policies(JobSpec& out, const pb::JobSpec& spec) {
@@ -83,6 +91,7 @@ void read_policies(JobSpec& out, const pb::JobSpec& spec) {
                       .keep = spec.checkpoint().keep()};
     out.evaluation = {.every_steps = spec.evaluation().every_steps(),
                       .tokens = spec.evaluation().tokens()};
+    out.exports = {.huggingface = spec.exports().huggingface()};
 }
 
 }  // namespace
@@ -117,6 +126,7 @@ pb::JobSpec to_proto(const JobSpec& spec) {
     pb::JobSpec out;
     out.set_name(spec.name);
     out.mutable_model()->set_preset(spec.model.preset);
+    out.mutable_model()->set_from(spec.model.from);
     fill(*out.mutable_data(), spec.data);
     out.set_seed(spec.seed);
     for (const StageSpec& stage : spec.stages)
@@ -131,7 +141,7 @@ pb::JobSpec to_proto(const JobSpec& spec) {
 Result<JobSpec> from_proto(const pb::JobSpec& spec) {
     JobSpec out;
     out.name = spec.name();
-    out.model.preset = spec.model().preset();
+    out.model = {.preset = spec.model().preset(), .from = spec.model().from()};
     out.data = data_from(spec.data());
     out.seed = spec.seed();
     for (const pb::StageSpec& stage : spec.stages()) {

@@ -17,19 +17,49 @@ YamlReader read_only_zero() {
     };
 }
 
-YamlReader read_model(ModelSpec& model) {
-    return [&model](const YamlValue& value) {
-        return read_map(value, {{"preset", read_text(model.preset), Presence::required},
-                                {"from", not_there_yet()}});
+YamlReader read_model(ModelSpec& model, const std::string& base_directory) {
+    return [&model, base_directory](const YamlValue& value) {
+        return read_map(value, {{"preset", read_text(model.preset)},
+                                {"from", read_path(model.from, base_directory)}});
+    };
+}
+
+Status read_source(const YamlValue& value, std::vector<DataSource>& sources,
+                   const std::string& base_directory) {
+    std::string text;
+    RM_RETURN_IF_ERROR(read_path(text, base_directory)(value));
+    Result<DataSource> source = parse_data_source(text);
+    if (!source) return value.error(source.error().message);
+    sources.push_back(*std::move(source));
+    return {};
+}
+
+// One source or a list of them.
+YamlReader read_sources(std::vector<DataSource>& sources, const std::string& base_directory) {
+    return [&sources, base_directory](const YamlValue& value) {
+        const auto read_one = [&](const YamlValue& item) {
+            return read_source(item, sources, base_directory);
+        };
+        if (value.node.kind == YamlNode::Kind::sequence) return read_sequence(value, read_one);
+        return read_one(value);
+    };
+}
+
+// A word of its own, or a path.
+YamlReader read_tokenizer(std::string& tokenizer, const std::string& base_directory) {
+    return [&tokenizer, base_directory](const YamlValue& value) {
+        if (is_word(value.node, "bytes")) return read_text(tokenizer)(value);
+        return read_path(tokenizer, base_directory)(value);
     };
 }
 
 YamlReader read_data(DataSpec& data, const std::string& base_directory) {
     return [&data, base_directory](const YamlValue& value) {
-        return read_map(value, {{"path", read_path(data.path, base_directory), Presence::required},
-                                {"format", read_text(data.format)},
-                                {"tokenizer", read_text(data.tokenizer)},
-                                {"holdout", read_number(data.holdout)}});
+        return read_map(value,
+                        {{"path", read_sources(data.sources, base_directory), Presence::required},
+                         {"format", read_text(data.format)},
+                         {"tokenizer", read_tokenizer(data.tokenizer, base_directory)},
+                         {"holdout", read_number(data.holdout)}});
     };
 }
 
@@ -130,9 +160,16 @@ YamlReader read_evaluate(EvaluationSpec& evaluation) {
     };
 }
 
+YamlReader read_export(ExportSpec& exports, const std::string& base_directory) {
+    return [&exports, base_directory](const YamlValue& value) {
+        return read_map(value, {{"huggingface", read_path(exports.huggingface, base_directory),
+                                 Presence::required}});
+    };
+}
+
 Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_directory) {
     return read_map(value, {{"name", read_text(spec.name), Presence::required},
-                            {"model", read_model(spec.model), Presence::required},
+                            {"model", read_model(spec.model, base_directory), Presence::required},
                             {"data", read_data(spec.data, base_directory), Presence::required},
                             {"seed", read_whole(spec.seed)},
                             {"stages", read_stages(spec.stages), Presence::required},
@@ -143,7 +180,7 @@ Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_d
                             {"resources", read_resources(spec.resources)},
                             {"checkpoint", read_checkpoint(spec.checkpoint, base_directory)},
                             {"evaluate", read_evaluate(spec.evaluation)},
-                            {"export", not_there_yet()}});
+                            {"export", read_export(spec.exports, base_directory)}});
 }
 
 // The first step of a key path ("stages[1].batch" -> "stages", "[1].batch"; "[1].batch" -> "[1]",

@@ -23,7 +23,8 @@ void job_columns(Self& job, Visit&& visit) {
     visit("yaml", job.yaml);
     visit("name", spec.name);
     visit("model_preset", spec.model.preset);
-    visit("data_path", spec.data.path);
+    visit("model_from", spec.model.from);
+    visit("data_sources", spec.data.sources);
     visit("data_format", spec.data.format);
     visit("data_tokenizer", spec.data.tokenizer);
     visit("data_holdout", spec.data.holdout);
@@ -44,6 +45,7 @@ void job_columns(Self& job, Visit&& visit) {
     visit("checkpoint_keep", spec.checkpoint.keep);
     visit("evaluation_every_steps", spec.evaluation.every_steps);
     visit("evaluation_tokens", spec.evaluation.tokens);
+    visit("export_huggingface", spec.exports.huggingface);
 }
 
 template <typename Self, typename Visit>

@@ -40,6 +40,13 @@ Value encode(const std::vector<std::string>& lines) {
     return text;
 }
 
+Value encode(const std::vector<DataSource>& sources) {
+    std::vector<std::string> lines;
+    for (const DataSource& source : sources)
+        lines.push_back(to_string(source));
+    return encode(lines);
+}
+
 Value encode(StopMode mode) {
     return std::string(mode == StopMode::now ? "now" : "graceful");
 }
@@ -84,6 +91,17 @@ Status decode(const Value& value, Mesh& mesh) {
     RM_RETURN_IF_ERROR(decode(value, maybe));
     if (!maybe) return make_error(ErrorCode::data_loss, "a mesh is missing");
     mesh = *maybe;
+    return {};
+}
+
+Status decode(const Value& value, std::vector<DataSource>& sources) {
+    std::vector<std::string> lines;
+    RM_RETURN_IF_ERROR(decode(value, lines));
+    sources.clear();
+    for (const std::string& line : lines) {
+        RM_TRY(DataSource source, parse_data_source(line));
+        sources.push_back(std::move(source));
+    }
     return {};
 }
 

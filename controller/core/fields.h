@@ -20,7 +20,8 @@ using Value = std::variant<std::int64_t, double, std::string>;
 std::string to_text(const Value& value);  // doubles keep all their bits
 
 Value encode(const std::optional<Mesh>& mesh);  // "1x4x1x1": data, ring, ulysses, tensor; or empty
-Value encode(const std::vector<std::string>& lines);  // one per line
+Value encode(const std::vector<std::string>& lines);   // one per line
+Value encode(const std::vector<DataSource>& sources);  // the same, as texts
 Value encode(StopMode mode);
 
 template <typename T>
@@ -74,6 +75,7 @@ Status decode(const Value& value, std::int64_t& number);
 Status decode(const Value& value, std::optional<Mesh>& mesh);
 Status decode(const Value& value, Mesh& mesh);
 Status decode(const Value& value, std::vector<std::string>& lines);
+Status decode(const Value& value, std::vector<DataSource>& sources);
 Status decode(const Value& value, Schedule& schedule);
 Status decode(const Value& value, StopMode& mode);
 

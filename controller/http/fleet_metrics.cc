@@ -49,7 +49,7 @@ Labels run_labels(const Job& job, const Attempt& attempt) {
     const auto& stages = job.spec.stages;
     const auto stage = std::min(static_cast<std::size_t>(attempt.stages_done), stages.size() - 1);
     return {{"run", job.id.value},
-            {"model", job.spec.model.preset},
+            {"model", job.spec.model.name()},
             {"context", std::to_string(stages[stage].context)},
             {"user", job.owner},
             {"mesh", to_string(attempt.mesh)}};

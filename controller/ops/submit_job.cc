@@ -29,7 +29,13 @@ Status check_request(const pb::SubmitRequest& request) {
 
 Status check_spec(const JobSpec& spec) {
     RM_RETURN_IF_ERROR(validate(spec));
-    RM_RETURN_IF_ERROR(check_path("data.path", spec.data.path));
+    RM_RETURN_IF_ERROR(check_path("model.from", spec.model.from));
+    for (const DataSource& source : spec.data.sources)
+        RM_RETURN_IF_ERROR(check_path("data.path", source.path));
+    if (spec.data.tokenizer != "bytes") {
+        RM_RETURN_IF_ERROR(check_path("data.tokenizer", spec.data.tokenizer));
+    }
+    RM_RETURN_IF_ERROR(check_path("export.huggingface", spec.exports.huggingface));
     RM_RETURN_IF_ERROR(check_path("checkpoint.dir", spec.checkpoint.dir));
     // With `parallel: auto` and a number of devices, whether any mesh fits is known now.
     if (spec.parallel || spec.resources.devices == 0) return {};

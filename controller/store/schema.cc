@@ -70,6 +70,13 @@ CREATE TABLE events (
 CREATE INDEX events_of_subject ON events (subject, seq);
 )sql";
 
+// Jobs start from directories, mix data and export.
+constexpr const char* kControl2 = R"sql(
+ALTER TABLE jobs ADD COLUMN model_from TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN export_huggingface TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs RENAME COLUMN data_path TO data_sources;  -- path or path@proportion, one per line
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -101,7 +108,7 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
-constexpr std::array<const char*, 1> kControl = {kControl1};
+constexpr std::array<const char*, 2> kControl = {kControl1, kControl2};
 constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
 
 }  // namespace

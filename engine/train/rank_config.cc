@@ -65,11 +65,36 @@ void read_part(JsonObject& parent, std::string_view key, Fill fill) {
     parent.keep(part.finish());
 }
 
+// "path": one source or an array of them, each "path" or "path@proportion".
+void read_sources(JsonObject& object, std::vector<DataSource>& sources) {
+    const json* found = object.member("path");
+    if (found == nullptr) return;
+    for (const json& item : found->is_array() ? *found : json::array({*found})) {
+        if (!item.is_string()) {
+            object.keep(invalid_argument("{}: {}; texts such as \"path\" or \"path@0.5\"",
+                                         object.path_of("path"), item.dump()));
+            return;
+        }
+        Result<DataSource> source = parse_data_source(item.get<std::string>());
+        object.keep(source ? Status() : Status(source.error()));
+        if (source) sources.push_back(*std::move(source));
+    }
+}
+
+json sources_to_json(const std::vector<DataSource>& sources) {
+    json value = json::array();
+    for (const DataSource& source : sources)
+        value.push_back(to_string(source));
+    return value;
+}
+
 void read_parts(JsonObject& object, JobSpec& spec) {
-    read_part(object, "model", [&](JsonObject& o) { o.read("preset", spec.model.preset); });
+    read_part(object, "model", [&](JsonObject& o) {
+        o.read("preset", spec.model.preset).read("from", spec.model.from);
+    });
     read_part(object, "data", [&](JsonObject& o) {
-        o.read("path", spec.data.path)
-            .read("format", spec.data.format)
+        read_sources(o, spec.data.sources);
+        o.read("format", spec.data.format)
             .read("tokenizer", spec.data.tokenizer)
             .read("holdout", spec.data.holdout);
     });
@@ -94,6 +119,8 @@ void read_parts(JsonObject& object, JobSpec& spec) {
     read_part(object, "evaluation", [&](JsonObject& o) {
         o.read("every_steps", spec.evaluation.every_steps).read("tokens", spec.evaluation.tokens);
     });
+    read_part(object, "export",
+              [&](JsonObject& o) { o.read("huggingface", spec.exports.huggingface); });
 }
 
 Status read_stages(JsonObject& object, JobSpec& spec) {
@@ -135,9 +162,9 @@ json job_spec_to_json(const JobSpec& spec) {
         stages.push_back(stage_to_json(stage));
     json value = {
         {"name", spec.name},
-        {"model", {{"preset", spec.model.preset}}},
+        {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
         {"data",
-         {{"path", spec.data.path},
+         {{"path", sources_to_json(spec.data.sources)},
           {"format", spec.data.format},
           {"tokenizer", spec.data.tokenizer},
           {"holdout", spec.data.holdout}}},
@@ -157,7 +184,8 @@ json job_spec_to_json(const JobSpec& spec) {
           {"every_steps", spec.checkpoint.every_steps},
           {"keep", spec.checkpoint.keep}}},
         {"evaluation",
-         {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}}};
+         {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
+        {"export", {{"huggingface", spec.exports.huggingface}}}};
     if (spec.parallel) value["parallel"] = mesh_to_json(*spec.parallel);
     return value;
 }

@@ -30,7 +30,7 @@ struct Corpus {
 };
 
 Result<Corpus> open_corpus(const JobSpec& spec) {
-    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.path));
+    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.sources.front().path));
     RM_TRY(Split split, split_held_out(text, spec.data.holdout, spec.seed));
     return Corpus{std::move(text), std::move(split)};
 }
@@ -93,7 +93,8 @@ private:
     Result<StepResult> train_step();
     void report(const StepResult& result, const StageSpec& spec, int stage, double data_seconds);
     MemoryReport memory() const;
-    Status save_checkpoint();
+    Status begin_checkpoint();
+    Status finish_checkpoint();
     Status evaluate();
     Result<TextEntropies> entropies();
     Result<std::string> data_hash();
@@ -162,7 +163,7 @@ Status RankRun::enter_stage() {
     RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
                                            memory.tile_tokens, memory.chunk_tokens));
     RopeConfig rope = model_.rope;
-    rope.theta = stage_spec().rope_theta;
+    if (stage_spec().rope_theta > 0) rope.theta = stage_spec().rope_theta;
     stage_.model = std::make_unique<Model>(streams_, model_, weights_, stage_.layout, rope);
     stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
     weights_.prepare(stage_.model->ops());
@@ -239,9 +240,9 @@ Result<StepResult> RankRun::train_step() {
     ++steps_this_run_;
     faults_.pass("trainer.step");
     const bool stop = env_.stop || steps_this_run_ == config_.stop_after_steps;
-    const OptimizerStep optimizer{config_.spec.optimizer,
-                                  learning_rate_at(spec, position_.stage_step + 1),
-                                  position_.step + 1};
+    const OptimizerStep optimizer{
+        config_.spec.optimizer, learning_rate_at(spec, position_.stage_step + 1),
+        position_.step + 1, checkpointer_.writing() ? &checkpointer_.written() : nullptr};
     const StepResult result = stage_.trainer->step(
         batch, optimizer, stop ? Trainer::StopRequest::yes : Trainer::StopRequest::no);
     advance(position_, config_.spec, spec.batch);
@@ -258,18 +259,24 @@ Result<std::string> RankRun::data_hash() {
     return data_hash_;
 }
 
-Status RankRun::save_checkpoint() {
+Status RankRun::begin_checkpoint() {
     if (!checkpointer_.enabled() || saved_step_ == position_.step) return {};
     env_.progress.phase = Phase::checkpoint;
-    const double begin = seconds_now();
     nlohmann::json state;
     if (is_first()) {
         RM_TRY(const std::string hash, data_hash());
         state = checkpoint_state(position_, config_.spec, model_, hash);
     }
-    RM_TRY(const std::string path, checkpointer_.save(position_, state));
+    RM_RETURN_IF_ERROR(checkpointer_.begin(position_, std::move(state)));
     saved_step_ = position_.step;
-    if (is_first()) env_.observer.on_checkpoint(position_.step, path, seconds_now() - begin);
+    return {};
+}
+
+Status RankRun::finish_checkpoint() {
+    if (!checkpointer_.writing()) return {};
+    env_.progress.phase = Phase::checkpoint;
+    RM_TRY(const Checkpointer::Saved saved, checkpointer_.finish());
+    if (is_first()) env_.observer.on_checkpoint(saved.step, saved.path, saved.seconds);
     return {};
 }
 
@@ -318,20 +325,36 @@ Result<Outcome> RankRun::run() {
     while (!finished() && !stopped) {
         RM_RETURN_IF_ERROR(enter_stage());
         RM_TRY(const StepResult result, train_step());
+        RM_RETURN_IF_ERROR(finish_checkpoint());
         stopped = result.stop && !finished();
         if (finished() || due(config_.spec.evaluation.every_steps)) RM_RETURN_IF_ERROR(evaluate());
         if (finished() || stopped || due(config_.spec.checkpoint.every_steps)) {
-            RM_RETURN_IF_ERROR(save_checkpoint());
+            RM_RETURN_IF_ERROR(begin_checkpoint());
         }
     }
+    RM_RETURN_IF_ERROR(finish_checkpoint());
     env_.progress.phase = Phase::done;
     return stopped ? Outcome::stopped : Outcome::finished;
 }
 
 }  // namespace
 
+// What a valid spec may ask for and the engine does not do yet.
+Status check_supported(const JobSpec& spec) {
+    if (!spec.model.from.empty()) return invalid_argument("model.from is not there yet");
+    if (!spec.exports.huggingface.empty()) return invalid_argument("export is not there yet");
+    if (spec.precision != "fp32") return invalid_argument("precision: bf16 is not there yet");
+    if (spec.data.sources.size() > 1) return invalid_argument("data.path: mixes are not there yet");
+    if (spec.data.tokenizer != "bytes") {
+        return invalid_argument("data.tokenizer: '{}' is not there yet", spec.data.tokenizer);
+    }
+    if (spec.data.format == "auto" || spec.data.format == "text") return {};
+    return invalid_argument("data.format: '{}' is not there yet", spec.data.format);
+}
+
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
+    RM_RETURN_IF_ERROR(check_supported(config.spec));
     RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
     const ModelConfig model = config.model.value_or(preset);
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));

@@ -16,7 +16,7 @@ JobSpec good_spec() {
     JobSpec spec;
     spec.name = "quickstart";
     spec.model.preset = "tiny";
-    spec.data.path = "/data/text";
+    spec.data.sources = {{"/data/text"}};
     spec.stages = {{.context = 8192, .batch = 16384, .tokens = 1'000'000}};
     spec.parallel = Mesh::make(2, 4, 1, 1).value();
     return spec;
@@ -43,9 +43,21 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"name: '..'", [](JobSpec& s) { s.name = ".."; }},
         {"letters, digits", [](JobSpec& s) { s.name = std::string(64, 'a'); }},
         {"model.preset: 'huge' is not known", [](JobSpec& s) { s.model.preset = "huge"; }},
-        {"data.path: missing", [](JobSpec& s) { s.data.path = ""; }},
+        {"model: neither preset nor from is given", [](JobSpec& s) { s.model.preset = ""; }},
+        {"model: both preset and from are", [](JobSpec& s) { s.model.from = "/m"; }},
+        {"data.path: missing", [](JobSpec& s) { s.data.sources = {}; }},
+        {"data.path: empty", [](JobSpec& s) { s.data.sources = {{""}}; }},
+        {"data.path: 1 of 2 sources have a proportion; all or none",
+         [](JobSpec& s) {
+             s.data.sources = {{"/a", 0.5}, {"/b"}};
+         }},
+        {"data.path: '/a' has proportion -1",
+         [](JobSpec& s) {
+             s.data.sources = {{"/a", -1}};
+         }},
+        {"has a line break in it", [](JobSpec& s) { s.data.sources = {{"/a\n/b"}}; }},
         {"data.format: 'parquet'", [](JobSpec& s) { s.data.format = "parquet"; }},
-        {"data.tokenizer: 'bpe'", [](JobSpec& s) { s.data.tokenizer = "bpe"; }},
+        {"data.tokenizer: empty", [](JobSpec& s) { s.data.tokenizer = ""; }},
         {"data.holdout: 0.9", [](JobSpec& s) { s.data.holdout = 0.9; }},
         {"data.holdout: nan", [](JobSpec& s) { s.data.holdout = std::nan(""); }},
         {"stages: empty", [](JobSpec& s) { s.stages.clear(); }},
@@ -62,7 +74,7 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"stages[0].learning_rate: -1", [&](JobSpec& s) { stage(s).learning_rate = -1; }},
         {"stages[0].learning_rate: inf",
          [&](JobSpec& s) { stage(s).learning_rate = std::numeric_limits<double>::infinity(); }},
-        {"stages[0].rope_theta: 0", [&](JobSpec& s) { stage(s).rope_theta = 0; }},
+        {"stages[0].rope_theta: 0.5", [&](JobSpec& s) { stage(s).rope_theta = 0.5; }},
         {"stages[0].final_learning_rate: 1", [&](JobSpec& s) { stage(s).final_learning_rate = 1; }},
         {"stages[0].warmup: 1000", [&](JobSpec& s) { stage(s).warmup_steps = 1000; }},
         {"stages[1].tokens: 0",
@@ -100,6 +112,15 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
         EXPECT_THAT(status.error().message, HasSubstr(broken.message));
     }
+}
+
+TEST(JobSpec, DataSourcesComeBackFromTheirText) {
+    for (const DataSource& source :
+         {DataSource{"/a", 0}, DataSource{"/a@b", 0}, DataSource{"/a@b", 1.0 / 3}}) {
+        EXPECT_EQ(parse_data_source(to_string(source)).value(), source);
+    }
+    for (const std::string text : {"/a@0", "/a@-1", "/a@nan", "/a@inf"})
+        EXPECT_FALSE(parse_data_source(text)) << text;
 }
 
 TEST(JobSpec, CountsWholeSteps) {

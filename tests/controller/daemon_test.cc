@@ -52,7 +52,7 @@ TEST(JobApi, TheRightCodesComeWithOurWords) {
     EXPECT_NE(status.error_message().find("stages[0].batch: 5000"), std::string::npos);
 
     other = small_spec();
-    other.data.path = "text";
+    other.data.sources = {{"text"}};
     EXPECT_EQ(running.submit(Running::request(other, "r3"), reply).error_message(),
               "data.path: 'text' must be an absolute path, as workers see it");
     EXPECT_EQ(running.submit(Running::request(small_spec(), ""), reply).error_code(),

@@ -76,7 +76,7 @@ public:
         return job;
     }
     pb::Job wait_for(const std::string& id, pb::JobState state) {
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < 6000; ++i) {
             pb::Job now = job(id);
             if (now.state() == state) return now;
             std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -59,6 +59,9 @@ JobSpec rich_spec() {
                            .schedule = Schedule::cosine,
                            .final_learning_rate = 1e-5});
     spec.seed = ~std::uint64_t{0};
+    spec.model = {.preset = "", .from = "/models/llama"};
+    spec.data.sources = {{"/data/books", 1.0 / 3}, {"/data/c@de", 2.0 / 3}};
+    spec.exports.huggingface = "/shared/out";
     spec.checkpoint = {.dir = "/shared/ckpt", .every_steps = 10, .keep = 3};
     spec.resources = {.devices = 4, .kind = "cpu"};
     return spec;

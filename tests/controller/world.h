@@ -14,7 +14,8 @@ namespace rm::test {
 inline JobSpec small_spec(std::optional<Mesh> parallel = std::nullopt) {
     JobSpec spec;
     spec.name = "small";
-    spec.data.path = "/data/text";
+    spec.model.preset = "tiny";
+    spec.data.sources = {{"/data/text"}};
     spec.stages = {StageSpec{.context = 8192, .batch = 8192, .tokens = 81920}};
     spec.parallel = parallel;
     return spec;

@@ -21,7 +21,7 @@ TEST(Regress0001, ALostPeerEndsTheOtherRankWithAnErrorAndNotACrash) {
     RankConfig config;
     config.spec.name = "regress";
     config.spec.model.preset = "micro";
-    config.spec.data = {dir.file("data"), "text", "bytes", 0};
+    config.spec.data = {{{dir.file("data")}}, "text", "bytes", 0};
     config.spec.stages = {{.context = 256, .batch = 512, .tokens = 20 * 512}};
     config.spec.memory.tile = 64;
     config.plan.memory = {64, 128};

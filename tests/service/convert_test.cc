@@ -65,8 +65,16 @@ void fill(Rng& rng, StageSpec& stage) {
     fill_all(rng, a, b, c, d, e, f, g, h);
 }
 void fill(Rng& rng, ModelSpec& model) {
-    auto& [preset] = model;
-    fill_all(rng, preset);
+    auto& [preset, from] = model;
+    fill_all(rng, preset, from);
+}
+void fill(Rng& rng, DataSource& source) {
+    auto& [path, proportion] = source;
+    fill_all(rng, path, proportion);
+}
+void fill(Rng& rng, ExportSpec& exports) {
+    auto& [huggingface] = exports;
+    fill_all(rng, huggingface);
 }
 void fill(Rng& rng, DataSpec& data) {
     auto& [a, b, c, d] = data;
@@ -140,8 +148,8 @@ void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
 void fill(Rng& rng, JobSpec& spec) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = spec;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = spec;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 void fill(Rng& rng, Plan& plan) {
     auto& [mesh, placement, memory, timeout] = plan;

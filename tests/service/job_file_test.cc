@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kWhole = R"(name: whole
 model: {preset: micro}
-data: {path: /data/books, format: text, tokenizer: bytes, holdout: 0.1}
+data: {path: [/data/books@0.7, /data/code@0.3], format: text, tokenizer: /t.json, holdout: 0.1}
 seed: 18446744073709551615
 stages:
   - {context: 8K, batch: 64K, tokens: 1M, rope_theta: 15.3e6, learning_rate: 2e-5,
@@ -17,11 +17,12 @@ stages:
     tokens: 2.5M
 parallel: {data: 2, ring: 4, ulysses: 1, tensor: 1, zero: 0}
 memory: {tile: 128, chunk: 1K}
-precision: fp32
+precision: bf16
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5}
 resources: {devices: 8, kind: cpu}
 checkpoint: {dir: /ckpt, every: 10 steps, keep: 3}
 evaluate: {every: 20 steps, tokens: 64K}
+export: {huggingface: /out}
 )";
 
 constexpr std::string_view kLeast = R"(name: least
@@ -55,7 +56,10 @@ TEST(JobFile, ReadsEveryKey) {
     const JobSpec wanted{
         .name = "whole",
         .model = {.preset = "micro"},
-        .data = {.path = "/data/books", .format = "text", .tokenizer = "bytes", .holdout = 0.1},
+        .data = {.sources = {{"/data/books", 0.7}, {"/data/code", 0.3}},
+                 .format = "text",
+                 .tokenizer = "/t.json",
+                 .holdout = 0.1},
         .seed = 18446744073709551615u,
         .stages = {{.context = 8192,
                     .batch = 65536,
@@ -68,33 +72,35 @@ TEST(JobFile, ReadsEveryKey) {
                    {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
         .parallel = Mesh::make(2, 4, 1, 1).value(),
         .memory = {.tile = 128, .chunk = 1024},
-        .precision = "fp32",
+        .precision = "bf16",
         .optimizer = {.beta1 = 0.8, .beta2 = 0.9, .eps = 1e-9, .weight_decay = 0, .clip_norm = 0.5},
         .resources = {.devices = 8, .kind = "cpu"},
         .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3},
-        .evaluation = {.every_steps = 20, .tokens = 64000}};
+        .evaluation = {.every_steps = 20, .tokens = 64000},
+        .exports = {.huggingface = "/out"}};
     EXPECT_EQ(*spec, wanted);
 }
 
 TEST(JobFile, LeavesWhatIsNotGivenAtItsDefault) {
     const auto spec = parse_job_file(kLeast, "job.yaml");
     ASSERT_TRUE(spec) << spec.error().message;
-    JobSpec wanted{.name = "least"};
-    wanted.data.path = "books";
+    JobSpec wanted{.name = "least", .model = {.preset = "tiny"}};
+    wanted.data.sources = {{"books"}};
     wanted.stages = {{.context = 1024, .batch = 2048, .tokens = 1'000'000}};
     EXPECT_EQ(*spec, wanted);
     EXPECT_EQ(*parse_job_file(with("parallel: auto\nmemory: auto"), "job.yaml"), wanted);
 }
 
 TEST(JobFile, TakesRelativePathsFromTheBaseDirectory) {
-    const std::string text = with("checkpoint: {dir: ../ckpt}");
+    const std::string text = with("checkpoint: {dir: ../ckpt}\nexport: {huggingface: out}");
     const auto spec = parse_job_file(text, "job.yaml", "/home/me/jobs");
     ASSERT_TRUE(spec) << spec.error().message;
-    EXPECT_EQ(spec->data.path, "/home/me/jobs/books");
+    EXPECT_EQ(spec->data.sources.front().path, "/home/me/jobs/books");
     EXPECT_EQ(spec->checkpoint.dir, "/home/me/ckpt");
+    EXPECT_EQ(spec->exports.huggingface, "/home/me/jobs/out");
     const auto absolute =
         parse_job_file(with_line(3, "data: {path: /x/y}"), "job.yaml", "/home/me");
-    EXPECT_EQ(absolute->data.path, "/x/y");
+    EXPECT_EQ(absolute->data.sources.front().path, "/x/y");
 }
 
 TEST(JobFile, NamesAnUnknownKeyAndTheNearestKnown) {
@@ -115,10 +121,6 @@ TEST(JobFile, RefusesDuplicateKeys) {
 }
 
 TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
-    EXPECT_EQ(error_of(with("export: {huggingface: /out}")),
-              "job.yaml:5:1: export: not there yet; remove the key");
-    EXPECT_EQ(error_of(with_line(2, "model: {from: /models/x}")),
-              "job.yaml:2:9: model.from: not there yet; remove the key");
     EXPECT_EQ(error_of(with("memory: {chunk: 1K, offload: host}")),
               "job.yaml:5:21: memory.offload: not there yet; remove the key");
     EXPECT_EQ(error_of(with("memory: {keep: input}")),
@@ -133,10 +135,27 @@ TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
               "job.yaml:5:21: parallel.ulysses: 2 is not there yet; leave it out or 1");
     EXPECT_EQ(error_of(with("parallel: {ring: 2, tensor: 2}")),
               "job.yaml:5:29: parallel.tensor: 2 is not there yet; leave it out or 1");
-    EXPECT_EQ(error_of(with("precision: bf16")),
-              "job.yaml:5:12: precision: 'bf16' is not there yet; fp32");
-    EXPECT_EQ(error_of(with_line(3, "data: {path: x, tokenizer: /t.json}")),
-              "job.yaml:3:28: data.tokenizer: '/t.json' is not there yet; bytes");
+    EXPECT_EQ(error_of(with("precision: fp8")), "job.yaml:5:12: precision: 'fp8' is not there yet");
+}
+
+TEST(JobFile, AModelIsAPresetOrADirectory) {
+    const auto spec = parse_job_file(with_line(2, "model: {from: llama}"), "job.yaml", "/m");
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_EQ(spec->model.from, "/m/llama");
+    EXPECT_EQ(error_of(with_line(2, "model: {from: /llama, preset: tiny}")).substr(0, 53),
+              "job.yaml:2:8: model: both preset and from are; either");
+    EXPECT_EQ(error_of(with_line(2, "model: {}")).substr(0, 59),
+              "job.yaml:2:8: model: neither preset nor from is given; eith");
+}
+
+TEST(JobFile, SourcesMayHaveProportions) {
+    EXPECT_EQ(error_of(with_line(3, "data: {path: [a@0.5, b@0]}")),
+              "job.yaml:3:22: data.path[1]: 'b@0': a proportion of 0; it must be positive");
+    EXPECT_EQ(error_of(with_line(3, "data: {path: [a@0.5, b]}")),
+              "job.yaml:3:14: data.path: 1 of 2 sources have a proportion; all or none");
+    const auto spec = parse_job_file(with_line(3, "data: {path: me@home}"), "job.yaml");
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_EQ(spec->data.sources, (std::vector<DataSource>{{"me@home", 0}}));
 }
 
 TEST(JobFile, SaysWhichKeyIsMissing) {

@@ -85,7 +85,7 @@ protected:
                              .checkpoint_dir = temp_.path() + "/ckpt/job1"};
         launch.spec.name = "test";
         launch.spec.model.preset = "micro";
-        launch.spec.data.path = temp_.path() + "/data";
+        launch.spec.data.sources = {{temp_.path() + "/data"}};
         launch.spec.stages = {{.context = 256, .batch = 512, .tokens = 512 * steps}};
         launch.spec.evaluation.tokens = 512;
         launch.spec.memory.tile = 64;
@@ -196,7 +196,7 @@ TEST_F(WorkerProcess, TrainsAJobToItsEnd) {
 TEST_F(WorkerProcess, ReportsAFailedRankInItsOwnWords) {
     start_and_greet();
     LaunchAttempt broken = launch(1, 6);
-    broken.spec.data.path = temp_.path() + "/no-such-data";
+    broken.spec.data.sources = {{temp_.path() + "/no-such-data"}};
     controller_->send(broken);
     const auto end = wait_end();
     ASSERT_TRUE(end.has_value());

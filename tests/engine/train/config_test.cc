@@ -17,7 +17,7 @@ using testing::HasSubstr;
 TEST(RankConfig, SurvivesJson) {
     RankConfig config;
     config.spec.name = "x";
-    config.spec.data.path = "/data";
+    config.spec.data.sources = {{"/data"}};
     config.spec.seed = 0xfedcba9876543210ULL;
     config.spec.stages = {
         {.context = 512, .batch = 1024, .tokens = 4096, .schedule = Schedule::linear}};
@@ -53,7 +53,7 @@ TEST(RankConfig, UnknownKeysAndWrongTypesAreErrorsWithTheirPath) {
     EXPECT_THAT(parse_rank_config(R"({"spec": {"stages": [{"contxt": 1}]}})").error().message,
                 HasSubstr("stages[0].contxt: unknown key"));
     EXPECT_THAT(parse_rank_config(R"({"spec": {"data": {"path": 7}}})").error().message,
-                HasSubstr("data.path: 7 where a string is expected"));
+                HasSubstr("data.path: 7; texts such as"));
     EXPECT_THAT(parse_rank_config("{\n\n]").error().message, HasSubstr("line 3"));
 }
 
@@ -115,7 +115,8 @@ TEST(Schedule, WarmsUpAndEndsAtTheFinalRate) {
 
 TEST(RingTrainConfig, DescribesTheZigzagLayout) {
     const auto config = parse_ring_train_config(R"({
-        "name": "x", "data": {"path": "/data"}, "parallel": {"ring": 2},
+        "name": "x", "model": {"preset": "tiny"}, "data": {"path": "/data"},
+        "parallel": {"ring": 2},
         "stages": [{"context": 1024, "batch": 1024, "tokens": 10240}]})");
     ASSERT_TRUE(config.ok()) << config.error().message;
     const auto text = describe_layout(*config);
