@@ -74,7 +74,6 @@ private:
     SafetensorsEntry entry_;
     std::vector<std::int64_t> offsets_;
     std::string metadata_key_;
-    bool has_metadata_ = false;
     unsigned fields_ = 0;  // of entry_, seen so far
     unsigned field_ = 0;   // being read
 };
