@@ -7,10 +7,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/data/byte_tokenizer.h"
 #include "engine/data/entropy.h"
 #include "engine/data/split.h"
+#include "engine/hf/export.h"
+#include "engine/hf/load.h"
 #include "engine/train/checkpointer.h"
 #include "engine/train/report_json.h"
+#include "engine/train/resolve_model.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_position.h"
 #include "engine/train/trainer.h"
@@ -89,6 +93,9 @@ private:
     Status check_data();
     Status start_or_resume();
     Status resume(const Checkpointer::Restored& restored);
+    Status start_from_directory();
+    Status export_model();
+    RopeConfig rope_of(const StageSpec& stage) const;
     Status enter_stage();
     Result<StepResult> train_step();
     void report(const StepResult& result, const StageSpec& spec, int stage, double data_seconds);
@@ -126,6 +133,11 @@ private:
 };
 
 Status RankRun::check_data() {
+    if (model_.vocabulary < ByteTokenizer::kVocabulary) {
+        return invalid_argument(
+            "data.tokenizer: bytes makes {} tokens, the model's vocabulary is {}",
+            ByteTokenizer::kVocabulary, model_.vocabulary);
+    }
     for (const StageSpec& stage : config_.spec.stages) {
         RM_RETURN_IF_ERROR(stream_.check_enough(stage.context));
     }
@@ -136,8 +148,48 @@ Status RankRun::start_or_resume() {
     auto restored = checkpointer_.restore();
     if (restored) return resume(*restored);
     if (restored.error().code != ErrorCode::not_found) return restored.error();
-    weights_.initialize(config_.spec.seed);
+    if (config_.spec.model.from.empty()) {
+        weights_.initialize(config_.spec.seed);
+        return {};
+    }
+    return checkpointer_.everyone(start_from_directory(), "model.from: reading the weights");
+}
+
+Status RankRun::start_from_directory() {
+    const double begin = seconds_now();
+    RM_TRY(const HfDirectory directory, HfDirectory::open(config_.spec.model.from));
+    RM_RETURN_IF_ERROR(load_hf_weights(directory, weights_));
+    if (is_first()) {
+        env_.observer.on_note(format("started from {}: {} parameters read in {:.1} s",
+                                     directory.path(), model_.num_parameters(),
+                                     seconds_now() - begin));
+    }
     return {};
+}
+
+// The trained model as a directory. Rank 0 alone, and the last thing it does: the others have
+// finished and nobody waits in a collective while it writes.
+Status RankRun::export_model() {
+    const std::string& path = config_.spec.exports.huggingface;
+    if (path.empty() || !is_first()) return {};
+    env_.progress.phase = Phase::checkpoint;
+    const double begin = seconds_now();
+    HfExport options{.path = path, .source = config_.spec.model.from};
+    options.dtype = config_.spec.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
+    for (const StageSpec& stage : config_.spec.stages)
+        options.context = std::max(options.context, stage.context);
+    ModelConfig trained = model_;
+    trained.rope = rope_of(config_.spec.stages.back());
+    RM_RETURN_IF_ERROR(export_hf(options, trained, weights_, faults_));
+    env_.observer.on_note(format("exported to {} as {} in {:.1} s", path, to_string(options.dtype),
+                                 seconds_now() - begin));
+    return {};
+}
+
+RopeConfig RankRun::rope_of(const StageSpec& stage) const {
+    RopeConfig rope = model_.rope;
+    if (stage.rope_theta > 0) rope.theta = stage.rope_theta;
+    return rope;
 }
 
 Status RankRun::resume(const Checkpointer::Restored& restored) {
@@ -163,8 +215,7 @@ Status RankRun::enter_stage() {
     RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
                                            memory.tile_tokens, memory.chunk_tokens));
     stage_.model =
-        std::make_unique<Model>(streams_, model_, weights_, stage_.layout,
-                                stage_spec().rope_theta > 0 ? stage_spec().rope_theta : 10000);
+        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, rope_of(stage_spec()));
     stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
     weights_.prepare(stage_.model->ops());
     compute_->synchronize();
@@ -333,6 +384,8 @@ Result<Outcome> RankRun::run() {
         }
     }
     RM_RETURN_IF_ERROR(finish_checkpoint());
+    // Also when a checkpoint says that all was trained: the export may be what failed then.
+    if (!stopped) RM_RETURN_IF_ERROR(export_model());
     env_.progress.phase = Phase::done;
     return stopped ? Outcome::stopped : Outcome::finished;
 }
@@ -341,8 +394,6 @@ Result<Outcome> RankRun::run() {
 
 // What a valid spec may ask for and the engine does not do yet.
 Status check_supported(const JobSpec& spec) {
-    if (!spec.model.from.empty()) return invalid_argument("model.from is not there yet");
-    if (!spec.exports.huggingface.empty()) return invalid_argument("export is not there yet");
     if (spec.data.sources.size() > 1) return invalid_argument("data.path: mixes are not there yet");
     if (spec.data.tokenizer != "bytes") {
         return invalid_argument("data.tokenizer: '{}' is not there yet", spec.data.tokenizer);
@@ -354,8 +405,7 @@ Status check_supported(const JobSpec& spec) {
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
     RM_RETURN_IF_ERROR(check_supported(config.spec));
-    RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
-    const ModelConfig model = config.model.value_or(preset);
+    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY([[maybe_unused]] const std::int64_t padded,
