@@ -17,7 +17,7 @@ std::array<Preset, 3> presets() {
     return {{
         {"micro", {kByteVocabulary, 64, 2, 4, 2, 16, 160, 1e-5, false}},
         {"tiny", {kByteVocabulary, 256, 4, 4, 2, 32, 768, 1e-5, false}},
-        {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336, 1e-5, false}},
+        {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336, 1e-5, false, {.theta = 500000}, 8192}},
     }};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mesh.h"
 #include "base/result.h"
+#include "base/rope_config.h"
 
 namespace rm {
 
@@ -21,6 +22,8 @@ struct ModelConfig {
     std::int64_t feed_forward = 0;     // F
     double norm_eps = 1e-5;
     bool tied_head = false;
+    RopeConfig rope;                 // a stage may replace its theta
+    std::int64_t max_positions = 0;  // the longest sequence it was made for; 0: not said
     bool operator==(const ModelConfig&) const = default;
 
     std::int64_t num_parameters() const;

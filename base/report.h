@@ -10,6 +10,13 @@
 // controller.
 namespace rm {
 
+// A rate of matrix products that MFU is measured against.
+struct Peak {
+    double flops = 0;  // FLOP/s; 0: unknown
+    std::string name;  // names the precision: "bf16 480 GFLOP/s measured 2026-01-02"
+    bool operator==(const Peak&) const = default;
+};
+
 struct MemoryReport {
     std::map<std::string, Bytes> by_kind;  // MemoryKind names
     Bytes total;

@@ -169,7 +169,10 @@ std::string kind_of(const pb::Inventory& inventory) {
 }
 
 std::string peak_of(const pb::Inventory& inventory) {
-    return inventory.devices().empty() ? "" : inventory.devices(0).peak_name();
+    if (inventory.devices().empty()) return "";
+    const pb::Device& device = inventory.devices(0);
+    return device.bf16().flops() > device.fp32().flops() ? device.bf16().name()
+                                                         : device.fp32().name();
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+#include <optional>
 #include <utility>
+
+#include "engine/checkpoint/file_reader.h"
 
 namespace rm {
 namespace {
@@ -15,14 +17,14 @@ public:
     RangeReader(std::string path, std::int64_t end) : path_(std::move(path)), end_(end) {}
 
     Status read(std::int64_t at, std::span<std::byte> out) {
-        if (out.size() >= kWindowBytes) return read_file(at, out) == out.size() ? Status() : torn();
+        RM_RETURN_IF_ERROR(open());
+        if (out.size() >= kWindowBytes) return file_->read(at, out);
         const auto out_end = at + static_cast<std::int64_t>(out.size());
         const auto have_end = window_at_ + static_cast<std::int64_t>(window_.size());
         if (at < window_at_ || out_end > have_end) {
             window_.resize(std::min(kWindowBytes, static_cast<std::size_t>(end_ - at)));
-            window_.resize(read_file(at, window_));
             window_at_ = at;
-            if (window_.size() < out.size()) return torn();
+            RM_RETURN_IF_ERROR(file_->read(at, window_));
         }
         std::memcpy(out.data(), window_.data() + (at - window_at_), out.size());
         return {};
@@ -31,20 +33,15 @@ public:
 private:
     static constexpr std::size_t kWindowBytes = std::size_t{1} << 18;
 
-    std::size_t read_file(std::int64_t at, std::span<std::byte> out) {
-        if (!file_.is_open()) file_.open(path_, std::ios::binary);
-        file_.clear();
-        file_.seekg(at);
-        file_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
-        return static_cast<std::size_t>(file_.gcount());
-    }
-    Error torn() const {
-        return make_error(ErrorCode::data_loss, "{} cannot be read to its end", path_);
+    Status open() {
+        if (file_) return {};
+        RM_TRY(file_, FileReader::open(path_));
+        return {};
     }
 
     std::string path_;
     std::int64_t end_;
-    std::ifstream file_;
+    std::optional<FileReader> file_;
     std::int64_t window_at_ = 0;
     std::vector<std::byte> window_;
 };

@@ -35,7 +35,7 @@ json to_json(const StoredSlice& stored) {
     const Slice& slice = stored.slice;
     return {{"entry", stored.entry},
             {"tensor", slice.tensor},
-            {"dtype", safetensors_name(slice.dtype)},
+            {"dtype", to_string(storage_of(slice.dtype))},
             {"shape", slice.shape},
             {"split_dim", slice.split_dim},
             {"split_index", slice.split_index},
@@ -50,7 +50,8 @@ Result<StoredSlice> stored_slice_from_json(const json& value) {
     RM_TRY(stored.entry, string_at(value, "entry"));
     RM_TRY(slice.tensor, string_at(value, "tensor"));
     RM_TRY(const std::string dtype, string_at(value, "dtype"));
-    RM_TRY(slice.dtype, parse_safetensors_dtype(dtype));
+    RM_TRY(const StorageType type, parse_storage_type(dtype));
+    RM_TRY(slice.dtype, memory_dtype(type));
     RM_TRY(slice.shape, integers_at(value, "shape"));
     RM_TRY(slice.split_dim, integer_at(value, "split_dim"));
     RM_TRY(slice.split_index, integer_at(value, "split_index"));

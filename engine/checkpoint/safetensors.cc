@@ -4,77 +4,196 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
+#include <limits>
+#include <utility>
 
-#include "engine/data/json_fields.h"
+#include "engine/checkpoint/safetensors_json.h"
+#include "engine/data/shown_text.h"
 
 namespace rm {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kLengthBytes = 8;
-constexpr std::int64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
-constexpr std::array<DType, 4> kDTypes = {DType::f64, DType::f32, DType::bf16, DType::i32};
+constexpr std::array<StorageType, 5> kStorageTypes = {
+    StorageType::f64, StorageType::f32, StorageType::f16, StorageType::bf16, StorageType::i32};
 
 template <typename... Args>
 Error broken(std::string_view pattern, const Args&... args) {
     return make_error(ErrorCode::data_loss, pattern, args...);
 }
 
-// Bytes the shape describes, or -1 when it describes more than `limit`.
-std::int64_t bytes_of(const SafetensorsEntry& entry, std::int64_t limit) {
-    std::int64_t bytes = size_of(entry.dtype);
+// Bytes the shape describes, or -1 when they do not fit 63 bits.
+std::int64_t bytes_of(const SafetensorsEntry& entry) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::int64_t bytes = size_of(entry.type);
     for (const std::int64_t size : entry.shape) {
-        if (size < 0 || (size > 0 && bytes > limit / size)) return -1;
+        if (size > 0 && bytes > kMost / size) {
+            // A later 0 makes it nothing after all.
+            const bool nothing =
+                std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
+            return nothing ? 0 : -1;
+        }
         bytes *= size;
     }
     return bytes;
 }
 
-Result<SafetensorsEntry> parse_entry(const std::string& name, const json& value,
-                                     std::int64_t data_bytes) {
-    SafetensorsEntry entry{.name = name};
-    RM_TRY(const std::string dtype, string_at(value, "dtype"));
-    RM_TRY(entry.dtype, parse_safetensors_dtype(dtype));
-    RM_TRY(entry.shape, integers_at(value, "shape"));
-    RM_TRY(const std::vector<std::int64_t> offsets, integers_at(value, "data_offsets"));
-    if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1] ||
-        offsets[1] > data_bytes) {
-        return broken("entry {}: its offsets lie outside the {} bytes of data", name, data_bytes);
+Status check_entry(const SafetensorsEntry& entry, std::int64_t data_bytes) {
+    const std::string name = shown_text(entry.name);
+    if (entry.begin > entry.end || entry.end > data_bytes) {
+        return broken("tensor {}: data_offsets [{}, {}] lie outside the {} bytes of data", name,
+                      entry.begin, entry.end, data_bytes);
     }
-    entry.begin = offsets[0];
-    entry.end = offsets[1];
-    if (bytes_of(entry, data_bytes) != entry.end - entry.begin) {
-        return broken("entry {}: its offsets hold {} bytes, its shape another number", name,
-                      entry.end - entry.begin);
-    }
-    return entry;
+    const std::int64_t held = entry.end - entry.begin;
+    const std::int64_t described = bytes_of(entry);
+    if (described == held) return {};
+    const std::string takes =
+        described < 0 ? std::string("2^63 bytes or more") : format("{} bytes", described);
+    return broken("tensor {}: {} {} takes {}, its data_offsets [{}, {}] hold {}", name,
+                  to_string(entry.type), shape_string(entry.shape), takes, entry.begin, entry.end,
+                  held);
 }
 
 Status check_no_holes(const std::vector<SafetensorsEntry>& entries, std::int64_t data_bytes) {
     std::int64_t end = 0;
     for (const SafetensorsEntry& entry : entries) {
         if (entry.begin != end) {
-            return broken("entry {} begins at byte {}, the one before it ends at {}", entry.name,
-                          entry.begin, end);
+            return broken("tensor {} begins at byte {}, the one before it ends at {}",
+                          shown_text(entry.name), entry.begin, end);
         }
         end = entry.end;
     }
     if (end == data_bytes) return {};
-    return broken("the entries end at byte {} of {} bytes of data", end, data_bytes);
+    return broken("the tensors end at byte {} of {} bytes of data", end, data_bytes);
 }
 
-Result<SafetensorsHeader> parse_header(std::string_view text, std::int64_t data_bytes) {
-    RM_TRY(const json root, parse_json(text));
-    if (!root.is_object()) return broken("the header is not a JSON object");
-    SafetensorsHeader header;
-    for (const auto& [name, value] : root.items()) {
-        if (name == "__metadata__") continue;
-        RM_TRY(SafetensorsEntry entry, parse_entry(name, value, data_bytes));
-        header.entries.push_back(std::move(entry));
+Result<SafetensorsHeader> read_header(const FileReader& file) {
+    std::array<std::byte, kSafetensorsLengthBytes> first{};
+    const std::int64_t have = std::min(file.size(), kSafetensorsLengthBytes);
+    const auto length = std::span(first).first(static_cast<std::size_t>(have));
+    RM_RETURN_IF_ERROR(file.read(0, length));
+    RM_TRY(const std::int64_t header_bytes, safetensors_header_bytes(length, file.size()));
+    std::string text(static_cast<std::size_t>(header_bytes), ' ');
+    RM_RETURN_IF_ERROR(file.read(kSafetensorsLengthBytes, std::as_writable_bytes(std::span(text))));
+    const std::int64_t data_start = kSafetensorsLengthBytes + header_bytes;
+    RM_TRY(SafetensorsHeader header, parse_safetensors_header(text, file.size() - data_start));
+    header.data_start = data_start;
+    return header;
+}
+
+}  // namespace
+
+std::string_view to_string(StorageType type) {
+    switch (type) {
+        case StorageType::f64:
+            return "F64";
+        case StorageType::f32:
+            return "F32";
+        case StorageType::f16:
+            return "F16";
+        case StorageType::bf16:
+            return "BF16";
+        case StorageType::i32:
+            return "I32";
+    }
+    return "?";
+}
+
+Result<StorageType> parse_storage_type(std::string_view name) {
+    for (const StorageType type : kStorageTypes) {
+        if (to_string(type) == name) return type;
+    }
+    return make_error(ErrorCode::unimplemented, "dtype {} is not one of F64, F32, F16, BF16, I32",
+                      shown_text(name));
+}
+
+StorageType storage_of(DType dtype) {
+    switch (dtype) {
+        case DType::f64:
+            return StorageType::f64;
+        case DType::f32:
+            return StorageType::f32;
+        case DType::bf16:
+            return StorageType::bf16;
+        case DType::i32:
+            return StorageType::i32;
+    }
+    return StorageType::f32;
+}
+
+Result<DType> memory_dtype(StorageType type) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i32}) {
+        if (storage_of(dtype) == type) return dtype;
+    }
+    return make_error(ErrorCode::unimplemented, "dtype {} is not computed with", to_string(type));
+}
+
+std::int64_t size_of(StorageType type) {
+    switch (type) {
+        case StorageType::f64:
+            return 8;
+        case StorageType::f32:
+        case StorageType::i32:
+            return 4;
+        case StorageType::f16:
+        case StorageType::bf16:
+            return 2;
+    }
+    return 0;
+}
+
+std::string shape_string(const std::vector<std::int64_t>& shape) {
+    constexpr std::size_t kMost = 8;
+    std::string text = "[";
+    for (std::size_t i = 0; i < std::min(shape.size(), kMost); ++i) {
+        text += format("{}{}", i == 0 ? "" : ", ", shape[i]);
+    }
+    return text + (shape.size() > kMost ? format(", ... {} sizes]", shape.size()) : "]");
+}
+
+std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries,
+                                      const SafetensorsMetadata& metadata) {
+    json root = {{"__metadata__", metadata}};
+    for (const SafetensorsEntry& entry : entries) {
+        root[entry.name] = {{"dtype", to_string(entry.type)},
+                            {"shape", entry.shape},
+                            {"data_offsets", {entry.begin, entry.end}}};
+    }
+    std::string text = root.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    std::string header;
+    for (int i = 0; i < kSafetensorsLengthBytes; ++i) {
+        header.push_back(static_cast<char>((text.size() >> (8 * i)) & 0xff));
+    }
+    return header + text;
+}
+
+Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
+                                              std::int64_t file_bytes) {
+    if (file_bytes < kSafetensorsLengthBytes) {
+        return broken("is {} bytes, too short for a safetensors header", file_bytes);
+    }
+    std::uint64_t header_bytes = 0;
+    for (std::size_t i = 0; i < kSafetensorsLengthBytes; ++i) {
+        header_bytes |= std::to_integer<std::uint64_t>(first_bytes[i]) << (8 * i);
+    }
+    const std::int64_t limit =
+        std::min(kMaxSafetensorsHeaderBytes, file_bytes - kSafetensorsLengthBytes);
+    if (header_bytes > static_cast<std::uint64_t>(limit)) {
+        return broken("claims a header of {} bytes; at most {} fit", header_bytes, limit);
+    }
+    return static_cast<std::int64_t>(header_bytes);
+}
+
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
+    auto parsed = parse_safetensors_json(text);
+    if (!parsed) {
+        return Error{parsed.error().code, format("the header {}", parsed.error().message)};
+    }
+    SafetensorsHeader header{std::move(parsed->entries), std::move(parsed->metadata)};
+    for (const SafetensorsEntry& entry : header.entries) {
+        RM_RETURN_IF_ERROR(check_entry(entry, data_bytes));
     }
     std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -83,71 +202,35 @@ Result<SafetensorsHeader> parse_header(std::string_view text, std::int64_t data_
     return header;
 }
 
-}  // namespace
-
-std::string_view safetensors_name(DType dtype) {
-    switch (dtype) {
-        case DType::f64:
-            return "F64";
-        case DType::f32:
-            return "F32";
-        case DType::bf16:
-            return "BF16";
-        case DType::i32:
-            return "I32";
-    }
-    return "?";
-}
-
-Result<DType> parse_safetensors_dtype(std::string_view name) {
-    for (const DType dtype : kDTypes) {
-        if (safetensors_name(dtype) == name) return dtype;
-    }
-    return make_error(ErrorCode::unimplemented, "dtype '{}' is not one of F64, F32, BF16, I32",
-                      name);
-}
-
-std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries) {
-    json root = {{"__metadata__", {{"format", "ringmaster-checkpoint"}}}};
-    for (const SafetensorsEntry& entry : entries) {
-        root[entry.name] = {{"dtype", safetensors_name(entry.dtype)},
-                            {"shape", entry.shape},
-                            {"data_offsets", {entry.begin, entry.end}}};
-    }
-    std::string text = root.dump();
-    text.resize((text.size() + 7) / 8 * 8, ' ');
-    std::string header;
-    for (int i = 0; i < kLengthBytes; ++i) {
-        header.push_back(static_cast<char>((text.size() >> (8 * i)) & 0xff));
-    }
-    return header + text;
-}
-
 Result<SafetensorsHeader> read_safetensors_header(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) return broken("cannot be read: {}", std::generic_category().message(errno));
-    const auto file_bytes = static_cast<std::int64_t>(file.tellg());
-    file.seekg(0);
-    std::array<unsigned char, kLengthBytes> length{};
-    if (!file.read(reinterpret_cast<char*>(length.data()), kLengthBytes)) {
-        return broken("is {} bytes, too short for a safetensors header", file_bytes);
-    }
-    std::uint64_t header_bytes = 0;
-    for (std::size_t i = 0; i < length.size(); ++i) {
-        header_bytes |= std::uint64_t{length[i]} << (8 * i);
-    }
-    const std::int64_t limit = std::min(kMaxHeaderBytes, file_bytes - kLengthBytes);
-    if (header_bytes > static_cast<std::uint64_t>(limit)) {
-        return broken("claims a header of {} bytes; at most {} fit", header_bytes, limit);
-    }
-    std::string text(header_bytes, ' ');
-    if (!file.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-        return broken("ends inside its header");
-    }
-    const std::int64_t data_start = kLengthBytes + static_cast<std::int64_t>(header_bytes);
-    RM_TRY(SafetensorsHeader header, parse_header(text, file_bytes - data_start));
-    header.data_start = data_start;
-    return header;
+    RM_TRY(const FileReader file, FileReader::open(path));
+    return read_header(file);
+}
+
+SafetensorsFile::SafetensorsFile(FileReader reader, SafetensorsHeader header)
+    : reader_(std::move(reader)), header_(std::move(header)) {
+    for (std::size_t i = 0; i < header_.entries.size(); ++i)
+        by_name_[header_.entries[i].name] = i;
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
+    RM_TRY(FileReader reader, FileReader::open(path));
+    auto header = read_header(reader);
+    if (!header) return Error{header.error().code, format("{}: {}", path, header.error().message)};
+    return SafetensorsFile(std::move(reader), std::move(*header));
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
+    const auto found = by_name_.find(std::string(name));
+    return found == by_name_.end() ? nullptr : &header_.entries[found->second];
+}
+
+Status SafetensorsFile::read(const SafetensorsEntry& entry, std::int64_t first,
+                             std::span<std::byte> out) const {
+    const auto end = first + static_cast<std::int64_t>(out.size());
+    RM_CHECK(first >= 0 && end <= entry.end - entry.begin, "bytes [{}, {}) of the {} of {}", first,
+             end, entry.end - entry.begin, entry.name);
+    return reader_.read(header_.data_start + entry.begin + first, out);
 }
 
 }  // namespace rm

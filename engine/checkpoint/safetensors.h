@@ -1,40 +1,84 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/checkpoint/file_reader.h"
 #include "kernels/tensor.h"
 
-// The header of a safetensors file (github.com/huggingface/safetensors, format 0.4): eight bytes of
-// little-endian length, a JSON object name -> {dtype, shape, data_offsets}, then the data without
-// holes. The data starts at a multiple of 8.
+// Safetensors files (github.com/huggingface/safetensors, format 0.4): eight bytes of little-endian
+// length, a JSON object name -> {dtype, shape, data_offsets}, then the data without holes. The one
+// reader and writer of the format: checkpoint shards and Hugging Face directories both use it.
 namespace rm {
+
+// How elements lie on disk. F16 exists there only.
+enum class StorageType { f64, f32, f16, bf16, i32 };
+std::string_view to_string(StorageType type);  // F64 F32 F16 BF16 I32
+Result<StorageType> parse_storage_type(std::string_view name);
+StorageType storage_of(DType dtype);
+Result<DType> memory_dtype(StorageType type);  // unimplemented: F16
+std::int64_t size_of(StorageType type);        // bytes
 
 struct SafetensorsEntry {
     std::string name;
-    DType dtype = DType::f32;
+    StorageType type = StorageType::f32;
     std::vector<std::int64_t> shape;
     std::int64_t begin = 0;  // bytes from the start of the data
     std::int64_t end = 0;
 };
+std::string shape_string(const std::vector<std::int64_t>& shape);  // [2, 3]
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
 
 struct SafetensorsHeader {
     std::vector<SafetensorsEntry> entries;  // ascending by `begin`
-    std::int64_t data_start = 0;            // bytes from the start of the file
+    SafetensorsMetadata metadata;
+    std::int64_t data_start = 0;  // bytes from the start of the file
 };
 
-std::string_view safetensors_name(DType dtype);  // F64 F32 BF16 I32
-Result<DType> parse_safetensors_dtype(std::string_view name);
+// The length and the JSON, padded with spaces to a multiple of 8.
+std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries,
+                                      const SafetensorsMetadata& metadata);
 
-// The length and the JSON, padded with spaces.
-std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries);
+constexpr std::int64_t kSafetensorsLengthBytes = 8;
+// The reference implementation's limit on the JSON.
+constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
-// Trusts nothing in the file: lengths are bounded by its size, entries must fill the data exactly.
-// Errors (data_loss) do not name the file: the caller knows under which name it is known.
+// What a file's first eight bytes say, checked against its size and the limit.
+Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
+                                              std::int64_t file_bytes);
+
+// Trusts nothing in the text: names are unique, types known, shapes fit, entries fill the
+// `data_bytes` exactly. Its memory is a small multiple of the text's. Errors (data_loss) name
+// tensor, value and what would be right, not the file.
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::int64_t data_bytes);
+
 Result<SafetensorsHeader> read_safetensors_header(const std::string& path);
+
+// A file open for reading. Errors name it.
+class SafetensorsFile {
+public:
+    static Result<SafetensorsFile> open(const std::string& path);
+
+    const std::string& path() const { return reader_.path(); }
+    const SafetensorsHeader& header() const { return header_; }
+    const SafetensorsEntry* find(std::string_view name) const;  // nullptr: not there
+    // Bytes [first, first + out.size()) of an entry's data. Const and thread safe.
+    Status read(const SafetensorsEntry& entry, std::int64_t first, std::span<std::byte> out) const;
+
+private:
+    SafetensorsFile(FileReader reader, SafetensorsHeader header);
+
+    FileReader reader_;
+    SafetensorsHeader header_;
+    std::unordered_map<std::string, std::size_t> by_name_;
+};
 
 }  // namespace rm

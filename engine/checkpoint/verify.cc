@@ -58,10 +58,10 @@ Status check_entries(const ShardInfo& shard, const SafetensorsHeader& header) {
         const auto found = entries.find(stored.entry);
         if (found == entries.end()) return broken("{} has no {}", shard.file, stored.entry);
         const SafetensorsEntry& entry = *found->second;
-        if (entry.dtype != stored.slice.dtype ||
+        if (entry.type != storage_of(stored.slice.dtype) ||
             entry.end - entry.begin != num_bytes(stored.slice)) {
             return broken("{} holds {} as {} bytes of {}, the manifest says {}", shard.file,
-                          stored.entry, entry.end - entry.begin, to_string(entry.dtype),
+                          stored.entry, entry.end - entry.begin, to_string(entry.type),
                           to_string(stored.slice));
         }
     }

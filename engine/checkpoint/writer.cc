@@ -65,10 +65,10 @@ std::string header_of(std::span<const SliceData* const> order) {
     for (const SliceData* data : order) {
         const std::int64_t begin = end;
         end += num_bytes(data->slice);
-        entries.push_back(
-            {entry_name(data->slice), data->slice.dtype, entry_shape(data->slice), begin, end});
+        entries.push_back({entry_name(data->slice), storage_of(data->slice.dtype),
+                           entry_shape(data->slice), begin, end});
     }
-    return encode_safetensors_header(entries);
+    return encode_safetensors_header(entries, {{"format", "ringmaster-checkpoint"}});
 }
 
 Status write_safetensors(const std::string& path, std::span<const SliceData* const> order,

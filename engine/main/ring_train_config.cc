@@ -9,6 +9,7 @@
 #include "engine/model/rank_layout.h"
 #include "engine/train/json_object.h"
 #include "engine/train/rank_config.h"
+#include "engine/train/resolve_model.h"
 
 namespace rm {
 
@@ -93,8 +94,7 @@ RankConfig rank_config(const RingTrainConfig& config, int rank) {
 }
 
 Result<std::string> describe_layout(const RingTrainConfig& config) {
-    RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
-    const ModelConfig model = config.model.value_or(preset);
+    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
     const Mesh mesh = config.mesh();
     RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
     std::ostringstream out;

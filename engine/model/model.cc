@@ -1,7 +1,8 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "engine/model/rope.h"
 
 namespace rm {
 namespace {
@@ -50,17 +51,8 @@ Bytes workspace_for(const Kernels& k, const ModelConfig& m, const RankLayout& la
 
 }  // namespace
 
-std::vector<double> rope_inverse_frequencies(double theta, std::int64_t head_dim) {
-    std::vector<double> frequencies;
-    for (std::int64_t i = 0; i < head_dim / 2; ++i) {
-        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(head_dim);
-        frequencies.push_back(std::pow(theta, exponent));
-    }
-    return frequencies;
-}
-
 Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-             const RankLayout& layout, double rope_theta)
+             const RankLayout& layout, const RopeConfig& rope)
     : config_(config),
       weights_(weights),
       layout_(layout),
@@ -81,8 +73,9 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
     for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
         layers_.emplace_back(streams.kernels, config, layout.local_tokens);
     }
-    const std::vector<double> frequencies = rope_inverse_frequencies(rope_theta, config.head_dim);
-    ops_(RopeTable{layout.sequence.local, frequencies, 1, rope_cos_, rope_sin_});
+    const RopeFrequencies frequencies = rope_frequencies(rope, config.head_dim, layout.context);
+    ops_(RopeTable{layout.sequence.local, frequencies.inv_freq, frequencies.attention_factor,
+                   rope_cos_, rope_sin_});
     streams.compute.synchronize();
 }
 
@@ -153,6 +146,17 @@ void Model::queue_backward(const SequenceRuns& runs) {
             ops_(EmbeddingBwd{tokens_->rows(tile.first, tile.count),
                               scratch_.d_x->rows(tile.first, tile.count),
                               weights_.embedding_grad()});
+        }
+    }
+}
+
+void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
+    queue_forward(runs);
+    for (const auto& chunk : layout_.chunks) {
+        for (const TokenRange& tile : chunk) {
+            ops_(RmsNormFwd{x_last_->rows(tile.first, tile.count), weights_.final_norm().weight,
+                            hidden.rows(tile.first, tile.count), scratch_.rstd->rows(0, tile.count),
+                            config_.norm_eps});
         }
     }
 }

@@ -33,14 +33,18 @@ struct ModelTimers {
 // made here; the calls below only queue.
 class Model {
 public:
-    // `layout` and `weights` outlive the model. Blocks until the rotary tables are there.
+    // `layout` and `weights` outlive the model. `rope` is the stage's (config.rope, its theta maybe
+    // replaced); types that depend on the context see the layout's. Blocks until the rotary tables
+    // are there.
     Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-          const RankLayout& layout, double rope_theta);
+          const RankLayout& layout, const RopeConfig& rope);
 
     // Inputs of the next call, (T) i32 each, in local token order; upload in compute-stream order.
     const TensorView& tokens() const { return tokens_; }
     const TensorView& targets() const { return targets_; }
 
+    // hidden (T, C) compute: the final norm's output, which the head multiplies.
+    void queue_hidden(const SequenceRuns& runs, const TensorView& hidden);
     // loss_sum (1) f64 += the sum of this rank's losses.
     void queue_loss(const SequenceRuns& runs, const TensorView& loss_sum);
     // The same, and weight gradients += those of scale * (sum of all losses).
@@ -73,8 +77,5 @@ private:
     Ops ops_;
     ModelTimers timers_;
 };
-
-// Inverse frequencies theta^(-2i/D), i < D/2 (Su et al., 2021).
-std::vector<double> rope_inverse_frequencies(double theta, std::int64_t head_dim);
 
 }  // namespace rm

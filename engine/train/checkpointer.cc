@@ -3,12 +3,19 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <chrono>
+#include <utility>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/directory.h"
 
 namespace rm {
 namespace {
+
+double seconds_now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+}
 
 struct NamedTensor {
     std::string name;
@@ -36,7 +43,9 @@ Checkpointer::Checkpointer(Options options, const RankStreams& streams, Weights&
       streams_(streams),
       weights_(weights),
       faults_(faults),
-      agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}) {}
+      agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}),
+      written_(streams.kernels.device().make_event()),
+      writer_(streams.kernels.device().make_stream("checkpoint")) {}
 
 Status Checkpointer::everyone(const Status& mine, std::string_view what) {
     auto* values = agreed_->as<double>();
@@ -72,33 +81,55 @@ std::vector<SliceData> Checkpointer::my_slices() const {
     return slices;
 }
 
-Result<std::string> Checkpointer::save(const TrainPosition& position, const nlohmann::json& state) {
+Status Checkpointer::begin(const TrainPosition& position, nlohmann::json state) {
+    RM_CHECK(!writing(), "a checkpoint is begun while {} is being written", writing_->name);
     const CheckpointName name{options_.epoch, position.step};
-    const bool first = options_.rank == 0;
     Status status;
-    if (first) {
+    if (options_.rank == 0) {
         const auto begun = begin_checkpoint(options_.dir, name, faults_);
         if (!begun) status = begun.error();
     }
     RM_RETURN_IF_ERROR(everyone(status, "checkpoint: making its directory"));
-    const auto shard = write_shard(temporary_path(options_.dir, name), options_.rank,
-                                   options_.num_ranks, my_slices(), faults_);
-    if (!shard) status = shard.error();
-    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: writing shards"));
-    std::string path;
-    if (first) {
-        auto published = publish_checkpoint(options_.dir, name, options_.num_ranks, state, faults_);
-        if (published) {
-            path = *published;
-            const auto pruned =
-                prune_checkpoints(options_.dir, options_.epoch, options_.keep, faults_);
-            if (!pruned) status = pruned.error();
-        } else {
-            status = published.error();
-        }
+    writing_.emplace(Writing{name, std::move(state), my_slices(), {}, 0});
+    writer_->enqueue("write_checkpoint", [this] { write(*writing_, options_, faults_); });
+    writer_->record(*written_);
+    return {};
+}
+
+void Checkpointer::write(Writing& writing, const Options& options, Faults& faults) {
+    const double begin = seconds_now();
+    const auto shard = write_shard(temporary_path(options.dir, writing.name), options.rank,
+                                   options.num_ranks, writing.slices, faults);
+    if (!shard) writing.status = shard.error();
+    writing.seconds = seconds_now() - begin;
+}
+
+// What the writer threw is thrown here as it was.
+void Checkpointer::wait_for_writer() {
+    try {
+        writer_->synchronize();
+    } catch (const StreamError& error) {
+        if (error.cause()) std::rethrow_exception(error.cause());
+        throw;
     }
+}
+
+Status Checkpointer::publish(const Writing& writing, std::string& path) {
+    RM_TRY(path, publish_checkpoint(options_.dir, writing.name, options_.num_ranks, writing.state,
+                                    faults_));
+    const auto pruned = prune_checkpoints(options_.dir, options_.epoch, options_.keep, faults_);
+    return pruned ? Status() : Status(pruned.error());
+}
+
+Result<Checkpointer::Saved> Checkpointer::finish() {
+    RM_CHECK(writing(), "no checkpoint is being written");
+    wait_for_writer();
+    const Writing done = *std::exchange(writing_, std::nullopt);
+    RM_RETURN_IF_ERROR(everyone(done.status, "checkpoint: writing shards"));
+    Saved saved{done.name.step, "", done.seconds};
+    const Status status = options_.rank == 0 ? publish(done, saved.path) : Status();
     RM_RETURN_IF_ERROR(everyone(status, "checkpoint: publishing"));
-    return path;
+    return saved;
 }
 
 Status Checkpointer::load(const std::string& path, Restored& restored) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,10 @@ namespace rm {
 
 // Saves and restores weights, moments and position. Collective: every rank of the mesh calls it at
 // the same step, with nothing queued. All ranks return the same outcome.
+//
+// Saving takes no copy: weights and moments change only in the optimizer's phase, so they are
+// written from where they are during the next step's forward and backward, on a stream of their
+// own, and the optimizer waits for `written`.
 class Checkpointer {
 public:
     struct Options {
@@ -32,9 +40,19 @@ public:
 
     bool enabled() const { return !options_.dir.empty(); }
 
-    // Each rank writes an equal part of every tensor; rank 0 publishes and prunes. Returns the
-    // path.
-    Result<std::string> save(const TrainPosition& position, const nlohmann::json& state);
+    // Begins to write the state as it is now, each rank an equal part of every tensor.
+    Status begin(const TrainPosition& position, nlohmann::json state);
+    bool writing() const { return writing_.has_value(); }
+    // Passed when the state may change again.
+    const Event& written() const { return *written_; }
+
+    struct Saved {
+        std::int64_t step = 0;
+        std::string path;    // rank 0
+        double seconds = 0;  // that this rank's part took to write
+    };
+    // After begin: waits for every rank's part; then rank 0 publishes and prunes.
+    Result<Saved> finish();
 
     struct Restored {
         std::string path;
@@ -45,6 +63,16 @@ public:
     Result<Restored> restore();
 
 private:
+    struct Writing {
+        CheckpointName name;
+        nlohmann::json state;           // rank 0
+        std::vector<SliceData> slices;  // of this rank
+        Status status;                  // this and the next are set by the stream
+        double seconds = 0;
+    };
+    static void write(Writing& writing, const Options& options, Faults& faults);
+    void wait_for_writer();
+    Status publish(const Writing& writing, std::string& path);
     void broadcast_from_0(std::span<double> values);
     std::vector<SliceData> my_slices() const;
     Status load(const std::string& path, Restored& restored);
@@ -54,6 +82,9 @@ private:
     Weights& weights_;
     Faults& faults_;
     Tensor agreed_;  // (2) f64
+    std::unique_ptr<Event> written_;
+    std::optional<Writing> writing_;
+    std::unique_ptr<Stream> writer_;  // last: it ends before what it uses
 };
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #include "engine/train/json_object.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace rm {
@@ -31,7 +32,17 @@ JsonObject& JsonObject::keep(const Status& status) {
 }
 
 void JsonObject::fail(std::string_view key, std::string_view wanted, const json& found) {
-    keep(invalid_argument("{}: {} where {} is expected", path_of(key), found.dump(), wanted));
+    constexpr std::size_t kMostShown = 60;
+    std::string shown = found.dump(-1, ' ', true, json::error_handler_t::replace);
+    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
+    keep(invalid_argument("{}: {} where {} is expected", path_of(key), shown, wanted));
+}
+
+JsonObject& JsonObject::require(std::string_view key) {
+    if (status_ && member(key) == nullptr) {
+        keep(invalid_argument("{}: is missing", path_of(key)));
+    }
+    return *this;
 }
 
 template <typename Number>
@@ -91,6 +102,24 @@ JsonObject& JsonObject::read(std::string_view key, double& out) {
         out = found->get<double>();
     } else {
         fail(key, "a number", *found);
+    }
+    return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, std::optional<double>& out) {
+    double number = 0;
+    if (read(key, number).member(key) != nullptr) out = number;
+    return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, std::vector<double>& out) {
+    const json* found = member(key);
+    if (found == nullptr) return *this;
+    const auto is_number = [](const json& item) { return item.is_number(); };
+    if (found->is_array() && std::all_of(found->begin(), found->end(), is_number)) {
+        out = found->get<std::vector<double>>();
+    } else {
+        fail(key, "a list of numbers", *found);
     }
     return *this;
 }

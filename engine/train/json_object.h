@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -23,7 +25,11 @@ public:
     JsonObject& read(std::string_view key, std::int64_t& out);
     JsonObject& read(std::string_view key, std::uint64_t& out);
     JsonObject& read(std::string_view key, double& out);
+    JsonObject& read(std::string_view key, std::optional<double>& out);
+    JsonObject& read(std::string_view key, std::vector<double>& out);
     JsonObject& read(std::string_view key, std::string& out);
+    // An absent member is an error.
+    JsonObject& require(std::string_view key);
 
     // The member, or nullptr; counts as asked for.
     const nlohmann::json* member(std::string_view key);
@@ -32,6 +38,7 @@ public:
     JsonObject& keep(const Status& status);
 
     Status finish() const;
+    const Status& status() const { return status_; }  // the first error; unknown keys are none
 
 private:
     void fail(std::string_view key, std::string_view wanted, const nlohmann::json& found);

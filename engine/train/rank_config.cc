@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/hf/rope_json.h"
 #include "engine/train/json_object.h"
 
 namespace rm {
@@ -203,11 +204,12 @@ Result<JobSpec> job_spec_from_json(const json& value) {
 }
 
 json model_config_to_json(const ModelConfig& m) {
-    return {{"vocabulary", m.vocabulary},     {"hidden", m.hidden},
-            {"num_layers", m.num_layers},     {"num_query_heads", m.num_query_heads},
-            {"num_kv_heads", m.num_kv_heads}, {"head_dim", m.head_dim},
-            {"feed_forward", m.feed_forward}, {"norm_eps", m.norm_eps},
-            {"tied_head", m.tied_head}};
+    return {{"vocabulary", m.vocabulary},      {"hidden", m.hidden},
+            {"num_layers", m.num_layers},      {"num_query_heads", m.num_query_heads},
+            {"num_kv_heads", m.num_kv_heads},  {"head_dim", m.head_dim},
+            {"feed_forward", m.feed_forward},  {"norm_eps", m.norm_eps},
+            {"tied_head", m.tied_head},        {"rope", rope_parameters_to_json(m.rope)},
+            {"max_positions", m.max_positions}};
 }
 
 Result<ModelConfig> model_config_from_json(const json& value, const std::string& path) {
@@ -221,7 +223,9 @@ Result<ModelConfig> model_config_from_json(const json& value, const std::string&
         .read("head_dim", m.head_dim)
         .read("feed_forward", m.feed_forward)
         .read("norm_eps", m.norm_eps)
-        .read("tied_head", m.tied_head);
+        .read("tied_head", m.tied_head)
+        .read("max_positions", m.max_positions);
+    const json* rope = object.member("rope");
     RM_RETURN_IF_ERROR(object.finish());
     const auto positive = {m.vocabulary,   m.hidden,   m.num_layers,  m.num_query_heads,
                            m.num_kv_heads, m.head_dim, m.feed_forward};
@@ -234,6 +238,8 @@ Result<ModelConfig> model_config_from_json(const json& value, const std::string&
             "{}: num_kv_heads {} must divide num_query_heads {} and head_dim {} must be even", path,
             m.num_kv_heads, m.num_query_heads, m.head_dim);
     }
+    if (rope == nullptr) return m;
+    RM_TRY(m.rope, rope_parameters_from_json(*rope, path + ".rope", m.max_positions, m.head_dim));
     return m;
 }
 

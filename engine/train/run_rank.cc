@@ -8,8 +8,11 @@
 #include <fstream>
 
 #include "engine/data/training_data.h"
+#include "engine/hf/export.h"
+#include "engine/hf/load.h"
 #include "engine/train/checkpointer.h"
 #include "engine/train/report_json.h"
+#include "engine/train/resolve_model.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_position.h"
 #include "engine/train/trainer.h"
@@ -75,11 +78,15 @@ private:
     Status check_data();
     Status start_or_resume();
     Status resume(const Checkpointer::Restored& restored);
+    Status start_from_directory();
+    Status export_model();
+    RopeConfig rope_of(const StageSpec& stage) const;
     Status enter_stage();
     Result<StepResult> train_step();
     void report(const StepResult& result, const StageSpec& spec, int stage, double data_seconds);
     MemoryReport memory() const;
-    Status save_checkpoint();
+    Status begin_checkpoint();
+    Status finish_checkpoint();
     Status evaluate();
     bool due(std::int64_t every) const { return every > 0 && position_.step % every == 0; }
     void append_metrics(const std::string& line);
@@ -116,8 +123,48 @@ Status RankRun::start_or_resume() {
     auto restored = checkpointer_.restore();
     if (restored) return resume(*restored);
     if (restored.error().code != ErrorCode::not_found) return restored.error();
-    weights_.initialize(config_.spec.seed);
+    if (config_.spec.model.from.empty()) {
+        weights_.initialize(config_.spec.seed);
+        return {};
+    }
+    return checkpointer_.everyone(start_from_directory(), "model.from: reading the weights");
+}
+
+Status RankRun::start_from_directory() {
+    const double begin = seconds_now();
+    RM_TRY(const HfDirectory directory, HfDirectory::open(config_.spec.model.from));
+    RM_RETURN_IF_ERROR(load_hf_weights(directory, weights_));
+    if (is_first()) {
+        env_.observer.on_note(format("started from {}: {} parameters read in {:.1} s",
+                                     directory.path(), model_.num_parameters(),
+                                     seconds_now() - begin));
+    }
     return {};
+}
+
+// The trained model as a directory. Rank 0 alone, and the last thing it does: the others have
+// finished and nobody waits in a collective while it writes.
+Status RankRun::export_model() {
+    const std::string& path = config_.spec.exports.huggingface;
+    if (path.empty() || !is_first()) return {};
+    env_.progress.phase = Phase::checkpoint;
+    const double begin = seconds_now();
+    HfExport options{.path = path, .source = config_.spec.model.from};
+    options.dtype = config_.spec.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
+    for (const StageSpec& stage : config_.spec.stages)
+        options.context = std::max(options.context, stage.context);
+    ModelConfig trained = model_;
+    trained.rope = rope_of(config_.spec.stages.back());
+    RM_RETURN_IF_ERROR(export_hf(options, trained, weights_, faults_));
+    env_.observer.on_note(format("exported to {} as {} in {:.1} s", path, to_string(options.dtype),
+                                 seconds_now() - begin));
+    return {};
+}
+
+RopeConfig RankRun::rope_of(const StageSpec& stage) const {
+    RopeConfig rope = model_.rope;
+    if (stage.rope_theta > 0) rope.theta = stage.rope_theta;
+    return rope;
 }
 
 Status RankRun::resume(const Checkpointer::Restored& restored) {
@@ -142,8 +189,7 @@ Status RankRun::enter_stage() {
     RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
                                            memory.tile_tokens, memory.chunk_tokens));
     stage_.model =
-        std::make_unique<Model>(streams_, model_, weights_, stage_.layout,
-                                stage_spec().rope_theta > 0 ? stage_spec().rope_theta : 10000);
+        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, rope_of(stage_spec()));
     stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
     weights_.prepare(stage_.model->ops());
     compute_->synchronize();
@@ -219,9 +265,9 @@ Result<StepResult> RankRun::train_step() {
     ++steps_this_run_;
     faults_.pass("trainer.step");
     const bool stop = env_.stop || steps_this_run_ == config_.stop_after_steps;
-    const OptimizerStep optimizer{config_.spec.optimizer,
-                                  learning_rate_at(spec, position_.stage_step + 1),
-                                  position_.step + 1};
+    const OptimizerStep optimizer{
+        config_.spec.optimizer, learning_rate_at(spec, position_.stage_step + 1),
+        position_.step + 1, checkpointer_.writing() ? &checkpointer_.written() : nullptr};
     const StepResult result = stage_.trainer->step(
         batch, optimizer, stop ? Trainer::StopRequest::yes : Trainer::StopRequest::no);
     advance(position_, config_.spec, spec.batch);
@@ -231,18 +277,24 @@ Result<StepResult> RankRun::train_step() {
     return result;
 }
 
-Status RankRun::save_checkpoint() {
+Status RankRun::begin_checkpoint() {
     if (!checkpointer_.enabled() || saved_step_ == position_.step) return {};
     env_.progress.phase = Phase::checkpoint;
-    const double begin = seconds_now();
     nlohmann::json state;
     if (is_first()) {
         RM_TRY(const std::string hash, data_.content_hash());
         state = checkpoint_state(position_, config_.spec, model_, hash);
     }
-    RM_TRY(const std::string path, checkpointer_.save(position_, state));
+    RM_RETURN_IF_ERROR(checkpointer_.begin(position_, std::move(state)));
     saved_step_ = position_.step;
-    if (is_first()) env_.observer.on_checkpoint(position_.step, path, seconds_now() - begin);
+    return {};
+}
+
+Status RankRun::finish_checkpoint() {
+    if (!checkpointer_.writing()) return {};
+    env_.progress.phase = Phase::checkpoint;
+    RM_TRY(const Checkpointer::Saved saved, checkpointer_.finish());
+    if (is_first()) env_.observer.on_checkpoint(saved.step, saved.path, saved.seconds);
     return {};
 }
 
@@ -287,31 +339,25 @@ Result<Outcome> RankRun::run() {
     while (!finished() && !stopped) {
         RM_RETURN_IF_ERROR(enter_stage());
         RM_TRY(const StepResult result, train_step());
+        RM_RETURN_IF_ERROR(finish_checkpoint());
         stopped = result.stop && !finished();
         if (finished() || due(config_.spec.evaluation.every_steps)) RM_RETURN_IF_ERROR(evaluate());
         if (finished() || stopped || due(config_.spec.checkpoint.every_steps)) {
-            RM_RETURN_IF_ERROR(save_checkpoint());
+            RM_RETURN_IF_ERROR(begin_checkpoint());
         }
     }
+    RM_RETURN_IF_ERROR(finish_checkpoint());
+    // Also when a checkpoint says that all was trained: the export may be what failed then.
+    if (!stopped) RM_RETURN_IF_ERROR(export_model());
     env_.progress.phase = Phase::done;
     return stopped ? Outcome::stopped : Outcome::finished;
 }
 
 }  // namespace
 
-// What a valid spec may ask for and the engine does not do yet.
-Status check_supported(const JobSpec& spec) {
-    if (!spec.model.from.empty()) return invalid_argument("model.from is not there yet");
-    if (!spec.exports.huggingface.empty()) return invalid_argument("export is not there yet");
-    if (spec.precision != "fp32") return invalid_argument("precision: bf16 is not there yet");
-    return {};
-}
-
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
-    RM_RETURN_IF_ERROR(check_supported(config.spec));
-    RM_TRY(const ModelConfig preset, find_preset(config.spec.model.preset));
-    const ModelConfig model = config.model.value_or(preset);
+    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY([[maybe_unused]] const std::int64_t padded,

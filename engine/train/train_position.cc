@@ -61,8 +61,8 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
         return make_error(ErrorCode::data_loss, "checkpoint state: data or model is missing");
     }
     if (seed != spec.seed) return differs("seed", seed, spec.seed);
-    const json here = model_config_to_json(model);
-    if (*stored_model != here) return differs("model", *stored_model, here);
+    RM_TRY(const ModelConfig there, model_config_from_json(*stored_model, "model"));
+    if (there != model) return differs("model", *stored_model, model_config_to_json(model));
     if (point.position.stage < 0 || point.position.step < 0 || point.position.stage_step < 0) {
         return make_error(ErrorCode::data_loss, "checkpoint state: a negative position");
     }

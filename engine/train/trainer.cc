@@ -76,6 +76,12 @@ void Trainer::queue_gradient_sum() {
 }
 
 void Trainer::queue_update(const OptimizerStep& o) {
+    if (o.state_in_use) {
+        mark(Phase::checkpoint);
+        checkpoint_.begin(streams_.compute);
+        streams_.compute.wait(*o.state_in_use);
+        checkpoint_.end(streams_.compute);
+    }
     mark(Phase::optimizer);
     optimizer_.begin(streams_.compute);
     ops_(SumSquares{weights_.all_grads(), norm_sum_});
@@ -101,9 +107,10 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     ModelTimers& timers = model_.timers();
     result.ring_wait_seconds = model_.ring_exposed().take();
     result.phase_seconds = {
-        {"forward", timers.forward.take()},     {"backward", timers.backward.take()},
-        {"attention", timers.attention.take()}, {"ring_exposed", result.ring_wait_seconds},
-        {"reduce_exposed", reduce_.take()},     {"optimizer", optimizer_.take()}};
+        {"forward", timers.forward.take()},        {"backward", timers.backward.take()},
+        {"attention", timers.attention.take()},    {"ring_exposed", result.ring_wait_seconds},
+        {"reduce_exposed", reduce_.take()},        {"optimizer", optimizer_.take()},
+        {"checkpoint_exposed", checkpoint_.take()}};
     return result;
 }
 

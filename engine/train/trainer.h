@@ -27,6 +27,8 @@ struct OptimizerStep {
     OptimizerSpec spec;
     double learning_rate = 0;
     std::int64_t step = 1;  // 1 on the first update
+    // Weights and moments are being read until this has passed; null: they are not.
+    const Event* state_in_use = nullptr;
 };
 
 // Queues and runs steps of one stage. A step is a function of model, mesh, plan and token layout
@@ -68,6 +70,7 @@ private:
     std::unique_ptr<Event> gradients_ready_;
     std::unique_ptr<Event> gradients_summed_;
     StreamTimer reduce_;
+    StreamTimer checkpoint_;
     StreamTimer optimizer_;
     double host_loss_ = 0;
     double host_stop_ = 0;

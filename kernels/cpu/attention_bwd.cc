@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "kernels/cpu/attention_tiles.h"
 
@@ -18,23 +20,23 @@ namespace {
 
 constexpr auto kLog2E = static_cast<float>(std::numbers::log2e);
 
-// The op's workspace.
+using Loops = simd::AttentionLoops;
+
+// Most tiles per side of a block.
+constexpr std::int64_t kMaxBlock = 8;
+
+// The op's workspace: constant in T and S.
 struct Layout {
     Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
-        : k_t(sizes, scratch),
-          v_t(sizes, scratch),
-          tile_floats(sizes.D * kTile),
-          q_t(scratch.floats(num_workers * tile_floats)),
-          d_out_t(scratch.floats(num_workers * tile_floats)),
-          p(scratch.floats(num_workers * kTile * kTile)),
-          d_s(scratch.floats(num_workers * kTile * kTile)) {}
+        : tile_floats(sizes.tile_floats()),
+          kv(scratch.floats(num_workers * kMaxBlock * Loops::kKvBwd * tile_floats)),
+          query(scratch.floats(num_workers * Loops::kQueryBwd * tile_floats)),
+          p(scratch.floats(num_workers * 2 * kTile * kTile)) {}
 
-    TransposedTiles k_t, v_t;
     std::int64_t tile_floats = 0;
-    float* q_t = nullptr;      // (workers, D, 64)
-    float* d_out_t = nullptr;  // (workers, D, 64)
-    float* p = nullptr;        // (workers, 64, 64)
-    float* d_s = nullptr;      // (workers, 64, 64)
+    float* kv = nullptr;     // (workers, kMaxBlock, kKvBwd tiles)
+    float* query = nullptr;  // (workers, kQueryBwd tiles)
+    float* p = nullptr;      // (workers, 2, 64, 64)
 };
 
 struct TileRange {
@@ -44,7 +46,7 @@ struct TileRange {
 // Tiles per side of a block: large ones transpose queries rarely, small ones occupy more threads.
 std::int64_t block_tiles(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t Hk,
                          std::int64_t num_workers) {
-    std::int64_t tiles = 8;
+    std::int64_t tiles = kMaxBlock;
     const auto at_once = [&] { return std::min(q_tiles, kv_tiles) / tiles * Hk; };
     while (tiles > 1 && num_workers > 1 && at_once() < 4 * num_workers)
         tiles /= 2;
@@ -57,15 +59,14 @@ public:
         : op_(op),
           sizes_(sizes_of(op)),
           layout_(layout),
-          context_(context),
+          workers_(context.workers),
+          loops_(attention_loops(context, op.q.dtype())),
           q_tiles_(op.q_runs),
           kv_tiles_(op.kv_runs) {}
 
     void run() {
-        layout_.k_t.fill(op_.k, kv_tiles_, context_);
-        layout_.v_t.fill(op_.v, kv_tiles_, context_);
         const std::int64_t size =
-            block_tiles(q_tiles_.count(), kv_tiles_.count(), sizes_.Hk, context_.workers.count());
+            block_tiles(q_tiles_.count(), kv_tiles_.count(), sizes_.Hk, workers_.count());
         const std::int64_t num_i = (q_tiles_.count() + size - 1) / size;
         const std::int64_t num_j = (kv_tiles_.count() + size - 1) / size;
         for (std::int64_t wave = 0; wave < num_i + num_j - 1; ++wave) {
@@ -77,62 +78,64 @@ public:
                 block({i * size, (i + 1) * size}, {j * size, (j + 1) * size}, item % sizes_.Hk,
                       worker);
             };
-            context_.workers.for_items((last_i - first_i) * sizes_.Hk, run_block);
+            workers_.for_items((last_i - first_i) * sizes_.Hk, run_block);
         }
     }
 
 private:
     void block(TileRange queries, TileRange keys, std::int64_t kv_head, int worker) const {
-        const std::int64_t group = sizes_.Hq / sizes_.Hk;
+        // Which key tiles are packed already, and which a query tile sees.
+        std::array<bool, kMaxBlock> packed{};
         q_tiles_.visit(queries.first, queries.last, [&](const RunTile& q) {
             bool any = false;
-            kv_tiles_.visit(keys.first, keys.last,
-                            [&](const RunTile& kv) { any = any || sees(q, kv); });
+            std::size_t next = 0;
+            kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
+                const std::size_t i = next++;
+                if (!sees(q, kv)) return;
+                any = true;
+                if (std::exchange(packed[i], true)) return;
+                loops_.pack_kv_bwd(tokens_of(op_.k, kv, kv_head), tokens_of(op_.v, kv, kv_head),
+                                   packed_kv(worker, i));
+            });
             if (!any) return;
-            for (std::int64_t i = 0; i < group; ++i)
-                query_tile(q, keys, kv_head * group + i, worker);
+            for (std::int64_t i = 0; i < sizes_.group(); ++i)
+                query_tile(q, keys, kv_head * sizes_.group() + i, worker);
         });
+    }
+
+    float* packed_kv(int worker, std::size_t i) const {
+        const auto tile = worker * kMaxBlock + static_cast<std::int64_t>(i);
+        return layout_.kv + tile * Loops::kKvBwd * layout_.tile_floats;
     }
 
     void query_tile(const RunTile& q, TileRange keys, std::int64_t head, int worker) const {
         const auto [T, S, Hq, Hk, D] = sizes_;
-        const std::int64_t kv_head = head / (Hq / Hk), row = q.token * Hq + head;
+        const std::int64_t kv_head = head / sizes_.group(), row = q.token * Hq + head;
         float lse[kTile] = {}, delta[kTile] = {};
         gather_rows(row, q.count, lse, delta);
+        float* packed = layout_.query + worker * Loops::kQueryBwd * layout_.tile_floats;
+        loops_.pack_query_bwd(tokens_of(op_.q, q, head), tokens_of(op_.d_out, q, head), packed);
         simd::AttentionBwdTile tile{.rows = q.count,
                                     .D = D,
                                     .scale = static_cast<float>(op_.scale),
-                                    .q_t = layout_.q_t + worker * layout_.tile_floats,
-                                    .d_out_t = layout_.d_out_t + worker * layout_.tile_floats,
-                                    .q = op_.q.as<float>() + row * D,
-                                    .d_out = op_.d_out.as<float>() + row * D,
+                                    .query = packed,
                                     .lse = lse,
                                     .delta = delta,
                                     .d_q = op_.d_q.as<float>() + row * D,
                                     .q_stride = Hq * D,
                                     .kv_stride = Hk * D,
-                                    .p = layout_.p + worker * kTile * kTile,
-                                    .d_s = layout_.d_s + worker * kTile * kTile};
-        transpose(tile.q, q.count, worker, layout_.q_t);
-        transpose(tile.d_out, q.count, worker, layout_.d_out_t);
+                                    .p = layout_.p + worker * 2 * kTile * kTile};
+        std::size_t i = 0;
         kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
+            tile.kv = packed_kv(worker, i++);
             if (!sees(q, kv)) return;
-            const std::int64_t at = (kv.token * sizes_.Hk + kv_head) * sizes_.D;
+            const std::int64_t at = (kv.token * Hk + kv_head) * D;
             tile.keys = kv.count;
             tile.first_limit = first_limit(q, kv);
-            tile.k_t = layout_.k_t.tile(kv_head, kv);
-            tile.v_t = layout_.v_t.tile(kv_head, kv);
-            tile.kv_t_stride = kv.count;
-            tile.k = op_.k.as<float>() + at;
             tile.d_k = op_.d_k.as<float>() + at;
             tile.d_v = op_.d_v.as<float>() + at;
-            context_.loops.attention_bwd(tile);
+            loops_.backward(tile);
         });
-    }
-
-    void transpose(const float* from, std::int64_t count, int worker, float* to) const {
-        context_.loops.transpose(from, sizes_.Hq * sizes_.D, count, sizes_.D,
-                                 to + worker * layout_.tile_floats, kTile, kTile);
     }
 
     // lse becomes a power of two; a row that saw no key gets +inf, so that its probabilities are 0.
@@ -148,7 +151,8 @@ private:
     const AttentionBwd& op_;
     AttentionSizes sizes_;
     const Layout& layout_;
-    Context& context_;
+    Workers& workers_;
+    const Loops& loops_;
     RunTiles q_tiles_, kv_tiles_;
 };
 
@@ -161,6 +165,7 @@ void check(const AttentionBwd& op) {
     dims.bind<"T Hq">(op.delta, "delta").bind<"T Hq D">(op.d_q, "d_q");
     dims.bind<"S Hk D">(op.d_k, "d_k").bind<"S Hk D">(op.d_v, "d_v");
     check_attention("attention_bwd", op, dims);
+    check_same_type("attention_bwd", {op.q, op.k, op.v, op.d_out});
 }
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
     Scratch scratch;

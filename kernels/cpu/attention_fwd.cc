@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "kernels/cpu/attention_tiles.h"
 
@@ -14,47 +16,147 @@ void bind_state(Dims& dims, const AttentionState& state) {
     dims.bind<"T Hq D">(state.acc, "acc").bind<"T Hq">(state.m, "m").bind<"T Hq">(state.l, "l");
 }
 
-// The op's workspace.
-struct Layout {
-    Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
-        : k_t(sizes, scratch),
-          q_t(scratch.floats(num_workers * sizes.D * kTile)),
-          p(scratch.floats(num_workers * kTile * kTile)) {}
+using Loops = simd::AttentionLoops;
 
-    TransposedTiles k_t;
-    float* q_t = nullptr;  // (workers, D, 64)
-    float* p = nullptr;    // (workers, 64, 64)
+// A query tile of one head with its state, while a worker runs it over the keys.
+struct Query {
+    RunTile tile;
+    std::int64_t head = 0;
+    float* packed = nullptr;
+    float* acc = nullptr;  // (64, width)
+    float* m = nullptr;    // (64)
+    float* l = nullptr;    // (64)
 };
 
-// One query tile of one head against all it sees.
-void query_tile(const AttentionFwd& op, const Layout& layout, const RunTiles& kv_tiles,
-                const RunTile& q, std::int64_t head, int worker, const simd::Loops& loops) {
-    const auto [T, S, Hq, Hk, D] = sizes_of(op);
-    const std::int64_t kv_head = head / (Hq / Hk), row = q.token * Hq + head;
-    const auto* v = op.v.as<float>() + kv_head * D;
-    float* q_t = layout.q_t + worker * D * kTile;
-    loops.transpose(op.q.as<float>() + row * D, Hq * D, q.count, D, q_t, kTile, kTile);
-    simd::AttentionFwdTile tile{.rows = q.count,
-                                .D = D,
-                                .scale = static_cast<float>(op.scale),
-                                .q_t = q_t,
-                                .v_stride = Hk * D,
-                                .acc = op.state.acc.as<float>() + row * D,
-                                .acc_stride = Hq * D,
-                                .m = op.state.m.as<float>() + row,
-                                .l = op.state.l.as<float>() + row,
-                                .stat_stride = Hq,
-                                .p = layout.p + worker * kTile * kTile};
-    kv_tiles.visit(0, kv_tiles.count(), [&](const RunTile& kv) {
-        if (!sees(q, kv)) return;
-        tile.keys = kv.count;
-        tile.first_limit = first_limit(q, kv);
-        tile.k_t = layout.k_t.tile(kv_head, kv);
-        tile.k_t_stride = kv.count;
-        tile.v = v + kv.token * tile.v_stride;
-        loops.attention_fwd(tile);
-    });
+// Key-value tiles are packed once for so many query tiles of their head.
+constexpr std::int64_t kMaxQueries = 4;
+
+// The op's workspace: constant in T and S.
+struct Layout {
+    Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
+        : tile_floats(sizes.tile_floats()),
+          kv(scratch.floats(num_workers * Loops::kKv * tile_floats)),
+          p(scratch.floats(num_workers * kTile * kTile)),
+          queries(scratch.floats(num_workers * kMaxQueries * query_floats())) {}
+
+    std::int64_t query_floats() const { return (Loops::kQuery + 1) * tile_floats + 2 * kTile; }
+    Query query(int worker, std::int64_t i) const {
+        float* at = queries + (worker * kMaxQueries + i) * query_floats();
+        Query query{.packed = at, .acc = at + Loops::kQuery * tile_floats};
+        query.m = query.acc + tile_floats;
+        query.l = query.m + kTile;
+        return query;
+    }
+
+    std::int64_t tile_floats = 0;
+    float* kv = nullptr;       // (workers, kKv tiles)
+    float* p = nullptr;        // (workers, 64, 64)
+    float* queries = nullptr;  // (workers, kMaxQueries, query_floats)
+};
+
+// How many query tiles an item of work has: as many as leave every worker several items.
+std::int64_t queries_per_item(std::int64_t num_queries, std::int64_t num_workers) {
+    std::int64_t count = kMaxQueries;
+    while (count > 1 && num_workers > 1 && num_queries < 8 * num_workers * count)
+        count /= 2;
+    return count;
 }
+
+class Forward {
+public:
+    Forward(const AttentionFwd& op, const Layout& layout, Context& context)
+        : op_(op),
+          sizes_(sizes_of(op)),
+          layout_(layout),
+          workers_(context.workers),
+          loops_(attention_loops(context, op.q.dtype())),
+          q_tiles_(op.q_runs),
+          kv_tiles_(op.kv_runs) {}
+
+    // Later tiles of a run see more: they go first, so that the threads end together.
+    void run() {
+        const std::int64_t per_head = q_tiles_.count() * sizes_.group();
+        const std::int64_t count = queries_per_item(per_head * sizes_.Hk, workers_.count());
+        const std::int64_t items = (per_head + count - 1) / count;
+        workers_.for_items(items * sizes_.Hk, [&](std::int64_t item, int worker) {
+            const std::int64_t first = (items - 1 - item / sizes_.Hk) * count;
+            run_queries(first, std::min(count, per_head - first), item % sizes_.Hk, worker);
+        });
+    }
+
+private:
+    // Queries [first, first + count) of a key-value head, counting the heads of a tile first.
+    void run_queries(std::int64_t first, std::int64_t count, std::int64_t kv_head,
+                     int worker) const {
+        std::array<Query, kMaxQueries> queries;
+        for (std::int64_t i = 0; i < count; ++i) {
+            Query& query = queries[static_cast<std::size_t>(i)];
+            query = layout_.query(worker, i);
+            query.tile = q_tiles_.at((first + i) / sizes_.group());
+            query.head = kv_head * sizes_.group() + (first + i) % sizes_.group();
+            loops_.pack_query(tokens_of(op_.q, query.tile, query.head), query.packed);
+            load_state(query);
+        }
+        const std::span used(queries.data(), static_cast<std::size_t>(count));
+        kv_tiles_.visit(0, kv_tiles_.count(),
+                        [&](const RunTile& kv) { merge(used, kv, kv_head, worker); });
+        for (const Query& query : used)
+            store_state(query);
+    }
+
+    void merge(std::span<const Query> queries, const RunTile& kv, std::int64_t kv_head,
+               int worker) const {
+        float* packed = layout_.kv + worker * Loops::kKv * layout_.tile_floats;
+        bool is_packed = false;
+        for (const Query& query : queries) {
+            if (!sees(query.tile, kv)) continue;
+            if (!std::exchange(is_packed, true)) {
+                loops_.pack_kv(tokens_of(op_.k, kv, kv_head), tokens_of(op_.v, kv, kv_head),
+                               packed);
+            }
+            loops_.forward({.rows = query.tile.count,
+                            .keys = kv.count,
+                            .D = sizes_.D,
+                            .first_limit = first_limit(query.tile, kv),
+                            .scale = static_cast<float>(op_.scale),
+                            .query = query.packed,
+                            .kv = packed,
+                            .acc = query.acc,
+                            .m = query.m,
+                            .l = query.l,
+                            .p = layout_.p + worker * kTile * kTile});
+        }
+    }
+
+    void load_state(const Query& query) const {
+        const std::int64_t width = layout_.tile_floats / kTile;
+        std::fill_n(query.acc, layout_.tile_floats + 2 * kTile, 0.0f);
+        for (std::int64_t i = 0; i < query.tile.count; ++i) {
+            const std::int64_t row = (query.tile.token + i) * sizes_.Hq + query.head;
+            std::copy_n(op_.state.acc.as<float>() + row * sizes_.D, sizes_.D,
+                        query.acc + i * width);
+            query.m[i] = op_.state.m.as<float>()[row];
+            query.l[i] = op_.state.l.as<float>()[row];
+        }
+    }
+    void store_state(const Query& query) const {
+        const std::int64_t width = layout_.tile_floats / kTile;
+        for (std::int64_t i = 0; i < query.tile.count; ++i) {
+            const std::int64_t row = (query.tile.token + i) * sizes_.Hq + query.head;
+            std::copy_n(query.acc + i * width, sizes_.D,
+                        op_.state.acc.as<float>() + row * sizes_.D);
+            op_.state.m.as<float>()[row] = query.m[i];
+            op_.state.l.as<float>()[row] = query.l[i];
+        }
+    }
+
+    const AttentionFwd& op_;
+    AttentionSizes sizes_;
+    const Layout& layout_;
+    Workers& workers_;
+    const Loops& loops_;
+    RunTiles q_tiles_, kv_tiles_;
+};
 
 }  // namespace
 
@@ -74,39 +176,35 @@ void check(const AttentionFwd& op) {
     bind_state(dims, op.state);
     dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
     check_attention("attention_fwd", op, dims);
+    check_same_type("attention_fwd", {op.q, op.k, op.v});
 }
 Bytes scratch_bytes(const AttentionFwd& op, const Context& context) {
     Scratch scratch;
     const Layout layout(sizes_of(op), context.workers.count(), scratch);
     return scratch.used();
 }
-// Later tiles of a run see more: they go first, so that the threads end together.
 void run(const AttentionFwd& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
     const Layout layout(sizes_of(op), context.workers.count(), scratch);
-    const RunTiles q_tiles(op.q_runs), kv_tiles(op.kv_runs);
-    layout.k_t.fill(op.k, kv_tiles, context);
-    const std::int64_t Hq = op.q.dim(1);
-    context.workers.for_items(q_tiles.count() * Hq, [&](std::int64_t item, int worker) {
-        const RunTile q = q_tiles.at(q_tiles.count() - 1 - item / Hq);
-        query_tile(op, layout, kv_tiles, q, item % Hq, worker, context.loops);
-    });
+    Forward(op, layout, context).run();
 }
 
 void check(const AttentionFinish& op) {
     Dims dims("attention_finish");
     bind_state(dims, op.state);
     dims.bind<"T Hq D">(op.out, "out").bind<"T Hq">(op.lse, "lse");
+    check_same_type("attention_finish", {op.out});
 }
 void run(const AttentionFinish& op, Context& context) {
     const auto *acc = op.state.acc.as<float>(), *m = op.state.m.as<float>();
     const auto* l = op.state.l.as<float>();
-    auto *out = op.out.as<float>(), *lse = op.lse.as<float>();
+    auto* lse = op.lse.as<float>();
+    const Loops& loops = attention_loops(context, op.out.dtype());
     const std::int64_t D = op.out.dim(2);
     const auto rows = [&](std::int64_t first, std::int64_t count, int) {
         for (std::int64_t row = first; row < first + count; ++row) {
             const bool seen = l[row] != 0;
-            context.loops.scale(acc + row * D, seen ? 1 / l[row] : 0, out + row * D, D);
+            loops.scale(acc + row * D, seen ? 1 / l[row] : 0, row_of(op.out, row), D);
             lse[row] = seen ? static_cast<float>(m[row] * std::numbers::ln2 + std::log(l[row]))
                             : -std::numeric_limits<float>::infinity();
         }
@@ -118,14 +216,15 @@ void check(const AttentionDelta& op) {
     Dims dims("attention_delta");
     dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq D">(op.out, "out");
     dims.bind<"T Hq">(op.delta, "delta");
+    check_same_type("attention_delta", {op.d_out, op.out});
 }
 void run(const AttentionDelta& op, Context& context) {
-    const auto *d_out = op.d_out.as<float>(), *out = op.out.as<float>();
     auto* delta = op.delta.as<float>();
+    const Loops& loops = attention_loops(context, op.out.dtype());
     const std::int64_t D = op.out.dim(2);
     const auto rows = [&](std::int64_t first, std::int64_t count, int) {
         for (std::int64_t row = first; row < first + count; ++row)
-            delta[row] = context.loops.dot(d_out + row * D, out + row * D, D);
+            delta[row] = loops.dot(row_of(op.d_out, row), row_of(op.out, row), D);
     };
     context.workers.for_blocks(op.delta.num_elements(), kTile, rows);
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <initializer_list>
+
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run_tiles.h"
 
@@ -8,10 +11,31 @@ namespace rm::cpu {
 
 struct AttentionSizes {
     std::int64_t T = 0, S = 0, Hq = 0, Hk = 0, D = 0;
+    std::int64_t group() const { return Hq / Hk; }  // query heads of a key-value head
+    // Floats of a packed tile.
+    std::int64_t tile_floats() const {
+        constexpr std::int64_t kAlign = simd::kAttentionAlign;
+        return (D + kAlign - 1) / kAlign * kAlign * kTile;
+    }
 };
 template <typename Op>
 AttentionSizes sizes_of(const Op& op) {
     return {op.q.dim(0), op.k.dim(0), op.q.dim(1), op.k.dim(1), op.q.dim(2)};
+}
+
+inline const simd::AttentionLoops& attention_loops(const Context& context, DType compute) {
+    return compute == DType::bf16 ? context.loops.attention_bf16 : context.loops.attention_f32;
+}
+
+// Row `row` of (tokens * heads, D).
+inline std::byte* row_of(const TensorView& tensor, std::int64_t row) {
+    return static_cast<std::byte*>(tensor.data()) + row * tensor.dim(2) * size_of(tensor.dtype());
+}
+// The tokens of a tile of one head of a tensor (tokens, heads, D).
+inline simd::AttentionTokens tokens_of(const TensorView& tensor, const RunTile& tile,
+                                       std::int64_t head) {
+    const std::int64_t heads = tensor.dim(1), D = tensor.dim(2);
+    return {row_of(tensor, tile.token * heads + head), heads * D, tile.count, D};
 }
 
 // Checks what the runs and the heads of a bound op must satisfy.
@@ -25,36 +49,15 @@ void check_attention(std::string_view name, const Op& op, const Dims& dims) {
              num_tokens(op.kv_runs), S);
     RM_CHECK(op.scale > 0, "{}: scale {}; it must be positive", name, op.scale);
 }
-
-// Keys or values with each tile transposed: (D, tokens of the tile), so that scores of one query
-// and consecutive keys are one vector.
-class TransposedTiles {
-public:
-    TransposedTiles(const AttentionSizes& sizes, Scratch& scratch)
-        : S_(sizes.S),
-          Hk_(sizes.Hk),
-          D_(sizes.D),
-          // A tile is read as if it were 64 wide.
-          data_(scratch.floats(sizes.S * sizes.Hk * sizes.D + kTile)) {}
-
-    const float* tile(std::int64_t head, const RunTile& tile) const {
-        return data_ + (head * S_ + tile.token) * D_;
+// Activations are all f32 or all bf16.
+inline void check_same_type(std::string_view name, std::initializer_list<TensorView> tensors) {
+    const DType compute = tensors.begin()->dtype();
+    RM_CHECK(compute == DType::f32 || compute == DType::bf16, "{}: activations of {}; f32 or bf16",
+             name, to_string(compute));
+    for (const TensorView& tensor : tensors) {
+        RM_CHECK(tensor.dtype() == compute, "{}: activations of {} and {}; one type", name,
+                 to_string(compute), to_string(tensor.dtype()));
     }
-
-    void fill(const TensorView& from, const RunTiles& tiles, Context& context) const {
-        const auto* source = from.as<float>();
-        context.workers.for_items(tiles.count() * Hk_, [&](std::int64_t item, int) {
-            const RunTile tile = tiles.at(item / Hk_);
-            const std::int64_t head = item % Hk_;
-            context.loops.transpose(source + (tile.token * Hk_ + head) * D_, Hk_ * D_, tile.count,
-                                    D_, data_ + (head * S_ + tile.token) * D_, tile.count,
-                                    tile.count);
-        });
-    }
-
-private:
-    std::int64_t S_ = 0, Hk_ = 0, D_ = 0;
-    float* data_ = nullptr;
-};
+}
 
 }  // namespace rm::cpu

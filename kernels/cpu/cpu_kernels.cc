@@ -11,6 +11,8 @@ namespace {
 
 const simd::Loops* find_loops(CpuCode code) {
     switch (code) {
+        case CpuCode::own_avx512_bf16:
+            return simd::find_loops(simd::Width::avx512_bf16);
         case CpuCode::own_avx512:
             return simd::find_loops(simd::Width::avx512);
         case CpuCode::own_avx2:
@@ -20,7 +22,8 @@ const simd::Loops* find_loops(CpuCode code) {
         case CpuCode::best:
             break;
     }
-    for (const simd::Width width : {simd::Width::avx512, simd::Width::avx2}) {
+    for (const simd::Width width :
+         {simd::Width::avx512_bf16, simd::Width::avx512, simd::Width::avx2}) {
         if (const simd::Loops* loops = simd::find_loops(width)) return loops;
     }
     return simd::find_loops(simd::Width::base);
@@ -55,11 +58,15 @@ std::unique_ptr<cpu::Gemm> gemm_of(CpuCode code) {
 class CpuKernels final : public Kernels {
 public:
     explicit CpuKernels(const CpuOptions& options)
-        : context_{loops_of(options.code), gemm_of(options.code),
-                   cpu::Workers(options.num_threads)} {}
+        : compute_(options.compute),
+          context_{loops_of(options.code), gemm_of(options.code),
+                   cpu::Workers(options.num_threads)} {
+        RM_CHECK(compute_ == DType::f32 || compute_ == DType::bf16,
+                 "cpu computes in f32 or bf16, not in {}", to_string(compute_));
+    }
 
     std::string_view name() const override { return "cpu"; }
-    NumericTypes types() const override { return {}; }
+    NumericTypes types() const override { return {compute_, DType::f32, DType::f32}; }
     Device& device() override { return *device_; }
 
     Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
@@ -103,6 +110,7 @@ public:
     RM_CPU_OP(adamw, AdamW)
 
 private:
+    DType compute_ = DType::f32;
     std::unique_ptr<Device> device_ = make_host_device();
     cpu::Context context_;
 };

@@ -10,15 +10,18 @@ namespace rm {
 // Which code runs. `best` is the widest this CPU can, with oneDNN's matrix products where the build
 // has it. The others are our own products and loops at one width: what a machine without oneDNN or
 // without wide vectors runs, for tests and comparisons. Each gives its own bits.
-enum class CpuCode { best, own_avx512, own_avx2, own_base };
+enum class CpuCode { best, own_avx512_bf16, own_avx512, own_avx2, own_base };
 bool can_run(CpuCode code);  // on this CPU
 
 struct CpuOptions {
     int num_threads = 1;  // of this rank's pool; results do not depend on it
     CpuCode code = CpuCode::best;
+    DType compute = DType::f32;  // f32 or bf16; accum and master are f32 always
 };
 
-// The CPU backend, f32. One per rank; owns its thread pool and its host device.
+// The CPU backend. One per rank; owns its thread pool and its host device. With bf16 compute,
+// weights are rounded when they are prepared, and every product and sum is f32; where the CPU has
+// no bf16 products the same numbers are multiplied in f32.
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options);
 
 // Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. The

@@ -26,6 +26,9 @@ std::vector<Factory> kernel_factories() {
     if (can_run(CpuCode::own_avx512)) {
         factories.push_back({"cpu_own_avx512", make_cpu<2, CpuCode::own_avx512>});
     }
+    if (can_run(CpuCode::own_avx512_bf16)) {
+        factories.push_back({"cpu_own_avx512_bf16", make_cpu<2, CpuCode::own_avx512_bf16>});
+    }
     return factories;
 }
 

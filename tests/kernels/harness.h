@@ -25,10 +25,11 @@ enum class Role { compute, accum, master, f64, i32 };
 using Shape = std::initializer_list<std::int64_t>;
 
 // Runs ops on one implementation with inputs that are the same on every implementation: the i-th
-// tensor asked for holds the same f32-rounded numbers everywhere.
+// tensor asked for holds the same numbers everywhere, those of compute tensors rounded to
+// `precision`, the others to f32.
 class Harness {
 public:
-    Harness(Kernels& kernels, std::uint64_t seed);
+    Harness(Kernels& kernels, std::uint64_t seed, DType precision = DType::f32);
 
     Kernels& kernels() { return kernels_; }
     Stream& stream() { return *stream_; }
@@ -56,6 +57,7 @@ private:
 
     Kernels& kernels_;
     std::uint64_t seed_;
+    DType precision_;
     std::uint64_t num_inputs_ = 0;
     std::vector<Tensor> tensors_;
     std::vector<Buffer> workspaces_;

@@ -5,21 +5,69 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 #include <vector>
 
+#include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
 // Every op as the shortest loops with every number and every sum in T: what a tolerance is derived
-// from. Runs on the calling thread at once, ignoring the stream.
+// from. Compute tensors are stored as S, and prepared weights and gradients of logits are rounded
+// to it. Runs on the calling thread at once, ignoring the stream.
 namespace rm::test {
 
+template <typename T>
 class NaiveWeight final : public PreparedWeight {
 public:
-    explicit NaiveWeight(std::int64_t num_rows, std::int64_t num_columns)
-        : view(nullptr, DType::f32, {num_rows, num_columns}) {}
-    std::int64_t num_rows() const override { return view.dim(0); }
-    std::int64_t num_columns() const override { return view.dim(1); }
-    TensorView view;  // borrows the master weight
+    NaiveWeight(std::int64_t num_rows, std::int64_t num_columns)
+        : num_rows_(num_rows), num_columns_(num_columns) {}
+    std::int64_t num_rows() const override { return num_rows_; }
+    std::int64_t num_columns() const override { return num_columns_; }
+    std::vector<T> values;  // rounded as a product sees them
+
+private:
+    std::int64_t num_rows_ = 0, num_columns_ = 0;
+};
+
+template <typename T, typename S>
+S naive_round(T value) {
+    if constexpr (std::is_same_v<S, Bf16>) {
+        return to_bf16(static_cast<float>(value));
+    } else {
+        return static_cast<S>(value);
+    }
+}
+template <typename S>
+double naive_value(S value) {
+    if constexpr (std::is_same_v<S, Bf16>) {
+        return from_bf16(value);
+    } else {
+        return value;
+    }
+}
+
+// The elements of a tensor stored as S, as T. What is changed in them goes back, rounded, at the
+// end; a tensor to T const is only read.
+template <typename T, typename S>
+class NaiveElements {
+public:
+    explicit NaiveElements(const TensorView& tensor)
+        : stored_(tensor.as<S>()), elements_(static_cast<std::size_t>(tensor.num_elements())) {
+        std::transform(stored_, stored_ + elements_.size(), elements_.begin(),
+                       [](S x) { return static_cast<T>(naive_value(x)); });
+    }
+    NaiveElements(const NaiveElements&) = delete;
+    NaiveElements& operator=(const NaiveElements&) = delete;
+    ~NaiveElements() {
+        if constexpr (!std::is_const_v<T>) {
+            std::transform(elements_.begin(), elements_.end(), stored_, naive_round<T, S>);
+        }
+    }
+    operator T*() { return elements_.data(); }  // NOLINT(google-explicit-constructor)
+
+private:
+    S* stored_;
+    std::vector<std::remove_const_t<T>> elements_;
 };
 
 struct NaiveToken {
@@ -38,20 +86,22 @@ inline bool naive_sees(const NaiveToken& q, const NaiveToken& k) {
     return q.document != kPaddingDocument && q.document == k.document && k.position <= q.position;
 }
 
-template <typename T>
+template <typename T, typename S = T>
 class NaiveKernels final : public Kernels {
 public:
     std::string_view name() const override { return "naive"; }
-    NumericTypes types() const override { return {dtype_of<T>(), dtype_of<T>(), dtype_of<T>()}; }
+    NumericTypes types() const override { return {dtype_of<S>(), dtype_of<T>(), dtype_of<T>()}; }
     Device& device() override { return *device_; }
 
     Bytes prepared_bytes(std::int64_t, std::int64_t) const override { return {}; }
     std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
                                                   std::int64_t num_columns) override {
-        return std::make_unique<NaiveWeight>(num_rows, num_columns);
+        return std::make_unique<NaiveWeight<T>>(num_rows, num_columns);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream&) override {
-        dynamic_cast<NaiveWeight&>(prepared).view = weight;
+        auto& own = dynamic_cast<NaiveWeight<T>&>(prepared);
+        for (std::int64_t i = 0; i < weight.num_elements(); ++i)
+            own.values.push_back(rounded(of(weight)[i]));
     }
 
     Bytes workspace_bytes(const LinearFwd&) const override { return {}; }
@@ -83,18 +133,25 @@ public:
         std::memset(op.x.data(), 0, op.x.bytes().size());
     }
     void copy(const Copy& op, Stream&) override;
-    void add(const Add& op, Stream&) override {
-        for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
-            of(op.y)[i] += of(op.x)[i];
-    }
+    void add(const Add& op, Stream&) override;
     void sum_squares(const SumSquares& op, Stream&) override;
     void clip_factor(const ClipFactor& op, Stream&) override;
     void adamw(const AdamW& op, Stream&) override;
 
 private:
+    using In = NaiveElements<const T, S>;
+    using Out = NaiveElements<T, S>;
     static T* of(const TensorView& tensor) { return tensor.as<T>(); }
+    static T rounded(T value) { return static_cast<T>(naive_value(naive_round<T, S>(value))); }
     static const T* weight_of(const PreparedWeight* prepared) {
-        return of(dynamic_cast<const NaiveWeight&>(*prepared).view);
+        return dynamic_cast<const NaiveWeight<T>&>(*prepared).values.data();
+    }
+    // visit.operator()<type of the tensor's elements>()
+    template <typename Visit>
+    static void with_storage(const TensorView& tensor, const Visit& visit) {
+        if (tensor.dtype() == DType::f64) return visit.template operator()<double>();
+        if (tensor.dtype() == DType::f32) return visit.template operator()<float>();
+        visit.template operator()<Bf16>();
     }
     static T dot(const T* a, const T* b, std::int64_t size) {
         T sum = 0;
@@ -107,34 +164,39 @@ private:
     std::unique_ptr<Device> device_ = make_host_device();
 };
 
-template <typename T>
-void NaiveKernels<T>::linear_fwd(const LinearFwd& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::linear_fwd(const LinearFwd& op, Workspace, Stream&) {
     const std::int64_t N = op.y.dim(1), K = op.x.dim(1);
+    In x(op.x);
+    Out y(op.y);
     for (std::int64_t i = 0; i < op.y.num_elements(); ++i) {
-        const T sum = dot(of(op.x) + i / N * K, weight_of(op.weight) + i % N * K, K);
-        of(op.y)[i] = op.into == Into::add ? of(op.y)[i] + sum : sum;
+        const T sum = dot(x + i / N * K, weight_of(op.weight) + i % N * K, K);
+        y[i] = op.into == Into::add ? y[i] + sum : sum;
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::linear_bwd_input(const LinearBwdInput& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::linear_bwd_input(const LinearBwdInput& op, Workspace, Stream&) {
     const std::int64_t N = op.d_y.dim(1), K = op.d_x.dim(1);
+    In all_d_y(op.d_y);
+    Out d_x(op.d_x);
     for (std::int64_t i = 0; i < op.d_x.num_elements(); ++i) {
-        const T* d_y = of(op.d_y) + i / K * N;
+        const T* d_y = all_d_y + i / K * N;
         const T* w = weight_of(op.weight) + i % K;
         T sum = 0;
         for (std::int64_t n = 0; n < N; ++n)
             sum += d_y[n] * w[n * K];
-        of(op.d_x)[i] = op.into == Into::add ? of(op.d_x)[i] + sum : sum;
+        d_x[i] = op.into == Into::add ? d_x[i] + sum : sum;
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::linear_bwd_weight(const LinearBwdWeight& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::linear_bwd_weight(const LinearBwdWeight& op, Workspace, Stream&) {
     const std::int64_t N = op.d_y.dim(1), K = op.x.dim(1);
+    In all_d_y(op.d_y), all_x(op.x);
     for (std::int64_t i = 0; i < op.d_weight.num_elements(); ++i) {
-        const T* d_y = of(op.d_y) + i / K;
-        const T* x = of(op.x) + i % K;
+        const T* d_y = all_d_y + i / K;
+        const T* x = all_x + i % K;
         T sum = 0;
         for (std::int64_t t = 0; t < op.x.dim(0); ++t)
             sum += d_y[t * N] * x[t * K];
@@ -142,39 +204,43 @@ void NaiveKernels<T>::linear_bwd_weight(const LinearBwdWeight& op, Workspace, St
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::rmsnorm_fwd(const RmsNormFwd& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::rmsnorm_fwd(const RmsNormFwd& op, Stream&) {
     const std::int64_t C = op.x.dim(1);
+    In all_x(op.x);
+    Out y(op.y);
     for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
-        const T* x = of(op.x) + t * C;
+        const T* x = all_x + t * C;
         const T mean = dot(x, x, C) / static_cast<T>(C);
         const T rstd = 1 / std::sqrt(mean + static_cast<T>(op.eps));
         of(op.rstd)[t] = rstd;
         for (std::int64_t c = 0; c < C; ++c)
-            of(op.y)[t * C + c] = x[c] * rstd * of(op.weight)[c];
+            y[t * C + c] = x[c] * rstd * of(op.weight)[c];
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::rmsnorm_bwd(const RmsNormBwd& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::rmsnorm_bwd(const RmsNormBwd& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1);
+    In all_x(op.x), all_d_y(op.d_y);
+    Out d_x(op.d_x);
     for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
-        const T* x = of(op.x) + t * C;
-        const T* d_y = of(op.d_y) + t * C;
+        const T* x = all_x + t * C;
+        const T* d_y = all_d_y + t * C;
         const T rstd = of(op.rstd)[t];
         T sum = 0;
         for (std::int64_t c = 0; c < C; ++c)
             sum += d_y[c] * of(op.weight)[c] * x[c];
         for (std::int64_t c = 0; c < C; ++c) {
             const T pull = x[c] * rstd * rstd * rstd * sum / static_cast<T>(C);
-            of(op.d_x)[t * C + c] += rstd * d_y[c] * of(op.weight)[c] - pull;
+            d_x[t * C + c] += rstd * d_y[c] * of(op.weight)[c] - pull;
             of(op.d_weight)[c] += d_y[c] * x[c] * rstd;
         }
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::rope_table(const RopeTable& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::rope_table(const RopeTable& op, Stream&) {
     const auto half = static_cast<std::int64_t>(op.inv_freq.size());
     const auto tokens = naive_tokens(op.runs);
     for (std::int64_t i = 0; i < op.cos.num_elements(); ++i) {
@@ -188,12 +254,13 @@ void NaiveKernels<T>::rope_table(const RopeTable& op, Stream&) {
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::rope_apply(const RopeApply& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::rope_apply(const RopeApply& op, Stream&) {
     const std::int64_t H = op.x.dim(1), half = op.x.dim(2) / 2;
     const T sign = op.rotation == Rotation::forward ? 1 : -1;
+    Out all_x(op.x);
     for (std::int64_t row = 0; row < op.x.dim(0) * H; ++row) {
-        T* x = of(op.x) + row * 2 * half;
+        T* x = all_x + row * 2 * half;
         for (std::int64_t i = 0; i < half; ++i) {
             const T cos = of(op.cos)[row / H * half + i];
             const T sin = sign * of(op.sin)[row / H * half + i];
@@ -204,47 +271,54 @@ void NaiveKernels<T>::rope_apply(const RopeApply& op, Stream&) {
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::swiglu_fwd(const SwigluFwd& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::swiglu_fwd(const SwigluFwd& op, Stream&) {
+    In gates(op.gate), up(op.up);
+    Out h(op.h);
     for (std::int64_t i = 0; i < op.h.num_elements(); ++i) {
-        const T gate = of(op.gate)[i];
-        of(op.h)[i] = gate * sigmoid(gate) * of(op.up)[i];
+        const T gate = gates[i];
+        h[i] = gate * sigmoid(gate) * up[i];
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::swiglu_bwd(const SwigluBwd& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::swiglu_bwd(const SwigluBwd& op, Stream&) {
+    In gates(op.gate), up(op.up), d_hs(op.d_h);
+    Out d_up(op.d_up), d_gate(op.d_gate);
     for (std::int64_t i = 0; i < op.d_h.num_elements(); ++i) {
-        const T gate = of(op.gate)[i], s = sigmoid(gate), d_h = of(op.d_h)[i];
-        of(op.d_up)[i] = d_h * gate * s;
-        of(op.d_gate)[i] = d_h * of(op.up)[i] * (s + gate * s * (1 - s));
+        const T gate = gates[i], s = sigmoid(gate), d_h = d_hs[i];
+        d_up[i] = d_h * gate * s;
+        d_gate[i] = d_h * up[i] * (s + gate * s * (1 - s));
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::embedding_fwd(const EmbeddingFwd& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::embedding_fwd(const EmbeddingFwd& op, Stream&) {
     const std::int64_t C = op.x.dim(1);
+    Out x(op.x);
     for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
-        of(op.x)[i] = of(op.table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C];
+        x[i] = of(op.table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C];
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::embedding_bwd(const EmbeddingBwd& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::embedding_bwd(const EmbeddingBwd& op, Stream&) {
     const std::int64_t C = op.d_x.dim(1);
+    In d_x(op.d_x);
     for (std::int64_t i = 0; i < op.d_x.num_elements(); ++i) {
-        of(op.d_table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C] += of(op.d_x)[i];
+        of(op.d_table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C] += d_x[i];
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1), V = op.head->num_rows();
     const T* w = weight_of(op.head);
+    In all_x(op.x);
     std::vector<T> logits(static_cast<std::size_t>(V));
     for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
-        const T* x = of(op.x) + t * C;
-        if (!op.d_x.empty()) std::fill_n(of(op.d_x) + t * C, C, T(0));
+        const T* x = all_x + t * C;
+        if (!op.d_x.empty()) std::memset(op.d_x.rows(t, 1).data(), 0, C * sizeof(S));
         const std::int32_t target = op.targets.as<std::int32_t>()[t];
         if (target == kIgnoreTarget) continue;
         for (std::int64_t v = 0; v < V; ++v)
@@ -256,10 +330,10 @@ void NaiveKernels<T>::linear_cross_entropy(const LinearCrossEntropy& op, Workspa
         const T lse = max + std::log(sum);
         *op.loss_sum.as<double>() += lse - logits[static_cast<std::size_t>(target)];
         if (op.d_x.empty()) continue;
+        Out d_x(op.d_x.rows(t, 1));
         for (std::int64_t v = 0; v < V; ++v) {
             const T p = std::exp(logits[static_cast<std::size_t>(v)] - lse);
-            const T d_logit = static_cast<T>(op.scale) * (p - (v == target ? T(1) : T(0)));
-            T* d_x = of(op.d_x) + t * C;
+            const T d_logit = rounded(static_cast<T>(op.scale) * (p - (v == target ? T(1) : T(0))));
             T* d_head = of(op.d_head) + v * C;
             for (std::int64_t c = 0; c < C; ++c) {
                 d_x[c] += d_logit * w[v * C + c];
@@ -269,17 +343,18 @@ void NaiveKernels<T>::linear_cross_entropy(const LinearCrossEntropy& op, Workspa
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::attention_begin(const AttentionBegin& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::attention_begin(const AttentionBegin& op, Stream&) {
     std::fill_n(of(op.state.acc), op.state.acc.num_elements(), T(0));
     std::fill_n(of(op.state.m), op.state.m.num_elements(), -std::numeric_limits<T>::infinity());
     std::fill_n(of(op.state.l), op.state.l.num_elements(), T(0));
 }
 
-template <typename T>
-void NaiveKernels<T>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) {
     const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
     const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
+    In q(op.q), k(op.k), v(op.v);
     std::vector<T> scores(keys.size());
     for (std::int64_t row = 0; row < op.q.dim(0) * Hq; ++row) {
         const std::int64_t hk = row % Hq / (Hq / Hk);
@@ -287,7 +362,7 @@ void NaiveKernels<T>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) 
         T max = before;
         for (std::int64_t s = 0; s < op.k.dim(0); ++s) {
             const bool seen = naive_sees(queries[row / Hq], keys[s]);
-            const T product = dot(of(op.q) + row * D, of(op.k) + (s * Hk + hk) * D, D);
+            const T product = dot(q + row * D, k + (s * Hk + hk) * D, D);
             scores[static_cast<std::size_t>(s)] =
                 seen ? static_cast<T>(op.scale) * product : -std::numeric_limits<T>::infinity();
             max = std::max(max, scores[static_cast<std::size_t>(s)]);
@@ -303,45 +378,48 @@ void NaiveKernels<T>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) 
             const T p = std::exp(scores[static_cast<std::size_t>(s)] - max);
             of(op.state.l)[row] += p;
             for (std::int64_t d = 0; d < D; ++d)
-                acc[d] += p * of(op.v)[(s * Hk + hk) * D + d];
+                acc[d] += p * v[(s * Hk + hk) * D + d];
         }
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::attention_finish(const AttentionFinish& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::attention_finish(const AttentionFinish& op, Stream&) {
     const std::int64_t D = op.out.dim(2);
+    Out out(op.out);
     for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
         const T l = of(op.state.l)[row];
         of(op.lse)[row] = of(op.state.m)[row] + std::log(l);
         for (std::int64_t d = 0; d < D; ++d) {
-            of(op.out)[row * D + d] = l == 0 ? T(0) : of(op.state.acc)[row * D + d] / l;
+            out[row * D + d] = l == 0 ? T(0) : of(op.state.acc)[row * D + d] / l;
         }
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::attention_delta(const AttentionDelta& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::attention_delta(const AttentionDelta& op, Stream&) {
     const std::int64_t D = op.out.dim(2);
+    In d_out(op.d_out), out(op.out);
     for (std::int64_t row = 0; row < op.delta.num_elements(); ++row) {
-        of(op.delta)[row] = dot(of(op.d_out) + row * D, of(op.out) + row * D, D);
+        of(op.delta)[row] = dot(d_out + row * D, out + row * D, D);
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::attention_bwd(const AttentionBwd& op, Workspace, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::attention_bwd(const AttentionBwd& op, Workspace, Stream&) {
     const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
     const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
     const auto scale = static_cast<T>(op.scale);
+    In all_q(op.q), all_k(op.k), all_v(op.v), all_d_out(op.d_out);
     for (std::int64_t row = 0; row < op.q.dim(0) * Hq; ++row) {
         for (std::int64_t s = 0; s < op.k.dim(0); ++s) {
             if (!naive_sees(queries[row / Hq], keys[s])) continue;
             const std::int64_t at_q = row * D;
             const std::int64_t at_k = (s * Hk + row % Hq / (Hq / Hk)) * D;
-            const T *q = of(op.q) + at_q, *k = of(op.k) + at_k, *d_out = of(op.d_out) + at_q;
+            const T *q = all_q + at_q, *k = all_k + at_k, *d_out = all_d_out + at_q;
             T *d_q = of(op.d_q) + at_q, *d_k = of(op.d_k) + at_k, *d_v = of(op.d_v) + at_k;
             const T p = std::exp(scale * dot(q, k, D) - of(op.lse)[row]);
-            const T d_p = dot(d_out, of(op.v) + at_k, D);
+            const T d_p = dot(d_out, all_v + at_k, D);
             const T d_score = scale * p * (d_p - of(op.delta)[row]);
             for (std::int64_t d = 0; d < D; ++d) {
                 d_q[d] += d_score * k[d];
@@ -352,31 +430,39 @@ void NaiveKernels<T>::attention_bwd(const AttentionBwd& op, Workspace, Stream&) 
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::copy(const Copy& op, Stream&) {
-    const auto load = [&](std::int64_t i) -> double {
-        return op.from.dtype() == DType::f64 ? op.from.as<double>()[i] : op.from.as<float>()[i];
-    };
-    for (std::int64_t i = 0; i < op.from.num_elements(); ++i) {
-        if (op.to.dtype() == DType::f64) {
-            op.to.as<double>()[i] = load(i);
-        } else {
-            op.to.as<float>()[i] = static_cast<float>(load(i));
-        }
-    }
+template <typename T, typename S>
+void NaiveKernels<T, S>::copy(const Copy& op, Stream&) {
+    with_storage(op.from, [&]<typename From>() {
+        with_storage(op.to, [&]<typename To>() {
+            for (std::int64_t i = 0; i < op.from.num_elements(); ++i) {
+                const double value = naive_value(op.from.as<From>()[i]);
+                op.to.as<To>()[i] = naive_round<double, To>(value);
+            }
+        });
+    });
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::add(const Add& op, Stream&) {
+    with_storage(op.x, [&]<typename X>() {
+        NaiveElements<const T, X> x(op.x);
+        NaiveElements<T, X> y(op.y);
+        for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
+            y[i] += x[i];
+    });
 }
 
 // Backwards, so that the yardstick is not the oracle's own order of summation.
-template <typename T>
-void NaiveKernels<T>::sum_squares(const SumSquares& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::sum_squares(const SumSquares& op, Stream&) {
     double& sum = *op.sum.as<double>();
     for (std::int64_t i = op.x.num_elements(); i-- > 0;) {
         sum += static_cast<double>(of(op.x)[i]) * static_cast<double>(of(op.x)[i]);
     }
 }
 
-template <typename T>
-void NaiveKernels<T>::clip_factor(const ClipFactor& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::clip_factor(const ClipFactor& op, Stream&) {
     const double norm = std::sqrt(*op.sum.as<double>());
     double* out = op.out.as<double>();
     out[0] = norm;
@@ -384,8 +470,8 @@ void NaiveKernels<T>::clip_factor(const ClipFactor& op, Stream&) {
     out[2] = std::isfinite(norm) ? 1 : 0;
 }
 
-template <typename T>
-void NaiveKernels<T>::adamw(const AdamW& op, Stream&) {
+template <typename T, typename S>
+void NaiveKernels<T, S>::adamw(const AdamW& op, Stream&) {
     const double* clip = op.clip.as<double>();
     if (clip[2] == 0) return;
     const auto beta1 = static_cast<T>(op.beta1), beta2 = static_cast<T>(op.beta2);

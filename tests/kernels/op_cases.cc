@@ -6,8 +6,8 @@
 
 namespace rm::test {
 
-Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed) {
-    Harness harness(kernels, seed);
+Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed, DType precision) {
+    Harness harness(kernels, seed, precision);
     op_case.run(harness);
     return harness.outputs();
 }

@@ -23,6 +23,7 @@ std::vector<OpCase> attention_cases();  // causal, documents, zigzag, padding, G
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
 
-Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed);
+Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed,
+                 DType precision = DType::f32);
 
 }  // namespace rm::test

@@ -15,18 +15,29 @@ constexpr std::uint64_t kSeed = 7;
 
 class EveryOp : public ::testing::TestWithParam<OpCase> {};
 
+// What an implementation that computes in `compute` is measured by.
+struct Yardstick {
+    Yardstick(const OpCase& op_case, DType compute) {
+        const auto reference = make_ref_kernels();
+        r = run_case(op_case, *reference, kSeed, compute);
+        n = run_case(op_case, *naive_kernels(compute), kSeed, compute);
+    }
+    static std::unique_ptr<Kernels> naive_kernels(DType compute) {
+        if (compute == DType::f64) return std::make_unique<NaiveKernels<double>>();
+        if (compute == DType::f32) return std::make_unique<NaiveKernels<float>>();
+        return std::make_unique<NaiveKernels<float, Bf16>>();
+    }
+    Outputs r, n;
+};
+
 TEST_P(EveryOp, IsAsCloseToTheOracleAsTheNaiveLoops) {
-    const auto reference = make_ref_kernels();
-    NaiveKernels<double> naive64;
-    NaiveKernels<float> naive32;
-    const Outputs r = run_case(GetParam(), *reference, kSeed);
-    const Outputs n64 = run_case(GetParam(), naive64, kSeed);
-    const Outputs n32 = run_case(GetParam(), naive32, kSeed);
+    std::map<DType, Yardstick> yardsticks;
     for (const Factory& factory : kernel_factories()) {
         SCOPED_TRACE(format("{}, seed {}", factory.name, kSeed));
         const auto kernels = factory.make();
-        const bool is_f64 = kernels->types().compute == DType::f64;
-        expect_as_good_as_naive(run_case(GetParam(), *kernels, kSeed), r, is_f64 ? n64 : n32);
+        const DType compute = kernels->types().compute;
+        const auto& [r, n] = yardsticks.try_emplace(compute, GetParam(), compute).first->second;
+        expect_as_good_as_naive(run_case(GetParam(), *kernels, kSeed, compute), r, n);
     }
 }
 

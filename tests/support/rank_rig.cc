@@ -47,7 +47,7 @@ RigResult run_one(const RigConfig& config, int rank, Transport& transport) {
     const auto layout =
         make_rank_layout(config.context, config.mesh, rank, config.tile, config.chunk);
     RM_CHECK(layout.ok(), "{}", layout.error().message);
-    Model model(streams, config.model, weights, *layout, 10000);
+    Model model(streams, config.model, weights, *layout, config.model.rope);
     Trainer trainer(streams, weights, model, progress);
     weights.prepare(model.ops());
     RigResult result;

@@ -10,15 +10,30 @@ const simd::Loops& loops();
 namespace simd_avx512 {
 const simd::Loops& loops();
 }
+namespace simd_avx512_bf16 {
+const simd::Loops& loops();
+}
 }  // namespace rm
 
 namespace rm::simd {
 
+namespace {
+
+bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+
+}  // namespace
+
 // Asks for the flags that each copy is compiled with in CMakeLists.txt.
 const Loops* find_loops(Width width) {
     switch (width) {
+        case Width::avx512_bf16:
+            if (!has_avx512() || !__builtin_cpu_supports("avx512bf16")) break;
+            return &simd_avx512_bf16::loops();
         case Width::avx512:
-            if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) break;
+            if (!has_avx512()) break;
             return &simd_avx512::loops();
         case Width::avx2:
             if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) break;

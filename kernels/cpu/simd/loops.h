@@ -13,46 +13,56 @@ namespace rm::simd {
 // bit.
 constexpr std::ptrdiff_t kTileRows = 64;
 
+// Attention works on packed tiles of up to 64 tokens of one head, in a layout that only the loops
+// know. Packed rows are as wide as D rounded up to a multiple of 16; what fills them up is zero.
+constexpr std::ptrdiff_t kAttentionAlign = 16;
+struct AttentionTokens {
+    const void* data = nullptr;  // (count, D), of the table's element type
+    std::ptrdiff_t stride = 0;   // elements
+    std::ptrdiff_t count = 0;
+    std::ptrdiff_t D = 0;
+};
+
 // One query tile against one key-value tile. Row r sees the first `first_limit + r` keys, clamped
-// to [0, keys]. `p` is scratch of 64 x 64.
+// to [0, keys].
 struct AttentionFwdTile {
     std::ptrdiff_t rows = 0, keys = 0, D = 0;
     std::ptrdiff_t first_limit = 0;
     float scale = 1;
-    const float* q_t = nullptr;  // (D, 64)
-    const float* k_t = nullptr;  // (D, keys), readable up to 64 columns
-    std::ptrdiff_t k_t_stride = 0;
-    const float* v = nullptr;  // (keys, D)
-    std::ptrdiff_t v_stride = 0;
-    float* acc = nullptr;  // (rows, D)
-    std::ptrdiff_t acc_stride = 0;
-    float* m = nullptr;  // (rows), in powers of two: log2(e) times the highest score
-    float* l = nullptr;  // (rows)
-    std::ptrdiff_t stat_stride = 0;
-    float* p = nullptr;
+    const float* query = nullptr;  // of pack_query
+    const float* kv = nullptr;     // of pack_kv
+    float* acc = nullptr;          // (64, width)
+    float* m = nullptr;            // (64), in powers of two: log2(e) times the highest score
+    float* l = nullptr;            // (64)
+    float* p = nullptr;            // scratch of 64 x 64
 };
-
-// `p` and `d_s` are scratch of 64 x 64; lse and delta have 64 elements, those past `rows` are zero.
 struct AttentionBwdTile {
     std::ptrdiff_t rows = 0, keys = 0, D = 0;
     std::ptrdiff_t first_limit = 0;
     float scale = 1;
-    const float* q_t = nullptr;      // (D, 64)
-    const float* d_out_t = nullptr;  // (D, 64)
-    const float* k_t = nullptr;      // (D, keys), readable up to 64 columns
-    const float* v_t = nullptr;      // the same
-    std::ptrdiff_t kv_t_stride = 0;
-    const float* q = nullptr;      // (rows, D)
-    const float* d_out = nullptr;  // (rows, D)
-    const float* k = nullptr;      // (keys, D)
-    const float* lse = nullptr;    // in powers of two; +inf where a row saw no key
-    const float* delta = nullptr;
-    float* d_q = nullptr;  // (rows, D), summed into
-    float* d_k = nullptr;  // (keys, D), summed into
-    float* d_v = nullptr;  // (keys, D), summed into
+    const float* query = nullptr;  // of pack_query_bwd
+    const float* kv = nullptr;     // of pack_kv_bwd
+    const float* lse = nullptr;    // (64), in powers of two; +inf where a row saw no key
+    const float* delta = nullptr;  // (64)
+    float* d_q = nullptr;          // (rows, D), summed into
+    float* d_k = nullptr;          // (keys, D), summed into
+    float* d_v = nullptr;          // (keys, D), summed into
     std::ptrdiff_t q_stride = 0, kv_stride = 0;
-    float* p = nullptr;
-    float* d_s = nullptr;
+    float* p = nullptr;  // scratch of 2 x 64 x 64
+};
+
+// For one element type. Packed sizes are in tiles of 64 x width floats.
+struct AttentionLoops {
+    static constexpr std::ptrdiff_t kQuery = 1, kKv = 2, kQueryBwd = 4, kKvBwd = 2;
+    void (*pack_query)(const AttentionTokens& q, float* to);
+    void (*pack_kv)(const AttentionTokens& k, const AttentionTokens& v, float* to);
+    void (*forward)(const AttentionFwdTile& tile);
+    void (*pack_query_bwd)(const AttentionTokens& q, const AttentionTokens& d_out, float* to);
+    void (*pack_kv_bwd)(const AttentionTokens& k, const AttentionTokens& v, float* to);
+    void (*backward)(const AttentionBwdTile& tile);
+    // One row of `size`, in the table's element type: out = factor * acc; the product of x and y.
+    void (*scale)(const float* acc, float factor, void* out, std::ptrdiff_t size);
+    float (*dot)(const void* x, const void* y, std::ptrdiff_t size);
 };
 
 // y (rows, N) = or += x (rows, K) times a packed weight; rows <= 64. `scratch` has gemm_scratch
@@ -108,8 +118,8 @@ struct Loops {
     void (*gemm_rows)(const GemmRows& op);
     void (*outer_product)(const OuterProduct& op);
 
-    void (*attention_fwd)(const AttentionFwdTile& tile);
-    void (*attention_bwd)(const AttentionBwdTile& tile);
+    AttentionLoops attention_f32;
+    AttentionLoops attention_bf16;
 
     float (*dot)(const float* x, const float* y, std::ptrdiff_t size);
     double (*sum_squares)(const float* x, std::ptrdiff_t size);
@@ -134,7 +144,7 @@ struct Loops {
 };
 
 // The loops of one width; null when this CPU cannot run them. The base ones run everywhere.
-enum class Width { base, avx2, avx512 };
+enum class Width { base, avx2, avx512, avx512_bf16 };
 const Loops* find_loops(Width width);
 
 }  // namespace rm::simd

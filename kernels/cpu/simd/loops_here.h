@@ -16,8 +16,8 @@ void pack_columns(const float* b, std::ptrdiff_t k_stride, std::ptrdiff_t n_stri
 void gemm_rows(const simd::GemmRows& op);
 void outer_product(const simd::OuterProduct& op);
 
-void attention_fwd(const simd::AttentionFwdTile& tile);
-void attention_bwd(const simd::AttentionBwdTile& tile);
+simd::AttentionLoops attention_f32();
+simd::AttentionLoops attention_bf16();
 
 float dot(const float* x, const float* y, std::ptrdiff_t size);
 double sum_squares(const float* x, std::ptrdiff_t size);

@@ -35,6 +35,11 @@ constexpr int kMicroColumns = kMicroVecs * kWidth;
 
 typedef float Vec __attribute__((vector_size(4 * kWidth)));
 typedef std::int32_t VecI __attribute__((vector_size(4 * kWidth)));
+typedef std::uint16_t Bf16;
+
+typedef std::uint32_t VecU __attribute__((vector_size(4 * kWidth)));
+typedef Bf16 Halves __attribute__((vector_size(2 * kWidth)));
+typedef Bf16 HalvesInMemory __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
 typedef float VecInMemory __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 
 #define RM_INLINE static inline __attribute__((always_inline))
@@ -71,6 +76,59 @@ RM_INLINE void store_first(float* to, Vec value, std::ptrdiff_t count) {
         to[i] = value[i];
 #endif
 }
+
+// bf16 in memory, f32 in registers. Storing rounds to nearest, ties to even, and keeps NaN; the
+// bf16 instructions take denormals for zero.
+RM_INLINE Vec widen(Halves value) {
+    return reinterpret_cast<Vec>(__builtin_convertvector(value, VecU) << 16);
+}
+RM_INLINE Halves narrow(Vec value) {
+#if defined(__AVX512BF16__)
+    return reinterpret_cast<Halves>(_mm512_cvtneps_pbh(value));
+#else
+    const VecU bits = reinterpret_cast<VecU>(value);
+    const VecU rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+    return __builtin_convertvector((value == value ? rounded : bits | 0x400000u) >> 16, Halves);
+#endif
+}
+RM_INLINE Vec round_to_bf16(Vec value) {
+    return widen(narrow(value));
+}
+RM_INLINE Vec load(const Bf16* from) {
+    return widen(*reinterpret_cast<const HalvesInMemory*>(from));
+}
+RM_INLINE void store(Bf16* to, Vec value) {
+    *reinterpret_cast<HalvesInMemory*>(to) = narrow(value);
+}
+RM_INLINE Vec load_first(const Bf16* from, std::ptrdiff_t count) {
+#if defined(__AVX512BW__)
+    const auto mask = static_cast<__mmask16>((1u << count) - 1);
+    return widen(reinterpret_cast<Halves>(_mm256_maskz_loadu_epi16(mask, from)));
+#else
+    Halves value{};
+    for (int i = 0; i < kWidth && i < count; ++i)
+        value[i] = from[i];
+    return widen(value);
+#endif
+}
+RM_INLINE void store_first(Bf16* to, Vec value, std::ptrdiff_t count) {
+    const Halves rounded = narrow(value);
+#if defined(__AVX512BW__)
+    const auto mask = static_cast<__mmask16>((1u << count) - 1);
+    _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(rounded));
+#else
+    for (int i = 0; i < kWidth && i < count; ++i)
+        to[i] = rounded[i];
+#endif
+}
+
+#if defined(__AVX512BF16__)
+// Per lane the sum of two products of bf16, added in f32: each 32-bit lane of `a` and `b` holds two
+// numbers, the one of the lower address first. The processor adds the second product first.
+RM_INLINE Vec add_pairs(Vec sum, VecI a, VecI b) {
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+}
+#endif
 
 RM_INLINE VecI lane_numbers() {
     VecI lanes{};

@@ -28,7 +28,14 @@ TEST(RankConfig, SurvivesJson) {
                                .num_query_heads = 2,
                                .num_kv_heads = 1,
                                .head_dim = 4,
-                               .feed_forward = 8};
+                               .feed_forward = 8,
+                               .rope = {.type = RopeType::longrope,
+                                        .theta = 5e5,
+                                        .factor = 4,
+                                        .original_context = 64,
+                                        .short_factor = {1, 1.1},
+                                        .long_factor = {1.5, 4}},
+                               .max_positions = 256};
     config.plan.mesh = *config.spec.parallel;
     config.rank = 5;
     config.run_dir = "/run";

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "engine/hf/directory.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 
@@ -92,6 +93,55 @@ TEST_F(RunRank, SavingAtStepTenAndResumingEqualsTwentyStraightStepsBitForBit) {
     }
 }
 
+TEST_F(RunRank, CheckpointsWrittenDuringTheNextStepChangeNoBit) {
+    ASSERT_TRUE(train().outcome.ok());
+    const auto without = checkpoint_bytes(checkpoint("checkpoints", 20));
+    config_.checkpoint_dir = dir_.file("every-step");
+    config_.spec.checkpoint = {"", 1, 30};
+    const TrainRun run = train();
+    ASSERT_TRUE(run.outcome.ok());
+    EXPECT_EQ(run.checkpoints.size(), 20u);
+    EXPECT_EQ(checkpoint_bytes(checkpoint("every-step", 20)), without);
+    // What was written while the run went on is what a run that ended there writes.
+    config_.checkpoint_dir = dir_.file("stopped");
+    config_.stop_after_steps = 7;
+    ASSERT_TRUE(train().outcome.ok());
+    EXPECT_EQ(checkpoint_bytes(checkpoint("every-step", 7)),
+              checkpoint_bytes(checkpoint("stopped", 7)));
+}
+
+// A run dies at a write, sync, rename or removal; the run after it always ends as if nothing had
+// happened. (checkpoint_test dies at every one of them; here are the first few and some later
+// ones.)
+TEST_F(RunRank, SurvivesADeathInTheMiddleOfACheckpoint) {
+    config_.spec.checkpoint = {"", 2, 1};
+    config_.spec.stages[0].tokens = 5 * 256;
+    config_.checkpoint_dir = dir_.file("straight");
+    ASSERT_TRUE(train().outcome.ok());
+    const auto straight = checkpoint_bytes(checkpoint("straight", 5));
+    const auto dies = [&](const std::string& fault) {
+        Faults faults(Faults::parse(fault).value());
+        try {
+            return !run_training(config_, test::cpu_backend(1), &faults).outcome.ok();
+        } catch (const std::exception&) {
+            return true;
+        }
+    };
+    for (const char* point : {"create", "write", "fsync", "rename", "remove", "full"}) {
+        int deaths = 0;
+        for (int n = 1;; n += 1 + n / 2) {
+            const std::string name = format("{}-{}", point, n);
+            config_.checkpoint_dir = dir_.file(name);
+            if (!dies(format("checkpoint.{}@{}", point, n))) break;
+            ++deaths;
+            const TrainRun again = train();
+            ASSERT_TRUE(again.outcome.ok()) << name << ": " << again.outcome.error().message;
+            EXPECT_EQ(checkpoint_bytes(checkpoint(name, 5)), straight) << name;
+        }
+        EXPECT_GE(deaths, 2) << point;
+    }
+}
+
 TEST_F(RunRank, TwoStagesResumeInsideEither) {
     config_.spec.stages = {
         {.context = 128, .batch = 256, .tokens = 6 * 256, .learning_rate = 3e-3, .warmup_steps = 2},
@@ -116,6 +166,71 @@ TEST_F(RunRank, TwoStagesResumeInsideEither) {
         ASSERT_TRUE(train().outcome.ok());
         EXPECT_EQ(checkpoint_bytes(checkpoint(name, 12)), expected) << "stopped at " << stop;
     }
+}
+
+// Master weights of a checkpoint and of a directory, by name.
+std::map<std::string, std::string> exported_bytes(const std::string& path) {
+    std::map<std::string, std::string> contents;
+    const auto file = SafetensorsFile::open(path + "/model.safetensors");
+    EXPECT_TRUE(file.ok()) << file.error().message;
+    for (const SafetensorsEntry& entry : file->header().entries) {
+        std::string& bytes = contents[entry.name];
+        bytes.resize(static_cast<std::size_t>(entry.end - entry.begin));
+        EXPECT_TRUE(file->read(entry, 0, std::as_writable_bytes(std::span(bytes))).ok());
+    }
+    return contents;
+}
+
+TEST_F(RunRank, ExportsWhatTheLastCheckpointHoldsWithTheLastStagesRope) {
+    config_.spec.exports.huggingface = dir_.file("trained");
+    config_.spec.stages.push_back({.context = 256, .batch = 512, .tokens = 512, .rope_theta = 5e4});
+    const TrainRun run = train();
+    ASSERT_TRUE(run.outcome.ok()) << run.outcome.error().message;
+    EXPECT_THAT(run.notes, Contains(HasSubstr("exported to " + dir_.file("trained") + " as F32")));
+    auto saved = checkpoint_bytes(checkpoint("checkpoints", 21));
+    const auto exported = exported_bytes(dir_.file("trained"));
+    EXPECT_EQ(exported.size() * 3 + 1, saved.size());  // moments and the state besides
+    for (const auto& [name, bytes] : exported)
+        EXPECT_EQ(bytes, saved[name]) << name;
+    const auto directory = HfDirectory::open(dir_.file("trained"));
+    ASSERT_TRUE(directory.ok()) << directory.error().message;
+    EXPECT_EQ(directory->model().rope, RopeConfig{.theta = 5e4});
+    EXPECT_EQ(directory->model().max_positions, 256);
+    // A retry after everything was trained exports again.
+    std::filesystem::remove_all(dir_.file("trained"));
+    ASSERT_TRUE(train().outcome.ok());
+    EXPECT_EQ(exported_bytes(dir_.file("trained")), exported);
+}
+
+TEST_F(RunRank, StartsFromADirectoryWhereTheOtherRunEnded) {
+    config_.spec.exports.huggingface = dir_.file("trained");
+    const TrainRun first = train();
+    ASSERT_TRUE(first.outcome.ok()) << first.outcome.error().message;
+    config_.spec.model = {"", dir_.file("trained")};
+    config_.spec.exports.huggingface.clear();
+    config_.spec.stages[0].tokens = 256;
+    config_.spec.stages[0].learning_rate = 1e-12;  // the held-out loss is that of the directory
+    config_.checkpoint_dir = dir_.file("second");
+    const TrainRun second = train();
+    ASSERT_TRUE(second.outcome.ok()) << second.outcome.error().message;
+    EXPECT_THAT(second.notes, Contains(HasSubstr("started from " + dir_.file("trained"))));
+    EXPECT_NEAR(second.evaluations[0].loss, first.evaluations[0].loss, 1e-6);
+}
+
+TEST_F(RunRank, ADirectoryThatCannotBeReadIsAnErrorWithItsPath) {
+    config_.spec.model = {"", dir_.file("nowhere")};
+    EXPECT_THAT(train().outcome.error().message,
+                HasSubstr("model.from: cannot open " + dir_.file("nowhere/config.json")));
+    ModelConfig words = find_preset("micro").value();
+    words.vocabulary = 256;
+    words.max_positions = 128;
+    dir_.write("small/config.json", make_hf_config(words, {}, "float32").dump());
+    config_.spec.model.from = dir_.file("small");
+    EXPECT_THAT(train().outcome.error().message,
+                HasSubstr("tokenizer bytes has ids up to 256; the model's vocabulary is 256"));
+    words.vocabulary = 300;
+    dir_.write("small/config.json", make_hf_config(words, {}, "float32").dump());
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("neither model.safetensors nor"));
 }
 
 TEST_F(RunRank, UsesThePreviousCheckpointWhenTheNewestIsTornAndSaysSo) {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/model_preset.h"
+#include "base/result.h"
+
+// config.json of a Hugging Face directory (docs/formats/huggingface.md).
+namespace rm {
+
+struct HfConfig {
+    ModelConfig model;
+    nlohmann::json text;  // all of the file, for an export to carry on
+};
+
+// A Llama as transformers writes it. Whatever would change the arithmetic and is not supported is
+// an error that names the key; keys that only concern generation or training scripts are kept and
+// not looked at.
+Result<HfConfig> parse_hf_config(std::string_view text);
+
+// What an export writes: `base` (an earlier config.json, or null) with everything that says
+// something about the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
+nlohmann::json make_hf_config(const ModelConfig& model, const nlohmann::json& base,
+                              std::string_view torch_dtype);
+
+}  // namespace rm

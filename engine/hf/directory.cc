@@ -1,0 +1,204 @@
+#include "engine/hf/directory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "engine/data/shown_text.h"
+#include "engine/hf/convert.h"
+#include "engine/hf/index.h"
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kMaxTextBytes = 64 << 20;
+constexpr std::int64_t kBlockElements = 1 << 18;
+
+Error about(const std::string& path, const Error& error) {
+    return {error.code, format("{}: {}", path, error.message)};
+}
+
+Result<std::string> read_text(const std::string& path) {
+    RM_TRY(const FileReader file, FileReader::open(path));
+    if (file.size() > kMaxTextBytes) {
+        return make_error(ErrorCode::data_loss, "{} is {} bytes long; at most {} are read", path,
+                          file.size(), kMaxTextBytes);
+    }
+    std::string text(static_cast<std::size_t>(file.size()), ' ');
+    RM_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
+    return text;
+}
+
+// "3 tensors are missing: a, b, c"
+std::string names_message(const std::vector<std::string>& names, std::string_view what) {
+    constexpr std::size_t kMost = 5;
+    std::string text =
+        format("{} {} {}: ", names.size(), names.size() == 1 ? "tensor is" : "tensors are", what);
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+        text += format("{}{}", i == 0 ? "" : ", ", shown_text(names[i]));
+    }
+    return text + (names.size() > kMost ? ", ..." : "");
+}
+
+// Buffers that old transformers saved: computed from the configuration, not weights.
+bool is_old_buffer(std::string_view name) {
+    return name.starts_with("model.layers.") && name.ends_with(".self_attn.rotary_emb.inv_freq");
+}
+
+bool is_readable(StorageType type) {
+    return type == StorageType::f32 || type == StorageType::f16 || type == StorageType::bf16;
+}
+
+Status check_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                    const std::vector<std::int64_t>& shape) {
+    if (entry.shape != shape) {
+        return invalid_argument("{}: tensor {} is {}, the configuration makes it {}", file.path(),
+                                shown_text(entry.name), shape_string(entry.shape),
+                                shape_string(shape));
+    }
+    if (is_readable(entry.type)) return {};
+    return make_error(ErrorCode::unimplemented, "{}: tensor {} is {}; F32, F16 or BF16 are read",
+                      file.path(), shown_text(entry.name), to_string(entry.type));
+}
+
+template <typename T>
+Status read_elements(const SafetensorsFile& file, const SafetensorsEntry& entry, std::int64_t first,
+                     std::span<T> out) {
+    const std::int64_t size = size_of(entry.type);
+    std::vector<std::byte> block;
+    while (!out.empty()) {
+        const auto count = std::min<std::size_t>(out.size(), kBlockElements);
+        block.resize(count * static_cast<std::size_t>(size));
+        RM_RETURN_IF_ERROR(file.read(entry, first * size, block));
+        widen<T>(entry.type, block, out.first(count));
+        out = out.subspan(count);
+        first += static_cast<std::int64_t>(count);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<HfConfig> read_hf_config(const std::string& directory) {
+    const std::string path = format("{}/{}", directory, kHfConfigFile);
+    RM_TRY(const std::string text, read_text(path));
+    auto config = parse_hf_config(text);
+    if (!config) return about(path, config.error());
+    return config;
+}
+
+Status HfDirectory::add_file(const std::string& name) {
+    RM_TRY(SafetensorsFile file, SafetensorsFile::open(path_ + "/" + name));
+    for (const SafetensorsEntry& entry : file.header().entries) {
+        if (is_old_buffer(entry.name)) continue;
+        const auto [other, is_new] = file_of_.emplace(entry.name, files_.size());
+        if (is_new) continue;
+        return make_error(ErrorCode::data_loss, "{}: tensor {} is in {} as well", file.path(),
+                          shown_text(entry.name), files_[other->second].path());
+    }
+    files_.push_back(std::move(file));
+    return {};
+}
+
+// Each tensor is where the index says, and the index lists each.
+Status HfDirectory::check_index(const std::map<std::string, std::string>& weight_map) const {
+    const std::string index = format("{}/{}", path_, kHfIndexFile);
+    for (const auto& [tensor, file] : weight_map) {
+        if (is_old_buffer(tensor)) continue;
+        const auto found = file_of_.find(tensor);
+        const std::string path = path_ + "/" + file;
+        if (found != file_of_.end() && files_[found->second].path() == path) continue;
+        return make_error(ErrorCode::data_loss, "{}: tensor {} is not in {}", index,
+                          shown_text(tensor), file);
+    }
+    for (const auto& [tensor, file] : file_of_) {
+        if (weight_map.count(tensor) != 0) continue;
+        return make_error(ErrorCode::data_loss, "{}: tensor {} is not in {}", files_[file].path(),
+                          shown_text(tensor), kHfIndexFile);
+    }
+    return {};
+}
+
+Status HfDirectory::open_files() {
+    const std::string single = format("{}/{}", path_, kHfSingleFile);
+    const std::string index = format("{}/{}", path_, kHfIndexFile);
+    const bool has_single = std::filesystem::exists(single);
+    const bool has_index = std::filesystem::exists(index);
+    if (has_single && has_index) {
+        return invalid_argument("{}: {} and {} are both there; keep one", path_, kHfSingleFile,
+                                kHfIndexFile);
+    }
+    if (has_single) return add_file(std::string(kHfSingleFile));
+    if (!has_index) {
+        return make_error(ErrorCode::not_found,
+                          "{}: neither {} nor {} is there; other weight files are not read", path_,
+                          kHfSingleFile, kHfIndexFile);
+    }
+    RM_TRY(const std::string text, read_text(index));
+    const auto weight_map = parse_hf_index(text);
+    if (!weight_map) return about(index, weight_map.error());
+    std::set<std::string> names;
+    for (const auto& [tensor, file] : *weight_map)
+        names.insert(file);
+    for (const std::string& name : names)
+        RM_RETURN_IF_ERROR(add_file(name));
+    return check_index(*weight_map);
+}
+
+Status HfDirectory::check_names(const ParameterTable& table) const {
+    std::set<std::string> expected;
+    std::vector<std::string> missing, extra;
+    for (const Parameter& parameter : table.all) {
+        expected.insert(parameter.name);
+        if (!has(parameter.name)) missing.push_back(parameter.name);
+    }
+    // A tied head may be stored too; loading compares it with the embedding.
+    expected.emplace(kHfHeadName);
+    for (const auto& [tensor, file] : file_of_) {
+        if (expected.count(tensor) == 0) extra.push_back(tensor);
+    }
+    if (!missing.empty()) {
+        return make_error(ErrorCode::data_loss, "{}: {}", path_, names_message(missing, "missing"));
+    }
+    if (extra.empty()) return {};
+    return invalid_argument("{}: {}", path_, names_message(extra, "no part of a Llama"));
+}
+
+Status HfDirectory::check_shapes(const ParameterTable& table) const {
+    const auto check = [&](const std::string& name, const std::vector<std::int64_t>& shape) {
+        const SafetensorsFile& file = files_[file_of_.at(name)];
+        return check_tensor(file, *file.find(name), shape);
+    };
+    for (const Parameter& parameter : table.all) {
+        RM_RETURN_IF_ERROR(check(parameter.name, parameter.shape));
+    }
+    const std::string head(kHfHeadName);
+    if (!has(head)) return {};
+    return check(head, table.all[static_cast<std::size_t>(table.head)].shape);
+}
+
+Result<HfDirectory> HfDirectory::open(const std::string& path) {
+    HfDirectory directory;
+    directory.path_ = path;
+    RM_TRY(directory.config_, read_hf_config(path));
+    RM_RETURN_IF_ERROR(directory.open_files());
+    const ParameterTable table = make_parameters(directory.model());
+    RM_RETURN_IF_ERROR(directory.check_names(table));
+    RM_RETURN_IF_ERROR(directory.check_shapes(table));
+    return directory;
+}
+
+Status HfDirectory::read(const std::string& tensor, std::int64_t first,
+                         const TensorView& out) const {
+    const auto found = file_of_.find(tensor);
+    RM_CHECK(found != file_of_.end(), "{} has no tensor {}", path_, tensor);
+    const SafetensorsFile& file = files_[found->second];
+    const SafetensorsEntry& entry = *file.find(tensor);
+    const auto count = static_cast<std::size_t>(out.num_elements());
+    if (out.dtype() == DType::f64) {
+        return read_elements(file, entry, first, std::span(out.as<double>(), count));
+    }
+    return read_elements(file, entry, first, std::span(out.as<float>(), count));
+}
+
+}  // namespace rm

@@ -1,0 +1,214 @@
+#include "engine/hf/export.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include "engine/checkpoint/durable_file.h"
+#include "engine/hf/convert.h"
+#include "engine/hf/directory.h"
+#include "engine/hf/index.h"
+#include "engine/model/rope.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kBlockElements = 1 << 18;
+// transformers asks for `format`; `writer` tells an earlier export from somebody's model.
+SafetensorsMetadata export_metadata() {
+    return {{"format", "pt"}, {"writer", "ringmaster"}};
+}
+
+struct Shard {
+    std::string file;
+    std::vector<int> parameters;
+    std::vector<SafetensorsEntry> entries;
+    std::int64_t bytes = 0;
+};
+
+std::vector<Shard> cut_shards(const ParameterTable& table, const HfExport& options) {
+    std::vector<Shard> shards(1);
+    for (std::size_t i = 0; i < table.all.size(); ++i) {
+        const Parameter& parameter = table.all[i];
+        const std::int64_t bytes = parameter.num_elements() * size_of(options.dtype);
+        if (shards.back().bytes > 0 && shards.back().bytes + bytes > options.max_shard.value) {
+            shards.emplace_back();
+        }
+        Shard& shard = shards.back();
+        shard.parameters.push_back(static_cast<int>(i));
+        shard.entries.push_back(
+            {parameter.name, options.dtype, parameter.shape, shard.bytes, shard.bytes + bytes});
+        shard.bytes += bytes;
+    }
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        shards[i].file = shards.size() == 1
+                             ? std::string(kHfSingleFile)
+                             : format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    }
+    return shards;
+}
+
+template <typename T>
+Status write_elements(DurableFile& file, const TensorView& weight, StorageType type) {
+    std::span<const T> rest(weight.as<T>(), static_cast<std::size_t>(weight.num_elements()));
+    std::vector<std::byte> block;
+    while (!rest.empty()) {
+        const auto count = std::min<std::size_t>(rest.size(), kBlockElements);
+        block.resize(count * static_cast<std::size_t>(size_of(type)));
+        narrow<T>(rest.first(count), type, block);
+        RM_RETURN_IF_ERROR(file.write(block));
+        rest = rest.subspan(count);
+    }
+    return {};
+}
+
+Status write_shard_file(const std::string& path, const Shard& shard, const Weights& weights,
+                        StorageType type, Faults& faults) {
+    RM_TRY(DurableFile file, DurableFile::create(path, faults));
+    const std::string header = encode_safetensors_header(shard.entries, export_metadata());
+    RM_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(header))));
+    for (const int parameter : shard.parameters) {
+        const TensorView weight = weights.weight(parameter);
+        RM_RETURN_IF_ERROR(weight.dtype() == DType::f64
+                               ? write_elements<double>(file, weight, type)
+                               : write_elements<float>(file, weight, type));
+    }
+    return file.finish();
+}
+
+Status write_weights(const std::string& dir, const HfExport& options, const Weights& weights,
+                     Faults& faults) {
+    const std::vector<Shard> shards = cut_shards(weights.table(), options);
+    HfWeightMap weight_map;
+    std::int64_t total = 0;
+    for (const Shard& shard : shards) {
+        RM_RETURN_IF_ERROR(
+            write_shard_file(dir + "/" + shard.file, shard, weights, options.dtype, faults));
+        for (const SafetensorsEntry& entry : shard.entries)
+            weight_map[entry.name] = shard.file;
+        total += shard.bytes;
+    }
+    if (shards.size() == 1) return {};
+    return write_durable_file(format("{}/{}", dir, kHfIndexFile),
+                              encode_hf_index(weight_map, total), faults);
+}
+
+bool is_carried(const std::string& name) {
+    constexpr std::array<std::string_view, 17> kWeights = {
+        ".safetensors", ".index.json", ".bin", ".pt",     ".pth",  ".gguf",
+        ".ggml",        ".msgpack",    ".h5",  ".onnx",   ".ckpt", ".onnx_data",
+        ".tflite",      ".ot",         ".npz", ".pickle", ".pkl"};
+    if (name == kHfConfigFile || name.starts_with('.')) return false;
+    return std::none_of(kWeights.begin(), kWeights.end(),
+                        [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+Status copy_file(const std::string& from, const std::string& to, Faults& faults) {
+    RM_TRY(const FileReader reader, FileReader::open(from));
+    RM_TRY(DurableFile writer, DurableFile::create(to, faults));
+    std::vector<std::byte> block;
+    for (std::int64_t at = 0; at < reader.size(); at += static_cast<std::int64_t>(block.size())) {
+        block.resize(static_cast<std::size_t>(std::min(kBlockElements, reader.size() - at)));
+        RM_RETURN_IF_ERROR(reader.read(at, block));
+        RM_RETURN_IF_ERROR(writer.write(block));
+    }
+    return writer.finish();
+}
+
+Status carry_files(const std::string& source, const std::string& dir, Faults& faults) {
+    std::error_code failure;
+    fs::directory_iterator at(source, failure);
+    for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
+        const std::string name = at->path().filename().string();
+        std::error_code unreadable;
+        if (!is_carried(name) || !at->is_regular_file(unreadable)) continue;
+        RM_RETURN_IF_ERROR(copy_file(at->path().string(), dir + "/" + name, faults));
+    }
+    if (failure) return os_error("list", source, failure.value());
+    return {};
+}
+
+// What old and new transformers would make of the configuration is what was trained with.
+ModelConfig exported_model(const HfExport& options, ModelConfig model) {
+    RopeConfig& rope = model.rope;
+    if (rope.type == RopeType::yarn || rope.type == RopeType::longrope) {
+        rope.attention_factor =
+            rope_frequencies(rope, model.head_dim, options.context).attention_factor;
+    }
+    // Dynamic scaling computes with this length; elsewhere it is a promise to users.
+    model.max_positions = rope.type == RopeType::dynamic
+                              ? rope.original_context
+                              : std::max(model.max_positions, options.context);
+    return model;
+}
+
+Status write_config(const std::string& dir, const HfExport& options, const ModelConfig& model,
+                    Faults& faults) {
+    nlohmann::json base;
+    if (!options.source.empty()) {
+        RM_TRY(HfConfig source, read_hf_config(options.source));
+        base = std::move(source.text);
+    }
+    const std::string_view dtype = options.dtype == StorageType::bf16 ? "bfloat16" : "float32";
+    const std::string text = make_hf_config(exported_model(options, model), base, dtype).dump(2);
+    return write_durable_file(format("{}/{}", dir, kHfConfigFile), text + "\n", faults);
+}
+
+// The first weight file of a directory, by what an export names it.
+bool is_earlier_export(const fs::path& path) {
+    std::error_code ignored;
+    for (fs::directory_iterator at(path, ignored), end; !ignored && at != end;
+         at.increment(ignored)) {
+        const std::string name = at->path().filename().string();
+        if (name != kHfSingleFile && !name.starts_with("model-00001-of-")) continue;
+        const auto header = read_safetensors_header(at->path().string());
+        return header && header->metadata == export_metadata();
+    }
+    return false;
+}
+
+Status check_target(const HfExport& options, const fs::path& target) {
+    std::error_code ignored;
+    if (!options.source.empty() && fs::equivalent(options.source, target, ignored)) {
+        return invalid_argument(
+            "export to {}: the model started from there; name another directory", options.path);
+    }
+    if (!fs::exists(target, ignored)) return {};
+    if (fs::is_directory(target, ignored) &&
+        (fs::is_empty(target, ignored) || is_earlier_export(target))) {
+        return {};
+    }
+    return make_error(ErrorCode::already_exists,
+                      "export to {}: something is there that is not an earlier export; name a new "
+                      "directory or remove it",
+                      options.path);
+}
+
+}  // namespace
+
+Status export_hf(const HfExport& options, const ModelConfig& model, const Weights& weights,
+                 Faults& faults) {
+    RM_CHECK(options.dtype == StorageType::bf16 || options.dtype == StorageType::f32,
+             "export as {}", to_string(options.dtype));
+    fs::path target = fs::absolute(options.path).lexically_normal();
+    if (!target.has_filename()) target = target.parent_path();  // a slash at the end
+    RM_RETURN_IF_ERROR(check_target(options, target));
+    const std::string parent = target.parent_path().string();
+    const std::string temporary = format("{}/.tmp-export-{}", parent, target.filename().string());
+    RM_RETURN_IF_ERROR(make_directories(parent));
+    RM_RETURN_IF_ERROR(remove_tree(temporary, faults));
+    RM_RETURN_IF_ERROR(make_directories(temporary));
+    RM_RETURN_IF_ERROR(write_config(temporary, options, model, faults));
+    if (!options.source.empty()) {
+        RM_RETURN_IF_ERROR(carry_files(options.source, temporary, faults));
+    }
+    RM_RETURN_IF_ERROR(write_weights(temporary, options, weights, faults));
+    RM_RETURN_IF_ERROR(sync_directory(temporary, faults));
+    RM_RETURN_IF_ERROR(replace_directory(temporary, target.string(), faults));
+    return sync_directory(parent, faults);
+}
+
+}  // namespace rm
