@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 // g++ 12 takes the undefined operands inside some intrinsics for mistakes.
 #pragma GCC diagnostic push
 #if !defined(__clang__)
@@ -40,6 +40,8 @@ typedef std::uint16_t Bf16;
 typedef std::uint32_t VecU __attribute__((vector_size(4 * kWidth)));
 typedef Bf16 Halves __attribute__((vector_size(2 * kWidth)));
 typedef Bf16 HalvesInMemory __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
+typedef std::int32_t IntInMemory __attribute__((aligned(2), may_alias));
+typedef std::int32_t VecIInMemory __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 typedef float VecInMemory __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 
 #define RM_INLINE static inline __attribute__((always_inline))
