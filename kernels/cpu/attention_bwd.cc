@@ -27,16 +27,19 @@ constexpr std::int64_t kMaxBlock = 8;
 
 // The op's workspace: constant in T and S.
 struct Layout {
-    Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
+    Layout(const AttentionSizes& sizes, const Loops& loops, int num_workers, Scratch& scratch)
         : tile_floats(sizes.tile_floats()),
-          kv(scratch.floats(num_workers * kMaxBlock * Loops::kKvBwd * tile_floats)),
+          kv_floats(loops.kv_bwd * tile_floats),
+          kv(scratch.floats(num_workers * kMaxBlock * kv_floats)),
           query(scratch.floats(num_workers * Loops::kQueryBwd * tile_floats)),
-          p(scratch.floats(num_workers * 2 * kTile * kTile)) {}
+          p(scratch.floats(num_workers * kScores)) {}
 
-    std::int64_t tile_floats = 0;
-    float* kv = nullptr;     // (workers, kMaxBlock, kKvBwd tiles)
+    static constexpr std::int64_t kScores = simd::kAttentionBwdScratch * kTile * kTile;
+
+    std::int64_t tile_floats = 0, kv_floats = 0;
+    float* kv = nullptr;     // (workers, kMaxBlock, kv_floats)
     float* query = nullptr;  // (workers, kQueryBwd tiles)
-    float* p = nullptr;      // (workers, 2, 64, 64)
+    float* p = nullptr;      // (workers, kScores)
 };
 
 struct TileRange {
@@ -105,7 +108,7 @@ private:
 
     float* packed_kv(int worker, std::size_t i) const {
         const auto tile = worker * kMaxBlock + static_cast<std::int64_t>(i);
-        return layout_.kv + tile * Loops::kKvBwd * layout_.tile_floats;
+        return layout_.kv + tile * layout_.kv_floats;
     }
 
     void query_tile(const RunTile& q, TileRange keys, std::int64_t head, int worker) const {
@@ -124,7 +127,7 @@ private:
                                     .d_q = op_.d_q.as<float>() + row * D,
                                     .q_stride = Hq * D,
                                     .kv_stride = Hk * D,
-                                    .p = layout_.p + worker * 2 * kTile * kTile};
+                                    .p = layout_.p + worker * Layout::kScores};
         std::size_t i = 0;
         kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
             tile.kv = packed_kv(worker, i++);
@@ -169,12 +172,14 @@ void check(const AttentionBwd& op) {
 }
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
     Scratch scratch;
-    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
+                        context.workers.count(), scratch);
     return scratch.used();
 }
 void run(const AttentionBwd& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
-    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
+                        context.workers.count(), scratch);
     Backward(op, layout, context).run();
 }
 

@@ -40,10 +40,17 @@ bool has_pairs(const simd::Loops& loops) {
     return loops.pairs.rows != nullptr;
 }
 
+bool multiplies_pairs(const CpuOptions& options, const simd::Loops& loops) {
+    const bool best = options.code == CpuCode::best || options.code == CpuCode::onednn;
+    return has_pairs(loops) && (!best || simd::has_fast_pairs());
+}
 const simd::ProductLoops& products_of(const CpuOptions& options, const simd::Loops& loops) {
     if (options.compute == DType::f32) return loops.f32;
-    const bool best = options.code == CpuCode::best || options.code == CpuCode::onednn;
-    return has_pairs(loops) && (!best || simd::has_fast_pairs()) ? loops.pairs : loops.widened;
+    return multiplies_pairs(options, loops) ? loops.pairs : loops.widened;
+}
+const simd::AttentionLoops& attention_of(const CpuOptions& options, const simd::Loops& loops) {
+    if (options.compute == DType::f32) return loops.attention_f32;
+    return multiplies_pairs(options, loops) ? loops.attention_pairs : loops.attention_widened;
 }
 
 // Our own products are as fast as oneDNN's, except those of pairs, which it schedules better.
@@ -127,7 +134,11 @@ public:
 
 private:
     CpuKernels(const CpuOptions& options, const simd::Loops& loops)
-        : context_{loops, options.compute, products_of(options, loops), gemm_of(options, loops),
+        : context_{loops,
+                   options.compute,
+                   products_of(options, loops),
+                   attention_of(options, loops),
+                   gemm_of(options, loops),
                    cpu::Workers(options.num_threads)} {}
 
     std::unique_ptr<Device> device_ = make_host_device();

@@ -19,7 +19,8 @@ constexpr std::int64_t kElements = 16384;  // that one thread takes at a time
 struct Context {
     const simd::Loops& loops;
     DType compute = DType::f32;
-    const simd::ProductLoops& products;  // of the compute type
+    const simd::ProductLoops& products;     // of the compute type
+    const simd::AttentionLoops& attention;  // of the compute type
     std::unique_ptr<Gemm> gemm;
     Workers workers;
 };

@@ -19,6 +19,7 @@ constexpr std::ptrdiff_t kTileRows = 64;
 // Attention works on packed tiles of up to 64 tokens of one head, in a layout that only the loops
 // know. Packed rows are as wide as D rounded up to a multiple of 16; what fills them up is zero.
 constexpr std::ptrdiff_t kAttentionAlign = 16;
+constexpr std::ptrdiff_t kAttentionBwdScratch = 4;
 struct AttentionTokens {
     const void* data = nullptr;  // (count, D), of the table's element type
     std::ptrdiff_t stride = 0;   // elements
@@ -51,12 +52,13 @@ struct AttentionBwdTile {
     float* d_k = nullptr;          // (keys, D), summed into
     float* d_v = nullptr;          // (keys, D), summed into
     std::ptrdiff_t q_stride = 0, kv_stride = 0;
-    float* p = nullptr;  // scratch of 2 x 64 x 64
+    float* p = nullptr;  // scratch of kAttentionBwdScratch x 64 x 64
 };
 
-// For one element type. Packed sizes are in tiles of 64 x width floats.
+// For activations of one type. Packed sizes are in tiles of 64 x width floats.
 struct AttentionLoops {
-    static constexpr std::ptrdiff_t kQuery = 1, kKv = 2, kQueryBwd = 4, kKvBwd = 2;
+    static constexpr std::ptrdiff_t kQuery = 1, kKv = 2, kQueryBwd = 4;
+    std::ptrdiff_t kv_bwd = 0;
     void (*pack_query)(const AttentionTokens& q, float* to);
     void (*pack_kv)(const AttentionTokens& k, const AttentionTokens& v, float* to);
     void (*forward)(const AttentionFwdTile& tile);
@@ -104,7 +106,8 @@ struct Loops {
     ProductLoops pairs;    // bf16 operands, multiplied in pairs; null where the CPU does not
 
     AttentionLoops attention_f32;
-    AttentionLoops attention_bf16;
+    AttentionLoops attention_widened;  // bf16, multiplied as f32
+    AttentionLoops attention_pairs;    // bf16, multiplied in pairs; null where the CPU does not
 
     RowLoops<float> rows_f32;
     RowLoops<Bf16> rows_bf16;

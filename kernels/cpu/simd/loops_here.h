@@ -10,7 +10,8 @@ simd::ProductLoops products_widened();
 simd::ProductLoops products_pairs();
 
 simd::AttentionLoops attention_f32();
-simd::AttentionLoops attention_bf16();
+simd::AttentionLoops attention_widened();
+simd::AttentionLoops attention_pairs();
 
 simd::RowLoops<float> rows_f32();
 simd::RowLoops<simd::Bf16> rows_bf16();
