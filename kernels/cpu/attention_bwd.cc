@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -17,8 +16,6 @@
 // of a block.
 namespace rm::cpu {
 namespace {
-
-constexpr auto kLog2E = static_cast<float>(std::numbers::log2e);
 
 using Loops = simd::AttentionLoops;
 
@@ -114,8 +111,10 @@ private:
     void query_tile(const RunTile& q, TileRange keys, std::int64_t head, int worker) const {
         const auto [T, S, Hq, Hk, D] = sizes_;
         const std::int64_t kv_head = head / sizes_.group(), row = q.token * Hq + head;
-        float lse[kTile] = {}, delta[kTile] = {};
-        gather_rows(row, q.count, lse, delta);
+        float lse[kTile] = {}, lse_rest[kTile] = {}, delta[kTile] = {};
+        gather_lse(row, q.count, lse, lse_rest);
+        for (std::int64_t i = 0; i < q.count; ++i)
+            delta[i] = op_.delta.as<float>()[row + i * Hq];
         float* packed = layout_.query + worker * Loops::kQueryBwd * layout_.tile_floats;
         loops_.pack_query_bwd(tokens_of(op_.q, q, head), tokens_of(op_.d_out, q, head), packed);
         simd::AttentionBwdTile tile{.rows = q.count,
@@ -123,6 +122,7 @@ private:
                                     .scale = static_cast<float>(op_.scale),
                                     .query = packed,
                                     .lse = lse,
+                                    .lse_rest = lse_rest,
                                     .delta = delta,
                                     .d_q = op_.d_q.as<float>() + row * D,
                                     .q_stride = Hq * D,
@@ -142,12 +142,11 @@ private:
     }
 
     // lse becomes a power of two; a row that saw no key gets +inf, so that its probabilities are 0.
-    void gather_rows(std::int64_t row, std::int64_t count, float* lse, float* delta) const {
-        const auto *from_lse = op_.lse.as<float>(), *from_delta = op_.delta.as<float>();
+    void gather_lse(std::int64_t row, std::int64_t count, float* lse, float* rest) const {
         for (std::int64_t i = 0; i < count; ++i) {
-            const float value = from_lse[row + i * sizes_.Hq] * kLog2E;
-            lse[i] = std::isinf(value) ? std::numeric_limits<float>::infinity() : value;
-            delta[i] = from_delta[row + i * sizes_.Hq];
+            const double value = op_.lse.as<float>()[row + i * sizes_.Hq] * std::numbers::log2e;
+            lse[i] = static_cast<float>(std::isinf(value) ? std::abs(value) : value);
+            rest[i] = std::isinf(value) ? 0 : static_cast<float>(value - lse[i]);
         }
     }
 

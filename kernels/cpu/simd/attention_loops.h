@@ -154,7 +154,7 @@ RM_INLINE void backward_panel(const simd::AttentionBwdTile& tile, const PackedTi
     const float scale = tile.scale * kLog2E;
     const auto write_p = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec score)
         __attribute__((always_inline)) {
-        Vec p = exp2_fast(score * scale - load(tile.lse + at));
+        Vec p = exp2_fast(score * scale - load(tile.lse + at) - load(tile.lse_rest + at));
         if (masked) {
             const VecI seen = lanes_that_see(tile, at, key);
             p = select(key < tile.keys ? seen : VecI{}, p, Vec{});

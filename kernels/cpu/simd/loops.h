@@ -46,7 +46,10 @@ struct AttentionBwdTile {
     float scale = 1;
     const float* query = nullptr;  // of pack_query_bwd
     const float* kv = nullptr;     // of pack_kv_bwd
-    const float* lse = nullptr;    // (64), in powers of two; +inf where a row saw no key
+    // (64) each: lse in powers of two as a sum of two numbers, because one would cost the
+    // probabilities of high scores several bits. +inf where a row saw no key.
+    const float* lse = nullptr;
+    const float* lse_rest = nullptr;
     const float* delta = nullptr;  // (64)
     float* d_q = nullptr;          // (rows, D), summed into
     float* d_k = nullptr;          // (keys, D), summed into
