@@ -10,12 +10,12 @@ constexpr std::int64_t kHeads = 4, kKvHeads = 2;
 void bench_head_dim(Kernels& kernels, std::int64_t D, const Options& options,
                     std::vector<Row>& rows) {
     const std::int64_t T = options.context;
-    Bench bench(kernels, options.repeats);
+    Bench bench(kernels, options);
     const std::vector<Run> runs = {{0, 0, T}};
     const double scale = 1 / std::sqrt(static_cast<double>(D));
-    const TensorView q = bench.tensor({T, kHeads, D}), k = bench.tensor({T, kKvHeads, D});
-    const TensorView v = bench.tensor({T, kKvHeads, D}), d_out = bench.tensor({T, kHeads, D});
-    const TensorView out = bench.tensor({T, kHeads, D});
+    const TensorView q = bench.compute({T, kHeads, D}), k = bench.compute({T, kKvHeads, D});
+    const TensorView v = bench.compute({T, kKvHeads, D}), d_out = bench.compute({T, kHeads, D});
+    const TensorView out = bench.compute({T, kHeads, D});
     const TensorView lse = bench.tensor({T, kHeads}), delta = bench.tensor({T, kHeads});
     const AttentionState state{.acc = bench.tensor({T, kHeads, D}),
                                .m = bench.tensor({T, kHeads}),
@@ -46,9 +46,16 @@ void bench_head_dim(Kernels& kernels, std::int64_t D, const Options& options,
         kernels.attention_bwd(bwd, bwd_space, stream);
     };
     const double pairs = static_cast<double>(attended_pairs(runs, runs) * kHeads * D);
-    const std::string sizes = format("S {} Hq {} Hk {} D {}", T, kHeads, kKvHeads, D);
-    rows.push_back({"attention_fwd " + sizes, 4 * pairs, bench.seconds_of(forward)});
-    rows.push_back({"attention_fwd+bwd " + sizes, 14 * pairs, bench.seconds_of(both)});
+    const auto work = [&](std::string_view name, double flops, std::string_view backward) {
+        const auto torch = format(
+            R"({{"work": "attention", "S": {}, "Hq": {}, "Hk": {}, "D": {}, "dtype": "{}"{}}})", T,
+            kHeads, kKvHeads, D, to_string(options.compute), backward);
+        return Work{.name = format("{} S {} Hq {} Hk {} D {}", name, T, kHeads, kKvHeads, D),
+                    .flops = flops * pairs,
+                    .torch = torch};
+    };
+    rows.push_back(bench.measure(work("attention_fwd", 4, ""), forward));
+    rows.push_back(bench.measure(work("attention_fwd+bwd", 14, R"(, "backward": true)"), both));
 }
 
 }  // namespace

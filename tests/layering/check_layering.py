@@ -23,7 +23,7 @@ RULES = {
     "base": (["base"], []),
     "kernels": (["base", "kernels"], []),
     "kernels/cpu": (["base", "kernels"], ["oneapi/", "dnnl", "omp.h"]),
-    "kernels/bench": (["base", "kernels"], ["nlohmann/"]),
+    "kernels/bench": (["base", "kernels"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "kernels", "engine"], ENGINE),
     "engine/comm": (["base", "kernels", "engine/comm"], ["gloo/"]),
     "engine/data": (["base", "kernels", "engine/data"], ENGINE),
