@@ -192,7 +192,7 @@ RM_INLINE Vec exp2_vec(Vec x) {
     p = p * r + 2.40226469e-1f;
     p = p * r + 6.93147206e-1f;
     p = p * r + 1.0f;
-    const VecI bits = reinterpret_cast<VecI>(p) + (reinterpret_cast<VecI>(shifted) << 23);
+    const VecU bits = reinterpret_cast<VecU>(p) + (reinterpret_cast<VecU>(shifted) << 23);
     return select(x >= -126.0f, reinterpret_cast<Vec>(bits), max(Vec{}, x));
 }
 
