@@ -34,7 +34,7 @@ struct Row {
 
 struct Options {
     int repeats = 7;
-    std::int64_t context = 8192;  // tokens of attention
+    std::int64_t context = 0;  // tokens of attention; 0: several lengths
     int num_threads = 1;
     DType compute = DType::f32;
     TorchPeer* torch = nullptr;              // null: without
@@ -92,8 +92,8 @@ double median(std::vector<double> values);
 // loop over oneDNN's matrix product where the build has it.
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
 
-// Causal attention of 4 query and 2 key-value heads over `context` tokens, forward and forward with
-// backward. Operations of visible pairs only are counted: 4 D forward, 10 D backward.
+// Causal attention, forward and forward with backward. Operations of visible pairs only are
+// counted: 4 D forward, 10 D backward.
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options);
 
 // Everything else that a step does, beside a plain copy of memory.
