@@ -34,11 +34,15 @@ struct StepReport {
     bool finite = true;             // false: the update was skipped
     double learning_rate = 0;
     double seconds = 0;
-    double model_flops = 0;                       // causal, all ranks
-    double causal_mfu = 0;                        // of the mesh's peak; 0 when the peak is unknown
-    double full_mfu = 0;                          // full-attention count, for comparison
-    std::string peak_name;                        // what MFU is measured against
-    std::map<std::string, double> phase_seconds;  // of this rank: forward, backward, ...
+    double model_flops = 0;  // causal, all ranks
+    double causal_mfu = 0;   // of the mesh's peak; 0 when the peak is unknown
+    double full_mfu = 0;     // full-attention count, for comparison
+    double hfu = 0;          // what was recomputed counted too, causal
+    std::string peak_name;   // what MFU is measured against
+    // Of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and head
+    // but for attention), ring_exposed and reduce_exposed (compute waiting for others), checkpoint
+    // (waiting for its writer), optimizer, data, idle (the rest).
+    std::map<std::string, double> phase_seconds;
     MemoryReport memory;
     std::int64_t ring_bytes_sent = 0;  // this rank, this step
     double ring_wait_seconds = 0;      // compute waiting for a hop: the exposed part

@@ -238,9 +238,15 @@ void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
     if (peak > 0) {
         report.causal_mfu = report.model_flops / report.seconds / peak;
         report.full_mfu = training_flops(model_, tokens, sequences * S * S) / report.seconds / peak;
+        report.hfu =
+            hardware_flops(model_, tokens, sequences * S * (S + 1) / 2) / report.seconds / peak;
     }
     report.phase_seconds = result.phase_seconds;
     report.phase_seconds["data"] = data_seconds;
+    double busy = 0;
+    for (const auto& [phase, seconds] : report.phase_seconds)
+        busy += seconds;
+    report.phase_seconds["idle"] = std::max(0.0, report.seconds - busy);
     report.memory = memory();
     const std::int64_t sent = communicator_.counters().bytes_sent["ring ring_shift"];
     report.ring_bytes_sent = sent - bytes_sent_before_;
@@ -357,7 +363,7 @@ Result<Outcome> RankRun::run() {
 
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
-    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
+    RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY([[maybe_unused]] const std::int64_t padded,

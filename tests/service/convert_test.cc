@@ -133,8 +133,8 @@ void fill(Rng& rng, RankLaunch& rank) {
     fill_all(rng, a, b);
 }
 void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = report;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
 }
 void fill(Rng& rng, EvaluationReport& report) {
     auto& [a, b, c, d, e] = report;
