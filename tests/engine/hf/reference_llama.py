@@ -43,7 +43,8 @@ CASES = {
     "linear": ({"rope_scaling": {"type": "linear", "factor": 4.0}}, {}),
     "dynamic": ({"max_position_embeddings": 16, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, {}),
     "dynamic_within": ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, {}),
-    "yarn": ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}}, {}),
+    "yarn": ({"head_dim": 32, "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256}}, {}),
     "yarn_all_fields": ({"rope_theta": None, "head_dim": 32, "rope_parameters": {
         "rope_type": "yarn", "rope_theta": 5000.0, "factor": 8.0, "original_max_position_embeddings": 512,
         "beta_fast": 16, "beta_slow": 2, "mscale": 0.7, "mscale_all_dim": 1.4, "truncate": False}}, {}),
