@@ -10,6 +10,13 @@
 // controller.
 namespace rm {
 
+// A rate of matrix products that MFU is measured against.
+struct Peak {
+    double flops = 0;  // FLOP/s; 0: unknown
+    std::string name;  // names the precision: "bf16 480 GFLOP/s measured 2026-01-02"
+    bool operator==(const Peak&) const = default;
+};
+
 struct MemoryReport {
     std::map<std::string, Bytes> by_kind;  // MemoryKind names
     Bytes total;
@@ -27,11 +34,15 @@ struct StepReport {
     bool finite = true;             // false: the update was skipped
     double learning_rate = 0;
     double seconds = 0;
-    double model_flops = 0;                       // causal, all ranks
-    double causal_mfu = 0;                        // of the mesh's peak; 0 when the peak is unknown
-    double full_mfu = 0;                          // full-attention count, for comparison
-    std::string peak_name;                        // what MFU is measured against
-    std::map<std::string, double> phase_seconds;  // of this rank: forward, backward, ...
+    double model_flops = 0;  // causal, all ranks
+    double causal_mfu = 0;   // of the mesh's peak; 0 when the peak is unknown
+    double full_mfu = 0;     // full-attention count, for comparison
+    double hfu = 0;          // what was recomputed counted too, causal
+    std::string peak_name;   // what MFU is measured against
+    // Of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and head
+    // but for attention), ring_exposed and reduce_exposed (compute waiting for others), checkpoint
+    // (waiting for its writer), optimizer, data, idle (the rest).
+    std::map<std::string, double> phase_seconds;
     MemoryReport memory;
     std::int64_t ring_bytes_sent = 0;  // this rank, this step
     double ring_wait_seconds = 0;      // compute waiting for a hop: the exposed part
@@ -41,8 +52,8 @@ struct StepReport {
 struct EvaluationReport {
     std::int64_t step = 0;
     std::int64_t targets = 0;
-    double loss = 0;             // held out, nats per byte
-    double unigram_entropy = 0;  // of the text, nats per byte
+    double loss = 0;             // held out, nats per target
+    double unigram_entropy = 0;  // of the text, nats per byte; both 0 where tokens are not bytes
     double bigram_entropy = 0;
 };
 

@@ -33,6 +33,10 @@ std::string step_line(const StepReport& r, std::string_view peak_name) {
 }
 
 std::string evaluation_line(const EvaluationReport& r) {
+    if (r.unigram_entropy <= 0) {
+        return format("held out after step {}: {:.4} nats per token over {} tokens", r.step, r.loss,
+                      r.targets);
+    }
     return format(
         "held out after step {}: {:.4} nats per byte over {} bytes (text: unigram {:.3}, "
         "bigram {:.3})",

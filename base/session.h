@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/job_spec.h"
 #include "base/plan.h"
+#include "base/report.h"
 #include "base/units.h"
 
 // What a worker and the controller say to each other, as plain values: the cores and the session
@@ -22,10 +24,12 @@ struct DeviceInfo {
     int index = 0;
     std::string kind;  // "cpu" or a GPU's name
     Bytes memory;
-    double peak_flops = 0;  // of the precision in peak_name, measured; 0: unknown
-    std::string peak_name;
+    Peak fp32;  // measured, with each precision of compute
+    Peak bf16;
     int num_threads = 1;  // of a CPU slot
     bool operator==(const DeviceInfo&) const = default;
+
+    const Peak& peak(std::string_view precision) const { return precision == "bf16" ? bf16 : fp32; }
 };
 
 struct Inventory {

@@ -72,8 +72,8 @@ void print_progress(const Output& out, const pb::Job& job) {
     const pb::StepReport& step = job.last_step();
     out.stream << "  " << step_line(from_proto(step), step.peak_name()) << '\n';
     if (step.full_mfu() > 0) {
-        out.stream << format("  MFU by the full-attention count: {}\n",
-                             percent_text(step.full_mfu()));
+        out.stream << format("  MFU by the full-attention count: {}, HFU (causal): {}\n",
+                             percent_text(step.full_mfu()), percent_text(step.hfu()));
     }
     if (const auto left = time_left(job)) {
         out.stream << format("  {} tokens so far, {} left\n", grouped(step.tokens_total()),

@@ -118,6 +118,7 @@ Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
     const pb::StepReport& step = job.last_step();
     const pb::EvaluationReport& evaluation = job.last_evaluation();
     const bool evaluated = newest && job.has_last_evaluation();
+    const bool of_bytes = evaluated && evaluation.unigram_entropy() > 0;
     return {job.id(),
             job.spec().name(),
             job.owner(),
@@ -134,8 +135,8 @@ Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
             stepped ? format("{}", step.tokens_total()) : "",
             stepped ? format("{}", step.loss()) : "",
             evaluated ? format("{}", evaluation.loss()) : "",
-            evaluated ? format("{}", evaluation.unigram_entropy()) : "",
-            evaluated ? format("{}", evaluation.bigram_entropy()) : "",
+            of_bytes ? format("{}", evaluation.unigram_entropy()) : "",
+            of_bytes ? format("{}", evaluation.bigram_entropy()) : "",
             attempt == nullptr ? "" : attempt->last_checkpoint_path(),
             cause_of(job, attempt)};
 }
@@ -168,7 +169,10 @@ std::string kind_of(const pb::Inventory& inventory) {
 }
 
 std::string peak_of(const pb::Inventory& inventory) {
-    return inventory.devices().empty() ? "" : inventory.devices(0).peak_name();
+    if (inventory.devices().empty()) return "";
+    const pb::Device& device = inventory.devices(0);
+    return device.bf16().flops() > device.fp32().flops() ? device.bf16().name()
+                                                         : device.fp32().name();
 }
 
 }  // namespace

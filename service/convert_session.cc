@@ -7,12 +7,17 @@ namespace {
 
 // ---- worker -> controller
 
+void fill(pb::Peak& out, const Peak& peak) {
+    out.set_flops(peak.flops);
+    out.set_name(peak.name);
+}
+
 void fill(pb::Device& out, const DeviceInfo& device) {
     out.set_index(device.index);
     out.set_kind(device.kind);
     out.set_memory_bytes(device.memory.value);
-    out.set_peak_flops(device.peak_flops);
-    out.set_peak_name(device.peak_name);
+    fill(*out.mutable_fp32(), device.fp32);
+    fill(*out.mutable_bf16(), device.bf16);
     out.set_threads(device.num_threads);
 }
 
@@ -20,8 +25,8 @@ DeviceInfo device_from(const pb::Device& device) {
     return {.index = device.index(),
             .kind = device.kind(),
             .memory = Bytes{device.memory_bytes()},
-            .peak_flops = device.peak_flops(),
-            .peak_name = device.peak_name(),
+            .fp32 = {device.fp32().flops(), device.fp32().name()},
+            .bf16 = {device.bf16().flops(), device.bf16().name()},
             .num_threads = device.threads()};
 }
 

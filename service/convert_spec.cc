@@ -172,6 +172,7 @@ pb::StepReport to_proto(const StepReport& report) {
     out.set_model_flops(report.model_flops);
     out.set_causal_mfu(report.causal_mfu);
     out.set_full_mfu(report.full_mfu);
+    out.set_hfu(report.hfu);
     out.mutable_phase_seconds()->insert(report.phase_seconds.begin(), report.phase_seconds.end());
     for (const auto& [kind, bytes] : report.memory.by_kind) {
         (*out.mutable_memory_bytes())[kind] = bytes.value;
@@ -197,6 +198,7 @@ StepReport from_proto(const pb::StepReport& report) {
                    .model_flops = report.model_flops(),
                    .causal_mfu = report.causal_mfu(),
                    .full_mfu = report.full_mfu(),
+                   .hfu = report.hfu(),
                    .peak_name = report.peak_name(),
                    .phase_seconds = {report.phase_seconds().begin(), report.phase_seconds().end()},
                    .ring_bytes_sent = report.ring_bytes_sent(),

@@ -114,8 +114,10 @@ void device_columns(Self& device, Visit&& visit) {
     visit("device", device.index);
     visit("kind", device.kind);
     visit("memory", device.memory);
-    visit("peak_flops", device.peak_flops);
-    visit("peak_name", device.peak_name);
+    visit("fp32_flops", device.fp32.flops);
+    visit("fp32_name", device.fp32.name);
+    visit("bf16_flops", device.bf16.flops);
+    visit("bf16_name", device.bf16.name);
     visit("num_threads", device.num_threads);
 }
 

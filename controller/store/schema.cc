@@ -70,11 +70,15 @@ CREATE TABLE events (
 CREATE INDEX events_of_subject ON events (subject, seq);
 )sql";
 
-// Jobs start from directories, mix data and export.
+// Jobs start from directories, mix data and export; devices have a peak for each precision.
 constexpr const char* kControl2 = R"sql(
 ALTER TABLE jobs ADD COLUMN model_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN export_huggingface TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs RENAME COLUMN data_path TO data_sources;  -- path or path@proportion, one per line
+ALTER TABLE devices RENAME COLUMN peak_flops TO fp32_flops;
+ALTER TABLE devices RENAME COLUMN peak_name TO fp32_name;
+ALTER TABLE devices ADD COLUMN bf16_flops REAL NOT NULL DEFAULT 0;
+ALTER TABLE devices ADD COLUMN bf16_name TEXT NOT NULL DEFAULT '';
 )sql";
 
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.

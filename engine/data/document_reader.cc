@@ -1,11 +1,13 @@
 #include "engine/data/document_reader.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <vector>
 
 namespace rm {
+
+Result<std::int64_t> DocumentReader::num_bytes(std::int64_t document) {
+    return corpus_->documents().at(static_cast<std::size_t>(document)).bytes;
+}
 
 Status DocumentReader::read(std::int64_t document, std::int64_t offset,
                             std::span<std::uint8_t> out) {
@@ -30,20 +32,6 @@ Status DocumentReader::read(std::int64_t document, std::int64_t offset,
         "not change during a run",
         path, offset + static_cast<std::int64_t>(out.size()),
         corpus_->documents().at(static_cast<std::size_t>(document)).bytes);
-}
-
-Status DocumentReader::visit(std::int64_t document,
-                             const std::function<void(std::span<const std::uint8_t>)>& block) {
-    constexpr std::int64_t kBlockBytes = 1 << 20;
-    const std::int64_t bytes = corpus_->documents().at(static_cast<std::size_t>(document)).bytes;
-    std::vector<std::uint8_t> buffer(static_cast<std::size_t>(std::min(bytes, kBlockBytes)));
-    for (std::int64_t offset = 0; offset < bytes; offset += kBlockBytes) {
-        const std::span<std::uint8_t> part(
-            buffer.data(), static_cast<std::size_t>(std::min(kBlockBytes, bytes - offset)));
-        RM_RETURN_IF_ERROR(read(document, offset, part));
-        block(part);
-    }
-    return {};
 }
 
 }  // namespace rm

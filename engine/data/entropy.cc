@@ -6,8 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/data/document_reader.h"
-
 namespace rm {
 namespace {
 
@@ -30,7 +28,7 @@ struct ByteCounts {
     std::vector<std::int64_t> pair = std::vector<std::int64_t>(kNumBytes * kNumBytes);
 };
 
-Status count_document(DocumentReader& reader, std::int64_t document, ByteCounts& counts) {
+Status count_document(TextReader& reader, std::int64_t document, ByteCounts& counts) {
     std::int64_t previous = -1;  // blocks of one document continue each other
     return reader.visit(document, [&](std::span<const std::uint8_t> block) {
         for (const std::uint8_t byte : block) {
@@ -45,14 +43,18 @@ Status count_document(DocumentReader& reader, std::int64_t document, ByteCounts&
 
 }  // namespace
 
-Result<TextEntropies> text_entropies(const TextCorpus& corpus) {
+Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources) {
     ByteCounts counts;
-    DocumentReader reader(corpus);
-    for (std::size_t i = 0; i < corpus.documents().size(); ++i) {
-        RM_RETURN_IF_ERROR(count_document(reader, static_cast<std::int64_t>(i), counts));
+    for (const TextSource* source : sources) {
+        const auto reader = source->make_reader();
+        for (std::int64_t i = 0; i < source->num_documents(); ++i)
+            RM_RETURN_IF_ERROR(count_document(*reader, i, counts));
     }
     TextEntropies entropies;
-    entropies.unigram = total_nats(counts.single) / static_cast<double>(corpus.num_bytes());
+    const auto num_bytes =
+        std::accumulate(counts.single.begin(), counts.single.end(), std::int64_t{0});
+    if (num_bytes == 0) return entropies;
+    entropies.unigram = total_nats(counts.single) / static_cast<double>(num_bytes);
     const auto num_pairs = std::accumulate(counts.pair.begin(), counts.pair.end(), std::int64_t{0});
     if (num_pairs == 0) return entropies;
     for (std::size_t previous = 0; previous < kNumBytes; ++previous) {

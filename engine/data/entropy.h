@@ -1,7 +1,9 @@
 #pragma once
 
+#include <span>
+
 #include "base/result.h"
-#include "engine/data/text_corpus.h"
+#include "engine/data/text_source.h"
 
 namespace rm {
 
@@ -12,7 +14,7 @@ struct TextEntropies {
     double bigram = 0;   // H(x_t | x_{t-1})
 };
 
-// Reads the whole corpus once.
-Result<TextEntropies> text_entropies(const TextCorpus& corpus);
+// Of all documents of the sources together; reads everything once.
+Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources);
 
 }  // namespace rm

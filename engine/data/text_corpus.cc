@@ -198,14 +198,4 @@ Result<std::string> content_hash(const TextCorpus& corpus) {
     return hash.hex();
 }
 
-Status check_same_data(const TextCorpus& corpus, const std::string& recorded_hash) {
-    RM_TRY(const std::string hash, content_hash(corpus));
-    if (hash == recorded_hash) return {};
-    return make_error(ErrorCode::failed_precondition,
-                      "the data in {} ({} files, {} bytes) has hash {}, the checkpoint was trained "
-                      "on {}: resume with the same files, or start a new job",
-                      corpus.path(), corpus.documents().size(), corpus.num_bytes(), hash,
-                      recorded_hash);
-}
-
 }  // namespace rm

@@ -51,7 +51,4 @@ private:
 // XXH3-128 over path, size and bytes of every document, in order. Reads everything.
 Result<std::string> content_hash(const TextCorpus& corpus);
 
-// failed_precondition unless `corpus` has the hash a checkpoint recorded.
-Status check_same_data(const TextCorpus& corpus, const std::string& recorded_hash);
-
 }  // namespace rm

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/data/byte_tokenizer.h"
 #include "engine/data/json_fields.h"
 
 namespace rm {
@@ -18,37 +17,22 @@ Status check_sample_fits(const std::string& path, std::string_view what, std::in
                          std::int64_t context) {
     if (tokens >= context + 1) return {};
     return invalid_argument(
-        "{} has {} {} tokens, one sample of context {} needs {}: give more text or a context of at "
+        "{} has {} {} tokens, one sample of context {} needs {}: give more data or a context of at "
         "most {}",
         path, tokens, what, context, context + 1, tokens - 1);
 }
 
-// The span's tokens from `offset` on, until `out` is full or the document ends; returns how many.
-Result<std::int64_t> read_tokens(DocumentReader& reader, const DocumentSpan& span,
-                                 std::int64_t offset, std::span<std::int32_t> out) {
-    const auto room = static_cast<std::int64_t>(out.size());
-    const std::int64_t text = std::min(span.bytes - offset, room);
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(text));
-    if (text > 0) {
-        RM_RETURN_IF_ERROR(reader.read(span.document, span.first + offset, bytes));
-        std::copy(bytes.begin(), bytes.end(), out.begin());
-    }
-    if (text == room) return text;
-    out[bytes.size()] = ByteTokenizer::kEndOfDocument;
-    return text + 1;
-}
-
 }  // namespace
 
-nlohmann::json to_json(const DataPosition& position) {
+nlohmann::json to_json(const StreamPosition& position) {
     return {{"epoch", position.epoch},
             {"document", position.document},
             {"offset", position.offset},
             {"tokens", position.tokens}};
 }
 
-Result<DataPosition> data_position_from_json(const nlohmann::json& value) {
-    DataPosition position;
+Result<StreamPosition> stream_position_from_json(const nlohmann::json& value) {
+    StreamPosition position;
     RM_TRY(position.epoch, integer_at(value, "epoch"));
     RM_TRY(position.document, integer_at(value, "document"));
     RM_TRY(position.offset, integer_at(value, "offset"));
@@ -56,10 +40,39 @@ Result<DataPosition> data_position_from_json(const nlohmann::json& value) {
     return position;
 }
 
-TokenStream::TokenStream(const TextCorpus& corpus, DocumentSet documents, std::uint64_t seed)
-    : reader_(corpus),
+SpanReader::SpanReader(const TokenSource& source, std::int64_t vocabulary)
+    : source_(&source), reader_(source.make_reader()), vocabulary_(vocabulary) {}
+
+Status SpanReader::check(const DocumentSpan& span, std::int64_t offset,
+                         std::span<const TokenId> ids) const {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] >= 0 && ids[i] < vocabulary_) continue;
+        return make_error(ErrorCode::data_loss,
+                          "{}: token {} of {} is {}; the model's vocabulary has ids 0 to {}",
+                          source_->path(), span.first + offset + static_cast<std::int64_t>(i),
+                          source_->document_name(span.document), ids[i], vocabulary_ - 1);
+    }
+    return {};
+}
+
+Result<std::int64_t> SpanReader::read(const DocumentSpan& span, std::optional<TokenId> end,
+                                      std::int64_t offset, std::span<TokenId> out) {
+    const std::int64_t stored = std::min(span.tokens - offset, std::ssize(out));
+    if (stored > 0) {
+        const auto part = out.first(static_cast<std::size_t>(stored));
+        RM_RETURN_IF_ERROR(reader_->read(span.document, span.first + offset, part));
+        RM_RETURN_IF_ERROR(check(span, offset, part));
+    }
+    if (stored == std::ssize(out) || !end) return stored;
+    out[static_cast<std::size_t>(stored)] = *end;
+    return stored + 1;
+}
+
+TokenStream::TokenStream(const TokenSource& source, DocumentSet documents, std::uint64_t seed,
+                         std::int64_t vocabulary)
+    : reader_(source, vocabulary),
       documents_(std::move(documents)),
-      path_(corpus.path()),
+      path_(source.path()),
       seed_(seed),
       tokens_per_epoch_(documents_.num_tokens()) {
     RM_CHECK(!documents_.spans.empty(), "a stream over no document of {}", path_);
@@ -69,7 +82,7 @@ Status TokenStream::check_enough(std::int64_t context) const {
     return check_sample_fits(path_, "training", tokens_per_epoch_, context);
 }
 
-const DocumentSpan& TokenStream::span_at(const DataPosition& position) {
+const DocumentSpan& TokenStream::span_at(const StreamPosition& position) {
     if (order_epoch_ != position.epoch) {
         order_ =
             shuffled(static_cast<std::int64_t>(documents_.spans.size()),
@@ -80,14 +93,18 @@ const DocumentSpan& TokenStream::span_at(const DataPosition& position) {
     return documents_.spans[static_cast<std::size_t>(index)];
 }
 
-Status TokenStream::fill(DataPosition& from, std::span<std::int32_t> tokens) {
+std::int64_t TokenStream::length_of(const DocumentSpan& span) const {
+    return span.tokens + (documents_.end ? 1 : 0);
+}
+
+Status TokenStream::fill(StreamPosition& from, std::span<std::int32_t> tokens) {
     while (!tokens.empty()) {
         const DocumentSpan& span = span_at(from);
-        RM_TRY(const std::int64_t count, read_tokens(reader_, span, from.offset, tokens));
+        RM_TRY(const std::int64_t count, reader_.read(span, documents_.end, from.offset, tokens));
         tokens = tokens.subspan(static_cast<std::size_t>(count));
         from.offset += count;
         from.tokens += count;
-        if (from.offset <= span.bytes) continue;
+        if (from.offset < length_of(span)) continue;
         from.offset = 0;
         if (++from.document == static_cast<std::int64_t>(documents_.spans.size())) {
             from.document = 0;
@@ -102,16 +119,16 @@ Result<Sample> TokenStream::next(std::int64_t context) {
     Sample sample;
     sample.tokens.resize(static_cast<std::size_t>(context + 1));
     const std::span<std::int32_t> tokens(sample.tokens);
-    DataPosition after = position_;
+    StreamPosition after = position_;
     RM_RETURN_IF_ERROR(fill(after, tokens.first(static_cast<std::size_t>(context))));
     // The last target is the next sample's first input.
-    DataPosition peek = after;
+    StreamPosition peek = after;
     RM_RETURN_IF_ERROR(fill(peek, tokens.last(1)));
     position_ = after;
     return sample;
 }
 
-Status TokenStream::seek(const DataPosition& position) {
+Status TokenStream::seek(const StreamPosition& position) {
     const auto foreign = [&](std::string_view why) {
         return make_error(ErrorCode::failed_precondition,
                           "position {} is not one of {} with {} training tokens and seed {}: {}",
@@ -121,13 +138,13 @@ Status TokenStream::seek(const DataPosition& position) {
     if (position.epoch < 0 || position.document < 0 || position.document >= count) {
         return foreign(format("an epoch has {} documents", count));
     }
-    const std::int64_t bytes = span_at(position).bytes;
-    if (position.offset < 0 || position.offset > bytes) {
-        return foreign(format("that document has {} bytes", bytes));
+    const std::int64_t length = length_of(span_at(position));
+    if (position.offset < 0 || position.offset >= length) {
+        return foreign(format("that document has {} tokens", length));
     }
-    DataPosition at{position.epoch, 0, 0, position.offset};
+    StreamPosition at{position.epoch, 0, 0, position.offset};
     for (; at.document < position.document; ++at.document)
-        at.tokens += span_at(at).bytes + 1;
+        at.tokens += length_of(span_at(at));
     if (position.tokens / tokens_per_epoch_ != position.epoch ||
         position.tokens % tokens_per_epoch_ != at.tokens) {
         return foreign(format("it stands at token {} of epoch {}", at.tokens, position.epoch));
@@ -136,21 +153,21 @@ Status TokenStream::seek(const DataPosition& position) {
     return {};
 }
 
-Result<std::vector<Sample>> evaluation_samples(const TextCorpus& corpus,
-                                               const DocumentSet& held_out, std::int64_t context,
-                                               std::int64_t max_tokens) {
+Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
+                                               const DocumentSet& held_out, std::int64_t vocabulary,
+                                               std::int64_t context, std::int64_t max_tokens) {
     RM_CHECK(context > 0, "evaluation with context {}", context);
     RM_RETURN_IF_ERROR(
-        check_sample_fits(corpus.path(), "held-out", held_out.num_tokens(), context));
+        check_sample_fits(source.path(), "held-out", held_out.num_tokens(), context));
     const std::int64_t wanted = std::max<std::int64_t>(1, max_tokens / context);
     const std::int64_t count = std::min((held_out.num_tokens() - 1) / context, wanted);
 
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(count * context + 1));
     std::span<std::int32_t> rest(tokens);
-    DocumentReader reader(corpus);
+    SpanReader reader(source, vocabulary);
     for (const DocumentSpan& span : held_out.spans) {
         if (rest.empty()) break;
-        RM_TRY(const std::int64_t read, read_tokens(reader, span, 0, rest));
+        RM_TRY(const std::int64_t read, reader.read(span, held_out.end, 0, rest));
         rest = rest.subspan(static_cast<std::size_t>(read));
     }
     std::vector<Sample> samples;

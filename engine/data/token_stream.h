@@ -3,41 +3,61 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
-#include "engine/data/document_reader.h"
 #include "engine/data/split.h"
-#include "engine/data/text_corpus.h"
+#include "engine/data/token_source.h"
 
 namespace rm {
 
-// A place in the training order. Mesh-independent: it counts tokens of the one global stream.
-// `tokens` follows from the rest; stored all the same, it shows that a position belongs to this
-// data.
-struct DataPosition {
+// A place in the training order of one source. Mesh-independent: it counts tokens of the one global
+// stream. `tokens` follows from the rest; stored all the same, it shows that a position belongs to
+// this data.
+struct StreamPosition {
     std::int64_t epoch = 0;
     std::int64_t document = 0;  // index in this epoch's shuffled order
     std::int64_t offset = 0;    // tokens of that document already consumed
     std::int64_t tokens = 0;    // consumed since the start of the stream
-    bool operator==(const DataPosition&) const = default;
+    bool operator==(const StreamPosition&) const = default;
 };
-nlohmann::json to_json(const DataPosition& position);
-Result<DataPosition> data_position_from_json(const nlohmann::json& value);
+nlohmann::json to_json(const StreamPosition& position);
+Result<StreamPosition> stream_position_from_json(const nlohmann::json& value);
 
 // Context + 1 consecutive tokens: inputs are the first `context`, targets the last.
 struct Sample {
     std::vector<std::int32_t> tokens;
 };
 
-// The training order: epoch after epoch, the documents of each shuffled by (seed, epoch) and each
-// followed by ByteTokenizer::kEndOfDocument. A sample takes context + 1 tokens and the next one
-// starts context tokens later, so every token but the first is a target once; samples run over the
-// ends of documents and epochs. Borrows the corpus. Not thread safe.
+// Documents of a source read as one sequence, each with its end. An id that is not below
+// `vocabulary` is data_loss, naming document, token and value.
+class SpanReader {
+public:
+    SpanReader(const TokenSource& source, std::int64_t vocabulary);
+
+    // The span's tokens from `offset` on, then `end`, until `out` is full or the document ends;
+    // returns how many.
+    Result<std::int64_t> read(const DocumentSpan& span, std::optional<TokenId> end,
+                              std::int64_t offset, std::span<TokenId> out);
+
+private:
+    Status check(const DocumentSpan& span, std::int64_t offset, std::span<const TokenId> ids) const;
+
+    const TokenSource* source_;
+    std::unique_ptr<TokenReader> reader_;
+    std::int64_t vocabulary_;
+};
+
+// The training order of one source: epoch after epoch, its documents shuffled by (seed, epoch),
+// each followed by its end. A sample takes context + 1 tokens and the next one starts context
+// tokens later, so every token but the first is a target once; samples run over the ends of
+// documents and epochs. Borrows the source. Not thread safe.
 class TokenStream {
 public:
-    TokenStream(const TextCorpus& corpus, DocumentSet documents, std::uint64_t seed);
+    TokenStream(const TokenSource& source, DocumentSet documents, std::uint64_t seed,
+                std::int64_t vocabulary);
 
     // invalid_argument when one epoch is shorter than one sample.
     Status check_enough(std::int64_t context) const;
@@ -45,31 +65,32 @@ public:
     // After an error (a file that changed) the position is what it was.
     Result<Sample> next(std::int64_t context);
 
-    const DataPosition& position() const { return position_; }
+    const StreamPosition& position() const { return position_; }
     // Continues exactly as the stream that had this position did; failed_precondition when the
     // position is not one of this data and seed.
-    Status seek(const DataPosition& position);
+    Status seek(const StreamPosition& position);
 
     std::int64_t tokens_per_epoch() const { return tokens_per_epoch_; }
 
 private:
-    const DocumentSpan& span_at(const DataPosition& position);
-    Status fill(DataPosition& from, std::span<std::int32_t> tokens);
+    const DocumentSpan& span_at(const StreamPosition& position);
+    std::int64_t length_of(const DocumentSpan& span) const;
+    Status fill(StreamPosition& from, std::span<std::int32_t> tokens);
 
-    DocumentReader reader_;
+    SpanReader reader_;
     DocumentSet documents_;
     std::string path_;  // for messages
     std::uint64_t seed_;
     std::int64_t tokens_per_epoch_;
-    DataPosition position_;
+    StreamPosition position_;
     std::int64_t order_epoch_ = -1;
     std::vector<std::int64_t> order_;  // of order_epoch_
 };
 
 // Held-out samples in the set's order, each target once; as many whole samples as fit `max_tokens`
 // targets, at least one. invalid_argument when the set is shorter than one sample.
-Result<std::vector<Sample>> evaluation_samples(const TextCorpus& corpus,
-                                               const DocumentSet& held_out, std::int64_t context,
-                                               std::int64_t max_tokens);
+Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
+                                               const DocumentSet& held_out, std::int64_t vocabulary,
+                                               std::int64_t context, std::int64_t max_tokens);
 
 }  // namespace rm

@@ -85,7 +85,7 @@ std::unique_ptr<Transport> connect(const RingTrainConfig& config, const RankConf
 
 RankConfig with_peak(const RingTrainConfig& config, int rank) {
     RankConfig out = rank_config(config, rank);
-    if (const auto peak = cached_cpu_peak(default_peak_cache())) {
+    if (const auto peak = cached_cpu_peak(default_peak_cache(), compute_type(config.spec))) {
         out.peak_flops = peak->flops / config.mesh().num_ranks();
         out.peak_name = peak->name;
     }
@@ -97,7 +97,8 @@ int train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
                const std::shared_ptr<LocalHub>& hub) {
     try {
         const RankConfig own = with_peak(config, rank);
-        const auto kernels = make_cpu_kernels({.num_threads = own.num_threads});
+        const auto kernels =
+            make_cpu_kernels({.num_threads = own.num_threads, .compute = compute_type(own.spec)});
         const auto transport = connect(config, own, exchange, hub);
         PrintingObserver observer(rank, own.peak_name);
         ProgressPage progress{};

@@ -94,7 +94,7 @@ RankConfig rank_config(const RingTrainConfig& config, int rank) {
 }
 
 Result<std::string> describe_layout(const RingTrainConfig& config) {
-    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
+    RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
     const Mesh mesh = config.mesh();
     RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
     std::ostringstream out;

@@ -42,7 +42,7 @@ StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout
     return batch;
 }
 
-Result<std::vector<Sample>> take_sequences(TokenStream& stream, std::int64_t count,
+Result<std::vector<Sample>> take_sequences(MixedStream& stream, std::int64_t count,
                                            std::int64_t context) {
     std::vector<Sample> sequences;
     for (std::int64_t n = 0; n < count; ++n) {

@@ -5,7 +5,7 @@
 
 #include "base/mesh.h"
 #include "base/result.h"
-#include "engine/data/token_stream.h"
+#include "engine/data/mixed_stream.h"
 #include "engine/model/rank_layout.h"
 
 namespace rm {
@@ -28,7 +28,7 @@ StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout
                           const Mesh& mesh, int rank);
 
 // The next `count` sequences of the stream. The same on every rank.
-Result<std::vector<Sample>> take_sequences(TokenStream& stream, std::int64_t count,
+Result<std::vector<Sample>> take_sequences(MixedStream& stream, std::int64_t count,
                                            std::int64_t context);
 
 }  // namespace rm

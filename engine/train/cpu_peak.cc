@@ -62,24 +62,37 @@ private:
     int fd_;
 };
 
-std::optional<MeasuredPeak> read_cached(const LockedFile& file) {
-    const json value = json::parse(file.read_all(), nullptr, false);
-    if (!value.is_object() || value.value("cpu", "") != cpu_model() ||
-        value.value("cores", 0) != num_cores() || value.value("flops", 0.0) <= 0) {
-        return std::nullopt;
-    }
-    return MeasuredPeak{value["flops"], value.value("name", "fp32")};
+std::string_view precision_of(DType compute) {
+    return compute == DType::bf16 ? "bf16" : "fp32";
 }
 
-MeasuredPeak measure() {
-    const double flops = measure_cpu_peak_flops({.num_threads = num_cores()});
+// The cache as an object; an empty one when it is of another machine, or no cache.
+json read_cache(const LockedFile& file) {
+    json value = json::parse(file.read_all(), nullptr, false);
+    const bool ours = value.is_object() && value.value("cpu", "") == cpu_model() &&
+                      value.value("cores", 0) == num_cores() && value.contains("peaks") &&
+                      value["peaks"].is_object();
+    if (ours) return value;
+    return {{"cpu", cpu_model()}, {"cores", num_cores()}, {"peaks", json::object()}};
+}
+
+std::optional<Peak> find_peak(const json& cache, std::string_view precision) {
+    const auto found = cache["peaks"].find(precision);
+    if (found == cache["peaks"].end() || !found->is_object()) return std::nullopt;
+    const Peak peak{found->value("flops", 0.0), found->value("name", "")};
+    return peak.flops > 0 && !peak.name.empty() ? std::optional(peak) : std::nullopt;
+}
+
+Peak measure(DType compute) {
+    const double flops = measure_cpu_peak_flops({.num_threads = num_cores(), .compute = compute});
     const std::string date = to_iso8601(SystemClock().wall()).substr(0, 10);
-    return {flops, format("fp32 {:.0} GFLOP/s measured {}", flops * 1e-9, date)};
+    return {flops,
+            format("{} {:.0} GFLOP/s measured {}", precision_of(compute), flops * 1e-9, date)};
 }
 
 }  // namespace
 
-Result<MeasuredPeak> cached_cpu_peak(const std::string& cache_file) {
+Result<Peak> cached_cpu_peak(const std::string& cache_file, DType compute) {
     std::error_code ignored;  // the open below says what is wrong
     std::filesystem::create_directories(std::filesystem::path(cache_file).parent_path(), ignored);
     const LockedFile file(cache_file);
@@ -87,11 +100,12 @@ Result<MeasuredPeak> cached_cpu_peak(const std::string& cache_file) {
         return make_error(ErrorCode::failed_precondition, "cannot open the peak cache {}: {}",
                           cache_file, std::strerror(errno));
     }
-    if (const auto cached = read_cached(file)) return *cached;
-    const MeasuredPeak peak = measure();
-    const json value = {
-        {"cpu", cpu_model()}, {"cores", num_cores()}, {"flops", peak.flops}, {"name", peak.name}};
-    if (!file.replace(value.dump(2) + "\n")) {
+    json cache = read_cache(file);
+    const std::string precision(precision_of(compute));
+    if (const auto cached = find_peak(cache, precision)) return *cached;
+    const Peak peak = measure(compute);
+    cache["peaks"][precision] = {{"flops", peak.flops}, {"name", peak.name}};
+    if (!file.replace(cache.dump(2) + "\n")) {
         return make_error(ErrorCode::resource_exhausted, "cannot write the peak cache {}: {}",
                           cache_file, std::strerror(errno));
     }

@@ -54,6 +54,7 @@ std::string to_json(const StepReport& r) {
                 {"model_flops", r.model_flops},
                 {"causal_mfu", r.causal_mfu},
                 {"full_mfu", r.full_mfu},
+                {"hfu", r.hfu},
                 {"peak_name", r.peak_name},
                 {"phase_seconds", r.phase_seconds},
                 {"memory_bytes", memory_to_json(r.memory)},
@@ -89,6 +90,7 @@ Result<StepReport> parse_step_report(std::string_view line) {
         r.model_flops = v.at("model_flops");
         r.causal_mfu = v.at("causal_mfu");
         r.full_mfu = v.at("full_mfu");
+        r.hfu = v.at("hfu");
         r.peak_name = v.at("peak_name");
         r.phase_seconds = v.at("phase_seconds").get<std::map<std::string, double>>();
         r.memory = memory_from_json(v.at("memory_bytes"));

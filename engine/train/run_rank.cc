@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/data/byte_tokenizer.h"
-#include "engine/data/entropy.h"
-#include "engine/data/split.h"
+#include "engine/data/training_data.h"
 #include "engine/hf/export.h"
 #include "engine/hf/load.h"
 #include "engine/train/checkpointer.h"
@@ -27,18 +25,6 @@ double seconds_now() {
     return std::chrono::duration<double>(now).count();
 }
 
-// Text, its split, and what was measured of it.
-struct Corpus {
-    TextCorpus text;
-    Split split;
-};
-
-Result<Corpus> open_corpus(const JobSpec& spec) {
-    RM_TRY(TextCorpus text, TextCorpus::open(spec.data.sources.front().path));
-    RM_TRY(Split split, split_held_out(text, spec.data.holdout, spec.seed));
-    return Corpus{std::move(text), std::move(split)};
-}
-
 // The buffers and schedule of one stage.
 struct Stage {
     RankLayout layout;
@@ -50,12 +36,11 @@ struct Stage {
 class RankRun {
 public:
     RankRun(const RankConfig& config, const RankEnvironment& environment, const ModelConfig& model,
-            Corpus corpus)
+            TrainingData data)
         : config_(config),
           env_(environment),
           model_(model),
-          corpus_(std::move(corpus)),
-          stream_(corpus_.text, corpus_.split.train, config.spec.seed),
+          data_(std::move(data)),
           compute_(env_.kernels.device().make_stream("compute")),
           communication_(env_.kernels.device().make_stream("communication")),
           communicator_(env_.transport, env_.kernels.device(), *communication_, config.plan.mesh,
@@ -103,16 +88,13 @@ private:
     Status begin_checkpoint();
     Status finish_checkpoint();
     Status evaluate();
-    Result<TextEntropies> entropies();
-    Result<std::string> data_hash();
     bool due(std::int64_t every) const { return every > 0 && position_.step % every == 0; }
     void append_metrics(const std::string& line);
 
     const RankConfig& config_;
     RankEnvironment env_;
     const ModelConfig model_;
-    Corpus corpus_;
-    TokenStream stream_;
+    TrainingData data_;
     std::unique_ptr<Stream> compute_;
     std::unique_ptr<Stream> communication_;
     Communicator communicator_;
@@ -128,18 +110,11 @@ private:
     std::int64_t evaluated_step_ = -1;
     std::int64_t steps_this_run_ = 0;
     std::int64_t bytes_sent_before_ = 0;
-    std::optional<TextEntropies> entropies_;
-    std::string data_hash_;
 };
 
 Status RankRun::check_data() {
-    if (model_.vocabulary < ByteTokenizer::kVocabulary) {
-        return invalid_argument(
-            "data.tokenizer: bytes makes {} tokens, the model's vocabulary is {}",
-            ByteTokenizer::kVocabulary, model_.vocabulary);
-    }
     for (const StageSpec& stage : config_.spec.stages) {
-        RM_RETURN_IF_ERROR(stream_.check_enough(stage.context));
+        RM_RETURN_IF_ERROR(data_.stream().check_enough(stage.context));
     }
     return {};
 }
@@ -194,14 +169,13 @@ RopeConfig RankRun::rope_of(const StageSpec& stage) const {
 
 Status RankRun::resume(const Checkpointer::Restored& restored) {
     RM_TRY(const ResumePoint point, read_checkpoint_state(restored.state, config_.spec, model_));
-    RM_RETURN_IF_ERROR(stream_.seek(point.position.data));
+    RM_RETURN_IF_ERROR(data_.stream().seek(point.position.data));
     position_ = point.position;
     saved_step_ = position_.step;
     Status same_data;
-    if (is_first()) same_data = check_same_data(corpus_.text, point.data_hash);
+    if (is_first()) same_data = data_.check_same(point.data_hash);
     RM_RETURN_IF_ERROR(checkpointer_.everyone(same_data, "resume: comparing the data"));
     if (!is_first()) return {};
-    data_hash_ = point.data_hash;
     for (const std::string& note : restored.notes)
         env_.observer.on_note(note);
     env_.observer.on_note(format("resumed from {} at step {}", restored.path, position_.step));
@@ -264,9 +238,15 @@ void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
     if (peak > 0) {
         report.causal_mfu = report.model_flops / report.seconds / peak;
         report.full_mfu = training_flops(model_, tokens, sequences * S * S) / report.seconds / peak;
+        report.hfu =
+            hardware_flops(model_, tokens, sequences * S * (S + 1) / 2) / report.seconds / peak;
     }
     report.phase_seconds = result.phase_seconds;
     report.phase_seconds["data"] = data_seconds;
+    double busy = 0;
+    for (const auto& [phase, seconds] : report.phase_seconds)
+        busy += seconds;
+    report.phase_seconds["idle"] = std::max(0.0, report.seconds - busy);
     report.memory = memory();
     const std::int64_t sent = communicator_.counters().bytes_sent["ring ring_shift"];
     report.ring_bytes_sent = sent - bytes_sent_before_;
@@ -284,7 +264,7 @@ Result<StepResult> RankRun::train_step() {
     env_.progress.step = position_.step + 1;
     const double begin = seconds_now();
     RM_TRY(const std::vector<Sample> sequences,
-           take_sequences(stream_, spec.sequences_per_step(), spec.context));
+           take_sequences(data_.stream(), spec.sequences_per_step(), spec.context));
     const StepBatch batch =
         make_step_batch(sequences, stage_.layout, config_.plan.mesh, config_.rank);
     const double data_seconds = seconds_now() - begin;
@@ -297,17 +277,10 @@ Result<StepResult> RankRun::train_step() {
     const StepResult result = stage_.trainer->step(
         batch, optimizer, stop ? Trainer::StopRequest::yes : Trainer::StopRequest::no);
     advance(position_, config_.spec, spec.batch);
-    position_.data = stream_.position();
+    position_.data = data_.stream().position();
     report(result, spec, stage, data_seconds);
     if (position_.stage != stage && is_first()) env_.observer.on_stage_done(stage, position_.step);
     return result;
-}
-
-Result<std::string> RankRun::data_hash() {
-    if (data_hash_.empty()) {
-        RM_TRY(data_hash_, content_hash(corpus_.text));
-    }
-    return data_hash_;
 }
 
 Status RankRun::begin_checkpoint() {
@@ -315,7 +288,7 @@ Status RankRun::begin_checkpoint() {
     env_.progress.phase = Phase::checkpoint;
     nlohmann::json state;
     if (is_first()) {
-        RM_TRY(const std::string hash, data_hash());
+        RM_TRY(const std::string hash, data_.content_hash());
         state = checkpoint_state(position_, config_.spec, model_, hash);
     }
     RM_RETURN_IF_ERROR(checkpointer_.begin(position_, std::move(state)));
@@ -331,21 +304,15 @@ Status RankRun::finish_checkpoint() {
     return {};
 }
 
-Result<TextEntropies> RankRun::entropies() {
-    if (!entropies_) {
-        RM_TRY(entropies_, text_entropies(corpus_.text));
-    }
-    return *entropies_;
-}
-
 // The held-out loss at the stage's context; sequence n goes to data rank n mod data as in training.
 Status RankRun::evaluate() {
-    if (corpus_.split.held_out.spans.empty() || config_.spec.evaluation.tokens == 0) return {};
-    if (evaluated_step_ == position_.step) return {};
+    if (config_.spec.evaluation.tokens == 0 || evaluated_step_ == position_.step) return {};
     evaluated_step_ = position_.step;
     env_.progress.phase = Phase::evaluation;
-    const auto samples = evaluation_samples(corpus_.text, corpus_.split.held_out,
-                                            stage_.layout.context, config_.spec.evaluation.tokens);
+    const auto samples =
+        data_.evaluation_samples(stage_.layout.context, config_.spec.evaluation.tokens);
+    if (samples && samples->empty()) return {};
+    if (!samples && samples.error().code != ErrorCode::invalid_argument) return samples.error();
     if (!samples) {
         if (is_first()) env_.observer.on_note(format("no evaluation: {}", samples.error().message));
         return {};
@@ -354,13 +321,15 @@ Status RankRun::evaluate() {
         make_step_batch(*samples, stage_.layout, config_.plan.mesh, config_.rank);
     const double total = stage_.trainer->total_loss(batch);
     if (!is_first()) return {};
-    RM_TRY(const TextEntropies text, entropies());
+    RM_TRY(const std::optional<TextEntropies> text, data_.entropies());
     EvaluationReport report;
     report.step = position_.step;
     report.targets = batch.num_targets;
     report.loss = total / static_cast<double>(batch.num_targets);
-    report.unigram_entropy = text.unigram;
-    report.bigram_entropy = text.bigram;
+    if (text) {
+        report.unigram_entropy = text->unigram;
+        report.bigram_entropy = text->bigram;
+    }
     append_metrics(to_json(report));
     env_.observer.on_evaluation(report);
     return {};
@@ -392,31 +361,24 @@ Result<Outcome> RankRun::run() {
 
 }  // namespace
 
-// What a valid spec may ask for and the engine does not do yet.
-Status check_supported(const JobSpec& spec) {
-    if (spec.precision != "fp32") return invalid_argument("precision: bf16 is not there yet");
-    if (spec.data.sources.size() > 1) return invalid_argument("data.path: mixes are not there yet");
-    if (spec.data.tokenizer != "bytes") {
-        return invalid_argument("data.tokenizer: '{}' is not there yet", spec.data.tokenizer);
-    }
-    if (spec.data.format == "auto" || spec.data.format == "text") return {};
-    return invalid_argument("data.format: '{}' is not there yet", spec.data.format);
-}
-
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
-    RM_RETURN_IF_ERROR(check_supported(config.spec));
-    RM_TRY(const ModelConfig model, resolve_model(config.spec.model, config.model));
+    RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY([[maybe_unused]] const std::int64_t padded,
                padded_length(stage.context, config.plan.mesh));
     }
-    RM_TRY(Corpus corpus, open_corpus(config.spec));
+    RM_TRY(TrainingData data,
+           TrainingData::open(config.spec.data, config.spec.seed, model.vocabulary));
+    if (config.rank == 0) {
+        for (const std::string& line : data.describe())
+            environment.observer.on_note(line);
+    }
     if (config.rank == 0 && !config.run_dir.empty()) {
         std::filesystem::create_directories(config.run_dir);
     }
-    return RankRun(config, environment, model, std::move(corpus)).run();
+    return RankRun(config, environment, model, std::move(data)).run();
 }
 
 }  // namespace rm

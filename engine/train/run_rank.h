@@ -40,6 +40,11 @@ struct RankConfig {
         0;  // 0: never; else as if asked to stop after this many (tests)
 };
 
+// What the rank's kernels must compute in.
+inline DType compute_type(const JobSpec& spec) {
+    return spec.precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
 // Called on the rank's main thread. on_started and on_step on every rank; the rest on rank 0; notes
 // are for people ("checkpoint e1-s20 skipped: ...").
 class RankObserver {

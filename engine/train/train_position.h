@@ -5,7 +5,7 @@
 #include "base/job_spec.h"
 #include "base/model_preset.h"
 #include "base/result.h"
-#include "engine/data/token_stream.h"
+#include "engine/data/mixed_stream.h"
 
 namespace rm {
 

@@ -106,11 +106,14 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     result.finite = host_clip_[2] != 0;
     ModelTimers& timers = model_.timers();
     result.ring_wait_seconds = model_.ring_exposed().take();
-    result.phase_seconds = {
-        {"forward", timers.forward.take()},        {"backward", timers.backward.take()},
-        {"attention", timers.attention.take()},    {"ring_exposed", result.ring_wait_seconds},
-        {"reduce_exposed", reduce_.take()},        {"optimizer", optimizer_.take()},
-        {"checkpoint_exposed", checkpoint_.take()}};
+    const double layers = timers.forward.take() + timers.backward.take();
+    const double attention = timers.attention.take();  // the ring's waits are within
+    result.phase_seconds = {{"attention", attention - result.ring_wait_seconds},
+                            {"gemm", layers - attention},
+                            {"ring_exposed", result.ring_wait_seconds},
+                            {"reduce_exposed", reduce_.take()},
+                            {"checkpoint", checkpoint_.take()},
+                            {"optimizer", optimizer_.take()}};
     return result;
 }
 

@@ -5,21 +5,43 @@
 namespace rm::bench {
 namespace {
 
-constexpr std::int64_t kHeads = 4, kKvHeads = 2;
+struct Shape {
+    std::int64_t T, Hq, Hk, D;
+    bool with_peers = false;
+};
 
-void bench_head_dim(Kernels& kernels, std::int64_t D, const Options& options,
-                    std::vector<Row>& rows) {
-    const std::int64_t T = options.context;
-    Bench bench(kernels, options.repeats);
+// Those of `context` tokens; 0: of several lengths, more heads, and the one at which others are
+// compared, who hold all T x T scores.
+std::vector<Shape> shapes(std::int64_t context) {
+    std::vector<Shape> shapes;
+    const auto head_sizes = [&](std::int64_t T) {
+        for (const std::int64_t D : {32, 64, 128})
+            shapes.push_back({T, 4, 2, D});
+    };
+    if (context != 0) {
+        head_sizes(context);
+        return shapes;
+    }
+    for (const std::int64_t T : {1024, 4096, 8192, 16384})
+        head_sizes(T);
+    shapes.push_back({4096, 4, 4, 80});
+    shapes.push_back({4096, 8, 1, 128});
+    shapes.push_back({4096, 4, 4, 128, true});
+    return shapes;
+}
+
+void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
+                 std::vector<Row>& rows) {
+    const std::int64_t T = shape.T, Hq = shape.Hq, Hk = shape.Hk, D = shape.D;
+    Bench bench(kernels, options);
     const std::vector<Run> runs = {{0, 0, T}};
     const double scale = 1 / std::sqrt(static_cast<double>(D));
-    const TensorView q = bench.tensor({T, kHeads, D}), k = bench.tensor({T, kKvHeads, D});
-    const TensorView v = bench.tensor({T, kKvHeads, D}), d_out = bench.tensor({T, kHeads, D});
-    const TensorView out = bench.tensor({T, kHeads, D});
-    const TensorView lse = bench.tensor({T, kHeads}), delta = bench.tensor({T, kHeads});
-    const AttentionState state{.acc = bench.tensor({T, kHeads, D}),
-                               .m = bench.tensor({T, kHeads}),
-                               .l = bench.tensor({T, kHeads})};
+    const TensorView q = bench.compute({T, Hq, D}), k = bench.compute({T, Hk, D});
+    const TensorView v = bench.compute({T, Hk, D}), d_out = bench.compute({T, Hq, D});
+    const TensorView out = bench.compute({T, Hq, D});
+    const TensorView lse = bench.tensor({T, Hq}), delta = bench.tensor({T, Hq});
+    const AttentionState state{
+        .acc = bench.tensor({T, Hq, D}), .m = bench.tensor({T, Hq}), .l = bench.tensor({T, Hq})};
     const AttentionFwd fwd{
         .state = state, .q = q, .k = k, .v = v, .q_runs = runs, .kv_runs = runs, .scale = scale};
     const AttentionBwd bwd{.q = q,
@@ -31,9 +53,9 @@ void bench_head_dim(Kernels& kernels, std::int64_t D, const Options& options,
                            .q_runs = runs,
                            .kv_runs = runs,
                            .scale = scale,
-                           .d_q = bench.tensor({T, kHeads, D}),
-                           .d_k = bench.tensor({T, kKvHeads, D}),
-                           .d_v = bench.tensor({T, kKvHeads, D})};
+                           .d_q = bench.tensor({T, Hq, D}),
+                           .d_k = bench.tensor({T, Hk, D}),
+                           .d_v = bench.tensor({T, Hk, D})};
     const Workspace fwd_space = bench.workspace(fwd), bwd_space = bench.workspace(bwd);
     const auto forward = [&](Stream& stream) {
         kernels.attention_begin({.state = state}, stream);
@@ -45,18 +67,26 @@ void bench_head_dim(Kernels& kernels, std::int64_t D, const Options& options,
         kernels.attention_delta({.d_out = d_out, .out = out, .delta = delta}, stream);
         kernels.attention_bwd(bwd, bwd_space, stream);
     };
-    const double pairs = static_cast<double>(attended_pairs(runs, runs) * kHeads * D);
-    const std::string sizes = format("S {} Hq {} Hk {} D {}", T, kHeads, kKvHeads, D);
-    rows.push_back({"attention_fwd " + sizes, 4 * pairs, bench.seconds_of(forward)});
-    rows.push_back({"attention_fwd+bwd " + sizes, 14 * pairs, bench.seconds_of(both)});
+    const double pairs = static_cast<double>(attended_pairs(runs, runs) * Hq * D);
+    const auto work = [&](std::string_view name, double flops, std::string_view backward) {
+        const auto torch = format(
+            R"({{"work": "attention", "S": {}, "Hq": {}, "Hk": {}, "D": {}, "dtype": "{}"{}}})",
+            shape.T, shape.Hq, shape.Hk, shape.D, to_string(options.compute), backward);
+        return Work{
+            .name = format("{} S {} Hq {} Hk {} D {}", name, shape.T, shape.Hq, shape.Hk, shape.D),
+            .flops = flops * pairs,
+            .torch = shape.with_peers ? torch : ""};
+    };
+    rows.push_back(bench.measure(work("attention_fwd", 4, ""), forward));
+    rows.push_back(bench.measure(work("attention_fwd+bwd", 14, R"(, "backward": true)"), both));
 }
 
 }  // namespace
 
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options) {
     std::vector<Row> rows;
-    for (const std::int64_t D : {32, 64, 128})
-        bench_head_dim(kernels, D, options, rows);
+    for (const Shape& shape : shapes(options.context))
+        bench_shape(kernels, shape, options, rows);
     return rows;
 }
 

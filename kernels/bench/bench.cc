@@ -2,17 +2,59 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
+
+#include "kernels/bf16.h"
 
 namespace rm::bench {
+namespace {
+
+using Shape = std::initializer_list<std::int64_t>;
+
+}  // namespace
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
 
 TensorView Bench::tensor(std::initializer_list<std::int64_t> shape) {
     const Tensor& tensor =
         tensors_.emplace_back(kernels_.device(), MemoryKind::activations, DType::f32, shape);
-    std::vector<float> numbers(static_cast<std::size_t>(tensor->num_elements()));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
+    auto* numbers = tensor->as<float>();
+    for (std::int64_t i = 0; i < tensor->num_elements(); ++i)
         numbers[i] = static_cast<float>(i * 7919 % 1009) / 1009 - 0.5f;
-    kernels_.device().upload(numbers.data(), tensor, *stream_);
-    stream_->synchronize();
+    return tensor;
+}
+
+TensorView Bench::compute(std::initializer_list<std::int64_t> shape) {
+    const TensorView wide = tensor(shape);
+    if (options_.compute == DType::f32) return wide;
+    const Tensor& tensor =
+        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, options_.compute, shape);
+    std::transform(wide.as<float>(), wide.as<float>() + wide.num_elements(), tensor->as<Bf16>(),
+                   to_bf16);
+    return tensor;
+}
+
+TensorView Bench::tokens(std::int64_t count, std::int64_t below) {
+    const Tensor& tensor =
+        tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::i32, Shape{count});
+    for (std::int64_t i = 0; i < count; ++i)
+        tensor->as<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % below);
+    return tensor;
+}
+
+TensorView Bench::scalars(std::int64_t count) {
+    const Tensor& tensor =
+        tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::f64, Shape{count});
+    std::fill_n(tensor->as<double>(), count, 0.0);
     return tensor;
 }
 
@@ -25,15 +67,39 @@ const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_colu
     return prepared;
 }
 
-double Bench::now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+double Bench::seconds_once(const std::function<void(Stream&)>& queue) {
+    // OpenMP's threads spin for a while after their work: they are not to disturb ours.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const double start = now();
+    queue(*stream_);
+    stream_->synchronize();
+    return now() - start;
 }
 
-double Bench::median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
+    std::vector<Contender> contenders = work.contenders;
+    if (options_.torch != nullptr && !work.torch.empty()) {
+        const Status ready = options_.torch->prepare(work.torch);
+        RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
+        contenders.push_back({"torch", [this] { return options_.torch->run().value(); }});
+    }
+    std::vector<double> ours;
+    std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
+    for (int turn = 0; turn <= options_.repeats; ++turn) {
+        const double seconds = seconds_once(queue);
+        if (turn > 0) ours.push_back(seconds);
+        for (std::size_t i = 0; i < contenders.size(); ++i) {
+            const double other = contenders[i].run_once();
+            if (turn == 0) continue;
+            theirs[i].push_back(other);
+            ratios[i].push_back(other / seconds);
+        }
+    }
+    Row row{.name = work.name, .flops = work.flops, .seconds = median(ours), .bytes = work.bytes};
+    for (std::size_t i = 0; i < contenders.size(); ++i)
+        row.comparisons.push_back({contenders[i].name, median(theirs[i]), median(ratios[i])});
+    if (options_.on_row) options_.on_row(row);
+    return row;
 }
 
 }  // namespace rm::bench

@@ -1,34 +1,66 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "kernels/bench/peer.h"
 #include "kernels/kernels.h"
 
 namespace rm::bench {
 
-// One measured figure: `flops` operations in `seconds`, the median of repeated runs.
+// Somebody else doing the same work, in turns with us.
+struct Contender {
+    std::string name;
+    std::function<double()> run_once;  // seconds
+};
+struct Comparison {
+    std::string name;
+    double seconds = 0;  // median
+    double ratio = 0;    // theirs over ours, the median over the turns: above 1 we are faster
+};
+
+// One measured figure: `flops` operations, or `bytes` read and written, in `seconds`, the median of
+// repeated runs.
 struct Row {
     std::string name;
     double flops = 0;
     double seconds = 0;
-    double flops_per_second() const { return flops / seconds; }
+    double bytes = 0;
+    std::vector<Comparison> comparisons;
 };
 
 struct Options {
     int repeats = 7;
-    std::int64_t context = 8192;  // tokens of attention
+    std::int64_t context = 0;  // tokens of attention; 0: several lengths
+    int num_threads = 1;
+    DType compute = DType::f32;
+    TorchPeer* torch = nullptr;              // null: without
+    std::function<void(const Row&)> on_row;  // each row as soon as it is measured
+};
+
+// What a piece of work is.
+struct Work {
+    std::string name;
+    double flops = 0;
+    double bytes = 0;
+    std::string torch;  // its JSON for the peer; empty: the peer does not know it
+    std::vector<Contender> contenders;
 };
 
 // Memory and a stream for the ops of one measurement.
 class Bench {
 public:
-    Bench(Kernels& kernels, int repeats)
-        : kernels_(kernels), stream_(kernels.device().make_stream("bench")), repeats_(repeats) {}
+    Bench(Kernels& kernels, const Options& options)
+        : kernels_(kernels), options_(options), stream_(kernels.device().make_stream("bench")) {}
 
     // Small numbers that differ, so that nothing overflows and nothing is denormal.
-    TensorView tensor(std::initializer_list<std::int64_t> shape);
+    TensorView tensor(std::initializer_list<std::int64_t> shape);   // f32
+    TensorView compute(std::initializer_list<std::int64_t> shape);  // of the compute type
+    TensorView tokens(std::int64_t count, std::int64_t below);
+    TensorView scalars(std::int64_t count);  // f64, zeros
     const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns);
     template <typename Op>
     Workspace workspace(const Op& op) {
@@ -38,36 +70,33 @@ public:
         return {buffer.data(), size};
     }
 
-    // Median time of what `queue` queues on the stream; the first run is not counted.
-    template <typename Queue>
-    double seconds_of(const Queue& queue) {
-        std::vector<double> seconds;
-        for (int i = 0; i <= repeats_; ++i) {
-            const double start = now();
-            queue(*stream_);
-            stream_->synchronize();
-            if (i > 0) seconds.push_back(now() - start);
-        }
-        return median(std::move(seconds));
-    }
+    // What `queue` queues on the stream, in turns with the contenders; the first turn is not
+    // counted. A torch peer that fails is fatal: a comparison asked for is never left out quietly.
+    Row measure(const Work& work, const std::function<void(Stream&)>& queue);
 
 private:
-    static double now();
-    static double median(std::vector<double> values);
+    double seconds_once(const std::function<void(Stream&)>& queue);
 
     Kernels& kernels_;
+    Options options_;
     std::vector<Tensor> tensors_;
     std::vector<Buffer> buffers_;
     std::vector<std::unique_ptr<PreparedWeight>> weights_;
     std::unique_ptr<Stream> stream_;  // last: passes what it has queued before the memory goes
-    int repeats_ = 0;
 };
 
-// y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models.
+double now();  // seconds
+double median(std::vector<double> values);
+
+// y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models; beside a bare
+// loop over oneDNN's matrix product where the build has it.
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
 
-// Causal attention of 4 query and 2 key-value heads over `context` tokens, forward and forward with
-// backward. Operations of visible pairs only are counted: 4 D forward, 10 D backward.
+// Causal attention, forward and forward with backward. Operations of visible pairs only are
+// counted: 4 D forward, 10 D backward.
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options);
+
+// Everything else that a step does, beside a plain copy of memory.
+std::vector<Row> bench_ops(Kernels& kernels, const Options& options);
 
 }  // namespace rm::bench

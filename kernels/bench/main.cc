@@ -1,4 +1,7 @@
+#include <nlohmann/json.hpp>
+
 #include <iostream>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -9,35 +12,56 @@ namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench gemm|attention|peak [--threads N] [--context TOKENS] [--repeats N] "
-    "[--json]\n"
-    "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak.\n";
+    "usage: ring-bench gemm|attention|ops|peak [--dtype f32|bf16] [--peer torch] [--threads N]\n"
+    "                  [--context TOKENS] [--repeats N] [--json]\n"
+    "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak. "
+    "Others\n"
+    "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
+    "--peer\n"
+    "torch, libtorch by way of Debian's python3-torch. Their ratio is their time over ours.\n";
 
 enum class Output { table, json };
 
 struct Arguments {
     std::string_view command;
     Options options;
-    CpuOptions cpu;
     Output output = Output::table;
+    bool with_torch = false;
 };
 
-Result<std::int64_t> positive(std::string_view flag, std::string_view text) {
+Status set_number(Options& options, std::string_view flag, std::string_view text) {
     RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
     if (value < 1) return invalid_argument("{} {}: it must be 1 or more", flag, text);
-    return value;
-}
-
-Status set_number(Arguments& arguments, std::string_view flag, std::string_view text) {
-    RM_TRY(const std::int64_t value, positive(flag, text));
     if (flag == "--threads") {
-        arguments.cpu.num_threads = static_cast<int>(value);
+        options.num_threads = static_cast<int>(value);
     } else if (flag == "--repeats") {
-        arguments.options.repeats = static_cast<int>(value);
+        options.repeats = static_cast<int>(value);
+    } else if (flag == "--context") {
+        options.context = value;
     } else {
-        arguments.options.context = value;
+        return invalid_argument("unknown argument {}", flag);
     }
     return {};
+}
+
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view text) {
+    if (flag == "--peer") {
+        if (text != "torch") return invalid_argument("--peer {}: the only peer is torch", text);
+        arguments.with_torch = true;
+        return {};
+    }
+    if (flag == "--dtype") {
+        if (text != "f32" && text != "bf16") {
+            return invalid_argument("--dtype {}: f32 or bf16", text);
+        }
+        arguments.options.compute = text == "f32" ? DType::f32 : DType::bf16;
+        return {};
+    }
+    return set_number(arguments.options, flag, text);
+}
+
+bool is_command(std::string_view word) {
+    return word == "gemm" || word == "attention" || word == "ops" || word == "peak";
 }
 
 Result<Arguments> parse(std::span<char*> argv) {
@@ -46,61 +70,91 @@ Result<Arguments> parse(std::span<char*> argv) {
         const std::string_view word = argv[i];
         if (word == "--json") {
             arguments.output = Output::json;
-        } else if (word == "--threads" || word == "--context" || word == "--repeats") {
-            if (i + 1 == argv.size()) return invalid_argument("{} needs a number", word);
-            RM_RETURN_IF_ERROR(set_number(arguments, word, argv[++i]));
-        } else if (arguments.command.empty() &&
-                   (word == "gemm" || word == "attention" || word == "peak")) {
+        } else if (arguments.command.empty() && is_command(word)) {
             arguments.command = word;
+        } else if (word.starts_with("--")) {
+            if (i + 1 == argv.size()) return invalid_argument("{} needs a value", word);
+            RM_RETURN_IF_ERROR(set_option(arguments, word, argv[++i]));
         } else {
             return invalid_argument("unknown argument {}", word);
         }
     }
-    if (arguments.command.empty()) return invalid_argument("no command; gemm, attention or peak");
+    if (arguments.command.empty()) {
+        return invalid_argument("no command; gemm, attention, ops or peak");
+    }
     return arguments;
 }
 
-std::vector<Row> measure(const Arguments& arguments) {
-    if (arguments.command == "peak") return {};
-    const auto kernels = make_cpu_kernels(arguments.cpu);
-    return arguments.command == "gemm" ? bench_gemm(*kernels, arguments.options)
-                                       : bench_attention(*kernels, arguments.options);
+CpuOptions cpu_options(const Options& options) {
+    return {.num_threads = options.num_threads, .compute = options.compute};
 }
 
-void print_table(std::span<const Row> rows, double peak, int num_threads) {
-    std::cout << format("peak {:.1} GFLOP/s ({} threads, packed f32 matrix product)\n", peak * 1e-9,
-                        num_threads);
-    for (const Row& row : rows) {
-        std::cout << format("{:<44} {:8.1} GFLOP/s {:10.3} ms {:6.1} %\n", row.name,
-                            row.flops_per_second() * 1e-9, row.seconds * 1e3,
-                            100 * row.flops_per_second() / peak);
-    }
+std::vector<Row> measure(std::string_view command, const Options& options) {
+    if (command == "peak") return {};
+    const auto kernels = make_cpu_kernels(cpu_options(options));
+    if (command == "gemm") return bench_gemm(*kernels, options);
+    return command == "attention" ? bench_attention(*kernels, options)
+                                  : bench_ops(*kernels, options);
 }
 
-void print_json(std::span<const Row> rows, double peak, int num_threads) {
-    std::cout << format("{{\"threads\": {}, \"peak_flops_per_second\": {:.0}, \"rows\": [",
-                        num_threads, peak);
-    const char* separator = "\n";
-    for (const Row& row : rows) {
-        std::cout << separator
-                  << format(
-                         "  {{\"name\": \"{}\", \"flops_per_second\": {:.0}, \"seconds\": {:.9}}",
-                         row.name, row.flops_per_second(), row.seconds);
-        separator = ",\n";
+void print_row(const Row& row, double peak) {
+    std::cout << format("{:<38} {:9.3} ms", row.name, row.seconds * 1e3);
+    if (row.flops > 0) {
+        std::cout << format(" {:7.1} GFLOP/s {:5.1} %", row.flops / row.seconds * 1e-9,
+                            100 * row.flops / row.seconds / peak);
+    } else {
+        std::cout << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
     }
-    std::cout << "]}\n";
+    for (const Comparison& other : row.comparisons) {
+        std::cout << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3,
+                            other.ratio);
+    }
+    std::cout << std::endl;
+}
+
+void print_json(std::span<const Row> rows, double peak, const Options& options) {
+    nlohmann::json json{{"threads", options.num_threads},
+                        {"dtype", to_string(options.compute)},
+                        {"peak_flops_per_second", peak},
+                        {"rows", nlohmann::json::array()}};
+    for (const Row& row : rows) {
+        nlohmann::json one{{"name", row.name}, {"seconds", row.seconds}};
+        if (row.flops > 0) one["flops_per_second"] = row.flops / row.seconds;
+        if (row.bytes > 0) one["bytes_per_second"] = row.bytes / row.seconds;
+        for (const Comparison& other : row.comparisons)
+            one[other.name] = {{"seconds", other.seconds}, {"ratio", other.ratio}};
+        json["rows"].push_back(one);
+    }
+    std::cout << json.dump(2) << "\n";
+}
+
+int fail(const Error& error) {
+    std::cerr << "ring-bench: " << error.message << "\n";
+    return 1;
 }
 
 int run(std::span<char*> argv) {
-    const auto arguments = parse(argv);
+    auto arguments = parse(argv);
     if (!arguments) {
         std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
         return 2;
     }
-    const double peak = measure_cpu_peak_flops(arguments->cpu);
-    const std::vector<Row> rows = measure(*arguments);
-    const auto print = arguments->output == Output::json ? print_json : print_table;
-    print(rows, peak, arguments->cpu.num_threads);
+    Options& options = arguments->options;
+    std::unique_ptr<TorchPeer> torch;
+    if (arguments->with_torch) {
+        auto started = TorchPeer::start(options.num_threads);
+        if (!started) return fail(started.error());
+        torch = std::move(started.value());
+        options.torch = torch.get();
+    }
+    const double peak = measure_cpu_peak_flops(cpu_options(options));
+    if (arguments->output == Output::table) {
+        std::cout << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n",
+                            peak * 1e-9, options.num_threads, to_string(options.compute));
+        options.on_row = [peak](const Row& row) { print_row(row, peak); };
+    }
+    const std::vector<Row> rows = measure(arguments->command, options);
+    if (arguments->output == Output::json) print_json(rows, peak, options);
     return 0;
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -18,8 +17,6 @@
 namespace rm::cpu {
 namespace {
 
-constexpr auto kLog2E = static_cast<float>(std::numbers::log2e);
-
 using Loops = simd::AttentionLoops;
 
 // Most tiles per side of a block.
@@ -27,16 +24,19 @@ constexpr std::int64_t kMaxBlock = 8;
 
 // The op's workspace: constant in T and S.
 struct Layout {
-    Layout(const AttentionSizes& sizes, int num_workers, Scratch& scratch)
+    Layout(const AttentionSizes& sizes, const Loops& loops, int num_workers, Scratch& scratch)
         : tile_floats(sizes.tile_floats()),
-          kv(scratch.floats(num_workers * kMaxBlock * Loops::kKvBwd * tile_floats)),
+          kv_floats(loops.kv_bwd * tile_floats),
+          kv(scratch.floats(num_workers * kMaxBlock * kv_floats)),
           query(scratch.floats(num_workers * Loops::kQueryBwd * tile_floats)),
-          p(scratch.floats(num_workers * 2 * kTile * kTile)) {}
+          p(scratch.floats(num_workers * kScores)) {}
 
-    std::int64_t tile_floats = 0;
-    float* kv = nullptr;     // (workers, kMaxBlock, kKvBwd tiles)
+    static constexpr std::int64_t kScores = simd::kAttentionBwdScratch * kTile * kTile;
+
+    std::int64_t tile_floats = 0, kv_floats = 0;
+    float* kv = nullptr;     // (workers, kMaxBlock, kv_floats)
     float* query = nullptr;  // (workers, kQueryBwd tiles)
-    float* p = nullptr;      // (workers, 2, 64, 64)
+    float* p = nullptr;      // (workers, kScores)
 };
 
 struct TileRange {
@@ -105,14 +105,16 @@ private:
 
     float* packed_kv(int worker, std::size_t i) const {
         const auto tile = worker * kMaxBlock + static_cast<std::int64_t>(i);
-        return layout_.kv + tile * Loops::kKvBwd * layout_.tile_floats;
+        return layout_.kv + tile * layout_.kv_floats;
     }
 
     void query_tile(const RunTile& q, TileRange keys, std::int64_t head, int worker) const {
         const auto [T, S, Hq, Hk, D] = sizes_;
         const std::int64_t kv_head = head / sizes_.group(), row = q.token * Hq + head;
-        float lse[kTile] = {}, delta[kTile] = {};
-        gather_rows(row, q.count, lse, delta);
+        float lse[kTile] = {}, lse_rest[kTile] = {}, delta[kTile] = {};
+        gather_lse(row, q.count, lse, lse_rest);
+        for (std::int64_t i = 0; i < q.count; ++i)
+            delta[i] = op_.delta.as<float>()[row + i * Hq];
         float* packed = layout_.query + worker * Loops::kQueryBwd * layout_.tile_floats;
         loops_.pack_query_bwd(tokens_of(op_.q, q, head), tokens_of(op_.d_out, q, head), packed);
         simd::AttentionBwdTile tile{.rows = q.count,
@@ -120,11 +122,12 @@ private:
                                     .scale = static_cast<float>(op_.scale),
                                     .query = packed,
                                     .lse = lse,
+                                    .lse_rest = lse_rest,
                                     .delta = delta,
                                     .d_q = op_.d_q.as<float>() + row * D,
                                     .q_stride = Hq * D,
                                     .kv_stride = Hk * D,
-                                    .p = layout_.p + worker * 2 * kTile * kTile};
+                                    .p = layout_.p + worker * Layout::kScores};
         std::size_t i = 0;
         kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
             tile.kv = packed_kv(worker, i++);
@@ -139,12 +142,11 @@ private:
     }
 
     // lse becomes a power of two; a row that saw no key gets +inf, so that its probabilities are 0.
-    void gather_rows(std::int64_t row, std::int64_t count, float* lse, float* delta) const {
-        const auto *from_lse = op_.lse.as<float>(), *from_delta = op_.delta.as<float>();
+    void gather_lse(std::int64_t row, std::int64_t count, float* lse, float* rest) const {
         for (std::int64_t i = 0; i < count; ++i) {
-            const float value = from_lse[row + i * sizes_.Hq] * kLog2E;
-            lse[i] = std::isinf(value) ? std::numeric_limits<float>::infinity() : value;
-            delta[i] = from_delta[row + i * sizes_.Hq];
+            const double value = op_.lse.as<float>()[row + i * sizes_.Hq] * std::numbers::log2e;
+            lse[i] = static_cast<float>(std::isinf(value) ? std::abs(value) : value);
+            rest[i] = std::isinf(value) ? 0 : static_cast<float>(value - lse[i]);
         }
     }
 
@@ -169,12 +171,14 @@ void check(const AttentionBwd& op) {
 }
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
     Scratch scratch;
-    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
+                        context.workers.count(), scratch);
     return scratch.used();
 }
 void run(const AttentionBwd& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
-    const Layout layout(sizes_of(op), context.workers.count(), scratch);
+    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
+                        context.workers.count(), scratch);
     Backward(op, layout, context).run();
 }
 

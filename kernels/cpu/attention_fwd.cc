@@ -28,8 +28,9 @@ struct Query {
     float* l = nullptr;    // (64)
 };
 
-// Key-value tiles are packed once for so many query tiles of their head.
-constexpr std::int64_t kMaxQueries = 4;
+// Key-value tiles are packed once for so many query tiles of their head, as long as those stay in
+// the second level of cache.
+constexpr std::int64_t kMaxQueries = 8, kMaxQueryFloats = 132 * 1024;
 
 // The op's workspace: constant in T and S.
 struct Layout {
@@ -37,11 +38,12 @@ struct Layout {
         : tile_floats(sizes.tile_floats()),
           kv(scratch.floats(num_workers * Loops::kKv * tile_floats)),
           p(scratch.floats(num_workers * kTile * kTile)),
-          queries(scratch.floats(num_workers * kMaxQueries * query_floats())) {}
+          max_queries(std::clamp<std::int64_t>(kMaxQueryFloats / query_floats(), 1, kMaxQueries)),
+          queries(scratch.floats(num_workers * max_queries * query_floats())) {}
 
     std::int64_t query_floats() const { return (Loops::kQuery + 1) * tile_floats + 2 * kTile; }
     Query query(int worker, std::int64_t i) const {
-        float* at = queries + (worker * kMaxQueries + i) * query_floats();
+        float* at = queries + (worker * max_queries + i) * query_floats();
         Query query{.packed = at, .acc = at + Loops::kQuery * tile_floats};
         query.m = query.acc + tile_floats;
         query.l = query.m + kTile;
@@ -49,14 +51,16 @@ struct Layout {
     }
 
     std::int64_t tile_floats = 0;
-    float* kv = nullptr;       // (workers, kKv tiles)
-    float* p = nullptr;        // (workers, 64, 64)
-    float* queries = nullptr;  // (workers, kMaxQueries, query_floats)
+    float* kv = nullptr;  // (workers, kKv tiles)
+    float* p = nullptr;   // (workers, 64, 64)
+    std::int64_t max_queries = 0;
+    float* queries = nullptr;  // (workers, max_queries, query_floats)
 };
 
 // How many query tiles an item of work has: as many as leave every worker several items.
-std::int64_t queries_per_item(std::int64_t num_queries, std::int64_t num_workers) {
-    std::int64_t count = kMaxQueries;
+std::int64_t queries_per_item(std::int64_t max_queries, std::int64_t num_queries,
+                              std::int64_t num_workers) {
+    std::int64_t count = max_queries;
     while (count > 1 && num_workers > 1 && num_queries < 8 * num_workers * count)
         count /= 2;
     return count;
@@ -76,7 +80,8 @@ public:
     // Later tiles of a run see more: they go first, so that the threads end together.
     void run() {
         const std::int64_t per_head = q_tiles_.count() * sizes_.group();
-        const std::int64_t count = queries_per_item(per_head * sizes_.Hk, workers_.count());
+        const std::int64_t count =
+            queries_per_item(layout_.max_queries, per_head * sizes_.Hk, workers_.count());
         const std::int64_t items = (per_head + count - 1) / count;
         workers_.for_items(items * sizes_.Hk, [&](std::int64_t item, int worker) {
             const std::int64_t first = (items - 1 - item / sizes_.Hk) * count;

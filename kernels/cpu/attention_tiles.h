@@ -23,8 +23,11 @@ AttentionSizes sizes_of(const Op& op) {
     return {op.q.dim(0), op.k.dim(0), op.q.dim(1), op.k.dim(1), op.q.dim(2)};
 }
 
+// The loops for activations that a bound op has as `compute`.
 inline const simd::AttentionLoops& attention_loops(const Context& context, DType compute) {
-    return compute == DType::bf16 ? context.loops.attention_bf16 : context.loops.attention_f32;
+    RM_CHECK(compute == context.compute, "attention over {}, on kernels that compute in {}",
+             to_string(compute), to_string(context.compute));
+    return context.attention;
 }
 
 // Row `row` of (tokens * heads, D).
@@ -49,11 +52,9 @@ void check_attention(std::string_view name, const Op& op, const Dims& dims) {
              num_tokens(op.kv_runs), S);
     RM_CHECK(op.scale > 0, "{}: scale {}; it must be positive", name, op.scale);
 }
-// Activations are all f32 or all bf16.
+// Activations are all of one type.
 inline void check_same_type(std::string_view name, std::initializer_list<TensorView> tensors) {
     const DType compute = tensors.begin()->dtype();
-    RM_CHECK(compute == DType::f32 || compute == DType::bf16, "{}: activations of {}; f32 or bf16",
-             name, to_string(compute));
     for (const TensorView& tensor : tensors) {
         RM_CHECK(tensor.dtype() == compute, "{}: activations of {} and {}; one type", name,
                  to_string(compute), to_string(tensor.dtype()));

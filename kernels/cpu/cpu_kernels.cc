@@ -20,6 +20,7 @@ const simd::Loops* find_loops(CpuCode code) {
         case CpuCode::own_base:
             return simd::find_loops(simd::Width::base);
         case CpuCode::best:
+        case CpuCode::onednn:
             break;
     }
     for (const simd::Width width :
@@ -35,9 +36,37 @@ const simd::Loops& loops_of(CpuCode code) {
     return *loops;
 }
 
-std::unique_ptr<cpu::Gemm> gemm_of(CpuCode code) {
-    auto library = code == CpuCode::best ? cpu::make_dnnl_gemm() : nullptr;
-    return library ? std::move(library) : cpu::make_own_gemm(loops_of(code));
+bool has_pairs(const simd::Loops& loops) {
+    return loops.pairs.rows != nullptr;
+}
+
+bool multiplies_pairs(const CpuOptions& options, const simd::Loops& loops) {
+    const bool best = options.code == CpuCode::best || options.code == CpuCode::onednn;
+    return has_pairs(loops) && (!best || simd::has_fast_pairs());
+}
+const simd::ProductLoops& products_of(const CpuOptions& options, const simd::Loops& loops) {
+    if (options.compute == DType::f32) return loops.f32;
+    return multiplies_pairs(options, loops) ? loops.pairs : loops.widened;
+}
+const simd::AttentionLoops& attention_of(const CpuOptions& options, const simd::Loops& loops) {
+    if (options.compute == DType::f32) return loops.attention_f32;
+    return multiplies_pairs(options, loops) ? loops.attention_pairs : loops.attention_widened;
+}
+
+// Our own products are as fast as oneDNN's, except those of pairs, which it schedules better.
+std::unique_ptr<cpu::Gemm> gemm_of(const CpuOptions& options, const simd::Loops& loops) {
+    const bool f32 = options.compute == DType::f32;
+    const bool wanted = options.code == CpuCode::onednn ||
+                        (options.code == CpuCode::best && !f32 && simd::has_fast_pairs());
+    const bool possible = f32 || has_pairs(loops);
+    auto library = wanted && possible ? cpu::make_onednn_gemm(options.compute) : nullptr;
+    return library ? std::move(library) : cpu::make_own_gemm(products_of(options, loops));
+}
+
+const simd::Loops& loops_for(const CpuOptions& options) {
+    RM_CHECK(options.compute == DType::f32 || options.compute == DType::bf16,
+             "cpu computes in f32 or bf16, not in {}", to_string(options.compute));
+    return loops_of(options.code);
 }
 
 // An op is checked by the caller, at once, and runs on the stream.
@@ -57,16 +86,10 @@ std::unique_ptr<cpu::Gemm> gemm_of(CpuCode code) {
 
 class CpuKernels final : public Kernels {
 public:
-    explicit CpuKernels(const CpuOptions& options)
-        : compute_(options.compute),
-          context_{loops_of(options.code), gemm_of(options.code),
-                   cpu::Workers(options.num_threads)} {
-        RM_CHECK(compute_ == DType::f32 || compute_ == DType::bf16,
-                 "cpu computes in f32 or bf16, not in {}", to_string(compute_));
-    }
+    explicit CpuKernels(const CpuOptions& options) : CpuKernels(options, loops_for(options)) {}
 
     std::string_view name() const override { return "cpu"; }
-    NumericTypes types() const override { return {compute_, DType::f32, DType::f32}; }
+    NumericTypes types() const override { return {context_.compute, DType::f32, DType::f32}; }
     Device& device() override { return *device_; }
 
     Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
@@ -110,7 +133,14 @@ public:
     RM_CPU_OP(adamw, AdamW)
 
 private:
-    DType compute_ = DType::f32;
+    CpuKernels(const CpuOptions& options, const simd::Loops& loops)
+        : context_{loops,
+                   options.compute,
+                   products_of(options, loops),
+                   attention_of(options, loops),
+                   gemm_of(options, loops),
+                   cpu::Workers(options.num_threads)} {}
+
     std::unique_ptr<Device> device_ = make_host_device();
     cpu::Context context_;
 };
@@ -127,6 +157,7 @@ double seconds_of(const std::function<void()>& work) {
 }  // namespace
 
 bool can_run(CpuCode code) {
+    if (code == CpuCode::onednn) return cpu::make_onednn_gemm(DType::f32) != nullptr;
     return find_loops(code) != nullptr;
 }
 
@@ -143,8 +174,8 @@ double measure_cpu_peak_flops(const CpuOptions& options) {
     const auto stream = device.make_stream("peak");
     const auto prepared = kernels->make_prepared(N, K);
     const Tensor weight(device, MemoryKind::weights, DType::f32, {N, K});
-    const Tensor x(device, MemoryKind::activations, DType::f32, {T, K});
-    const Tensor y(device, MemoryKind::activations, DType::f32, {T, N});
+    const Tensor x(device, MemoryKind::activations, options.compute, {T, K});
+    const Tensor y(device, MemoryKind::activations, options.compute, {T, N});
     const LinearFwd op{.x = x, .weight = prepared.get(), .y = y};
     const Bytes bytes = kernels->workspace_bytes(op);
     const Buffer workspace = device.allocate(bytes, MemoryKind::workspace);

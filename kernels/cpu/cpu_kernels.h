@@ -7,11 +7,11 @@
 
 namespace rm {
 
-// Which code runs. `best` is the widest this CPU can, with oneDNN's matrix products where the build
-// has it. The others are our own products and loops at one width: what a machine without oneDNN or
-// without wide vectors runs, for tests and comparisons. Each gives its own bits.
-enum class CpuCode { best, own_avx512_bf16, own_avx512, own_avx2, own_base };
-bool can_run(CpuCode code);  // on this CPU
+// Which code runs. `best` is the fastest this CPU can. `onednn` takes the matrix products of that
+// library, on CPUs with AVX-512 BF16 also those of bf16. The others are our own products and loops
+// at one width: for tests and comparisons. Each gives its own bits.
+enum class CpuCode { best, onednn, own_avx512_bf16, own_avx512, own_avx2, own_base };
+bool can_run(CpuCode code);  // on this CPU, with this build
 
 struct CpuOptions {
     int num_threads = 1;  // of this rank's pool; results do not depend on it

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "kernels/cpu/ops.h"
 
 namespace rm::cpu {
@@ -21,11 +19,13 @@ void check(const EmbeddingFwd& op) {
 void run(const EmbeddingFwd& op, Context& context) {
     const auto* tokens = op.tokens.as<std::int32_t>();
     const auto* table = op.table.as<float>();
-    auto* x = op.x.as<float>();
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1), V = op.table.dim(0);
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        for (std::int64_t t = first; t < first + count; ++t)
-            std::copy_n(table + checked_token(tokens, t, V) * C, C, x + t * C);
+    with_rows("embedding_fwd", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        E* x = op.x.as<E>();
+        context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+            for (std::int64_t t = first; t < first + count; ++t)
+                loops.round(table + checked_token(tokens, t, V) * C, x + t * C, C);
+        });
     });
 }
 
@@ -39,14 +39,16 @@ void check(const EmbeddingBwd& op) {
 void run(const EmbeddingBwd& op, Context& context) {
     constexpr std::int64_t kColumns = 128;
     const auto* tokens = op.tokens.as<std::int32_t>();
-    const auto* d_x = op.d_x.as<float>();
     auto* d_table = op.d_table.as<float>();
     const std::int64_t T = op.d_x.dim(0), C = op.d_x.dim(1), V = op.d_table.dim(0);
-    context.workers.for_blocks(C, kColumns, [&](std::int64_t first, std::int64_t count, int) {
-        for (std::int64_t t = 0; t < T; ++t) {
-            const std::int64_t token = checked_token(tokens, t, V);
-            context.loops.add(d_x + t * C + first, d_table + token * C + first, count);
-        }
+    with_rows("embedding_bwd", op.d_x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E* d_x = op.d_x.as<E>();
+        context.workers.for_blocks(C, kColumns, [&](std::int64_t first, std::int64_t count, int) {
+            for (std::int64_t t = 0; t < T; ++t) {
+                const std::int64_t token = checked_token(tokens, t, V);
+                loops.accumulate(d_x + t * C + first, d_table + token * C + first, count);
+            }
+        });
     });
 }
 

@@ -6,18 +6,12 @@
 #include "kernels/cpu/simd/loops.h"
 #include "kernels/kernels.h"
 
-// Products with packed matrices, behind which oneDNN or our own loops stand (CMake chooses the
-// file).
+// Products with packed matrices: our own loops, or oneDNN (CMake chooses the file).
 namespace rm::cpu {
 
-// Rows of one product. A product is always made of calls of exactly this many rows, so a row's bits
-// depend neither on the number of rows of an op nor on who computes the others.
-constexpr std::int64_t kGemmRows = simd::kTileRows;
-
-// A matrix B given by strides: element (k, n) is b[k * k_stride + n * n_stride].
-struct MatrixView {
-    const float* data = nullptr;
-    std::int64_t k_stride = 0, n_stride = 0;
+// How large a part of a result one thread computes at a time.
+struct ProductCut {
+    std::int64_t rows = 0, columns = 0;
 };
 
 // B (K, N) in the form the product wants.
@@ -30,9 +24,14 @@ public:
 
     // Packing is cut into items that any thread may do.
     virtual std::int64_t num_pack_items() const = 0;
-    virtual void pack(const MatrixView& matrix, std::int64_t item) = 0;
-    // y (64, N) = or += x (64, K) B, on the calling thread alone. `scratch` has scratch_floats.
-    virtual void multiply(const float* x, float* y, Into into, float* scratch) const = 0;
+    virtual void pack(const simd::MatrixView& matrix, std::int64_t item) = 0;
+
+    // Of a result with T rows, so that `num_workers` have enough to do.
+    virtual ProductCut cut(std::int64_t T, int num_workers) const = 0;
+    // On the calling thread alone; `op` leaves K and packed open. A row's bits depend neither on
+    // the cut nor on the other rows. x and y are dense and of the compute type; a y that is
+    // overwritten may be f32.
+    virtual void multiply(const simd::ProductRows& op) const = 0;
     virtual std::int64_t scratch_floats() const = 0;
 
 private:
@@ -45,7 +44,11 @@ public:
     virtual Bytes packed_bytes(std::int64_t K, std::int64_t N) const = 0;
     virtual std::unique_ptr<PackedMatrix> make(std::int64_t K, std::int64_t N, Device& device) = 0;
 };
-std::unique_ptr<Gemm> make_own_gemm(const simd::Loops& loops);
-std::unique_ptr<Gemm> make_dnnl_gemm();  // null when built without oneDNN (CMake chooses the file)
+std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops);
+// Null when built without oneDNN. bf16 needs a CPU with products of bf16.
+std::unique_ptr<Gemm> make_onednn_gemm(DType compute);
+
+// The cut of a result (rows, columns) into parts that our own loops take.
+ProductCut cut_product(std::int64_t rows, std::int64_t columns, int num_workers);
 
 }  // namespace rm::cpu

@@ -7,56 +7,72 @@ namespace {
 
 class OwnPacked final : public PackedMatrix {
 public:
-    OwnPacked(std::int64_t K, std::int64_t N, const simd::Loops& loops, Device& device)
+    OwnPacked(std::int64_t K, std::int64_t N, const simd::ProductLoops& loops, Device& device)
         : PackedMatrix(K, N),
           loops_(loops),
-          packed_(device, MemoryKind::weights, DType::f32, {loops.packed_size(K, N)}) {}
+          packed_(device.allocate({loops.packed_bytes(K, N)}, MemoryKind::weights)) {}
 
-    std::int64_t num_pack_items() const override { return (N() + kColumns - 1) / kColumns; }
-    void pack(const MatrixView& b, std::int64_t item) override {
-        const std::int64_t first = item * kColumns;
-        loops_.pack_columns(b.data, b.k_stride, b.n_stride, K(), first,
-                            std::min(first + kColumns, N()), packed_->as<float>());
+    std::int64_t num_pack_items() const override {
+        return (N() + simd::kPackColumns - 1) / simd::kPackColumns;
     }
-    void multiply(const float* x, float* y, Into into, float* scratch) const override {
-        loops_.gemm_rows({.rows = kGemmRows,
-                          .N = N(),
-                          .K = K(),
-                          .x = x,
-                          .x_stride = K(),
-                          .packed = packed_->as<float>(),
-                          .y = y,
-                          .y_stride = N(),
-                          .add = into == Into::add,
-                          .scratch = scratch});
+    void pack(const simd::MatrixView& b, std::int64_t item) override {
+        const std::int64_t first = item * simd::kPackColumns;
+        const std::int64_t last = std::min(first + simd::kPackColumns, N());
+        loops_.pack(b, K(), first, last, packed_.data());
     }
-    std::int64_t scratch_floats() const override { return loops_.gemm_scratch; }
+    ProductCut cut(std::int64_t T, int num_workers) const override {
+        return cut_product(T, N(), num_workers);
+    }
+    void multiply(const simd::ProductRows& op) const override {
+        simd::ProductRows full = op;
+        full.K = K();
+        full.packed = packed_.data();
+        loops_.rows(full);
+    }
+    std::int64_t scratch_floats() const override { return loops_.scratch; }
 
 private:
-    static constexpr std::int64_t kColumns = 64;
-
-    const simd::Loops& loops_;
-    Tensor packed_;
+    const simd::ProductLoops& loops_;
+    Buffer packed_;
 };
 
 class OwnGemm final : public Gemm {
 public:
-    explicit OwnGemm(const simd::Loops& loops) : loops_(loops) {}
+    explicit OwnGemm(const simd::ProductLoops& loops) : loops_(loops) {}
     Bytes packed_bytes(std::int64_t K, std::int64_t N) const override {
-        return {loops_.packed_size(K, N) * size_of(DType::f32)};
+        return {loops_.packed_bytes(K, N)};
     }
     std::unique_ptr<PackedMatrix> make(std::int64_t K, std::int64_t N, Device& device) override {
         return std::make_unique<OwnPacked>(K, N, loops_, device);
     }
 
 private:
-    const simd::Loops& loops_;
+    const simd::ProductLoops& loops_;
 };
 
 }  // namespace
 
-std::unique_ptr<Gemm> make_own_gemm(const simd::Loops& loops) {
+std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops) {
     return std::make_unique<OwnGemm>(loops);
+}
+
+// Large parts read their operands less often; several per worker let the workers end together.
+ProductCut cut_product(std::int64_t rows, std::int64_t columns, int num_workers) {
+    constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns;
+    ProductCut cut{simd::kProductRows, simd::kProductColumns};
+    const auto num_parts = [&] {
+        return ((rows + cut.rows - 1) / cut.rows) * ((columns + cut.columns - 1) / cut.columns);
+    };
+    while (num_workers > 1 && num_parts() < 4 * num_workers) {
+        if (cut.columns > kMinColumns && cut.columns >= 2 * cut.rows) {
+            cut.columns /= 2;
+        } else if (cut.rows > kMinRows) {
+            cut.rows /= 2;
+        } else {
+            break;
+        }
+    }
+    return cut;
 }
 
 }  // namespace rm::cpu

@@ -26,67 +26,81 @@ void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Contex
     context.workers.for_items(num_forward + backward.num_pack_items(), pack);
 }
 
-Product::Product(const PackedMatrix& matrix, int num_workers, Scratch& scratch)
+namespace {
+
+void check_operand(const TensorView& tensor, const Context& context) {
+    RM_CHECK(tensor.dtype() == context.compute,
+             "an operand {} of a product; this cpu computes in {}", shape_string(tensor),
+             to_string(context.compute));
+}
+
+void* element(const TensorView& tensor, std::int64_t i) {
+    return static_cast<std::byte*>(tensor.data()) + i * size_of(tensor.dtype());
+}
+
+}  // namespace
+
+Product::Product(const PackedMatrix& matrix, const Workers& workers, Scratch& scratch)
     : matrix_(matrix),
       worker_floats_((matrix.scratch_floats() + 15) / 16 * 16),
-      workers_(scratch.floats(worker_floats_ * num_workers)),
-      padded_x_(scratch.floats(kGemmRows * matrix.K())),
-      padded_y_(scratch.floats(kGemmRows * matrix.N())) {}
+      workers_(scratch.floats(worker_floats_ * workers.count())) {}
 
-void Product::rows(const float* x, float* y, std::int64_t count, Into into, int worker) const {
-    float* scratch = workers_ + worker * worker_floats_;
-    if (count == kGemmRows) return matrix_.multiply(x, y, into, scratch);
-    const std::int64_t num_x = count * matrix_.K(), num_y = count * matrix_.N();
-    std::fill(std::copy_n(x, num_x, padded_x_), padded_x_ + kGemmRows * matrix_.K(), 0.0f);
-    if (into == Into::add) {
-        std::fill(std::copy_n(y, num_y, padded_y_), padded_y_ + kGemmRows * matrix_.N(), 0.0f);
-    }
-    matrix_.multiply(padded_x_, padded_y_, into, scratch);
-    std::copy_n(padded_y_, num_y, y);
+void Product::run(const TensorView& x, const TensorView& y, Into into, Context& context) const {
+    check_operand(x, context);
+    if (into == Into::add || y.dtype() != DType::f32) check_operand(y, context);
+    Workers& workers = context.workers;
+    const std::int64_t T = x.dim(0), K = matrix_.K(), N = matrix_.N();
+    const auto [rows, columns] = matrix_.cut(T, workers.count());
+    const std::int64_t across = (N + columns - 1) / columns, down = (T + rows - 1) / rows;
+    workers.for_items(
+        down * across, [&, rows = rows, columns = columns](std::int64_t item, int worker) {
+            // Neighbouring items share columns: those of B that are packed.
+            const std::int64_t t = item % down * rows, n = item / down * columns;
+            matrix_.multiply({.rows = std::min(rows, T - t),
+                              .first = n,
+                              .columns = std::min(columns, N - n),
+                              .x = element(x, t * K),
+                              .x_stride = K,
+                              .y = element(y, t * N),
+                              .y_stride = N,
+                              .y_type = y.dtype() == DType::bf16 ? simd::Out::bf16 : simd::Out::f32,
+                              .add = into == Into::add,
+                              .scratch = workers_ + worker * worker_floats_});
+        });
 }
 
 WeightGradient::WeightGradient(const Context& context, Scratch& scratch)
-    : workers_(scratch.floats(context.loops.outer_scratch * context.workers.count())) {}
+    : workers_(scratch.floats(context.products.scratch * context.workers.count())) {}
 
-// Work is cut along the output, so each element is summed by one thread, tokens ascending.
-void WeightGradient::accumulate(const Operands& of, Context& context) const {
-    constexpr std::int64_t kColumns = 256;
-    const std::int64_t across = (of.K + kColumns - 1) / kColumns;
-    const std::int64_t down = (of.N + kTile - 1) / kTile;
-    context.workers.for_items(down * across, [&](std::int64_t item, int worker) {
-        const std::int64_t n = item / across * kTile;
-        const std::int64_t k = item % across * kColumns;
-        context.loops.outer_product({.rows = std::min(kTile, of.N - n),
-                                     .N = std::min(kColumns, of.K - k),
-                                     .depth = of.T,
-                                     .a = of.d_y + n,
-                                     .a_stride = of.N,
-                                     .b = of.x + k,
-                                     .b_stride = of.K,
-                                     .out = of.d_w + n * of.K + k,
-                                     .out_stride = of.K,
-                                     .scratch = workers_ + worker * context.loops.outer_scratch});
-    });
+// Work is cut along the output, so each element is summed by one thread.
+void WeightGradient::run(const TensorView& d_y, const TensorView& x, const TensorView& d_w,
+                         Context& context) const {
+    check_operand(d_y, context);
+    check_operand(x, context);
+    const std::int64_t N = d_w.dim(0), K = d_w.dim(1);
+    const auto [rows, columns] = cut_product(N, K, context.workers.count());
+    const std::int64_t across = (K + columns - 1) / columns, down = (N + rows - 1) / rows;
+    context.workers.for_items(
+        down * across, [&, rows = rows, columns = columns](std::int64_t item, int worker) {
+            const std::int64_t n = item / across * rows, k = item % across * columns;
+            context.products.columns({.rows = std::min(rows, N - n),
+                                      .columns = std::min(columns, K - k),
+                                      .depth = x.dim(0),
+                                      .a = element(d_y, n),
+                                      .a_stride = N,
+                                      .b = element(x, k),
+                                      .b_stride = K,
+                                      .out = d_w.as<float>() + n * K + k,
+                                      .out_stride = K,
+                                      .scratch = workers_ + worker * context.products.scratch});
+        });
 }
 
 namespace {
 
-// y (T, N) = or += x (T, K) B
-void product(const PackedMatrix& matrix, const TensorView& x, const TensorView& y, Into into,
-             Workspace workspace, Context& context) {
-    Scratch scratch(workspace);
-    const Product product(matrix, context.workers.count(), scratch);
-    const float* from = x.as<float>();
-    float* to = y.as<float>();
-    const auto block = [&](std::int64_t first, std::int64_t count, int worker) {
-        product.rows(from + first * matrix.K(), to + first * matrix.N(), count, into, worker);
-    };
-    context.workers.for_blocks(x.dim(0), kGemmRows, block);
-}
-
 Bytes product_bytes(const PackedMatrix& matrix, const Context& context) {
     Scratch scratch;
-    const Product product(matrix, context.workers.count(), scratch);
+    const Product product(matrix, context.workers, scratch);
     return scratch.used();
 }
 
@@ -106,7 +120,9 @@ Bytes scratch_bytes(const LinearFwd& op, const Context& context) {
     return product_bytes(weight_of(op.weight).forward(), context);
 }
 void run(const LinearFwd& op, Workspace workspace, Context& context) {
-    product(weight_of(op.weight).forward(), op.x, op.y, op.into, workspace, context);
+    Scratch scratch(workspace);
+    const Product product(weight_of(op.weight).forward(), context.workers, scratch);
+    product.run(op.x, op.y, op.into, context);
 }
 
 void check(const LinearBwdInput& op) {
@@ -118,7 +134,9 @@ Bytes scratch_bytes(const LinearBwdInput& op, const Context& context) {
     return product_bytes(weight_of(op.weight).backward(), context);
 }
 void run(const LinearBwdInput& op, Workspace workspace, Context& context) {
-    product(weight_of(op.weight).backward(), op.d_y, op.d_x, op.into, workspace, context);
+    Scratch scratch(workspace);
+    const Product product(weight_of(op.weight).backward(), context.workers, scratch);
+    product.run(op.d_y, op.d_x, op.into, context);
 }
 
 void check(const LinearBwdWeight& op) {
@@ -133,13 +151,7 @@ Bytes scratch_bytes(const LinearBwdWeight&, const Context& context) {
 void run(const LinearBwdWeight& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
     const WeightGradient gradient(context, scratch);
-    gradient.accumulate({.d_y = op.d_y.as<float>(),
-                         .x = op.x.as<float>(),
-                         .d_w = op.d_weight.as<float>(),
-                         .T = op.x.dim(0),
-                         .N = op.d_y.dim(1),
-                         .K = op.x.dim(1)},
-                        context);
+    gradient.run(op.d_y, op.x, op.d_weight, context);
 }
 
 }  // namespace rm::cpu

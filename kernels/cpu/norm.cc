@@ -13,13 +13,17 @@ void check(const RmsNormFwd& op) {
     dims.bind<"T C">(op.y, "y").bind<"T">(op.rstd, "rstd");
 }
 void run(const RmsNormFwd& op, Context& context) {
-    const auto *x = op.x.as<float>(), *weight = op.weight.as<float>();
-    auto *y = op.y.as<float>(), *rstd = op.rstd.as<float>();
+    const auto* weight = op.weight.as<float>();
+    auto* rstd = op.rstd.as<float>();
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
     const auto eps = static_cast<float>(op.eps);
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        for (std::int64_t t = first; t < first + count; ++t)
-            rstd[t] = context.loops.rmsnorm_fwd(x + t * C, weight, eps, y + t * C, C);
+    with_rows("rmsnorm_fwd", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E* x = op.x.as<E>();
+        E* y = op.y.as<E>();
+        context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+            for (std::int64_t t = first; t < first + count; ++t)
+                rstd[t] = loops.rmsnorm_fwd(x + t * C, weight, eps, y + t * C, C);
+        });
     });
 }
 
@@ -45,22 +49,23 @@ Bytes scratch_bytes(const RmsNormBwd& op, const Context&) {
 }
 
 void run(const RmsNormBwd& op, Workspace workspace, Context& context) {
-    const auto *d_y = op.d_y.as<float>(), *x = op.x.as<float>();
     const auto *weight = op.weight.as<float>(), *rstd = op.rstd.as<float>();
-    auto *d_x = op.d_x.as<float>(), *d_weight = op.d_weight.as<float>();
+    auto* d_weight = op.d_weight.as<float>();
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
     Scratch scratch(workspace);
     float* parts = rmsnorm_parts(op, scratch);
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        float* part = parts + first / kTile * C;
-        std::fill_n(part, C, 0.0f);
-        for (std::int64_t t = first; t < first + count; ++t) {
-            context.loops.rmsnorm_bwd(d_y + t * C, x + t * C, weight, rstd[t], d_x + t * C, part,
-                                      C);
-        }
+    with_rows("rmsnorm_bwd", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E *d_y = op.d_y.as<E>(), *x = op.x.as<E>();
+        E* d_x = op.d_x.as<E>();
+        context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+            float* part = parts + first / kTile * C;
+            std::fill_n(part, C, 0.0f);
+            for (std::int64_t t = first; t < first + count; ++t)
+                loops.rmsnorm_bwd(d_y + t * C, x + t * C, weight, rstd[t], d_x + t * C, part, C);
+        });
     });
     for (std::int64_t first = 0; first < T; first += kTile)
-        context.loops.add(parts + first / kTile * C, d_weight, C);
+        context.loops.rows_f32.add(parts + first / kTile * C, d_weight, C);
 }
 
 void check(const RopeTable& op) {
@@ -109,17 +114,17 @@ void check(const RopeApply& op) {
              dims["half"], dims["D"]);
 }
 void run(const RopeApply& op, Context& context) {
-    auto* x = op.x.as<float>();
     const auto *cos = op.cos.as<float>(), *sin = op.sin.as<float>();
     const std::int64_t T = op.x.dim(0), H = op.x.dim(1), half = op.cos.dim(1);
     const float sign = op.rotation == Rotation::forward ? 1 : -1;
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        for (std::int64_t t = first; t < first + count; ++t) {
-            for (std::int64_t h = 0; h < H; ++h) {
-                context.loops.rotate(x + (t * H + h) * 2 * half, cos + t * half, sin + t * half,
-                                     sign, half);
+    with_rows("rope_apply", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        E* x = op.x.as<E>();
+        context.workers.for_blocks(T * H, kTile, [&](std::int64_t first, std::int64_t count, int) {
+            for (std::int64_t row = first; row < first + count; ++row) {
+                const std::int64_t angle = row / H * half;
+                loops.rotate(x + row * 2 * half, cos + angle, sin + angle, sign, half);
             }
-        }
+        });
     });
 }
 
@@ -128,12 +133,13 @@ void check(const SwigluFwd& op) {
     dims.bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up").bind<"T F">(op.h, "h");
 }
 void run(const SwigluFwd& op, Context& context) {
-    const auto *gate = op.gate.as<float>(), *up = op.up.as<float>();
-    auto* h = op.h.as<float>();
-    const std::int64_t T = op.h.dim(0), F = op.h.dim(1);
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        const std::int64_t at = first * F;
-        context.loops.swiglu_fwd(gate + at, up + at, h + at, count * F);
+    with_rows("swiglu_fwd", op.h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E *gate = op.gate.as<E>(), *up = op.up.as<E>();
+        E* h = op.h.as<E>();
+        const auto block = [&](std::int64_t first, std::int64_t count, int) {
+            loops.swiglu_fwd(gate + first, up + first, h + first, count);
+        };
+        context.workers.for_blocks(op.h.num_elements(), kElements, block);
     });
 }
 
@@ -143,12 +149,13 @@ void check(const SwigluBwd& op) {
     dims.bind<"T F">(op.d_gate, "d_gate").bind<"T F">(op.d_up, "d_up");
 }
 void run(const SwigluBwd& op, Context& context) {
-    const auto *d_h = op.d_h.as<float>(), *gate = op.gate.as<float>(), *up = op.up.as<float>();
-    auto *d_gate = op.d_gate.as<float>(), *d_up = op.d_up.as<float>();
-    const std::int64_t T = op.d_h.dim(0), F = op.d_h.dim(1);
-    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-        const std::int64_t at = first * F;
-        context.loops.swiglu_bwd(d_h + at, gate + at, up + at, d_gate + at, d_up + at, count * F);
+    with_rows("swiglu_bwd", op.d_h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E *d_h = op.d_h.as<E>(), *gate = op.gate.as<E>(), *up = op.up.as<E>();
+        E *d_gate = op.d_gate.as<E>(), *d_up = op.d_up.as<E>();
+        const auto block = [&](std::int64_t at, std::int64_t count, int) {
+            loops.swiglu_bwd(d_h + at, gate + at, up + at, d_gate + at, d_up + at, count);
+        };
+        context.workers.for_blocks(op.d_h.num_elements(), kElements, block);
     });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "kernels/bf16.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/simd/loops.h"
@@ -13,12 +14,27 @@
 namespace rm::cpu {
 
 constexpr std::int64_t kTile = simd::kTileRows;
+constexpr std::int64_t kElements = 16384;  // that one thread takes at a time
 
 struct Context {
     const simd::Loops& loops;
+    DType compute = DType::f32;
+    const simd::ProductLoops& products;     // of the compute type
+    const simd::AttentionLoops& attention;  // of the compute type
     std::unique_ptr<Gemm> gemm;
     Workers workers;
 };
+
+// visit.operator()<T>(loops over rows of T), where the tensor stores T.
+template <typename Visit>
+void with_rows(std::string_view op, const TensorView& tensor, const Context& context,
+               const Visit& visit) {
+    const DType dtype = tensor.dtype();
+    if (dtype == DType::f32) return visit.template operator()<float>(context.loops.rows_f32);
+    RM_CHECK(dtype == DType::bf16, "{}: cpu computes in f32 or bf16, not in {}", op,
+             to_string(dtype));
+    visit.template operator()<Bf16>(context.loops.rows_bf16);
+}
 
 // A weight W (N, K) as both products want it.
 class CpuPreparedWeight final : public PreparedWeight {
@@ -41,32 +57,24 @@ const CpuPreparedWeight& weight_of(const PreparedWeight* prepared);
 
 void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
 
-// Rows of y (T, N) = or += x (T, K) B. Lays out what the workers need for it.
+// y (T, N) = or += x (T, K) B by all workers. Lays out what they need for it.
 class Product {
 public:
-    Product(const PackedMatrix& matrix, int num_workers, Scratch& scratch);
-    // One block of at most kGemmRows rows. Only one block of an op may be shorter at a time.
-    void rows(const float* x, float* y, std::int64_t count, Into into, int worker) const;
+    Product(const PackedMatrix& matrix, const Workers& workers, Scratch& scratch);
+    void run(const TensorView& x, const TensorView& y, Into into, Context& context) const;
 
 private:
     const PackedMatrix& matrix_;
     std::int64_t worker_floats_ = 0;
     float* workers_ = nullptr;
-    float* padded_x_ = nullptr;  // (64, K)
-    float* padded_y_ = nullptr;  // (64, N)
 };
 
-// d_w (N, K) += d_y^T x over T tokens, in blocks of 64 of them.
+// d_w (N, K) += d_y (T, N)^T x (T, K) by all workers, tokens ascending.
 class WeightGradient {
 public:
     WeightGradient(const Context& context, Scratch& scratch);
-    struct Operands {
-        const float* d_y = nullptr;  // (T, N)
-        const float* x = nullptr;    // (T, K)
-        float* d_w = nullptr;        // (N, K)
-        std::int64_t T = 0, N = 0, K = 0;
-    };
-    void accumulate(const Operands& of, Context& context) const;
+    void run(const TensorView& d_y, const TensorView& x, const TensorView& d_w,
+             Context& context) const;
 
 private:
     float* workers_ = nullptr;

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/cpu/ops.h"
 
@@ -9,17 +10,42 @@
 namespace rm::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 16384;  // elements that one thread takes at a time
-
 void check_same_size(std::string_view op, const TensorView& a, const TensorView& b) {
     RM_CHECK(a.num_elements() == b.num_elements(), "{}: {} and {} differ in size", op,
              shape_string(a), shape_string(b));
 }
 
+bool is_floating(DType dtype) {
+    return dtype != DType::i32;
+}
+
+// f64 is for scalars and tests: plain loops by way of f32 or to it.
 template <typename From, typename To>
-void convert(const TensorView& from, const TensorView& to) {
-    std::transform(from.as<From>(), from.as<From>() + from.num_elements(), to.as<To>(),
-                   [](From value) { return static_cast<To>(value); });
+void convert(const From* from, To* to, std::int64_t count, const simd::Loops& loops) {
+    constexpr bool kFromBf16 = std::is_same_v<From, Bf16>, kToBf16 = std::is_same_v<To, Bf16>;
+    if constexpr (kFromBf16 && std::is_same_v<To, float>) {
+        loops.rows_bf16.widen(from, to, count);
+    } else if constexpr (kToBf16 && std::is_same_v<From, float>) {
+        loops.rows_bf16.round(from, to, count);
+    } else {
+        std::transform(from, from + count, to, [](From value) {
+            if constexpr (kFromBf16) {
+                return static_cast<To>(from_bf16(value));
+            } else if constexpr (kToBf16) {
+                return to_bf16(static_cast<float>(value));
+            } else {
+                return static_cast<To>(value);
+            }
+        });
+    }
+}
+
+// visit.operator()<the type of the elements>()
+template <typename Visit>
+void with_floating(DType dtype, const Visit& visit) {
+    if (dtype == DType::f64) return visit.template operator()<double>();
+    if (dtype == DType::f32) return visit.template operator()<float>();
+    visit.template operator()<Bf16>();
 }
 
 }  // namespace
@@ -30,39 +56,56 @@ void run(const FillZero& op, Context& context) {
     const auto zero = [&](std::int64_t first, std::int64_t count, int) {
         std::memset(data + first, 0, static_cast<std::size_t>(count));
     };
-    context.workers.for_blocks(op.x.num_bytes().value, 4 * kBlock, zero);
+    context.workers.for_blocks(op.x.num_bytes().value, 4 * kElements, zero);
 }
 
 void check(const Copy& op) {
     check_same_size("copy", op.from, op.to);
     const DType from = op.from.dtype(), to = op.to.dtype();
-    RM_CHECK(from == to || (from == DType::f32 && to == DType::f64) ||
-                 (from == DType::f64 && to == DType::f32),
-             "copy: cpu does not convert {} to {}; f32 and f64 it does", to_string(from),
+    RM_CHECK(from == to || (is_floating(from) && is_floating(to)),
+             "copy: cpu does not convert {} to {}; f64, f32 and bf16 it does", to_string(from),
              to_string(to));
 }
-void run(const Copy& op, Context& context) {
-    const DType from = op.from.dtype(), to = op.to.dtype();
-    if (from == DType::f32 && to == DType::f64) return convert<float, double>(op.from, op.to);
-    if (from == DType::f64 && to == DType::f32) return convert<double, float>(op.from, op.to);
+
+namespace {
+
+void copy_bytes(const Copy& op, Context& context) {
     const auto* source = static_cast<const char*>(op.from.data());
     auto* target = static_cast<char*>(op.to.data());
     const auto copy = [&](std::int64_t first, std::int64_t count, int) {
         std::memcpy(target + first, source + first, static_cast<std::size_t>(count));
     };
-    context.workers.for_blocks(op.to.num_bytes().value, 4 * kBlock, copy);
+    context.workers.for_blocks(op.to.num_bytes().value, 4 * kElements, copy);
+}
+
+}  // namespace
+
+void run(const Copy& op, Context& context) {
+    if (op.from.dtype() == op.to.dtype()) return copy_bytes(op, context);
+    with_floating(op.from.dtype(), [&]<typename From>() {
+        with_floating(op.to.dtype(), [&]<typename To>() {
+            const From* from = op.from.as<From>();
+            To* to = op.to.as<To>();
+            const auto block = [&](std::int64_t first, std::int64_t count, int) {
+                convert(from + first, to + first, count, context.loops);
+            };
+            context.workers.for_blocks(op.to.num_elements(), kElements, block);
+        });
+    });
 }
 
 void check(const Add& op) {
     check_same_size("add", op.x, op.y);
 }
 void run(const Add& op, Context& context) {
-    const auto* x = op.x.as<float>();
-    auto* y = op.y.as<float>();
-    const auto add = [&](std::int64_t first, std::int64_t count, int) {
-        context.loops.add(x + first, y + first, count);
-    };
-    context.workers.for_blocks(op.x.num_elements(), kBlock, add);
+    with_rows("add", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        const E* x = op.x.as<E>();
+        E* y = op.y.as<E>();
+        const auto add = [&](std::int64_t first, std::int64_t count, int) {
+            loops.add(x + first, y + first, count);
+        };
+        context.workers.for_blocks(op.x.num_elements(), kElements, add);
+    });
 }
 
 void check(const SumSquares& op) {
@@ -123,7 +166,7 @@ void run(const AdamW& op, Context& context) {
     const auto update = [&](std::int64_t first, std::int64_t count, int) {
         context.loops.adamw(step, weight + first, grad + first, m + first, v + first, count);
     };
-    context.workers.for_blocks(op.weight.num_elements(), kBlock, update);
+    context.workers.for_blocks(op.weight.num_elements(), kElements, update);
 }
 
 }  // namespace rm::cpu

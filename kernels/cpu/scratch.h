@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
 namespace rm::cpu {
@@ -14,6 +15,7 @@ public:
     explicit Scratch(Workspace workspace) : workspace_(workspace) {}
 
     float* floats(std::int64_t count) { return static_cast<float*>(take(count * 4)); }
+    Bf16* bf16s(std::int64_t count) { return static_cast<Bf16*>(take(count * 2)); }
     double* doubles(std::int64_t count) { return static_cast<double*>(take(count * 8)); }
     Bytes used() const { return {used_}; }
 

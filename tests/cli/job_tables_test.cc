@@ -102,8 +102,9 @@ TEST(DescribeJob, SaysEverythingThatIsKnown) {
           "step 6/8  loss 2.8113  grad 0.94  2.0 s  8192 tok/s  MFU 46.1% (causal, fp32 112 "
           "GFLOP/s "
           "measured)  mem 1.5 GiB  ring 1.0 MiB exposed 3.0%",
-          "MFU by the full-attention count: 60.0%", "held out after step 4: 2.7100 nats per byte",
-          "16K", "32,768", "/ckpt/a1b2c3/e3-s2", "placement of attempt 3", "n2"}) {
+          "MFU by the full-attention count: 60.0%, HFU (causal): 0.0%",
+          "held out after step 4: 2.7100 nats per byte", "16K", "32,768", "/ckpt/a1b2c3/e3-s2",
+          "placement of attempt 3", "n2"}) {
         EXPECT_NE(out.str().find(part), std::string::npos) << part << "\nis not in\n" << out.str();
     }
 }

@@ -11,20 +11,38 @@ struct Sizes {
     std::int64_t head_dim = 16;
 };
 
+// usual: a few units apart. huge: hundreds apart, most probabilities underflow. very_negative: all
+// equal and so low that exp(score) and exp(-score) are out of range.
+enum class Scores { usual, huge, very_negative };
+
 // Forward over the key-value blocks one after the other, then backward over the same.
 struct Problem {
     Sizes sizes;
     std::vector<Run> q_runs;
     std::vector<std::vector<Run>> kv_blocks;
+    Scores scores = Scores::usual;
 };
+
+TensorView queries_or_keys(Harness& h, Shape shape, Scores scores, double sign) {
+    switch (scores) {
+        case Scores::usual:
+            return h.input(Role::compute, shape, 1.5);
+        case Scores::huge:
+            return h.input(Role::compute, shape, 10);
+        case Scores::very_negative:
+            return h.filled(Role::compute, shape, sign * 16);
+    }
+    return {};
+}
 
 struct Block {
     TensorView k, v, d_k, d_v;
 };
 
-Block make_block(Harness& h, const std::vector<Run>& runs, const Sizes& sizes) {
+Block make_block(Harness& h, const std::vector<Run>& runs, const Problem& problem) {
+    const Sizes& sizes = problem.sizes;
     const std::int64_t S = num_tokens(runs), Hk = sizes.num_kv_heads, D = sizes.head_dim;
-    return {.k = h.input(Role::compute, {S, Hk, D}, 1.5),
+    return {.k = queries_or_keys(h, {S, Hk, D}, problem.scores, -1),
             .v = h.input(Role::compute, {S, Hk, D}),
             .d_k = h.input(Role::accum, {S, Hk, D}),
             .d_v = h.input(Role::accum, {S, Hk, D})};
@@ -37,7 +55,7 @@ void attention(Harness& h, const Problem& problem) {
     const double scale = 1 / std::sqrt(static_cast<double>(D));
     Kernels& kernels = h.kernels();
 
-    const TensorView q = h.input(Role::compute, {T, Hq, D}, 1.5);
+    const TensorView q = queries_or_keys(h, {T, Hq, D}, problem.scores, 1);
     const AttentionState state{.acc = h.output(Role::accum, {T, Hq, D}),
                                .m = h.output(Role::accum, {T, Hq}),
                                .l = h.output(Role::accum, {T, Hq})};
@@ -46,7 +64,7 @@ void attention(Harness& h, const Problem& problem) {
     kernels.attention_begin({.state = state}, h.stream());
     std::vector<Block> blocks;
     for (const std::vector<Run>& runs : problem.kv_blocks) {
-        const Block& block = blocks.emplace_back(make_block(h, runs, sizes));
+        const Block& block = blocks.emplace_back(make_block(h, runs, problem));
         const AttentionFwd op{.state = state,
                               .q = q,
                               .k = block.k,
@@ -103,6 +121,12 @@ std::vector<std::vector<Run>> zigzag_blocks(std::int64_t context, std::int64_t p
 
 }  // namespace
 
+std::vector<OpCase> extreme_attention_cases() {
+    const std::vector<Run> causal = {{0, 0, 131}};  // odd: the last key of a pair is missing
+    return {make_case("huge", {{2, 1, 32}, causal, {causal}, Scores::huge}),
+            make_case("very_negative", {{4, 2, 32}, causal, {causal}, Scores::very_negative})};
+}
+
 std::vector<OpCase> attention_cases() {
     const std::vector<Run> causal = {{0, 0, 130}};
     const std::vector<Run> documents = {{0, 0, 50}, {1, 0, 3}, {2, 0, 77}, {3, 40, 20}};
@@ -112,6 +136,14 @@ std::vector<OpCase> attention_cases() {
         make_case("gqa", {{6, 2, 16}, causal, {causal}}),
         make_case("wide_head", {{4, 1, 128}, {{0, 0, 70}}, {{{0, 0, 70}}}}),
         make_case("odd_head", {{2, 1, 24}, {{0, 0, 90}}, {{{0, 0, 90}}}}),
+        make_case("odder_head", {{3, 3, 17}, {{0, 0, 77}}, {{{0, 0, 77}}}}),
+        make_case("head_of_40", {{4, 1, 40}, {{0, 0, 133}}, {{{0, 0, 133}}}}),
+        make_case("head_of_80", {{2, 2, 80}, {{0, 7, 101}}, {{{0, 7, 101}}}}),
+        make_case("eight_heads_share_keys", {{8, 1, 48}, {{0, 0, 195}}, {{{0, 0, 195}}}}),
+        make_case("padding_between_documents",
+                  {{2, 1, 32},
+                   {{0, 0, 37}, {kPaddingDocument, 0, 11}, {1, 5, 83}},
+                   {{{0, 0, 37}, {kPaddingDocument, 0, 11}, {1, 0, 88}}}}),
         make_case("one_query", {{4, 2, 64}, {{0, 99, 1}}, {{{0, 0, 100}}}}),
         make_case("all_keys_earlier",
                   {{2, 1, 64}, {{0, 200, 65}}, {{{0, 0, 200}}, {{0, 200, 65}}}}),

@@ -136,6 +136,12 @@ TEST_P(Invariance, CausalAttentionMayBeCutAtTiles) {
     expect_invariant(*kernels, {.q_runs = {{0, 0, 300}}, .kv_runs = {{0, 0, 300}}});
 }
 
+TEST_P(Invariance, AttentionOfManyOddHeadsMayBeCutAtTiles) {
+    const auto kernels = GetParam().make();
+    expect_invariant(
+        *kernels, {.q_runs = {{0, 64, 197}}, .kv_runs = {{0, 0, 261}}, .Hq = 8, .Hk = 2, .D = 40});
+}
+
 TEST_P(Invariance, ZigzagAttentionMayBeCutAtTiles) {
     const auto kernels = GetParam().make();
     expect_invariant(*kernels, {.q_runs = zigzag_runs(500, 512, 2, 0, 0),

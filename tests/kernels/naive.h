@@ -378,7 +378,7 @@ void NaiveKernels<T, S>::attention_fwd(const AttentionFwd& op, Workspace, Stream
             const T p = std::exp(scores[static_cast<std::size_t>(s)] - max);
             of(op.state.l)[row] += p;
             for (std::int64_t d = 0; d < D; ++d)
-                acc[d] += p * v[(s * Hk + hk) * D + d];
+                acc[d] += rounded(p) * v[(s * Hk + hk) * D + d];
         }
     }
 }
@@ -420,11 +420,11 @@ void NaiveKernels<T, S>::attention_bwd(const AttentionBwd& op, Workspace, Stream
             T *d_q = of(op.d_q) + at_q, *d_k = of(op.d_k) + at_k, *d_v = of(op.d_v) + at_k;
             const T p = std::exp(scale * dot(q, k, D) - of(op.lse)[row]);
             const T d_p = dot(d_out, all_v + at_k, D);
-            const T d_score = scale * p * (d_p - of(op.delta)[row]);
+            const T d_score = rounded(scale * p * (d_p - of(op.delta)[row]));
             for (std::int64_t d = 0; d < D; ++d) {
                 d_q[d] += d_score * k[d];
                 d_k[d] += d_score * q[d];
-                d_v[d] += p * d_out[d];
+                d_v[d] += rounded(p) * d_out[d];
             }
         }
     }

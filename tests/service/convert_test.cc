@@ -116,9 +116,13 @@ void fill(Rng& rng, std::map<std::string, double>& map) {
     for (const char* key : {"forward", "backward", "reduce"})
         fill(rng, map[key]);
 }
+void fill(Rng& rng, Peak& peak) {
+    auto& [flops, name] = peak;
+    fill_all(rng, flops, name);
+}
 void fill(Rng& rng, DeviceInfo& device) {
-    auto& [a, b, c, d, e, f] = device;
-    fill_all(rng, a, b, c, d, e, f);
+    auto& [index, kind, memory, fp32, bf16, num_threads] = device;
+    fill_all(rng, index, kind, memory, fp32, bf16, num_threads);
 }
 void fill(Rng& rng, RankStatus& rank) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = rank;
@@ -129,8 +133,8 @@ void fill(Rng& rng, RankLaunch& rank) {
     fill_all(rng, a, b);
 }
 void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = report;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
 }
 void fill(Rng& rng, EvaluationReport& report) {
     auto& [a, b, c, d, e] = report;

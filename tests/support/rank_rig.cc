@@ -86,8 +86,10 @@ KernelsFactory ref_backend() {
     return [] { return make_ref_kernels(); };
 }
 
-KernelsFactory cpu_backend(int num_threads) {
-    return [num_threads] { return make_cpu_kernels({.num_threads = num_threads}); };
+KernelsFactory cpu_backend(int num_threads, DType compute) {
+    return [num_threads, compute] {
+        return make_cpu_kernels({.num_threads = num_threads, .compute = compute});
+    };
 }
 
 RigResult run_rig(const RigConfig& config) {

@@ -16,7 +16,7 @@ namespace rm::test {
 
 using KernelsFactory = std::function<std::unique_ptr<Kernels>()>;
 KernelsFactory ref_backend();
-KernelsFactory cpu_backend(int num_threads);
+KernelsFactory cpu_backend(int num_threads, DType compute = DType::f32);
 
 enum class RigTransport { local, gloo };
 

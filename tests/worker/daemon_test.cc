@@ -135,7 +135,7 @@ TEST_F(WorkerProcess, SaysWhoItIs) {
     EXPECT_EQ(hello.boot_id.size(), 36u);
     EXPECT_TRUE(hello.cluster.empty());
     ASSERT_EQ(hello.inventory.devices.size(), 2u);
-    EXPECT_GT(hello.inventory.devices[1].peak_flops, 1e8);
+    EXPECT_GT(hello.inventory.devices[1].fp32.flops, 1e8);
     EXPECT_GT(hello.inventory.memory.value, 1 << 20);
     EXPECT_EQ(hello.inventory.data_address, "127.0.0.1");
     EXPECT_THAT(hello.inventory.http_address, HasSubstr("127.0.0.1:"));

@@ -37,16 +37,16 @@ TEST(Inventory, SlotsShareTheMachine) {
     const MachineShare share{.num_slots = 4,
                              .num_cores = 10,
                              .memory = {4000},
-                             .peak_flops = 8e9,
-                             .peak_name = "fp32 8 GFLOP/s, measured"};
+                             .fp32 = {8e9, "fp32 8 GFLOP/s measured"},
+                             .bf16 = {16e9, "bf16 16 GFLOP/s measured"}};
     const auto devices = cpu_devices(2, share);
     ASSERT_EQ(devices.size(), 2u);
     EXPECT_EQ(devices[1].index, 1);
     EXPECT_EQ(devices[1].kind, "cpu");
     EXPECT_EQ(devices[1].num_threads, 2);
     EXPECT_EQ(devices[1].memory, Bytes{1000});
-    EXPECT_EQ(devices[1].peak_flops, 2e9);
-    EXPECT_EQ(devices[1].peak_name, share.peak_name);
+    EXPECT_EQ(devices[1].peak("fp32"), (Peak{2e9, share.fp32.name}));
+    EXPECT_EQ(devices[1].peak("bf16"), (Peak{4e9, share.bf16.name}));
     EXPECT_EQ(cpu_devices(1, {.num_slots = 64, .num_cores = 2})[0].num_threads, 1);
 }
 

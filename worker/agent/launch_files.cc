@@ -38,8 +38,8 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
             .num_threads = device.num_threads,
             .run_dir = run_dir,
             .checkpoint_dir = launch.checkpoint_dir,
-            .peak_flops = device.peak_flops,
-            .peak_name = device.peak_name};
+            .peak_flops = device.peak(launch.spec.precision).flops,
+            .peak_name = device.peak(launch.spec.precision).name};
 }
 
 }  // namespace rm

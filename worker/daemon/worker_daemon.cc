@@ -52,13 +52,14 @@ private:
 };
 
 Result<Inventory> inventory_of(const WorkerOptions& options) {
-    RM_TRY(const MeasuredPeak peak, cached_cpu_peak(options.peak_cache));
+    RM_TRY(Peak fp32, cached_cpu_peak(options.peak_cache, DType::f32));
+    RM_TRY(Peak bf16, cached_cpu_peak(options.peak_cache, DType::bf16));
     Inventory inventory =
         take_inventory(options.num_devices, {.num_slots = options.slots_on_machine,
                                              .num_cores = machine_cores(),
                                              .memory = machine_memory(),
-                                             .peak_flops = peak.flops,
-                                             .peak_name = peak.name});
+                                             .fp32 = std::move(fp32),
+                                             .bf16 = std::move(bf16)});
     inventory.data_address = options.data_address;
     return inventory;
 }

@@ -33,8 +33,8 @@ std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share) 
         devices.push_back({.index = i,
                            .kind = "cpu",
                            .memory = {share.memory.value / share.num_slots},
-                           .peak_flops = share.peak_flops / share.num_slots,
-                           .peak_name = share.peak_name,
+                           .fp32 = {share.fp32.flops / share.num_slots, share.fp32.name},
+                           .bf16 = {share.bf16.flops / share.num_slots, share.bf16.name},
                            .num_threads = std::max(1, share.num_cores / share.num_slots)});
     }
     return devices;

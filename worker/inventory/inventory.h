@@ -27,8 +27,8 @@ struct MachineShare {
     int num_slots = 1;  // of all workers on this machine
     int num_cores = 1;
     Bytes memory;
-    double peak_flops = 0;  // of all cores; 0: unknown
-    std::string peak_name;
+    Peak fp32;  // of all cores
+    Peak bf16;
 };
 // `num_devices` equal CPU slots: each has its part of cores, memory and peak, at least one thread.
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share);

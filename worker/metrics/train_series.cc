@@ -24,6 +24,8 @@ TrainFamilies::TrainFamilies(prometheus::Registry& registry)
                                  "Learning rate of the last step.")),
       mfu(gauge_family(registry, "ringmaster_train_mfu_ratio",
                        "Model FLOPs over the mesh's peak, attention counted causal or full.")),
+      hfu(gauge_family(registry, "ringmaster_train_hfu_ratio",
+                       "FLOPs with what was recomputed over the mesh's peak, attention causal.")),
       step_duration(histogram_family(registry, "ringmaster_train_step_duration_seconds",
                                      "Duration of steps.")),
       phase_seconds(counter_family(registry, "ringmaster_train_phase_seconds_total",
@@ -67,6 +69,7 @@ void TrainSeries::update(const StepReport& report, WallTime time) {
     if (!report.finite) steps_->nonfinite_steps.Increment();
     if (report.causal_mfu > 0) set_mfu("causal", report.causal_mfu);
     if (report.full_mfu > 0) set_mfu("full", report.full_mfu);
+    if (report.hfu > 0) set_hfu(report.hfu);
     for (const auto& [phase, seconds] : report.phase_seconds) {
         prometheus::Counter*& counter = phases_[phase];
         if (counter == nullptr) {
@@ -74,6 +77,11 @@ void TrainSeries::update(const StepReport& report, WallTime time) {
         }
         counter->Increment(std::max(0.0, seconds));
     }
+}
+
+void TrainSeries::set_hfu(double ratio) {
+    if (hfu_ == nullptr) hfu_ = &series_.add(families_.hfu, {{"run", run_}});
+    hfu_->Set(ratio);
 }
 
 void TrainSeries::set_mfu(const std::string& convention, double ratio) {

@@ -19,6 +19,7 @@ struct TrainFamilies {
     prometheus::Family<prometheus::Gauge>& grad_norm;
     prometheus::Family<prometheus::Gauge>& learning_rate;
     prometheus::Family<prometheus::Gauge>& mfu;
+    prometheus::Family<prometheus::Gauge>& hfu;
     prometheus::Family<prometheus::Histogram>& step_duration;
     prometheus::Family<prometheus::Counter>& phase_seconds;
     prometheus::Family<prometheus::Gauge>& last_step_time;
@@ -49,12 +50,14 @@ private:
     };
     void make_steps();
     void set_mfu(const std::string& convention, double ratio);
+    void set_hfu(double ratio);
 
     TrainFamilies& families_;
     const std::string run_;
     Series series_;
     std::optional<Steps> steps_;
     std::map<std::string, prometheus::Gauge*> mfu_;
+    prometheus::Gauge* hfu_ = nullptr;
     std::map<std::string, prometheus::Counter*> phases_;
     prometheus::Gauge* checkpoint_duration_ = nullptr;
     prometheus::Gauge* checkpoint_time_ = nullptr;

@@ -89,8 +89,8 @@ public:
 private:
     Result<int> meet_and_train(const AttemptFile& attempt, const RankConfig& config,
                                ProgressPage& progress, JsonlObserver& observer, Faults& faults) {
-        const std::unique_ptr<Kernels> kernels =
-            make_cpu_kernels({.num_threads = config.num_threads});
+        const std::unique_ptr<Kernels> kernels = make_cpu_kernels(
+            {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
         try {
             const std::unique_ptr<Transport> transport = meet(attempt, config, faults);
             RM_TRY(const Outcome outcome, run_rank(config, {.kernels = *kernels,

@@ -9,12 +9,15 @@ namespace rm::RM_SIMD {
 
 constexpr std::ptrdiff_t kTokens = simd::kTileRows;
 constexpr std::ptrdiff_t kBlockRows = kMicroRows;
-RM_INLINE std::ptrdiff_t width_of(std::ptrdiff_t D) {
-    constexpr std::ptrdiff_t kAlign = simd::kAttentionAlign;
-    return (D + kAlign - 1) / kAlign * kAlign;
-}
 static_assert(kTokens % kMicroColumns == 0 && kTokens % kBlockRows == 0,
               "score tiles are whole blocks");
+static_assert(kMicroColumns % kBlockRows == 0 && kWidth % kBlockRows == 0,
+              "a block of queries lies in one vector");
+
+RM_INLINE std::ptrdiff_t align(std::ptrdiff_t count) {
+    constexpr std::ptrdiff_t kAlign = simd::kAttentionAlign;
+    return (count + kAlign - 1) / kAlign * kAlign;
+}
 
 // Left operand of a product: element (row, depth) is at[row * row_stride + depth * depth_stride],
 // used for all lanes. Right operand: rows of vectors.
@@ -30,12 +33,36 @@ struct Span {
     std::ptrdiff_t first = 0, last = 0;
 };
 
-// How one 32-bit unit of the left operand meets a vector of units of the right one.
-struct Floats {
+// Operands are made of 32-bit units: one f32, or two bf16 that are neighbours along the summed
+// dimension.
+template <typename Unit>
+RM_INLINE std::ptrdiff_t units(std::ptrdiff_t count) {
+    return (count + Unit::kNumbers - 1) / Unit::kNumbers;
+}
+
+struct Float {
+    static constexpr std::ptrdiff_t kNumbers = 1;
     RM_INLINE Vec add(Vec sum, const float* a, Vec b) { return sum + splat(*a) * b; }
 };
 
-template <typename Product, int vecs>
+#if defined(__AVX512BF16__)
+struct Pair {
+    static constexpr std::ptrdiff_t kNumbers = 2;
+    RM_INLINE Vec add(Vec sum, const float* a, Vec b) {
+        typedef std::int32_t Bits __attribute__((may_alias));
+        return add_pairs(sum, splat(*reinterpret_cast<const Bits*>(a)), reinterpret_cast<VecI>(b));
+    }
+    // One pair per lane.
+    RM_INLINE Vec join(Vec first, Vec second) {
+        const auto bits = [](Vec value) __attribute__((always_inline)) {
+            return __builtin_convertvector(narrow(value), VecU);
+        };
+        return reinterpret_cast<Vec>(bits(first) | bits(second) << 16);
+    }
+};
+#endif
+
+template <typename Unit, int vecs>
 RM_INLINE void multiply(const Left& a, const Right& b, Span depth, Vec (&sum)[kBlockRows][vecs]) {
 #pragma GCC unroll 8
     for (int r = 0; r < kBlockRows; ++r) {
@@ -54,7 +81,7 @@ RM_INLINE void multiply(const Left& a, const Right& b, Span depth, Vec (&sum)[kB
             const float* unit = a.at + r * a.row_stride + k * a.depth_stride;
 #pragma GCC unroll 3
             for (int j = 0; j < vecs; ++j)
-                sum[r][j] = Product::add(sum[r][j], unit, b_row[j]);
+                sum[r][j] = Unit::add(sum[r][j], unit, b_row[j]);
         }
     }
 }
@@ -72,9 +99,9 @@ RM_INLINE void for_each_sum(const Vec (&sum)[kBlockRows][vecs], std::ptrdiff_t r
     }
 }
 
-// out (M, N) = A B, N a multiple of the vector. The block of rows at m is summed over the depths of
+// out (M, N) = A B, N a multiple of the vector. The block of rows at m is summed over the units of
 // depth_of(m); write(m, n, value) takes a vector of out.
-template <typename Product, typename DepthOf, typename Write>
+template <typename Unit, typename DepthOf, typename Write>
 RM_INLINE void product(const Left& a, const Right& b, std::ptrdiff_t M, std::ptrdiff_t N,
                        const DepthOf& depth_of, const Write& write) {
     std::ptrdiff_t n = 0;
@@ -83,8 +110,8 @@ RM_INLINE void product(const Left& a, const Right& b, std::ptrdiff_t M, std::ptr
             const Span depth = depth_of(m);
             if (depth.first >= depth.last) continue;
             Vec sum[kBlockRows][vecs];
-            multiply<Product, vecs>({a.at + m * a.row_stride, a.row_stride, a.depth_stride},
-                                    {b.at + n, b.stride}, depth, sum);
+            multiply<Unit, vecs>({a.at + m * a.row_stride, a.row_stride, a.depth_stride},
+                                 {b.at + n, b.stride}, depth, sum);
             for_each_sum(
                 sum, M - m,
                 [&](std::ptrdiff_t r, std::ptrdiff_t column, Vec value)

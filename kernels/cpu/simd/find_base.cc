@@ -10,4 +10,8 @@ const Loops* find_loops(Width width) {
     return width == Width::base ? &simd_base::loops() : nullptr;
 }
 
+bool has_fast_pairs() {
+    return false;
+}
+
 }  // namespace rm::simd

@@ -44,4 +44,9 @@ const Loops* find_loops(Width width) {
     return nullptr;
 }
 
+bool has_fast_pairs() {
+    if (!__builtin_cpu_supports("avx512bf16")) return false;
+    return !__builtin_cpu_is("intel") || __builtin_cpu_is("cooperlake");
+}
+
 }  // namespace rm::simd

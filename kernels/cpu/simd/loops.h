@@ -3,19 +3,23 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/simd/product_loops.h"
+
 // The inner loops of the CPU backend, compiled once per instruction set and chosen when the backend
 // is made. Plain structs and pointers only: the compiled copies share no inline function with the
-// rest of the program. All tensors are f32 and rows are contiguous; strides count floats.
+// rest of the program. Rows are contiguous; strides count elements.
 namespace rm::simd {
 
-// Rows of every matrix product and of both sides of an attention step are handled in tiles of 64,
-// counted from the first row (of a call or of a run): cutting a call at a multiple of 64 changes no
-// bit.
+using Bf16 = std::uint16_t;
+
+// Both sides of an attention step, and sums over rows, are handled in tiles of 64, counted from the
+// first row (of a call or of a run): cutting a call at a multiple of 64 changes no bit.
 constexpr std::ptrdiff_t kTileRows = 64;
 
 // Attention works on packed tiles of up to 64 tokens of one head, in a layout that only the loops
 // know. Packed rows are as wide as D rounded up to a multiple of 16; what fills them up is zero.
 constexpr std::ptrdiff_t kAttentionAlign = 16;
+constexpr std::ptrdiff_t kAttentionBwdScratch = 4;
 struct AttentionTokens {
     const void* data = nullptr;  // (count, D), of the table's element type
     std::ptrdiff_t stride = 0;   // elements
@@ -42,18 +46,22 @@ struct AttentionBwdTile {
     float scale = 1;
     const float* query = nullptr;  // of pack_query_bwd
     const float* kv = nullptr;     // of pack_kv_bwd
-    const float* lse = nullptr;    // (64), in powers of two; +inf where a row saw no key
+    // (64) each: lse in powers of two as a sum of two numbers, because one would cost the
+    // probabilities of high scores several bits. +inf where a row saw no key.
+    const float* lse = nullptr;
+    const float* lse_rest = nullptr;
     const float* delta = nullptr;  // (64)
     float* d_q = nullptr;          // (rows, D), summed into
     float* d_k = nullptr;          // (keys, D), summed into
     float* d_v = nullptr;          // (keys, D), summed into
     std::ptrdiff_t q_stride = 0, kv_stride = 0;
-    float* p = nullptr;  // scratch of 2 x 64 x 64
+    float* p = nullptr;  // scratch of kAttentionBwdScratch x 64 x 64
 };
 
-// For one element type. Packed sizes are in tiles of 64 x width floats.
+// For activations of one type. Packed sizes are in tiles of 64 x width floats.
 struct AttentionLoops {
-    static constexpr std::ptrdiff_t kQuery = 1, kKv = 2, kQueryBwd = 4, kKvBwd = 2;
+    static constexpr std::ptrdiff_t kQuery = 1, kKv = 2, kQueryBwd = 4;
+    std::ptrdiff_t kv_bwd = 0;
     void (*pack_query)(const AttentionTokens& q, float* to);
     void (*pack_kv)(const AttentionTokens& k, const AttentionTokens& v, float* to);
     void (*forward)(const AttentionFwdTile& tile);
@@ -65,31 +73,6 @@ struct AttentionLoops {
     float (*dot)(const void* x, const void* y, std::ptrdiff_t size);
 };
 
-// y (rows, N) = or += x (rows, K) times a packed weight; rows <= 64. `scratch` has gemm_scratch
-// floats.
-struct GemmRows {
-    std::ptrdiff_t rows = 0, N = 0, K = 0;
-    const float* x = nullptr;
-    std::ptrdiff_t x_stride = 0;
-    const float* packed = nullptr;  // of pack_columns
-    float* y = nullptr;
-    std::ptrdiff_t y_stride = 0;
-    bool add = false;
-    float* scratch = nullptr;
-};
-
-// out (rows, N) += a^T b over `depth` tokens, in blocks of 64 of them; rows <= 64.
-struct OuterProduct {
-    std::ptrdiff_t rows = 0, N = 0, depth = 0;
-    const float* a = nullptr;  // (depth, rows)
-    std::ptrdiff_t a_stride = 0;
-    const float* b = nullptr;  // (depth, N)
-    std::ptrdiff_t b_stride = 0;
-    float* out = nullptr;
-    std::ptrdiff_t out_stride = 0;
-    float* scratch = nullptr;  // outer_scratch floats
-};
-
 struct AdamWStep {
     float learning_rate = 0, eps = 0, weight_decay = 0;
     float beta1 = 0, beta2 = 0;
@@ -98,45 +81,41 @@ struct AdamWStep {
     float grad_factor = 1;                   // clipping
 };
 
-struct Loops {
-    const char* name;
-    std::ptrdiff_t gemm_scratch;   // floats
-    std::ptrdiff_t outer_scratch;  // floats
-
-    // to[c * to_stride + r] = from[r * from_stride + c]; columns of `to` past `rows` up to `padded`
-    // become zero.
-    void (*transpose)(const float* from, std::ptrdiff_t from_stride, std::ptrdiff_t rows,
-                      std::ptrdiff_t columns, float* to, std::ptrdiff_t to_stride,
-                      std::ptrdiff_t padded);
-
-    std::ptrdiff_t (*packed_size)(std::ptrdiff_t K, std::ptrdiff_t N);  // floats
-    // Packs columns [first, last) of B (K, N), given as `b[k * k_stride + n * n_stride]`, for
-    // gemm_rows. `first` is a multiple of 64.
-    void (*pack_columns)(const float* b, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride,
-                         std::ptrdiff_t K, std::ptrdiff_t first, std::ptrdiff_t last,
-                         float* packed);
-    void (*gemm_rows)(const GemmRows& op);
-    void (*outer_product)(const OuterProduct& op);
-
-    AttentionLoops attention_f32;
-    AttentionLoops attention_bf16;
-
-    float (*dot)(const float* x, const float* y, std::ptrdiff_t size);
-    double (*sum_squares)(const float* x, std::ptrdiff_t size);
-    void (*add)(const float* x, float* y, std::ptrdiff_t size);                  // y += x
-    void (*scale)(const float* x, float factor, float* y, std::ptrdiff_t size);  // y = factor * x
+// Loops over tensors that store T: float or bf16.
+template <typename T>
+struct RowLoops {
+    void (*add)(const T* x, T* y, std::ptrdiff_t size);                      // y += x
+    void (*accumulate)(const T* x, float* sum, std::ptrdiff_t size);         // sum += x
+    void (*scale)(const float* x, float factor, T* y, std::ptrdiff_t size);  // y = factor * x
+    void (*widen)(const T* x, float* y, std::ptrdiff_t size);
+    void (*round)(const float* x, T* y, std::ptrdiff_t size);
 
     // One row; returns rstd.
-    float (*rmsnorm_fwd)(const float* x, const float* weight, float eps, float* y,
-                         std::ptrdiff_t C);
+    float (*rmsnorm_fwd)(const T* x, const float* weight, float eps, T* y, std::ptrdiff_t C);
     // One row; d_x and d_weight are summed into.
-    void (*rmsnorm_bwd)(const float* d_y, const float* x, const float* weight, float rstd,
-                        float* d_x, float* d_weight, std::ptrdiff_t C);
+    void (*rmsnorm_bwd)(const T* d_y, const T* x, const float* weight, float rstd, T* d_x,
+                        float* d_weight, std::ptrdiff_t C);
     // Rotates (x[i], x[i + half]) by the angle whose cosine and sine are given; sign is 1 or -1.
-    void (*rotate)(float* x, const float* cos, const float* sin, float sign, std::ptrdiff_t half);
-    void (*swiglu_fwd)(const float* gate, const float* up, float* h, std::ptrdiff_t size);
-    void (*swiglu_bwd)(const float* d_h, const float* gate, const float* up, float* d_gate,
-                       float* d_up, std::ptrdiff_t size);
+    void (*rotate)(T* x, const float* cos, const float* sin, float sign, std::ptrdiff_t half);
+    void (*swiglu_fwd)(const T* gate, const T* up, T* h, std::ptrdiff_t size);
+    void (*swiglu_bwd)(const T* d_h, const T* gate, const T* up, T* d_gate, T* d_up,
+                       std::ptrdiff_t size);
+};
+
+struct Loops {
+    const char* name;
+    ProductLoops f32;      // f32 operands
+    ProductLoops widened;  // bf16 operands, multiplied as f32
+    ProductLoops pairs;    // bf16 operands, multiplied in pairs; null where the CPU does not
+
+    AttentionLoops attention_f32;
+    AttentionLoops attention_widened;  // bf16, multiplied as f32
+    AttentionLoops attention_pairs;    // bf16, multiplied in pairs; null where the CPU does not
+
+    RowLoops<float> rows_f32;
+    RowLoops<Bf16> rows_bf16;
+
+    double (*sum_squares)(const float* x, std::ptrdiff_t size);
     // logits (V) become exp(logits - max); returns their sum and the maximum.
     float (*exp_row)(float* logits, std::ptrdiff_t V, float* max);
     void (*adamw)(const AdamWStep& step, float* weight, const float* grad, float* m, float* v,
@@ -146,5 +125,9 @@ struct Loops {
 // The loops of one width; null when this CPU cannot run them. The base ones run everywhere.
 enum class Width { base, avx2, avx512, avx512_bf16 };
 const Loops* find_loops(Width width);
+
+// Whether this CPU multiplies pairs of bf16 faster than as many f32. Intel's CPUs since Sapphire
+// Rapids do not: they take one instruction in two cycles, where two f32 ones go in each.
+bool has_fast_pairs();
 
 }  // namespace rm::simd

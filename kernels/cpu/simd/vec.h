@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 // g++ 12 takes the undefined operands inside some intrinsics for mistakes.
 #pragma GCC diagnostic push
 #if !defined(__clang__)
@@ -40,6 +40,8 @@ typedef std::uint16_t Bf16;
 typedef std::uint32_t VecU __attribute__((vector_size(4 * kWidth)));
 typedef Bf16 Halves __attribute__((vector_size(2 * kWidth)));
 typedef Bf16 HalvesInMemory __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
+typedef std::int32_t IntInMemory __attribute__((aligned(2), may_alias));
+typedef std::int32_t VecIInMemory __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 typedef float VecInMemory __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 
 #define RM_INLINE static inline __attribute__((always_inline))
@@ -190,7 +192,7 @@ RM_INLINE Vec exp2_vec(Vec x) {
     p = p * r + 2.40226469e-1f;
     p = p * r + 6.93147206e-1f;
     p = p * r + 1.0f;
-    const VecI bits = reinterpret_cast<VecI>(p) + (reinterpret_cast<VecI>(shifted) << 23);
+    const VecU bits = reinterpret_cast<VecU>(p) + (reinterpret_cast<VecU>(shifted) << 23);
     return select(x >= -126.0f, reinterpret_cast<Vec>(bits), max(Vec{}, x));
 }
 

@@ -12,7 +12,9 @@ namespace rm {
 namespace {
 
 TextEntropies entropies_of(const TempDir& dir) {
-    return text_entropies(TextCorpus::open(dir.path()).value()).value();
+    const TextFiles files(TextCorpus::open(dir.path()).value());
+    const TextSource* const sources[] = {&files};
+    return text_entropies(sources).value();
 }
 
 TEST(TextEntropies, AreZeroForOneRepeatedByte) {

@@ -174,17 +174,6 @@ TEST(ContentHash, ChangesWithAnyByteNameOrBoundary) {
     EXPECT_NE(hash_of(dir / "d"), hash);
 }
 
-TEST(ContentHash, RefusesToResumeOnOtherData) {
-    TempDir dir;
-    write_text(dir / "a.txt", "hello");
-    const auto corpus = TextCorpus::open(dir.path());
-    EXPECT_TRUE(check_same_data(*corpus, content_hash(*corpus).value()));
-    const Status other = check_same_data(*corpus, "0123");
-    ASSERT_FALSE(other);
-    EXPECT_EQ(other.error().code, ErrorCode::failed_precondition);
-    EXPECT_THAT(other.error().message, HasSubstr("trained on 0123"));
-}
-
 TEST(DocumentReader, ReportsAFileThatShrank) {
     TempDir dir;
     write_text(dir / "a.txt", "0123456789");

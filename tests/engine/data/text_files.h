@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/data/byte_source.h"
+#include "engine/data/text_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {
@@ -17,6 +19,13 @@ inline void write_text(const std::string& path, std::string_view text) {
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text;
     ASSERT_TRUE(file.flush()) << path;
+}
+
+// The text files of a directory with their bytes as tokens.
+inline std::unique_ptr<ByteSource> byte_source(const std::string& path) {
+    auto corpus = TextCorpus::open(path);
+    EXPECT_TRUE(corpus) << corpus.error().message;
+    return ByteSource::open(std::make_unique<TextFiles>(std::move(*corpus))).value();
 }
 
 inline std::string read_text(const std::string& path) {

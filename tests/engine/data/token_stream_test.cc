@@ -8,13 +8,15 @@
 #include <set>
 
 #include "base/random.h"
-#include "engine/data/byte_tokenizer.h"
+#include "engine/tokenizer/byte_tokenizer.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr std::int64_t kVocabulary = ByteTokenizer::kVocabulary;
 
 // Twelve documents of 1 to 40 random letters; document i starts with a byte of its own.
 class TokenStreamTest : public testing::Test {
@@ -29,11 +31,13 @@ protected:
             texts_.push_back(text);
             write_text(dir_ / format("{:02}.txt", i), text);
         }
-        corpus_.emplace(TextCorpus::open(dir_.path()).value());
+        corpus_ = byte_source(dir_.path());
         documents_ = split_held_out(*corpus_, 0, 0)->train;
     }
 
-    TokenStream stream(std::uint64_t seed) const { return {*corpus_, documents_, seed}; }
+    TokenStream stream(std::uint64_t seed) const {
+        return {*corpus_, documents_, seed, kVocabulary};
+    }
 
     // The first `count` tokens, read in one sample.
     std::vector<std::int32_t> stretch(std::uint64_t seed, std::int64_t count) const {
@@ -42,7 +46,7 @@ protected:
 
     TempDir dir_;
     std::vector<std::string> texts_;
-    std::optional<TextCorpus> corpus_;
+    std::unique_ptr<ByteSource> corpus_;
     DocumentSet documents_;
 };
 
@@ -60,7 +64,7 @@ std::string first_letters(const std::vector<std::int32_t>& tokens) {
 TEST_F(TokenStreamTest, GivesEachDocumentWholeAndOncePerEpoch) {
     TokenStream tokens = stream(5);
     const std::int64_t epoch = tokens.tokens_per_epoch();
-    EXPECT_EQ(epoch, corpus_->num_bytes() + 12);
+    EXPECT_EQ(epoch, corpus_->total_tokens() + 12);
     std::set<std::string> orders;
     for (int i = 0; i < 3; ++i) {
         std::vector<std::int32_t> all = tokens.next(epoch)->tokens;
@@ -73,7 +77,7 @@ TEST_F(TokenStreamTest, GivesEachDocumentWholeAndOncePerEpoch) {
         }
         EXPECT_EQ(all, expected) << "epoch " << i;
         EXPECT_EQ(first_letters(all).size(), 12u);
-        EXPECT_EQ(tokens.position(), (DataPosition{i + 1, 0, 0, (i + 1) * epoch}));
+        EXPECT_EQ(tokens.position(), (StreamPosition{i + 1, 0, 0, (i + 1) * epoch}));
         orders.insert(first_letters(all));
     }
     EXPECT_EQ(orders.size(), 3u);  // each epoch in an order of its own
@@ -101,7 +105,8 @@ TEST_F(TokenStreamTest, ContinuesFromAnyPositionExactly) {
     TokenStream straight = stream(9);
     for (int i = 0; i < 60; ++i) {
         const std::int64_t context = 1 + (i * 5) % 13;  // stages change the context
-        const DataPosition position = data_position_from_json(to_json(straight.position())).value();
+        const StreamPosition position =
+            stream_position_from_json(to_json(straight.position())).value();
         TokenStream resumed = stream(9);
         const Status sought = resumed.seek(position);
         ASSERT_TRUE(sought) << sought.error().message;
@@ -115,11 +120,11 @@ TEST_F(TokenStreamTest, ContinuesFromAnyPositionExactly) {
 TEST_F(TokenStreamTest, RefusesAPositionOfOtherData) {
     TokenStream tokens = stream(9);
     ASSERT_TRUE(tokens.next(100));
-    const DataPosition good = tokens.position();
-    for (DataPosition bad :
-         {DataPosition{0, 12, 0, 0}, DataPosition{0, -1, 0, 0}, DataPosition{-1, 0, 0, 0},
-          DataPosition{0, 0, 1000, 1000}, DataPosition{0, good.document, good.offset, 101},
-          DataPosition{1, good.document, good.offset, good.tokens}}) {
+    const StreamPosition good = tokens.position();
+    for (StreamPosition bad :
+         {StreamPosition{0, 12, 0, 0}, StreamPosition{0, -1, 0, 0}, StreamPosition{-1, 0, 0, 0},
+          StreamPosition{0, 0, 1000, 1000}, StreamPosition{0, good.document, good.offset, 101},
+          StreamPosition{1, good.document, good.offset, good.tokens}}) {
         const Status sought = tokens.seek(bad);
         ASSERT_FALSE(sought) << to_json(bad).dump();
         EXPECT_EQ(sought.error().code, ErrorCode::failed_precondition);
@@ -142,7 +147,7 @@ TEST_F(TokenStreamTest, NamesBothSizesWhenTheTextIsShorterThanASample) {
 TEST_F(TokenStreamTest, StaysWhereItWasWhenAFileChanges) {
     TokenStream tokens = stream(1);
     ASSERT_TRUE(tokens.next(3));
-    const DataPosition before = tokens.position();
+    const StreamPosition before = tokens.position();
     for (int i = 0; i < 12; ++i)
         write_text(dir_ / format("{:02}.txt", i), "");
     const auto sample = tokens.next(300);
@@ -153,38 +158,38 @@ TEST_F(TokenStreamTest, StaysWhereItWasWhenAFileChanges) {
 
 TEST_F(TokenStreamTest, EvaluationSeesEachHeldOutTargetOnce) {
     const Split split = split_held_out(*corpus_, 0.4, 3).value();
-    const auto whole =
-        evaluation_samples(*corpus_, split.held_out, split.held_out.num_tokens() - 1, 1 << 20);
+    const auto whole = evaluation_samples(*corpus_, split.held_out, kVocabulary,
+                                          split.held_out.num_tokens() - 1, 1 << 20);
     ASSERT_EQ(whole->size(), 1u);
     const std::vector<std::int32_t>& all = (*whole)[0].tokens;
     EXPECT_EQ(all.back(), ByteTokenizer::kEndOfDocument);
 
-    const auto samples = evaluation_samples(*corpus_, split.held_out, 8, 1 << 20);
+    const auto samples = evaluation_samples(*corpus_, split.held_out, kVocabulary, 8, 1 << 20);
     ASSERT_EQ(static_cast<std::int64_t>(samples->size()), (split.held_out.num_tokens() - 1) / 8);
     for (std::size_t i = 0; i < samples->size(); ++i) {
         const auto first = all.begin() + static_cast<std::ptrdiff_t>(i * 8);
         EXPECT_EQ((*samples)[i].tokens, std::vector<std::int32_t>(first, first + 9));
     }
-    EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, 8, 17)->size(), 2u);
-    EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, 8, 3)->size(), 1u);
+    EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, kVocabulary, 8, 17)->size(), 2u);
+    EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, kVocabulary, 8, 3)->size(), 1u);
 }
 
 TEST_F(TokenStreamTest, EvaluationNeedsOneWholeSample) {
     const Split split = split_held_out(*corpus_, 0.1, 3).value();
-    const auto samples = evaluation_samples(*corpus_, split.held_out, 1000, 1 << 20);
+    const auto samples = evaluation_samples(*corpus_, split.held_out, kVocabulary, 1000, 1 << 20);
     ASSERT_FALSE(samples);
     EXPECT_THAT(samples.error().message,
                 HasSubstr(format("{} held-out tokens", split.held_out.num_tokens())));
 }
 
-TEST(DataPosition, RefusesJsonThatIsNotAPosition) {
+TEST(StreamPosition, RefusesJsonThatIsNotAPosition) {
     const auto position =
-        data_position_from_json({{"epoch", 1}, {"document", 2.5}, {"offset", 0}, {"tokens", 0}});
+        stream_position_from_json({{"epoch", 1}, {"document", 2.5}, {"offset", 0}, {"tokens", 0}});
     ASSERT_FALSE(position);
     EXPECT_EQ(position.error().message, "'document' is 2.5, not a whole number of 64 bits");
-    EXPECT_EQ(data_position_from_json({{"epoch", 1}}).error().message, "'document' is missing");
-    EXPECT_FALSE(data_position_from_json(nlohmann::json::array()));
-    EXPECT_FALSE(data_position_from_json(
+    EXPECT_EQ(stream_position_from_json({{"epoch", 1}}).error().message, "'document' is missing");
+    EXPECT_FALSE(stream_position_from_json(nlohmann::json::array()));
+    EXPECT_FALSE(stream_position_from_json(
         {{"epoch", 18446744073709551615U}, {"document", 0}, {"offset", 0}, {"tokens", 0}}));
 }
 

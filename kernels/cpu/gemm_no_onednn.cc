@@ -2,7 +2,7 @@
 
 namespace rm::cpu {
 
-std::unique_ptr<Gemm> make_dnnl_gemm() {
+std::unique_ptr<Gemm> make_onednn_gemm(DType) {
     return nullptr;
 }
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/data/text_source.h"
+#include "engine/data/token_source.h"
+
+namespace rm {
+
+enum class DataFormat { text, jsonl, megatron, llmc };
+std::string_view to_string(DataFormat format);
+
+// Where data lies and how, found by looking at names and first bytes.
+struct FoundData {
+    DataFormat format = DataFormat::text;
+    std::string path;                // as given
+    std::vector<std::string> files;  // in order; prefixes for megatron, none for text
+};
+
+// `format` is one of the names or "auto". Auto: PREFIX.idx beside PREFIX.bin (the path is any of
+// the three) is megatron, a .bin file that begins with llm.c's magic is llmc, a file named .jsonl
+// or .ndjson is jsonl, any other file is text; a directory is what all its data files are, and text
+// where they differ or it has none of those kinds. not_found names the path; invalid_argument says
+// what a named format looked for.
+Result<FoundData> find_data(const std::string& path, std::string_view format);
+
+// Of text and jsonl; invalid_argument for the others, which hold tokens.
+Result<std::unique_ptr<TextSource>> open_text(const FoundData& found);
+
+// `tokenizer`: a name that open_tokenizer takes, used where there is text. Vocabulary: ids of a
+// tokenizer beyond it are an error here, ids in files when they are read.
+Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found,
+                                                 const std::string& tokenizer,
+                                                 std::int64_t vocabulary);
+
+}  // namespace rm

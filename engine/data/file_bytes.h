@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "engine/data/hash.h"
+
+namespace rm {
+
+// A file open for reading at any place, by any number of threads. Reads and not a mapping: see
+// DocumentReader.
+class FileBytes {
+public:
+    // not_found or permission_denied; invalid_argument for what is no regular file.
+    static Result<FileBytes> open(const std::string& path);
+    FileBytes(FileBytes&& other) noexcept;
+    FileBytes& operator=(FileBytes&& other) noexcept;
+    ~FileBytes();
+
+    const std::string& path() const { return path_; }
+    std::int64_t size() const { return size_; }  // when it was opened
+
+    // failed_precondition when the file ends before that.
+    Status read(std::int64_t offset, std::span<std::byte> out) const;
+    // All of it, in blocks, after its size.
+    Status add_to(Xxh3& hash) const;
+
+private:
+    FileBytes(std::string path, int fd, std::int64_t size)
+        : path_(std::move(path)), fd_(fd), size_(size) {}
+    std::string path_;
+    int fd_ = -1;
+    std::int64_t size_ = 0;
+};
+
+}  // namespace rm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace rm {
+
+// Bytes of the documents of a TextSource, which it borrows. Not thread safe.
+class TextReader {
+public:
+    virtual ~TextReader() = default;
+    // Of the document's text.
+    virtual Result<std::int64_t> num_bytes(std::int64_t document) = 0;
+    // Bytes [offset, offset + out.size()); failed_precondition if a file has become shorter than it
+    // was when it was opened.
+    virtual Status read(std::int64_t document, std::int64_t offset,
+                        std::span<std::uint8_t> out) = 0;
+
+    Result<std::string> load(std::int64_t document);
+    // The whole document, in blocks.
+    Status visit(std::int64_t document,
+                 const std::function<void(std::span<const std::uint8_t>)>& block);
+};
+
+// Documents of text that nobody has tokenised. Immutable, shared between threads.
+class TextSource {
+public:
+    virtual ~TextSource() = default;
+    virtual const std::string& path() const = 0;  // as given
+    virtual std::string describe() const = 0;     // "12 text files, 1.5 MiB"
+    virtual std::int64_t num_documents() const = 0;
+    virtual std::string document_name(std::int64_t document) const = 0;  // "a/b.txt", "c.jsonl:17"
+    // What it takes in its file: the text itself, or about that.
+    virtual std::int64_t stored_bytes(std::int64_t document) const = 0;
+    virtual std::unique_ptr<TextReader> make_reader() const = 0;
+    // XXH3-128 of everything that decides the documents. Reads everything.
+    virtual Result<std::string> content_hash() const = 0;
+
+    std::int64_t total_stored_bytes() const;
+};
+
+}  // namespace rm

@@ -1,0 +1,134 @@
+#include "engine/data/token_files.h"
+
+#include <algorithm>
+
+#include "engine/data/llmc_header.h"
+#include "engine/data/megatron_index.h"
+
+namespace rm {
+namespace {
+
+class FilesReader : public TokenReader {
+public:
+    explicit FilesReader(const TokenFiles& files) : files_(files) {}
+    Status read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) override {
+        return files_.read(document, offset, out);
+    }
+
+private:
+    const TokenFiles& files_;
+};
+
+template <typename T>
+Result<T> of_file(const FileBytes& file, Result<T> parsed) {
+    if (parsed) return parsed;
+    return Error{parsed.error().code, format("{}: {}", file.path(), parsed.error().message)};
+}
+
+Result<std::vector<std::byte>> read_head(const FileBytes& file, std::int64_t bytes) {
+    std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes, file.size())));
+    RM_RETURN_IF_ERROR(file.read(0, head));
+    return head;
+}
+
+}  // namespace
+
+void TokenFiles::add(File file) {
+    file.first_document = num_documents_;
+    num_documents_ += std::ssize(file.begins) - 1;
+    files_.push_back(std::move(file));
+}
+
+Status TokenFiles::check_not_empty() const {
+    if (total_tokens() > 0) return {};
+    return invalid_argument("{} holds no tokens ({} files, {} documents)", path_, files_.size(),
+                            num_documents_);
+}
+
+Result<std::unique_ptr<TokenFiles>> TokenFiles::open_megatron(
+    const std::string& path, const std::vector<std::string>& prefixes) {
+    std::unique_ptr<TokenFiles> source(new TokenFiles(path, "Megatron"));
+    for (const std::string& prefix : prefixes) {
+        RM_TRY(FileBytes idx, FileBytes::open(prefix + ".idx"));
+        RM_TRY(FileBytes bin, FileBytes::open(prefix + ".bin"));
+        RM_TRY(const std::vector<std::byte> bytes, read_head(idx, idx.size()));
+        RM_TRY(MegatronIndex index, of_file(idx, parse_megatron_index(bytes)));
+        const std::int64_t expected = index.num_tokens() * size_of(index.dtype);
+        if (bin.size() != expected) {
+            return make_error(ErrorCode::data_loss,
+                              "{} has {} bytes; {} names {} tokens of {}, which take {}",
+                              bin.path(), bin.size(), idx.path(), index.num_tokens(),
+                              to_string(index.dtype), expected);
+        }
+        source->add({std::move(bin), index.dtype, 0, std::move(index.begins), 0});
+        source->indexes_.push_back(std::move(idx));
+    }
+    RM_RETURN_IF_ERROR(source->check_not_empty());
+    return source;
+}
+
+Result<std::unique_ptr<TokenFiles>> TokenFiles::open_llmc(const std::string& path,
+                                                          const std::vector<std::string>& files) {
+    std::unique_ptr<TokenFiles> source(new TokenFiles(path, "llm.c"));
+    for (const std::string& name : files) {
+        RM_TRY(FileBytes bin, FileBytes::open(name));
+        RM_TRY(const std::vector<std::byte> head, read_head(bin, LlmcHeader::kBytes));
+        RM_TRY(const LlmcHeader header, of_file(bin, parse_llmc_header(head, bin.size())));
+        source->add({std::move(bin), header.dtype, LlmcHeader::kBytes, {0, header.num_tokens}, 0});
+    }
+    RM_RETURN_IF_ERROR(source->check_not_empty());
+    return source;
+}
+
+std::string TokenFiles::describe() const {
+    return format("{} tokens of {} in {} documents ({}, {} files)", total_tokens(),
+                  to_string(files_.front().dtype), num_documents_, kind_, files_.size());
+}
+
+const TokenFiles::File& TokenFiles::file_of(std::int64_t document) const {
+    RM_CHECK(document >= 0 && document < num_documents_, "document {} of {}", document,
+             num_documents_);
+    const auto after = std::upper_bound(
+        files_.begin(), files_.end(), document,
+        [](std::int64_t wanted, const File& file) { return wanted < file.first_document; });
+    return *std::prev(after);
+}
+
+std::int64_t TokenFiles::num_tokens(std::int64_t document) const {
+    const File& file = file_of(document);
+    const auto i = static_cast<std::size_t>(document - file.first_document);
+    return file.begins[i + 1] - file.begins[i];
+}
+
+std::string TokenFiles::document_name(std::int64_t document) const {
+    const File& file = file_of(document);
+    return format("{} document {}", file.data.path(), document - file.first_document);
+}
+
+std::unique_ptr<TokenReader> TokenFiles::make_reader() const {
+    return std::make_unique<FilesReader>(*this);
+}
+
+Status TokenFiles::read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) const {
+    const File& file = file_of(document);
+    const std::int64_t first =
+        file.begins[static_cast<std::size_t>(document - file.first_document)] + offset;
+    const std::int64_t size = size_of(file.dtype);
+    std::vector<std::byte> bytes(out.size() * static_cast<std::size_t>(size));
+    RM_RETURN_IF_ERROR(file.data.read(file.first_byte + first * size, bytes));
+    const Status decoded = decode_tokens(bytes, file.dtype, out);
+    if (decoded) return {};
+    return make_error(decoded.error().code, "{}, from token {}: {}", document_name(document),
+                      offset, decoded.error().message);
+}
+
+Result<std::string> TokenFiles::content_hash() const {
+    Xxh3 hash;
+    for (const FileBytes& index : indexes_)
+        RM_RETURN_IF_ERROR(index.add_to(hash));
+    for (const File& file : files_)
+        RM_RETURN_IF_ERROR(file.data.add_to(hash));
+    return hash.hex();
+}
+
+}  // namespace rm

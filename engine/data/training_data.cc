@@ -1,0 +1,129 @@
+#include "engine/data/training_data.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "engine/data/byte_source.h"
+#include "engine/data/data_format.h"
+#include "engine/data/hash.h"
+
+namespace rm {
+namespace {
+
+constexpr std::uint64_t kSourceStream = 0x736f75726365;
+
+// The first source has the job's own seed; the others' orders are independent of it.
+std::uint64_t seed_of(std::uint64_t seed, std::size_t source) {
+    return source == 0 ? seed : random_at(seed, kSourceStream, source);
+}
+
+}  // namespace
+
+Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed,
+                                        std::int64_t vocabulary) {
+    TrainingData data;
+    data.vocabulary_ = vocabulary;
+    std::vector<MixedStream::Part> parts;
+    for (std::size_t i = 0; i < spec.sources.size(); ++i) {
+        const DataSource& asked = spec.sources[i];
+        RM_TRY(const FoundData found, find_data(asked.path, spec.format));
+        Source source;
+        RM_TRY(source.tokens, open_tokens(found, spec.tokenizer, vocabulary));
+        RM_TRY(source.split, split_held_out(*source.tokens, spec.holdout, seed_of(seed, i)));
+        if (source.split.train.spans.empty()) {
+            return invalid_argument("{} holds no tokens ({})", asked.path,
+                                    source.tokens->describe());
+        }
+        const auto tokens = static_cast<double>(source.split.train.num_tokens());
+        source.proportion = asked.proportion > 0 ? asked.proportion : tokens;
+        parts.push_back(
+            {TokenStream(*source.tokens, source.split.train, seed_of(seed, i), vocabulary),
+             source.proportion});
+        data.sources_.push_back(std::move(source));
+    }
+    data.stream_ = std::make_unique<MixedStream>(std::move(parts), seed);
+    return data;
+}
+
+Result<std::vector<Sample>> TrainingData::evaluation_samples(std::int64_t context,
+                                                             std::int64_t max_tokens) const {
+    std::vector<Sample> all;
+    std::optional<Error> too_short;
+    const std::vector<std::int64_t>& weights = stream_->weights();
+    double sum = 0;
+    for (const std::int64_t weight : weights)
+        sum += static_cast<double>(weight);
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+        const DocumentSet& held_out = sources_[i].split.held_out;
+        if (held_out.spans.empty()) continue;
+        const double share = static_cast<double>(weights[i]) / sum;
+        auto samples = rm::evaluation_samples(
+            *sources_[i].tokens, held_out, vocabulary_, context,
+            static_cast<std::int64_t>(static_cast<double>(max_tokens) * share));
+        if (samples) {
+            all.insert(all.end(), samples->begin(), samples->end());
+        } else if (samples.error().code != ErrorCode::invalid_argument) {
+            return samples.error();
+        } else {
+            too_short = samples.error();
+        }
+    }
+    if (all.empty() && too_short) return *too_short;
+    return all;
+}
+
+Result<std::string> TrainingData::content_hash() {
+    if (!hash_.empty()) return hash_;
+    std::string all;
+    for (const Source& source : sources_) {
+        RM_TRY(const std::string hash, source.tokens->content_hash());
+        all += hash;
+    }
+    hash_ = sources_.size() == 1 ? all : xxh3_hex(all);
+    return hash_;
+}
+
+Status TrainingData::check_same(const std::string& recorded_hash) {
+    RM_TRY(const std::string hash, content_hash());
+    if (hash == recorded_hash) return {};
+    std::string paths;
+    for (const Source& source : sources_)
+        paths += format("{}{}", paths.empty() ? "" : ", ", source.tokens->path());
+    return make_error(
+        ErrorCode::failed_precondition,
+        "the data in {} has hash {}, the checkpoint was trained on {}: resume with the "
+        "same data and tokenizer, or start a new job",
+        paths, hash, recorded_hash);
+}
+
+Result<std::optional<TextEntropies>> TrainingData::entropies() {
+    if (entropies_) return *entropies_;
+    std::vector<const TextSource*> texts;
+    for (const Source& source : sources_) {
+        if (const auto* bytes = dynamic_cast<const ByteSource*>(source.tokens.get())) {
+            texts.push_back(&bytes->text());
+        }
+    }
+    std::optional<TextEntropies> measured;
+    if (texts.size() == sources_.size()) {
+        RM_TRY(measured, text_entropies(texts));
+    }
+    entropies_ = measured;
+    return measured;
+}
+
+std::vector<std::string> TrainingData::describe() const {
+    std::vector<std::string> lines;
+    double sum = 0;
+    for (const Source& source : sources_)
+        sum += source.proportion;
+    for (const Source& source : sources_) {
+        lines.push_back(format("{}: {}", source.tokens->path(), source.tokens->describe()));
+        if (sources_.size() > 1) {
+            lines.back() += format(", {:.1}% of the samples", 100 * source.proportion / sum);
+        }
+    }
+    return lines;
+}
+
+}  // namespace rm

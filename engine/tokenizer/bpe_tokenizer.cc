@@ -1,0 +1,88 @@
+#include "engine/tokenizer/bpe_tokenizer.h"
+
+#include "engine/tokenizer/utf8.h"
+#include "engine/tokenizer/word_cache.h"
+
+namespace rm {
+namespace {
+
+class BpeEncoder : public Encoder {
+public:
+    explicit BpeEncoder(const BpeParts& parts) : parts_(parts), cutter_(parts.pre_tokenizer) {}
+
+    Status encode(std::string_view text, std::vector<TokenId>& ids) override {
+        constexpr std::size_t kMostBytes = std::size_t{1} << 31;
+        if (text.size() >= kMostBytes) {
+            return make_error(ErrorCode::resource_exhausted,
+                              "a text of {} bytes; one document may have less than {}", text.size(),
+                              kMostBytes);
+        }
+        ids_ = &ids;
+        if (find_invalid_utf8(text) == text.size()) return encode_between(text, 0);
+        return encode_between(replace_invalid_utf8(text), 0);
+    }
+
+private:
+    // `text` without the added tokens of the sets before `set`.
+    Status encode_between(std::string_view text, std::size_t set) {
+        if (set == parts_.added.size()) {
+            return cutter_.cut(text, [this](std::string_view word) { encode_word(word); });
+        }
+        std::size_t done = 0;
+        while (const auto found = parts_.added[set].find(text, done)) {
+            RM_RETURN_IF_ERROR(encode_between(text.substr(done, found->begin - done), set + 1));
+            ids_->push_back(found->id);
+            done = found->end;
+        }
+        return encode_between(text.substr(done), set + 1);
+    }
+
+    void encode_word(std::string_view word) {
+        const auto known = cache_.find(word);
+        if (!known.empty()) {
+            ids_->insert(ids_->end(), known.begin(), known.end());
+            return;
+        }
+        const std::size_t first = ids_->size();
+        parts_.bpe.encode(word, scratch_, *ids_);
+        cache_.put(word, std::span(*ids_).subspan(first));
+    }
+
+    const BpeParts& parts_;
+    PieceCutter cutter_;
+    WordCache cache_;
+    Bpe::Scratch scratch_;
+    std::vector<TokenId>* ids_ = nullptr;  // of the call in progress
+};
+
+}  // namespace
+
+BpeTokenizer::BpeTokenizer(Names names, BpeParts parts, std::optional<TokenId> end_of_document)
+    : names_(std::move(names)), parts_(std::move(parts)), end_of_document_(end_of_document) {
+    for (const AddedTokens& added : parts_.added) {
+        for (const AddedToken& token : added.tokens()) {
+            if (token.special) special_.insert(token.id);
+        }
+    }
+}
+
+std::unique_ptr<Encoder> BpeTokenizer::make_encoder() const {
+    return std::make_unique<BpeEncoder>(parts_);
+}
+
+Result<std::string> BpeTokenizer::decode(std::span<const TokenId> ids,
+                                         SpecialTokens special) const {
+    std::string text;
+    for (const TokenId id : ids) {
+        const auto bytes = parts_.bpe.vocabulary().bytes_of(id);
+        if (!bytes) {
+            return make_error(ErrorCode::out_of_range,
+                              "token {}: tokenizer {} has no such id (its vocabulary is {})", id,
+                              names_.name, vocabulary());
+        }
+        if (special == SpecialTokens::keep || !special_.contains(id)) text += *bytes;
+    }
+    return text;
+}
+
+}  // namespace rm

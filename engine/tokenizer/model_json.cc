@@ -1,0 +1,158 @@
+#include "engine/tokenizer/model_json.h"
+
+#include <algorithm>
+
+#include "engine/data/json_fields.h"
+#include "engine/tokenizer/strict_json.h"
+
+namespace rm {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostBytesOfToken = 4096;
+
+// The parts of BPE that are not here: what sets them must be absent, null, "" or false.
+Status check_plain_bpe(const json& model) {
+    RM_RETURN_IF_ERROR(only_keys(
+        model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
+    if (const json* type = find_value(model, "type"); type != nullptr && *type != "BPE") {
+        RM_TRY(const std::string name, string_at(model, "type"));
+        return unsupported(format("type {}", name), "BPE");
+    }
+    for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix",
+                            "end_of_word_suffix", "byte_fallback"}) {
+        const json* value = find_value(model, key);
+        const bool off = value == nullptr || *value == "" || *value == false || *value == 0.0;
+        if (!off) return unsupported(format("{} {}", key, excerpt(*value)), "none (null)");
+    }
+    return {};
+}
+
+struct Pair {
+    std::string left, right;
+};
+
+// "a b" or ["a", "b"].
+Result<Pair> parse_pair(const json& value) {
+    if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
+        return Pair{value[0].get<std::string>(), value[1].get<std::string>()};
+    }
+    if (value.is_string()) {
+        const auto& text = value.get_ref<const std::string&>();
+        const std::size_t space = text.find(' ');
+        if (space != std::string::npos && space == text.rfind(' ')) {
+            return Pair{text.substr(0, space), text.substr(space + 1)};
+        }
+    }
+    return make_error(ErrorCode::data_loss, "is {}, not \"left right\" or [\"left\", \"right\"]",
+                      excerpt(value));
+}
+
+Result<TokenId> known_token(const Vocabulary& vocabulary, const std::string& spelled) {
+    if (const auto id = vocabulary.find_spelled(spelled)) return *id;
+    return make_error(ErrorCode::data_loss, "'{}' is not in the vocabulary", spelled);
+}
+
+Status add_merge(const json& value, std::int32_t rank, const Vocabulary& vocabulary,
+                 MergeTable& merges) {
+    RM_TRY(const Pair pair, parse_pair(value));
+    if (pair.left.empty() || pair.right.empty()) {
+        return make_error(ErrorCode::data_loss, "joins an empty token");
+    }
+    RM_TRY(const TokenId left, known_token(vocabulary, pair.left));
+    RM_TRY(const TokenId right, known_token(vocabulary, pair.right));
+    RM_TRY(const TokenId result, known_token(vocabulary, pair.left + pair.right));
+    if (merges.add(left, right, {rank, result})) return {};
+    return make_error(ErrorCode::data_loss, "'{} {}' appears twice", pair.left, pair.right);
+}
+
+struct ParsedAddedToken {
+    AddedToken token;
+    bool normalized = false;
+};
+
+Result<ParsedAddedToken> parse_added_token(const json& value) {
+    RM_RETURN_IF_ERROR(only_keys(
+        value, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+    ParsedAddedToken parsed;
+    AddedToken& token = parsed.token;
+    RM_TRY(token.content, string_at(value, "content"));
+    RM_TRY(const std::int64_t id, integer_at(value, "id"));
+    token.id = static_cast<TokenId>(std::clamp<std::int64_t>(id, -1, Vocabulary::kMaxIds));
+    RM_TRY(token.special, bool_at(value, "special", false));
+    RM_TRY(token.lstrip, bool_at(value, "lstrip", false));
+    RM_TRY(token.rstrip, bool_at(value, "rstrip", false));
+    RM_TRY(parsed.normalized, bool_at(value, "normalized", !token.special));
+    RM_TRY(const bool single_word, bool_at(value, "single_word", false));
+    if (single_word) return unsupported(format("'{}' with single_word", token.content), "false");
+    if (token.content.empty() || token.content.size() > kMostBytesOfToken) {
+        return make_error(ErrorCode::data_loss, "token {} has a content of {} bytes, not 1 to {}",
+                          id, token.content.size(), kMostBytesOfToken);
+    }
+    return parsed;
+}
+
+Status settle_id(const AddedToken& token, Vocabulary& vocabulary) {
+    const auto known = vocabulary.find_spelled(token.content);
+    if (!known) return vocabulary.add_raw(token.content, token.id);
+    if (*known == token.id) return {};
+    return make_error(ErrorCode::data_loss, "'{}' has id {}, but {} in the vocabulary",
+                      token.content, token.id, *known);
+}
+
+}  // namespace
+
+Result<Vocabulary> parse_vocabulary(const json& model) {
+    RM_RETURN_IF_ERROR(check_plain_bpe(model));
+    RM_TRY(const json* vocab, field_at(model, "vocab"));
+    if (!vocab->is_object()) {
+        return make_error(ErrorCode::data_loss, "'vocab' is {}, not an object of token: id",
+                          vocab->type_name());
+    }
+    Vocabulary vocabulary;
+    for (const auto& [token, value] : vocab->items()) {
+        if (token.empty() || token.size() > kMostBytesOfToken) {
+            return make_error(ErrorCode::data_loss, "vocab has a token of {} bytes, not 1 to {}",
+                              token.size(), kMostBytesOfToken);
+        }
+        RM_TRY(const std::int64_t id, integer_at(*vocab, token));
+        RM_RETURN_IF_ERROR(vocabulary.add(token, id));
+    }
+    return vocabulary;
+}
+
+Result<Bpe> parse_bpe(const json& model, Vocabulary vocabulary) {
+    RM_TRY(const json* list, array_at(model, "merges"));
+    RM_TRY(const bool ignore_merges, bool_at(model, "ignore_merges", false));
+    MergeTable merges(list->size());
+    std::int32_t rank = 0;
+    for (const json& value : *list) {
+        if (const Status added = add_merge(value, rank, vocabulary, merges); !added) {
+            return within(format("merges[{}]", rank), added.error());
+        }
+        ++rank;
+    }
+    return Bpe::make(std::move(vocabulary), std::move(merges),
+                     ignore_merges ? WholeWords::look_up : WholeWords::merge);
+}
+
+Result<std::vector<AddedTokens>> parse_added_tokens(const json& value, Vocabulary& vocabulary) {
+    std::vector<AddedToken> as_written;
+    std::vector<AddedToken> normalized;
+    if (!value.is_null() && !value.is_array()) {
+        return make_error(ErrorCode::data_loss, "is {}, not a list", value.type_name());
+    }
+    for (const json& item : value) {
+        RM_TRY(ParsedAddedToken parsed, parse_added_token(item));
+        RM_RETURN_IF_ERROR(settle_id(parsed.token, vocabulary));
+        (parsed.normalized ? normalized : as_written).push_back(std::move(parsed.token));
+    }
+    std::vector<AddedTokens> sets;
+    if (!as_written.empty()) sets.emplace_back(std::move(as_written));
+    if (!normalized.empty()) sets.emplace_back(std::move(normalized));
+    return sets;
+}
+
+}  // namespace rm

@@ -1,0 +1,181 @@
+#include "engine/tokenizer/pipeline_json.h"
+
+#include <cctype>
+
+#include "engine/data/json_fields.h"
+#include "engine/tokenizer/strict_json.h"
+
+namespace rm {
+namespace {
+
+using nlohmann::json;
+
+// GPT-2's cut, which ByteLevel makes itself.
+constexpr std::string_view kByteLevelPattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+// The parts of a Sequence, or the one value itself.
+Result<std::vector<const json*>> parts_of(const json& value, std::string_view list_key) {
+    std::vector<const json*> parts;
+    RM_TRY(const std::string type, string_at(value, "type"));
+    if (type != "Sequence") return std::vector<const json*>{&value};
+    RM_RETURN_IF_ERROR(only_keys(value, {"type", list_key}));
+    RM_TRY(const json* list, array_at(value, list_key));
+    for (const json& part : *list)
+        parts.push_back(&part);
+    return parts;
+}
+
+PreTokenizer::Stage split_at(Regex regex) {
+    PreTokenizer::Stage stage{PreTokenizer::Kind::split, {}};
+    stage.regex.push_back(std::move(regex));
+    return stage;
+}
+
+// `text` as an expression that matches just it.
+std::string matching_just(std::string_view text) {
+    std::string pattern;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x80 && std::ispunct(byte) != 0) pattern.push_back('\\');
+        pattern.push_back(c);
+    }
+    return pattern;
+}
+
+Result<std::string> pattern_of(const json& split) {
+    RM_TRY(const json* pattern, field_at(split, "pattern"));
+    RM_RETURN_IF_ERROR(only_keys(*pattern, {"Regex", "String"}));
+    if (pattern->contains("Regex")) return string_at(*pattern, "Regex");
+    RM_TRY(const std::string text, string_at(*pattern, "String"));
+    return matching_just(text);
+}
+
+Status add_split(const json& part, PreTokenizer& out) {
+    RM_RETURN_IF_ERROR(only_keys(part, {"type", "pattern", "behavior", "invert"}));
+    RM_TRY(const std::string behavior, string_at(part, "behavior"));
+    if (behavior != "Isolated") return unsupported(format("behavior {}", behavior), "Isolated");
+    RM_TRY(const bool invert, bool_at(part, "invert", false));
+    if (invert) return unsupported("invert: true", "false");
+    RM_TRY(const std::string pattern, pattern_of(part));
+    RM_TRY(Regex regex, Regex::compile(pattern));
+    out.stages.push_back(split_at(std::move(regex)));
+    return {};
+}
+
+Status add_digits(const json& part, PreTokenizer& out) {
+    RM_RETURN_IF_ERROR(only_keys(part, {"type", "individual_digits"}));
+    RM_TRY(const bool each, bool_at(part, "individual_digits", false));
+    RM_TRY(Regex regex, Regex::compile(each ? R"(\p{N})" : R"(\p{N}+)"));
+    out.stages.push_back(split_at(std::move(regex)));
+    return {};
+}
+
+Status add_byte_level(const json& part, PreTokenizer& out) {
+    RM_RETURN_IF_ERROR(only_keys(part, {"type", "add_prefix_space", "trim_offsets", "use_regex"}));
+    RM_TRY(const bool space, bool_at(part, "add_prefix_space", true));
+    RM_TRY(const bool use_regex, bool_at(part, "use_regex", true));
+    if (space) out.stages.push_back({PreTokenizer::Kind::space_first, {}});
+    if (use_regex) {
+        RM_TRY(Regex regex, Regex::compile(kByteLevelPattern));
+        out.stages.push_back(split_at(std::move(regex)));
+    }
+    return {};
+}
+
+// After ByteLevel a text is spelled in its alphabet, so nothing may follow it.
+Status add_part(const json& part, bool last, PreTokenizer& out) {
+    RM_TRY(const std::string type, string_at(part, "type"));
+    if ((type == "ByteLevel") != last) {
+        return unsupported(format("{} {}", type, last ? "at the end" : "before the end"),
+                           "Split and Digits, then one ByteLevel");
+    }
+    if (last) return add_byte_level(part, out);
+    if (type == "Split") return add_split(part, out);
+    if (type == "Digits") return add_digits(part, out);
+    return unsupported(type, "Split, Digits, ByteLevel");
+}
+
+Status add_template_tokens(const json& piece, const json& known, std::vector<TokenId>& ids,
+                           const Vocabulary& vocabulary) {
+    RM_TRY(const std::string name, string_at(piece, "id"));
+    RM_TRY(const json* token, field_at(known, name));
+    RM_TRY(const std::vector<std::int64_t> list, integers_at(*token, "ids"));
+    for (const std::int64_t id : list) {
+        if (id < 0 || id >= vocabulary.num_ids() ||
+            !vocabulary.bytes_of(static_cast<TokenId>(id))) {
+            return make_error(ErrorCode::data_loss, "'{}' has id {}, which no token has", name, id);
+        }
+        ids.push_back(static_cast<TokenId>(id));
+    }
+    return {};
+}
+
+Result<Template> parse_template(const json& value, const Vocabulary& vocabulary) {
+    RM_RETURN_IF_ERROR(only_keys(value, {"type", "single", "pair", "special_tokens"}));
+    RM_TRY(const json* pieces, array_at(value, "single"));
+    RM_TRY(const json* known, field_at(value, "special_tokens"));
+    Template made;
+    int num_texts = 0;
+    for (const json& piece : *pieces) {
+        if (const json* text = find_value(piece, "Sequence")) {
+            RM_TRY(const std::string id, string_at(*text, "id"));
+            if (id != "A" || ++num_texts > 1) return unsupported("a text other than A once", "A");
+            continue;
+        }
+        RM_TRY(const json* token, field_at(piece, "SpecialToken"));
+        RM_RETURN_IF_ERROR(add_template_tokens(
+            *token, *known, num_texts == 0 ? made.prefix : made.suffix, vocabulary));
+    }
+    if (num_texts == 1) return made;
+    return make_error(ErrorCode::data_loss, "'single' has no text A");
+}
+
+}  // namespace
+
+Status check_normalizer(const json& value) {
+    if (value.is_null()) return {};
+    RM_TRY(const auto parts, parts_of(value, "normalizers"));
+    if (parts.empty()) return {};
+    RM_TRY(const std::string type, string_at(*parts.front(), "type"));
+    return unsupported(type, "no normalizer (null)");
+}
+
+Status check_decoder(const json& value) {
+    if (value.is_null()) return {};
+    RM_TRY(const auto parts, parts_of(value, "decoders"));
+    for (const json* part : parts) {
+        RM_TRY(const std::string type, string_at(*part, "type"));
+        if (type != "ByteLevel") return unsupported(type, "ByteLevel");
+    }
+    return {};
+}
+
+Result<PreTokenizer> parse_pre_tokenizer(const json& value) {
+    if (value.is_null()) return unsupported("null", "ByteLevel, or a Sequence that ends with it");
+    RM_TRY(const auto parts, parts_of(value, "pretokenizers"));
+    if (parts.empty()) return unsupported("an empty Sequence", "one that ends with ByteLevel");
+    PreTokenizer out;
+    for (const json* part : parts)
+        RM_RETURN_IF_ERROR(add_part(*part, part == parts.back(), out));
+    return out;
+}
+
+Result<Template> parse_post_processor(const json& value, const Vocabulary& vocabulary) {
+    Template made;
+    if (value.is_null()) return made;
+    RM_TRY(const auto parts, parts_of(value, "processors"));
+    int num_templates = 0;
+    for (const json* part : parts) {
+        RM_TRY(const std::string type, string_at(*part, "type"));
+        if (type == "ByteLevel") continue;  // only moves offsets
+        if (type != "TemplateProcessing" || ++num_templates > 1) {
+            return unsupported(num_templates > 1 ? "a second template" : type,
+                               "ByteLevel and one TemplateProcessing");
+        }
+        RM_TRY(made, parse_template(*part, vocabulary));
+    }
+    return made;
+}
+
+}  // namespace rm

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "engine/tokenizer/regex.h"
+
+namespace rm {
+
+// How a text is cut into the words that byte pair encoding works on: each stage cuts every piece of
+// the stage before it. Immutable.
+struct PreTokenizer {
+    enum class Kind {
+        split,       // at every match: matches and what lies between them are pieces
+        space_first  // a piece that begins with no space gets one
+    };
+    struct Stage {
+        Kind kind;
+        std::vector<Regex> regex;  // one for split
+    };
+    std::vector<Stage> stages;
+};
+
+// One thread's use of a PreTokenizer, which it borrows.
+class PieceCutter {
+public:
+    explicit PieceCutter(const PreTokenizer& pre_tokenizer);
+
+    // Calls visit(piece) for every piece of `text` in order; a piece lives as long as the call.
+    template <typename Visit>
+    Status cut(std::string_view text, const Visit& visit, std::size_t stage = 0) {
+        if (text.empty()) return {};
+        if (stage == stages_.size()) {
+            visit(text);
+            return {};
+        }
+        if (!stages_[stage].matcher) return cut_with_space(text, visit, stage);
+        std::size_t done = 0;
+        while (done < text.size()) {
+            RM_TRY(const auto match, stages_[stage].matcher->find(text, done));
+            const std::size_t begin = match ? match->begin : text.size();
+            RM_RETURN_IF_ERROR(cut(text.substr(done, begin - done), visit, stage + 1));
+            if (!match) return {};
+            RM_RETURN_IF_ERROR(cut(text.substr(begin, match->end - begin), visit, stage + 1));
+            done = match->end;
+        }
+        return {};
+    }
+
+private:
+    struct Stage {
+        std::optional<RegexMatcher> matcher;  // nothing: space_first
+    };
+    template <typename Visit>
+    Status cut_with_space(std::string_view text, const Visit& visit, std::size_t stage) {
+        if (text.front() == ' ') return cut(text, visit, stage + 1);
+        const std::string spaced = " " + std::string(text);
+        return cut(spaced, visit, stage + 1);
+    }
+
+    std::vector<Stage> stages_;
+};
+
+}  // namespace rm

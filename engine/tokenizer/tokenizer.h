@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rm {
+
+using TokenId = std::int32_t;
+
+// One thread's use of a Tokenizer, which it borrows: scratch memory and a cache of bounded size.
+class Encoder {
+public:
+    virtual ~Encoder() = default;
+    // Appends the tokens of `text` as such: nothing is put before or after them. Fails only with
+    // resource_exhausted, from a regular expression that needs too much; `ids` is then unspecified.
+    virtual Status encode(std::string_view text, std::vector<TokenId>& ids) = 0;
+};
+
+enum class SpecialTokens { keep, skip };
+
+// Text to token ids and back. Immutable, shared between threads.
+class Tokenizer {
+public:
+    virtual ~Tokenizer() = default;
+
+    // What it was opened from, for messages.
+    virtual const std::string& name() const = 0;
+    // Changes with everything that decides ids.
+    virtual const std::string& fingerprint() const = 0;
+    // The largest id plus one: what a model's vocabulary must hold.
+    virtual std::int64_t vocabulary() const = 0;
+    // What stands between documents; nothing where the tokenizer's files do not say.
+    virtual std::optional<TokenId> end_of_document() const = 0;
+    // What its template puts around a text (Llama 3: the beginning-of-text token before).
+    virtual std::span<const TokenId> prefix() const = 0;
+    virtual std::span<const TokenId> suffix() const = 0;
+
+    virtual std::unique_ptr<Encoder> make_encoder() const = 0;
+    // The bytes that the tokens stand for; may end inside a character. out_of_range for an id that
+    // is no token.
+    virtual Result<std::string> decode(std::span<const TokenId> ids,
+                                       SpecialTokens special) const = 0;
+};
+
+// `bytes`, or the path of a tokenizer.json or of a directory that holds one. Formats and what is
+// refused: docs/formats/tokenizer.md.
+Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& name);
+
+// Appends a text as a document of its own: prefix, text, suffix and, unless the suffix is that
+// already, the end of the document. failed_precondition when there is no such token.
+Status encode_document(const Tokenizer& tokenizer, Encoder& encoder, std::string_view text,
+                       std::vector<TokenId>& ids);
+Result<TokenId> require_end_of_document(const Tokenizer& tokenizer);
+
+}  // namespace rm

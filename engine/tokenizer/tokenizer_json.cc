@@ -1,0 +1,109 @@
+#include "engine/tokenizer/tokenizer_json.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "engine/data/hash.h"
+#include "engine/data/json_fields.h"
+#include "engine/tokenizer/end_token.h"
+#include "engine/tokenizer/model_json.h"
+#include "engine/tokenizer/pipeline_json.h"
+#include "engine/tokenizer/strict_json.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kFileName = "tokenizer.json";
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 28;  // the largest in use have 30 MB
+
+const json& value_or_null(const json& root, std::string_view key) {
+    static const json null;
+    const json* value = find_value(root, key);
+    return value == nullptr ? null : *value;
+}
+
+// What `parsed` is, or its error with the key in front.
+template <typename T>
+Result<T> under(std::string_view key, Result<T> parsed) {
+    if (!parsed) return within(key, parsed.error());
+    return parsed;
+}
+
+struct Parsed {
+    BpeParts parts;
+    std::optional<TokenId> end_of_document;
+};
+
+Result<Parsed> parse_all(const TokenizerFiles& files) {
+    RM_TRY(const json root, parse_strict_json(files.tokenizer));
+    RM_TRY(const json* model, field_at(root, "model"));
+    RM_TRY(Vocabulary vocabulary, under("model", parse_vocabulary(*model)));
+    RM_TRY(
+        std::vector<AddedTokens> added,
+        under("added_tokens", parse_added_tokens(value_or_null(root, "added_tokens"), vocabulary)));
+    RM_RETURN_IF_ERROR(under("normalizer", check_normalizer(value_or_null(root, "normalizer"))));
+    RM_RETURN_IF_ERROR(under("decoder", check_decoder(value_or_null(root, "decoder"))));
+    RM_TRY(PreTokenizer pre_tokenizer,
+           under("pre_tokenizer", parse_pre_tokenizer(value_or_null(root, "pre_tokenizer"))));
+    RM_TRY(Template around,
+           under("post_processor",
+                 parse_post_processor(value_or_null(root, "post_processor"), vocabulary)));
+    RM_TRY(const std::optional<TokenId> end, find_end_token(files, added, vocabulary));
+    RM_TRY(Bpe bpe, under("model", parse_bpe(*model, std::move(vocabulary))));
+    return Parsed{BpeParts{std::move(bpe), std::move(added), std::move(pre_tokenizer),
+                           std::move(around.prefix), std::move(around.suffix)},
+                  end};
+}
+
+Result<std::string> read_whole(const fs::path& path) {
+    std::error_code failure;
+    const std::uintmax_t size = fs::file_size(path, failure);
+    std::ifstream file(path, std::ios::binary);
+    if (failure || !file) {
+        const int reason = failure ? failure.value() : errno;
+        return make_error(reason == ENOENT ? ErrorCode::not_found : ErrorCode::permission_denied,
+                          "cannot read {}: {}", path.string(),
+                          std::generic_category().message(reason));
+    }
+    if (size > kMostBytes) {
+        return make_error(ErrorCode::data_loss, "{} has {} bytes; a tokenizer has at most {}",
+                          path.string(), size, kMostBytes);
+    }
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<std::optional<std::string>> read_if_there(const fs::path& path) {
+    if (!fs::exists(path)) return std::optional<std::string>();
+    RM_TRY(std::string text, read_whole(path));
+    return std::optional(std::move(text));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BpeTokenizer>> parse_tokenizer(const TokenizerFiles& files) {
+    Result<Parsed> parsed = parse_all(files);
+    if (!parsed) return within(files.name, parsed.error());
+    Xxh3 hash;
+    hash.update(files.tokenizer);
+    hash.update(std::int64_t{parsed->end_of_document.value_or(-1)});
+    return std::make_unique<BpeTokenizer>(BpeTokenizer::Names{files.name, hash.hex()},
+                                          std::move(parsed->parts), parsed->end_of_document);
+}
+
+Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path) {
+    const fs::path file = fs::is_directory(path) ? fs::path(path) / kFileName : fs::path(path);
+    TokenizerFiles files{.name = file.string()};
+    RM_TRY(files.tokenizer, read_whole(file));
+    RM_TRY(files.tokenizer_config, read_if_there(file.parent_path() / "tokenizer_config.json"));
+    RM_TRY(files.generation_config, read_if_there(file.parent_path() / "generation_config.json"));
+    RM_TRY(std::unique_ptr<BpeTokenizer> tokenizer, parse_tokenizer(files));
+    return std::unique_ptr<Tokenizer>(std::move(tokenizer));
+}
+
+}  // namespace rm

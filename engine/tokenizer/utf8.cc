@@ -1,0 +1,127 @@
+#include "engine/tokenizer/utf8.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+struct Sequence {
+    std::size_t bytes = 1;  // that fit together, the first always
+    bool complete = false;
+};
+
+std::uint8_t byte_at(std::string_view text, std::size_t at) {
+    return static_cast<std::uint8_t>(text[at]);
+}
+
+std::size_t length_by_lead(std::uint8_t lead) {
+    if (lead < 0x80) return 1;
+    if (lead < 0xC2 || lead > 0xF4) return 0;
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// The second byte carries the limits against overlong forms, surrogates and what is past U+10FFFF.
+bool fits_second(std::uint8_t lead, std::uint8_t second) {
+    const std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    return second >= low && second <= high;
+}
+
+Sequence sequence_at(std::string_view text, std::size_t at) {
+    const std::uint8_t lead = byte_at(text, at);
+    const std::size_t length = length_by_lead(lead);
+    if (length <= 1) return {1, length == 1};
+    if (at + 1 == text.size() || !fits_second(lead, byte_at(text, at + 1))) return {1, false};
+    for (std::size_t i = 2; i < length; ++i) {
+        if (at + i == text.size() || (byte_at(text, at + i) & 0xC0) != 0x80) return {i, false};
+    }
+    return {length, true};
+}
+
+// Past the 8-byte words of ASCII that begin at `at`.
+std::size_t skip_ascii(std::string_view text, std::size_t at) {
+    while (at + 8 <= text.size()) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data() + at, 8);
+        if ((word & 0x8080808080808080ULL) != 0) break;
+        at += 8;
+    }
+    return at;
+}
+
+}  // namespace
+
+std::size_t find_invalid_utf8(std::string_view text, std::size_t from) {
+    std::size_t at = from;
+    while ((at = skip_ascii(text, at)) < text.size()) {
+        const Sequence sequence = sequence_at(text, at);
+        if (!sequence.complete) return at;
+        at += sequence.bytes;
+    }
+    return text.size();
+}
+
+std::string replace_invalid_utf8(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    std::size_t at = 0;
+    for (;;) {
+        const std::size_t bad = find_invalid_utf8(text, at);
+        out.append(text.substr(at, bad - at));
+        if (bad == text.size()) return out;
+        out.append(kReplacement);
+        at = bad + sequence_at(text, bad).bytes;
+    }
+}
+
+CodePoint code_point_at(std::string_view text, std::size_t at) {
+    const std::uint8_t lead = byte_at(text, at);
+    const std::size_t length = length_by_lead(lead);
+    RM_CHECK(length > 0 && at + length <= text.size(), "byte {} of {} begins no code point", at,
+             text.size());
+    if (length == 1) return {lead, 1};
+    char32_t value = lead & (0xFFu >> (length + 1));
+    for (std::size_t i = 1; i < length; ++i)
+        value = value << 6 | (byte_at(text, at + i) & 0x3F);
+    return {value, length};
+}
+
+CodePoint code_point_before(std::string_view text, std::size_t end) {
+    std::size_t at = end - 1;
+    while (at > 0 && (byte_at(text, at) & 0xC0) == 0x80)
+        --at;
+    return code_point_at(text, at);
+}
+
+void append_utf8(std::string& out, char32_t code_point) {
+    const auto push = [&](char32_t bits) { out.push_back(static_cast<char>(bits)); };
+    const auto push_tail = [&](int shift) { push(0x80 | (code_point >> shift & 0x3F)); };
+    if (code_point < 0x80) {
+        push(code_point);
+    } else if (code_point < 0x800) {
+        push(0xC0 | code_point >> 6);
+        push_tail(0);
+    } else if (code_point < 0x10000) {
+        push(0xE0 | code_point >> 12);
+        push_tail(6);
+        push_tail(0);
+    } else {
+        push(0xF0 | code_point >> 18);
+        push_tail(12);
+        push_tail(6);
+        push_tail(0);
+    }
+}
+
+bool is_white_space(char32_t c) {
+    return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+           c == 0x205F || c == 0x3000;
+}
+
+}  // namespace rm

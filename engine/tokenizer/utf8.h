@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// UTF-8 as the Unicode Standard defines it (chapter 3, table 3-7).
+namespace rm {
+
+struct CodePoint {
+    char32_t value = 0;
+    std::size_t bytes = 0;
+};
+
+// The first byte at or after `from` that is not part of well-formed UTF-8; text.size() if all is.
+std::size_t find_invalid_utf8(std::string_view text, std::size_t from = 0);
+
+// With U+FFFD for each maximal subpart of an ill-formed sequence: what Rust's from_utf8_lossy and
+// Python's errors="replace" give.
+std::string replace_invalid_utf8(std::string_view text);
+
+// Of well-formed text that does not end, respectively begin, at the place looked at.
+CodePoint code_point_at(std::string_view text, std::size_t at);
+CodePoint code_point_before(std::string_view text, std::size_t end);
+
+void append_utf8(std::string& out, char32_t code_point);
+
+// The property White_Space: what `\s` means to the regular expressions of tokenizers.
+bool is_white_space(char32_t code_point);
+
+}  // namespace rm

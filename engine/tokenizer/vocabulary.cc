@@ -1,0 +1,72 @@
+#include "engine/tokenizer/vocabulary.h"
+
+#include "engine/tokenizer/byte_alphabet.h"
+
+namespace rm {
+namespace {
+
+std::optional<TokenId> look_up(const auto& ids, std::string_view key) {
+    const auto found = ids.find(key);
+    if (found == ids.end()) return std::nullopt;
+    return found->second;
+}
+
+}  // namespace
+
+Status Vocabulary::take(std::string_view token, std::int64_t id, std::string bytes) {
+    if (id < 0 || id >= kMaxIds) {
+        return make_error(ErrorCode::data_loss, "token '{}' has id {}; ids are 0 to {}", token, id,
+                          kMaxIds - 1);
+    }
+    const auto place = static_cast<std::size_t>(id);
+    if (place >= tokens_.size()) tokens_.resize(place + 1);
+    if (tokens_[place].used) {
+        return make_error(ErrorCode::data_loss, "tokens '{}' and '{}' both have id {}",
+                          spelled(static_cast<TokenId>(id)), token, id);
+    }
+    tokens_[place] = {std::move(bytes), true, false};
+    return {};
+}
+
+Status Vocabulary::add(std::string_view spelled_token, std::int64_t id) {
+    std::optional<std::string> bytes = unspell_bytes(spelled_token);
+    if (!bytes || bytes->empty()) return add_raw(spelled_token, id);
+    RM_RETURN_IF_ERROR(take(spelled_token, id, *bytes));
+    tokens_[static_cast<std::size_t>(id)].reachable = true;
+    const auto [at, is_new] = by_bytes_.emplace(std::move(*bytes), static_cast<TokenId>(id));
+    if (is_new) return {};
+    return make_error(ErrorCode::data_loss, "token '{}' has ids {} and {}", spelled_token,
+                      at->second, id);
+}
+
+Status Vocabulary::add_raw(std::string_view content, std::int64_t id) {
+    if (content.empty()) return make_error(ErrorCode::data_loss, "token {} is empty", id);
+    RM_RETURN_IF_ERROR(take(content, id, std::string(content)));
+    const auto [at, is_new] = raw_.emplace(content, static_cast<TokenId>(id));
+    if (is_new) return {};
+    return make_error(ErrorCode::data_loss, "token '{}' has ids {} and {}", content, at->second,
+                      id);
+}
+
+std::optional<TokenId> Vocabulary::find_spelled(std::string_view spelled_token) const {
+    if (const auto raw = look_up(raw_, spelled_token)) return raw;
+    const auto bytes = unspell_bytes(spelled_token);
+    return bytes ? find_bytes(*bytes) : std::nullopt;
+}
+
+std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
+    return look_up(by_bytes_, bytes);
+}
+
+std::optional<std::string_view> Vocabulary::bytes_of(TokenId id) const {
+    if (id < 0 || id >= num_ids()) return std::nullopt;
+    const Token& token = tokens_[static_cast<std::size_t>(id)];
+    return token.used ? std::optional<std::string_view>(token.bytes) : std::nullopt;
+}
+
+std::string Vocabulary::spelled(TokenId id) const {
+    const Token& token = tokens_[static_cast<std::size_t>(id)];
+    return token.reachable ? spell_bytes(token.bytes) : token.bytes;
+}
+
+}  // namespace rm

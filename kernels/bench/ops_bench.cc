@@ -1,0 +1,185 @@
+#include <cmath>
+
+#include "kernels/bench/bench.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::int64_t T = 4096, C = 2048, H = 16, D = 128;
+constexpr std::int64_t kHidden = 512, kVocabulary = 8192;  // of the embedding and the head
+constexpr std::int64_t kParameters = 16 << 20;
+
+struct Ops {
+    Kernels& kernels;
+    const Options& options;
+    std::vector<Row>& rows;
+
+    double element() const { return static_cast<double>(size_of(options.compute)); }
+    // `sizes` are the further members of the peer's JSON.
+    std::string torch(std::string_view name, std::string_view sizes) const {
+        return format(R"({{"work": "{}", "dtype": "{}", {}}})", name, to_string(options.compute),
+                      sizes);
+    }
+};
+
+// Rows whose GB/s are to be read beside the first: a copy, which is what memory can do.
+void elements(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const double size = static_cast<double>(T * C);
+    const TensorView x = bench.compute({T, C}), y = bench.compute({T, C});
+    const TensorView wide = bench.tensor({T, C}), other = bench.tensor({T, C});
+    ops.rows.push_back(
+        bench.measure({.name = "copy f32 to f32", .bytes = 8 * size},
+                      [&](Stream& s) { ops.kernels.copy({.from = wide, .to = other}, s); }));
+    const std::string type(to_string(ops.options.compute));
+    ops.rows.push_back(
+        bench.measure({.name = "copy f32 to " + type, .bytes = (4 + ops.element()) * size},
+                      [&](Stream& s) { ops.kernels.copy({.from = wide, .to = x}, s); }));
+    ops.rows.push_back(
+        bench.measure({.name = "copy " + type + " to f32", .bytes = (4 + ops.element()) * size},
+                      [&](Stream& s) { ops.kernels.copy({.from = x, .to = wide}, s); }));
+    ops.rows.push_back(bench.measure({.name = "add",
+                                      .bytes = 3 * ops.element() * size,
+                                      .torch = ops.torch("add", format(R"("size": {})", T * C))},
+                                     [&](Stream& s) { ops.kernels.add({.x = x, .y = y}, s); }));
+}
+
+void norms(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const double bytes = ops.element() * static_cast<double>(T * C);
+    const RmsNormFwd fwd{.x = bench.compute({T, C}),
+                         .weight = bench.tensor({C}),
+                         .y = bench.compute({T, C}),
+                         .rstd = bench.tensor({T})};
+    const RmsNormBwd bwd{.d_y = bench.compute({T, C}),
+                         .x = fwd.x,
+                         .weight = fwd.weight,
+                         .rstd = fwd.rstd,
+                         .d_x = bench.compute({T, C}),
+                         .d_weight = bench.tensor({C})};
+    const Workspace space = bench.workspace(bwd);
+    const std::string sizes = format(R"("T": {}, "C": {})", T, C);
+    ops.rows.push_back(bench.measure(
+        {.name = "rmsnorm_fwd", .bytes = 2 * bytes, .torch = ops.torch("rmsnorm", sizes)},
+        [&](Stream& s) { ops.kernels.rmsnorm_fwd(fwd, s); }));
+    ops.rows.push_back(
+        bench.measure({.name = "rmsnorm_fwd+bwd",
+                       .bytes = 6 * bytes,
+                       .torch = ops.torch("rmsnorm", sizes + R"(, "backward": true)")},
+                      [&](Stream& s) {
+                          ops.kernels.rmsnorm_fwd(fwd, s);
+                          ops.kernels.rmsnorm_bwd(bwd, space, s);
+                      }));
+}
+
+void swiglu(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const double bytes = ops.element() * static_cast<double>(T * C);
+    const SwigluFwd fwd{
+        .gate = bench.compute({T, C}), .up = bench.compute({T, C}), .h = bench.compute({T, C})};
+    const SwigluBwd bwd{.d_h = fwd.h,
+                        .gate = fwd.gate,
+                        .up = fwd.up,
+                        .d_gate = bench.compute({T, C}),
+                        .d_up = bench.compute({T, C})};
+    const std::string sizes = format(R"("T": {}, "F": {})", T, C);
+    ops.rows.push_back(bench.measure(
+        {.name = "swiglu_fwd", .bytes = 3 * bytes, .torch = ops.torch("swiglu", sizes)},
+        [&](Stream& s) { ops.kernels.swiglu_fwd(fwd, s); }));
+    ops.rows.push_back(
+        bench.measure({.name = "swiglu_fwd+bwd",
+                       .bytes = 8 * bytes,
+                       .torch = ops.torch("swiglu", sizes + R"(, "backward": true)")},
+                      [&](Stream& s) {
+                          ops.kernels.swiglu_fwd(fwd, s);
+                          ops.kernels.swiglu_bwd(bwd, s);
+                      }));
+}
+
+void rope(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const RopeApply apply{.x = bench.compute({T, H, D}),
+                          .cos = bench.tensor({T, D / 2}),
+                          .sin = bench.tensor({T, D / 2})};
+    ops.rows.push_back(
+        bench.measure({.name = "rope_apply",
+                       .bytes = 2 * ops.element() * static_cast<double>(T * H * D),
+                       .torch = ops.torch("rope", format(R"("T": {}, "H": {}, "D": {})", T, H, D))},
+                      [&](Stream& s) { ops.kernels.rope_apply(apply, s); }));
+}
+
+void embedding_and_loss(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const TensorView tokens = bench.tokens(T, kVocabulary), x = bench.compute({T, kHidden});
+    const TensorView table = bench.tensor({kVocabulary, kHidden});
+    const double size = static_cast<double>(T * kHidden);
+    ops.rows.push_back(bench.measure(
+        {.name = "embedding_fwd", .bytes = (4 + ops.element()) * size}, [&](Stream& s) {
+            ops.kernels.embedding_fwd({.tokens = tokens, .table = table, .x = x}, s);
+        }));
+    ops.rows.push_back(bench.measure(
+        {.name = "embedding_bwd", .bytes = (8 + ops.element()) * size}, [&](Stream& s) {
+            ops.kernels.embedding_bwd({.tokens = tokens, .d_x = x, .d_table = table}, s);
+        }));
+    const LinearCrossEntropy loss{.x = x,
+                                  .head = &bench.weight(kVocabulary, kHidden),
+                                  .targets = tokens,
+                                  .scale = 1.0 / T,
+                                  .loss_sum = bench.scalars(1),
+                                  .d_x = bench.compute({T, kHidden}),
+                                  .d_head = bench.tensor({kVocabulary, kHidden})};
+    const Workspace space = bench.workspace(loss);
+    const std::string sizes = format(R"("T": {}, "C": {}, "V": {})", T, kHidden, kVocabulary);
+    ops.rows.push_back(
+        bench.measure({.name = format("cross_entropy T {} C {} V {}", T, kHidden, kVocabulary),
+                       .flops = 6 * size * kVocabulary,
+                       .torch = ops.torch("cross_entropy", sizes)},
+                      [&](Stream& s) { ops.kernels.linear_cross_entropy(loss, space, s); }));
+}
+
+void update(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    constexpr std::int64_t kSide = 4096;
+    const TensorView weight = bench.tensor({kParameters}), grad = bench.tensor({kParameters});
+    const TensorView clip = bench.scalars(3);
+    clip.as<double>()[1] = clip.as<double>()[2] = 1;  // neither clips nor skips
+    const TensorView v = bench.tensor({kParameters});
+    for (std::int64_t i = 0; i < kParameters; ++i)
+        v.as<float>()[i] = std::abs(v.as<float>()[i]);
+    const AdamW adamw{.weight = weight,
+                      .grad = grad,
+                      .m = bench.tensor({kParameters}),
+                      .v = v,
+                      .clip = clip,
+                      .learning_rate = 1e-3,
+                      .weight_decay = 0.01};
+    ops.rows.push_back(
+        bench.measure({.name = "adamw",
+                       .bytes = 28.0 * kParameters,
+                       .torch = ops.torch("adamw", format(R"("size": {})", kParameters))},
+                      [&](Stream& s) { ops.kernels.adamw(adamw, s); }));
+    ops.rows.push_back(bench.measure(
+        {.name = "sum_squares", .bytes = 4.0 * kParameters},
+        [&](Stream& s) { ops.kernels.sum_squares({.x = grad, .sum = clip.rows(0, 1)}, s); }));
+    const auto prepared = ops.kernels.make_prepared(kParameters / kSide, kSide);
+    const TensorView matrix = weight.reshaped({kParameters / kSide, kSide});
+    ops.rows.push_back(
+        bench.measure({.name = "prepare", .bytes = (8 + 2 * ops.element()) * kParameters},
+                      [&](Stream& s) { ops.kernels.prepare(matrix, *prepared, s); }));
+}
+
+}  // namespace
+
+std::vector<Row> bench_ops(Kernels& kernels, const Options& options) {
+    std::vector<Row> rows;
+    const Ops ops{kernels, options, rows};
+    elements(ops);
+    norms(ops);
+    swiglu(ops);
+    rope(ops);
+    embedding_and_loss(ops);
+    update(ops);
+    return rows;
+}
+
+}  // namespace rm::bench

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace rm::bench {
+
+// libtorch doing the same work, in a process of Debian's /usr/bin/python3 with python3-torch that
+// stays for the whole run and takes turns with us. kernels/bench/peer_torch.py says which works it
+// knows; a work is a JSON object such as {"work": "linear_fwd", "T": 512, "N": 512, "K": 512,
+// "dtype": "bf16"}.
+class TorchPeer {
+public:
+    // An error says what is missing: Python, its torch module or the script.
+    static Result<std::unique_ptr<TorchPeer>> start(int num_threads);
+    ~TorchPeer();
+    TorchPeer(const TorchPeer&) = delete;
+    TorchPeer& operator=(const TorchPeer&) = delete;
+
+    // Makes the tensors of `work`, which replaces the one before.
+    Status prepare(const std::string& work);
+    // Runs the prepared work once; seconds by the peer's own clock.
+    Result<double> run();
+
+private:
+    TorchPeer() = default;
+    Result<std::string> ask(const std::string& line);
+
+    pid_t pid_ = -1;
+    int to_ = -1, from_ = -1;
+    std::string received_;
+};
+
+}  // namespace rm::bench

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""The benchmarks' work in libtorch, for comparison in the same run.
+
+usage: peer_torch.py THREADS
+
+Says {"ready": true} once torch is loaded. Then each line of its input is a work, a JSON object whose "work"
+names one of WORKS and whose other members are its sizes, answered by {"ready": true}; or the word `run`,
+which runs the last work once, answered by {"seconds": ...}. What fails is answered by {"error": "..."}.
+"""
+
+import json
+import math
+import sys
+import time
+
+
+def say(**answer):
+    print(json.dumps(answer), flush=True)
+
+
+try:
+    import torch
+except ImportError as error:
+    say(error=f"{sys.executable} has no torch ({error}): install python3-torch")
+    sys.exit(1)
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
+def randn(spec, *shape, dtype=None):
+    return torch.randn(*shape).to(dtype or DTYPES[spec["dtype"]])
+
+
+def linear_fwd(spec):
+    x, w = randn(spec, spec["T"], spec["K"]), randn(spec, spec["N"], spec["K"])
+    return lambda: torch.nn.functional.linear(x, w)
+
+
+def linear_bwd_input(spec):
+    d_y, w = randn(spec, spec["T"], spec["N"]), randn(spec, spec["N"], spec["K"])
+    return lambda: d_y @ w
+
+
+def linear_bwd_weight(spec):
+    d_y, x = randn(spec, spec["T"], spec["N"]), randn(spec, spec["T"], spec["K"])
+    d_w = torch.zeros(spec["N"], spec["K"], dtype=x.dtype)
+    return lambda: d_w.addmm_(d_y.t(), x)
+
+
+def attention(spec):
+    """softmax(q k^T + mask) v, causal, as torch operations."""
+    S, Hq, Hk, D = spec["S"], spec["Hq"], spec["Hk"], spec["D"]
+    q, k, v = randn(spec, Hq, S, D), randn(spec, Hk, S, D), randn(spec, Hk, S, D)
+    d_out = randn(spec, Hq, S, D)
+    mask = torch.full((S, S), -math.inf).triu(1).to(q.dtype)
+    backward = spec.get("backward", False)
+    for x in (q, k, v):
+        x.requires_grad_(backward)
+
+    def forward():
+        keys, values = (x.repeat_interleave(Hq // Hk, dim=0) for x in (k, v))
+        scores = q @ keys.transpose(1, 2) / math.sqrt(D) + mask
+        return torch.softmax(scores, dim=-1) @ values
+
+    def both():
+        for x in (q, k, v):
+            x.grad = None
+        forward().backward(d_out)
+
+    return both if backward else forward
+
+
+def rmsnorm(spec):
+    x, w = randn(spec, spec["T"], spec["C"]), randn(spec, spec["C"])
+    d_y = randn(spec, spec["T"], spec["C"])
+    backward = spec.get("backward", False)
+    x.requires_grad_(backward)
+    w.requires_grad_(backward)
+
+    def forward():
+        wide = x.float()
+        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * w
+
+    def both():
+        x.grad = w.grad = None
+        forward().backward(d_y)
+
+    return both if backward else forward
+
+
+def swiglu(spec):
+    gate, up, d_h = (randn(spec, spec["T"], spec["F"]) for _ in range(3))
+    backward = spec.get("backward", False)
+    gate.requires_grad_(backward)
+    up.requires_grad_(backward)
+
+    def forward():
+        return torch.nn.functional.silu(gate) * up
+
+    def both():
+        gate.grad = up.grad = None
+        forward().backward(d_h)
+
+    return both if backward else forward
+
+
+def rope(spec):
+    T, H, D = spec["T"], spec["H"], spec["D"]
+    x = randn(spec, T, H, D)
+    angles = torch.outer(torch.arange(T).float(), 1e4 ** (-torch.arange(0, D, 2).float() / D))
+    cos, sin = (torch.cat((f(angles), f(angles)), -1)[:, None].to(x.dtype) for f in (torch.cos, torch.sin))
+
+    def run():
+        low, high = x[..., :D // 2], x[..., D // 2:]
+        return x * cos + torch.cat((-high, low), -1) * sin
+
+    return run
+
+
+def add(spec):
+    x, y = randn(spec, spec["size"]), randn(spec, spec["size"])
+    return lambda: y.add_(x)
+
+
+def adamw(spec):
+    weight = torch.nn.Parameter(torch.randn(spec["size"]))
+    weight.grad = torch.randn(spec["size"])
+    optimizer = torch.optim.AdamW([weight], lr=1e-3, betas=(0.9, 0.95), foreach=True)
+    return optimizer.step
+
+
+def cross_entropy(spec):
+    """Linear head and cross entropy, with all gradients."""
+    T, C, V = spec["T"], spec["C"], spec["V"]
+    x, w = randn(spec, T, C).requires_grad_(), randn(spec, V, C).requires_grad_()
+    targets = torch.randint(V, (T,))
+
+    def run():
+        x.grad = w.grad = None
+        logits = torch.nn.functional.linear(x, w).float()
+        torch.nn.functional.cross_entropy(logits, targets).backward()
+
+    return run
+
+
+WORKS = {f.__name__: f for f in (linear_fwd, linear_bwd_input, linear_bwd_weight, attention, rmsnorm, swiglu, rope,
+                                 add, adamw, cross_entropy)}
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[1]))
+    torch.manual_seed(1)
+    say(ready=True, torch=torch.__version__)
+    work = None
+    for line in sys.stdin:
+        try:
+            if line.strip() == "run":
+                start = time.perf_counter()
+                work()
+                say(seconds=time.perf_counter() - start)
+            else:
+                spec = json.loads(line)
+                work = None  # gives the last one's memory back first
+                work = WORKS[spec["work"]](spec)
+                say(ready=True)
+        except Exception as error:  # whatever torch throws is an answer
+            say(error=f"{line.strip()}: {type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()

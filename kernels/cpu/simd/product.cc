@@ -1,0 +1,338 @@
+#include "kernels/cpu/simd/loops_here.h"
+#include "kernels/cpu/simd/panel.h"
+#include "kernels/cpu/simd/transpose.h"
+
+// Matrix products: operands are brought into the form that panel_product wants, one block of the
+// depth after the other. f32 numbers as they are; bf16 numbers widened to f32 and multiplied
+// there, or as pairs where the CPU multiplies those.
+namespace rm::RM_SIMD {
+namespace {
+
+using simd::kProductColumns;
+using simd::kProductRows;
+
+constexpr std::ptrdiff_t kBlockDepth = 512;
+constexpr std::ptrdiff_t kScratchA = kProductRows * kBlockDepth;
+constexpr std::ptrdiff_t kScratchB = kBlockDepth * kPanel;
+constexpr std::ptrdiff_t kScratchC = kProductRows * kProductColumns;
+
+static_assert(simd::kPackColumns % kPanel == 0 && kProductColumns % kPanel == 0);
+static_assert(kBlockDepth % 2 == 0, "pairs of bf16 do not cross blocks");
+
+RM_INLINE std::ptrdiff_t min(std::ptrdiff_t a, std::ptrdiff_t b) {
+    return a < b ? a : b;
+}
+RM_INLINE std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+// `count` numbers, zero where there are none: count may be negative or larger than a vector.
+template <typename T>
+RM_INLINE Vec load_some(const T* from, std::ptrdiff_t count) {
+    if (count >= kWidth) return load(from);
+    return count > 0 ? load_first(from, count) : Vec{};
+}
+template <typename T>
+RM_INLINE void store_some(T* to, Vec value, std::ptrdiff_t count) {
+    if (count >= kWidth) return store(to, value);
+    if (count > 0) store_first(to, value, count);
+}
+
+// Rows of f32 or bf16 become rows of f32, `width` of each valid and the rest of the last vector
+// zero.
+template <typename T>
+void copy_rows(const T* from, std::ptrdiff_t from_stride, std::ptrdiff_t rows, std::ptrdiff_t width,
+               float* to, std::ptrdiff_t to_stride) {
+    for (std::ptrdiff_t r = 0; r < rows; ++r) {
+        for (std::ptrdiff_t c = 0; c < width; c += kWidth)
+            store(to + r * to_stride + c, load_some(from + r * from_stride + c, width - c));
+    }
+}
+
+// A matrix operand: where it begins and how far its rows or steps are apart.
+template <typename Number>
+struct Operand {
+    const Number* data;
+    std::ptrdiff_t stride;
+};
+
+struct F32 {
+    using Terms = F32Terms;
+    using Element = float;
+    using Packed = float;
+    static Operand<float> rows_of(const float* x, std::ptrdiff_t stride, std::ptrdiff_t,
+                                  std::ptrdiff_t, float*) {
+        return {x, stride};
+    }
+    static const float* panel(const float* packed, std::ptrdiff_t, float*) { return packed; }
+    static Operand<float> columns_of(const float* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
+                                     std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
+        copy_rows(x, stride, depth, width, scratch, padded);
+        return {scratch, padded};
+    }
+};
+
+RM_INLINE VecU words_of(Vec first, Vec second) {
+    const VecU low = __builtin_convertvector(narrow(first), VecU);
+    return low | __builtin_convertvector(narrow(second), VecU) << 16;
+}
+RM_INLINE void store_words(void* to, VecU words) {
+    store(static_cast<float*>(to), reinterpret_cast<Vec>(words));
+}
+
+struct Widened {
+    using Terms = F32Terms;
+    using Element = Bf16;
+    using Packed = Bf16;
+    static Operand<float> rows_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t rows,
+                                  std::ptrdiff_t depth, float* scratch) {
+        copy_rows(x, stride, rows, depth, scratch, kBlockDepth);
+        return {scratch, kBlockDepth};
+    }
+    // From pairs along the depth to one row after the other.
+    static const float* panel(const Bf16* packed, std::ptrdiff_t depth, float* scratch) {
+        for (std::ptrdiff_t k = 0; k < depth; k += 2) {
+            for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth) {
+                const auto words = reinterpret_cast<VecU>(
+                    load(reinterpret_cast<const float*>(packed + k * kPanel) + c));
+                store_words(scratch + k * kPanel + c, words << 16);
+                store_words(scratch + (k + 1) * kPanel + c, words & 0xffff0000u);
+            }
+        }
+        return scratch;
+    }
+    static Operand<float> columns_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
+                                     std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
+        copy_rows(x, stride, depth, width, scratch, padded);
+        return {scratch, padded};
+    }
+};
+
+#if defined(__AVX512BF16__)
+struct Pairs {
+    using Terms = PairTerms;
+    using Element = Bf16;
+    using Packed = Bf16;
+    static Operand<Pair> rows_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t rows,
+                                 std::ptrdiff_t depth, float* scratch) {
+        auto* to = reinterpret_cast<Bf16*>(scratch);
+        for (std::ptrdiff_t r = 0; r < rows; ++r) {
+            for (std::ptrdiff_t k = 0; k < depth; k += kWidth)
+                store(to + r * kBlockDepth + k, load_some(x + r * stride + k, depth - k));
+        }
+        return {reinterpret_cast<const Pair*>(to), kBlockDepth / 2};
+    }
+    static const Pair* panel(const Bf16* packed, std::ptrdiff_t, float*) {
+        return reinterpret_cast<const Pair*>(packed);
+    }
+    static Operand<Pair> columns_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
+                                    std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
+        for (std::ptrdiff_t t = 0; t < depth; t += 2) {
+            for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
+                const Bf16* from = x + t * stride + c;
+                const Vec second = t + 1 < depth ? load_some(from + stride, width - c) : Vec{};
+                store_words(scratch + t / 2 * padded + c,
+                            words_of(load_some(from, width - c), second));
+            }
+        }
+        return {reinterpret_cast<const Pair*>(scratch), padded};
+    }
+};
+#endif
+
+enum class Sum { none, with_y };
+
+// One panel of a result: the result itself where it may hold the sums on their way, or a copy.
+template <typename T>
+class OutPanel {
+public:
+    OutPanel(T* y, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t columns, float* copy)
+        : y_(y), stride_(stride), rows_(rows), columns_(columns), copy_(copy) {}
+
+    static bool fits(std::ptrdiff_t columns) {
+        return sizeof(T) == sizeof(float) && columns >= kPanel;
+    }
+    float* data() const { return copy_ ? copy_ : reinterpret_cast<float*>(y_); }
+    std::ptrdiff_t stride() const { return copy_ ? kPanel : stride_; }
+    void fetch() const {
+        if (copy_) copy_rows(y_, stride_, rows_, columns_, copy_, kPanel);
+    }
+    void put(Sum sum) const {
+        if (!copy_) return;
+        for (std::ptrdiff_t r = 0; r < rows_; ++r) {
+            for (std::ptrdiff_t c = 0; c < min(kPanel, columns_); c += kWidth) {
+                T* to = y_ + r * stride_ + c;
+                Vec value = load(copy_ + r * kPanel + c);
+                if (sum == Sum::with_y) value += load_some(to, columns_ - c);
+                store_some(to, value, columns_ - c);
+            }
+        }
+    }
+
+private:
+    T* y_;
+    std::ptrdiff_t stride_, rows_, columns_;
+    float* copy_;  // (rows, kPanel), or null
+};
+
+template <typename Kind, typename Y>
+void rows_into(const simd::ProductRows& op) {
+    constexpr std::ptrdiff_t kStep = Kind::Terms::kDepth;
+    float *a = op.scratch, *b = a + kScratchA, *copies = b + kScratchB;
+    const auto* x = static_cast<const typename Kind::Element*>(op.x);
+    const auto* packed = static_cast<const typename Kind::Packed*>(op.packed);
+    const std::ptrdiff_t K = sizeof(typename Kind::Packed) == 2 ? round_up(op.K, 2) : op.K;
+    for (std::ptrdiff_t k = 0; k < op.K; k += kBlockDepth) {
+        const std::ptrdiff_t depth = min(kBlockDepth, op.K - k);
+        const auto rows = Kind::rows_of(x + k, op.x_stride, op.rows, depth, a);
+        for (std::ptrdiff_t n = 0; n < op.columns; n += kPanel) {
+            const auto* at = packed + (op.first + n) * K + k * kPanel;
+            const auto* panel = Kind::panel(at, depth, b);
+            const bool direct = !op.add && OutPanel<Y>::fits(op.columns - n);
+            const OutPanel<Y> out(static_cast<Y*>(op.y) + op.first + n, op.y_stride, op.rows,
+                                  op.columns - n, direct ? nullptr : copies + n * kProductRows);
+            panel_product<typename Kind::Terms>(rows.data, RowMajor{rows.stride}, panel, op.rows,
+                                                (depth + kStep - 1) / kStep, out.data(),
+                                                out.stride(), k > 0 ? Begin::loaded : Begin::zero);
+            if (k + depth == op.K) out.put(op.add ? Sum::with_y : Sum::none);
+        }
+    }
+}
+
+template <typename Kind>
+void product_rows(const simd::ProductRows& op) {
+    if (op.y_type == simd::Out::f32) return rows_into<Kind, float>(op);
+    rows_into<Kind, Bf16>(op);
+}
+
+template <typename Kind>
+void product_columns(const simd::ProductOfColumns& op) {
+    constexpr std::ptrdiff_t kStep = Kind::Terms::kDepth;
+    using Element = typename Kind::Element;
+    float *a_block = op.scratch, *b_panel = a_block + kScratchA, *copy = b_panel + kScratchB;
+    const std::ptrdiff_t padded = round_up(op.rows, kWidth);
+    for (std::ptrdiff_t t = 0; t < op.depth; t += kBlockDepth) {
+        const std::ptrdiff_t depth = min(kBlockDepth, op.depth - t);
+        const auto a = Kind::columns_of(static_cast<const Element*>(op.a) + t * op.a_stride,
+                                        op.a_stride, depth, op.rows, padded, a_block);
+        for (std::ptrdiff_t n = 0; n < op.columns; n += kPanel) {
+            const std::ptrdiff_t columns = min(kPanel, op.columns - n);
+            const auto b = Kind::columns_of(static_cast<const Element*>(op.b) + t * op.b_stride + n,
+                                            op.b_stride, depth, columns, kPanel, b_panel);
+            const bool direct = OutPanel<float>::fits(columns);
+            const OutPanel<float> out(op.out + n, op.out_stride, op.rows, columns,
+                                      direct ? nullptr : copy);
+            out.fetch();
+            panel_product<typename Kind::Terms>(a.data, StepMajor{a.stride}, b.data, op.rows,
+                                                (depth + kStep - 1) / kStep, out.data(),
+                                                out.stride(), Begin::loaded);
+            out.put(Sum::none);
+        }
+    }
+}
+
+// A square of B, from (k, n): `count_k` by `count_n` of it exist. `along_k`: whether numbers that
+// follow each other in memory follow each other along K.
+enum class Along { k, n };
+
+template <Along along>
+RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptrdiff_t n,
+                           std::ptrdiff_t count_k, std::ptrdiff_t count_n, Vec (&rows)[kWidth]) {
+    const float* from = b.data + k * b.k_stride + n * b.n_stride;
+    for (int i = 0; i < kWidth; ++i) {
+        if (along == Along::n) {
+            rows[i] = i < count_k ? load_some(from + i * b.k_stride, count_n) : Vec{};
+        } else {
+            rows[i] = i < count_n ? load_some(from + i * b.n_stride, count_k) : Vec{};
+        }
+    }
+    if (along == Along::k) transpose_square(rows);
+}
+
+// Calls write(k, column of the panel, square) for all of a panel; the rows of a square follow each
+// other along K.
+template <Along along, typename Write>
+RM_INLINE void for_squares(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
+                           std::ptrdiff_t last, const Write& write) {
+    for (std::ptrdiff_t k = 0; k < K; k += kWidth) {
+        for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth) {
+            Vec square[kWidth];
+            load_square<along>(b, k, n + c, K - k, last - n - c, square);
+            write(k, c, square);
+        }
+    }
+}
+
+struct PackF32 {
+    static std::ptrdiff_t padded(std::ptrdiff_t K) { return K; }
+    template <Along along>
+    static void panel(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
+                      std::ptrdiff_t last, float* to) {
+        const auto write = [&](std::ptrdiff_t k, std::ptrdiff_t c, const Vec(&square)[kWidth])
+            __attribute__((always_inline)) {
+            for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; ++i)
+                store(to + (k + i) * kPanel + c, square[i]);
+        };
+        for_squares<along>(b, K, n, last, write);
+    }
+};
+
+struct PackPairs {
+    static std::ptrdiff_t padded(std::ptrdiff_t K) { return round_up(K, 2); }
+    template <Along along>
+    static void panel(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
+                      std::ptrdiff_t last, Bf16* to) {
+        const auto write = [&](std::ptrdiff_t k, std::ptrdiff_t c, const Vec(&square)[kWidth])
+            __attribute__((always_inline)) {
+            for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; i += 2)
+                store_words(to + (k + i) * kPanel + 2 * c, words_of(square[i], square[i + 1]));
+        };
+        for_squares<along>(b, K, n, last, write);
+    }
+};
+
+template <typename Pack, typename Packed>
+void pack_columns(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t first,
+                  std::ptrdiff_t last, void* packed) {
+    for (std::ptrdiff_t n = first; n < last; n += kPanel) {
+        Packed* to = static_cast<Packed*>(packed) + n * Pack::padded(K);
+        if (b.n_stride == 1) {
+            Pack::template panel<Along::n>(b, K, n, last, to);
+        } else {
+            Pack::template panel<Along::k>(b, K, n, last, to);
+        }
+    }
+}
+
+template <typename Pack, typename Packed>
+std::ptrdiff_t packed_bytes(std::ptrdiff_t K, std::ptrdiff_t N) {
+    return round_up(N, kPanel) * Pack::padded(K) * static_cast<std::ptrdiff_t>(sizeof(Packed));
+}
+
+template <typename Kind, typename Pack>
+simd::ProductLoops loops_of() {
+    using Packed = typename Kind::Packed;
+    return {.scratch = kScratchA + kScratchB + kScratchC,
+            .packed_bytes = packed_bytes<Pack, Packed>,
+            .pack = pack_columns<Pack, Packed>,
+            .rows = product_rows<Kind>,
+            .columns = product_columns<Kind>};
+}
+
+}  // namespace
+
+simd::ProductLoops products_f32() {
+    return loops_of<F32, PackF32>();
+}
+simd::ProductLoops products_widened() {
+    return loops_of<Widened, PackPairs>();
+}
+simd::ProductLoops products_pairs() {
+#if defined(__AVX512BF16__)
+    return loops_of<Pairs, PackPairs>();
+#else
+    return {};
+#endif
+}
+
+}  // namespace rm::RM_SIMD
