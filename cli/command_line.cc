@@ -52,10 +52,21 @@ public:
 
     template <typename Options>
     CLI::App& add(const char* name, const char* help, Options& options) {
-        CLI::App& verb = *app_.add_subcommand(name, help);
+        return add_below(app_, name, help, options);
+    }
+    // A verb of a group: `data prepare`.
+    template <typename Options>
+    CLI::App& add_below(CLI::App& group, const char* name, const char* help, Options& options) {
+        CLI::App& verb = *group.add_subcommand(name, help);
         verb.fallthrough();
         verb.callback([this, &options] { chosen_ = options; });
         return verb;
+    }
+    CLI::App& add_group(const char* name, const char* help) {
+        CLI::App& group = *app_.add_subcommand(name, help);
+        group.fallthrough();
+        group.require_subcommand(1);
+        return group;
     }
     const VerbOptions& chosen() const { return chosen_; }
 
@@ -73,6 +84,7 @@ struct AllOptions {
     HistoryOptions history;
     NodesOptions nodes;
     UpOptions up;
+    PrepareDataOptions prepare_data;
     VersionOptions version;
 };
 
@@ -112,6 +124,27 @@ void add_job_verbs(Verbs& verbs, AllOptions& all) {
     add_output(history, all.history.output, {"table", "wide", "json", "yaml", "name", "csv"});
 }
 
+void add_data_verbs(Verbs& verbs, AllOptions& all) {
+    CLI::App& data = verbs.add_group("data", "Data to train on");
+    CLI::App& prepare = verbs.add_below(
+        data, "prepare", "Encode text once, to a Megatron data set (.bin, .idx)", all.prepare_data);
+    prepare
+        .add_option("INPUT", all.prepare_data.inputs, "Directories or files of text or JSON Lines")
+        ->required();
+    prepare
+        .add_option("--tokenizer", all.prepare_data.tokenizer,
+                    "bytes, or a tokenizer.json or its directory")
+        ->type_name("PATH|bytes")
+        ->required();
+    prepare.add_option("--output", all.prepare_data.output, "Write PREFIX.bin and PREFIX.idx")
+        ->type_name("PREFIX")
+        ->required();
+    prepare.add_option("--format", all.prepare_data.format, "auto, text or jsonl [auto]")
+        ->check(CLI::IsMember({"auto", "text", "jsonl"}));
+    prepare.add_option("--jobs", all.prepare_data.num_threads, "Threads [one per core]")
+        ->check(CLI::Range(1, 1024));
+}
+
 void add_other_verbs(Verbs& verbs, AllOptions& all) {
     CLI::App& nodes = verbs.add("nodes", "List nodes", all.nodes);
     add_output(nodes, all.nodes.output, {"table", "wide", "json", "yaml", "name"});
@@ -145,6 +178,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     Verbs verbs(app);
     add_target(app, line.target);
     add_job_verbs(verbs, all);
+    add_data_verbs(verbs, all);
     add_other_verbs(verbs, all);
     try {
         app.parse(argc, argv);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cli/client.h"
 #include "cli/target.h"
@@ -53,12 +54,20 @@ struct UpOptions {
     std::string listen;
     std::string http;
 };
+struct PrepareDataOptions {
+    std::vector<std::string> inputs;
+    std::string tokenizer;
+    std::string output;  // prefix of .bin and .idx
+    std::string format = "auto";
+    int num_threads = 0;  // 0: as many as the machine has cores
+};
 struct VersionOptions {
     OutputFormat output = OutputFormat::table;
 };
 
-using VerbOptions = std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions,
-                                 HistoryOptions, NodesOptions, UpOptions, VersionOptions>;
+using VerbOptions =
+    std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions, HistoryOptions,
+                 NodesOptions, UpOptions, PrepareDataOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

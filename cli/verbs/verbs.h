@@ -27,6 +27,7 @@ Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
 
 // What was wrong, on stderr, for a failure whose exit code is not that of its error.

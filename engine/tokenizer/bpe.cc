@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/tokenizer/byte_alphabet.h"
+#include "engine/tokenizer/json_keys.h"
 
 namespace rm {
 namespace {
@@ -100,9 +101,9 @@ Result<Bpe> Bpe::make(Vocabulary vocabulary, MergeTable merges, WholeWords whole
         const auto id = vocabulary.find_bytes(byte);
         if (!id) {
             return make_error(ErrorCode::data_loss,
-                              "the vocabulary has no token '{}' for byte {}: a byte-level "
+                              "the vocabulary has no token {} for byte {}: a byte-level "
                               "vocabulary has one for each of the 256 bytes",
-                              spell_bytes(byte), i);
+                              shown_token(spell_bytes(byte)), i);
         }
         byte_ids[i] = *id;
     }

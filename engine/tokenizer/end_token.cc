@@ -3,7 +3,8 @@
 #include <array>
 
 #include "engine/data/json_fields.h"
-#include "engine/tokenizer/strict_json.h"
+#include "engine/data/strict_json.h"
+#include "engine/tokenizer/json_keys.h"
 
 namespace rm {
 namespace {
@@ -16,18 +17,18 @@ constexpr std::array<std::string_view, 3> kUsualNames = {"<|end_of_text|>", "<|e
 
 // "</s>" or {"content": "</s>", ...}.
 Result<Found> from_tokenizer_config(std::string_view text, const Vocabulary& vocabulary) {
-    RM_TRY(const json config, parse_strict_json(text));
+    RM_TRY(const json config, parse_strict_json(text, kMostTokenizerBytes));
     const json* value = find_value(config, "eos_token");
     if (value == nullptr) return Found();
     RM_TRY(const std::string content,
            value->is_object() ? string_at(*value, "content") : string_at(config, "eos_token"));
     if (const auto id = vocabulary.find_spelled(content)) return Found(*id);
-    return make_error(ErrorCode::data_loss, "eos_token '{}' is no token of tokenizer.json",
-                      content);
+    return make_error(ErrorCode::data_loss, "eos_token {} is no token of tokenizer.json",
+                      shown_token(content));
 }
 
 Result<Found> from_generation_config(std::string_view text, const Vocabulary& vocabulary) {
-    RM_TRY(const json config, parse_strict_json(text));
+    RM_TRY(const json config, parse_strict_json(text, kMostTokenizerBytes));
     const json* value = find_value(config, "eos_token_id");
     if (value == nullptr || (value->is_array() && value->empty())) return Found();
     const json first = {{"eos_token_id", value->is_array() ? value->front() : *value}};

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/data/json_fields.h"
-#include "engine/tokenizer/strict_json.h"
+#include "engine/tokenizer/json_keys.h"
 
 namespace rm {
 namespace {
@@ -52,7 +52,7 @@ Result<Pair> parse_pair(const json& value) {
 
 Result<TokenId> known_token(const Vocabulary& vocabulary, const std::string& spelled) {
     if (const auto id = vocabulary.find_spelled(spelled)) return *id;
-    return make_error(ErrorCode::data_loss, "'{}' is not in the vocabulary", spelled);
+    return make_error(ErrorCode::data_loss, "{} is not in the vocabulary", shown_token(spelled));
 }
 
 Status add_merge(const json& value, std::int32_t rank, const Vocabulary& vocabulary,
@@ -65,7 +65,8 @@ Status add_merge(const json& value, std::int32_t rank, const Vocabulary& vocabul
     RM_TRY(const TokenId right, known_token(vocabulary, pair.right));
     RM_TRY(const TokenId result, known_token(vocabulary, pair.left + pair.right));
     if (merges.add(left, right, {rank, result})) return {};
-    return make_error(ErrorCode::data_loss, "'{} {}' appears twice", pair.left, pair.right);
+    return make_error(ErrorCode::data_loss, "{} appears twice",
+                      shown_token(pair.left + " " + pair.right));
 }
 
 struct ParsedAddedToken {
@@ -86,7 +87,8 @@ Result<ParsedAddedToken> parse_added_token(const json& value) {
     RM_TRY(token.rstrip, bool_at(value, "rstrip", false));
     RM_TRY(parsed.normalized, bool_at(value, "normalized", !token.special));
     RM_TRY(const bool single_word, bool_at(value, "single_word", false));
-    if (single_word) return unsupported(format("'{}' with single_word", token.content), "false");
+    if (single_word)
+        return unsupported(format("{} with single_word", shown_token(token.content)), "false");
     if (token.content.empty() || token.content.size() > kMostBytesOfToken) {
         return make_error(ErrorCode::data_loss, "token {} has a content of {} bytes, not 1 to {}",
                           id, token.content.size(), kMostBytesOfToken);
@@ -98,8 +100,8 @@ Status settle_id(const AddedToken& token, Vocabulary& vocabulary) {
     const auto known = vocabulary.find_spelled(token.content);
     if (!known) return vocabulary.add_raw(token.content, token.id);
     if (*known == token.id) return {};
-    return make_error(ErrorCode::data_loss, "'{}' has id {}, but {} in the vocabulary",
-                      token.content, token.id, *known);
+    return make_error(ErrorCode::data_loss, "{} has id {}, but {} in the vocabulary",
+                      shown_token(token.content), token.id, *known);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "engine/data/json_fields.h"
-#include "engine/tokenizer/strict_json.h"
+#include "engine/tokenizer/json_keys.h"
 
 namespace rm {
 namespace {
@@ -104,7 +104,8 @@ Status add_template_tokens(const json& piece, const json& known, std::vector<Tok
     for (const std::int64_t id : list) {
         if (id < 0 || id >= vocabulary.num_ids() ||
             !vocabulary.bytes_of(static_cast<TokenId>(id))) {
-            return make_error(ErrorCode::data_loss, "'{}' has id {}, which no token has", name, id);
+            return make_error(ErrorCode::data_loss, "{} has id {}, which no token has",
+                              shown_token(name), id);
         }
         ids.push_back(static_cast<TokenId>(id));
     }

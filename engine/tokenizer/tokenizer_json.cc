@@ -8,10 +8,11 @@
 
 #include "engine/data/hash.h"
 #include "engine/data/json_fields.h"
+#include "engine/data/strict_json.h"
 #include "engine/tokenizer/end_token.h"
+#include "engine/tokenizer/json_keys.h"
 #include "engine/tokenizer/model_json.h"
 #include "engine/tokenizer/pipeline_json.h"
-#include "engine/tokenizer/strict_json.h"
 
 namespace rm {
 namespace {
@@ -20,7 +21,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kFileName = "tokenizer.json";
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 28;  // the largest in use have 30 MB
 
 const json& value_or_null(const json& root, std::string_view key) {
     static const json null;
@@ -41,7 +41,7 @@ struct Parsed {
 };
 
 Result<Parsed> parse_all(const TokenizerFiles& files) {
-    RM_TRY(const json root, parse_strict_json(files.tokenizer));
+    RM_TRY(const json root, parse_strict_json(files.tokenizer, kMostTokenizerBytes));
     RM_TRY(const json* model, field_at(root, "model"));
     RM_TRY(Vocabulary vocabulary, under("model", parse_vocabulary(*model)));
     RM_TRY(
@@ -71,9 +71,9 @@ Result<std::string> read_whole(const fs::path& path) {
                           "cannot read {}: {}", path.string(),
                           std::generic_category().message(reason));
     }
-    if (size > kMostBytes) {
+    if (size > kMostTokenizerBytes) {
         return make_error(ErrorCode::data_loss, "{} has {} bytes; a tokenizer has at most {}",
-                          path.string(), size, kMostBytes);
+                          path.string(), size, kMostTokenizerBytes);
     }
     return std::string(std::istreambuf_iterator<char>(file), {});
 }

@@ -18,7 +18,7 @@ class Vocabulary {
 public:
     // Ids lie in [0, kMaxIds): well above the largest vocabularies in use, small enough for a
     // table.
-    static constexpr std::int64_t kMaxIds = std::int64_t{1} << 22;
+    static constexpr std::int64_t kMaxIds = std::int64_t{1} << 21;
 
     // Each fails with data_loss naming the token: an id out of range or of another token, a
     // spelling that has another id.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/bench/bench.h"
+#include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm::bench {
@@ -15,6 +16,7 @@ constexpr std::string_view kUsage =
     "usage: ring-bench gemm|attention|ops|step|peak [--dtype f32|bf16] [--peer torch] [--threads "
     "N]\n"
     "                  [--context TOKENS] [--repeats N] [--json]\n"
+    "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
@@ -82,7 +84,7 @@ Result<Arguments> parse(std::span<char*> argv) {
         }
     }
     if (arguments.command.empty()) {
-        return invalid_argument("no command; gemm, attention, ops, step or peak");
+        return invalid_argument("no command; gemm, attention, ops, step, peak or tokenize");
     }
     return arguments;
 }
@@ -174,5 +176,8 @@ int run(std::span<char*> argv) {
 }  // namespace rm::bench
 
 int main(int argc, char** argv) {
-    return rm::bench::run({argv, static_cast<std::size_t>(argc)});
+    const std::span<char*> words(argv, static_cast<std::size_t>(argc));
+    if (argc > 1 && std::string_view(argv[1]) == "tokenize")
+        return rm::bench::run_tokenize(words.subspan(2));
+    return rm::bench::run(words);
 }

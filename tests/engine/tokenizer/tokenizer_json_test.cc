@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "engine/tokenizer/byte_tokenizer.h"
-#include "engine/tokenizer/strict_json.h"
 #include "tests/support/bpe_trainer.h"
 #include "tests/support/real_text.h"
 #include "tests/support/temp_dir.h"
@@ -175,7 +174,7 @@ TEST(TokenizerJson, SaysWhatIsWrongWithAVocabulary) {
         return complaint([&](json& file) { file["model"]["vocab"][token] = id; });
     };
     EXPECT_THAT(vocab("zzz", 5), HasSubstr("both have id 5"));
-    EXPECT_THAT(vocab("zzz", -1), HasSubstr("token 'zzz' has id -1; ids are 0 to 4194303"));
+    EXPECT_THAT(vocab("zzz", -1), HasSubstr("token 'zzz' has id -1; ids are 0 to 2097151"));
     EXPECT_THAT(vocab("zzz", 1 << 30), HasSubstr("has id 1073741824"));
     EXPECT_THAT(vocab("zzz", 1.5), HasSubstr("'zzz' is 1.5, not a whole number"));
     EXPECT_THAT(complaint([](json& file) { file["model"]["vocab"].erase("a"); }),
@@ -232,13 +231,14 @@ TEST(TokenizerJson, RefusesJsonThatIsTornTwiceOrTooDeep) {
         EXPECT_FALSE(tokenizer);
         return tokenizer ? "" : tokenizer.error().message;
     };
-    EXPECT_THAT(parsed(""), HasSubstr("t.json: not JSON"));
-    EXPECT_THAT(parsed("{\"model\": {"), HasSubstr("not JSON: parse error"));
+    EXPECT_THAT(parsed(""), HasSubstr("t.json: is not JSON"));
+    EXPECT_THAT(parsed("{\"model\": {"), HasSubstr("not JSON: wrong at line 1"));
     EXPECT_THAT(parsed("{\"model\": {\"vocab\": {\"a\": 1, \"a\": 2}}}"),
-                HasSubstr("'a' appears twice"));
-    EXPECT_THAT(parsed("{\"model\": \"\xFF\"}"), HasSubstr("UTF-8"));
-    EXPECT_THAT(parsed(std::string(100'000, '[')), HasSubstr("not JSON"));
-    EXPECT_THAT(parsed(std::string(100, '[') + std::string(100, ']')), HasSubstr("too deep"));
+                HasSubstr("holds the key 'a' twice"));
+    EXPECT_THAT(parsed("{\"model\": \"\xFF\"}"), HasSubstr("not JSON"));
+    EXPECT_NE(parsed(std::string(100'000, '[')), "");
+    EXPECT_THAT(parsed(std::string(100, '[') + std::string(100, ']')),
+                HasSubstr("nested deeper than 64"));
     EXPECT_FALSE(parse_tokenizer({.name = "t", .tokenizer = "[]"}));
 }
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/data/token_dtype.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace rm {
+
+// Writes PREFIX.bin and PREFIX.idx. Both have other names until finish() has put all of it on the
+// disk; the index comes last, so where there is an index there is all of its data. What is not
+// finished is removed.
+class MegatronWriter {
+public:
+    // As Megatron chooses: uint16 below 65,500 ids, else int32. already_exists rather than over-
+    // writing either file; permission_denied or not_found when they cannot be made.
+    static Result<MegatronWriter> create(const std::string& prefix, std::int64_t vocabulary);
+    MegatronWriter(MegatronWriter&& other) noexcept;
+    MegatronWriter& operator=(MegatronWriter&&) = delete;
+    ~MegatronWriter();
+
+    TokenDType dtype() const { return dtype_; }
+    // `tokens` of one document, below the vocabulary.
+    Status add_document(std::span<const TokenId> tokens);
+    Status finish();
+
+private:
+    MegatronWriter(std::string prefix, TokenDType dtype, int fd)
+        : prefix_(std::move(prefix)), dtype_(dtype), fd_(fd) {}
+    std::string unfinished(std::string_view extension) const;
+    Status flush();
+
+    std::string prefix_;  // empty: moved from or finished
+    TokenDType dtype_;
+    int fd_ = -1;
+    std::vector<std::byte> buffer_;
+    std::vector<std::int64_t> document_tokens_;
+};
+
+}  // namespace rm

@@ -1,0 +1,169 @@
+#include "engine/data/training_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "engine/data/megatron_writer.h"
+#include "tests/engine/data/text_files.h"
+#include "tests/support/bpe_trainer.h"
+
+namespace rm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void write_tokens(const std::string& prefix, const std::vector<TokenId>& tokens) {
+    auto writer = MegatronWriter::create(prefix, 1000);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->add_document(tokens));
+    ASSERT_TRUE(writer->finish());
+}
+
+std::vector<TokenId> counting(TokenId first, std::size_t count) {
+    std::vector<TokenId> tokens(count);
+    std::iota(tokens.begin(), tokens.end(), first);
+    return tokens;
+}
+
+DataSpec spec_of(std::vector<DataSource> sources, double holdout = 0) {
+    DataSpec spec;
+    spec.sources = std::move(sources);
+    spec.holdout = holdout;
+    return spec;
+}
+
+TrainingData open(const DataSpec& spec, std::int64_t vocabulary = 1000) {
+    auto data = TrainingData::open(spec, 7, vocabulary);
+    EXPECT_TRUE(data) << data.error().message;
+    return std::move(*data);
+}
+
+TEST(TrainingData, SplitsFilesOfTokensToo) {
+    TempDir dir;
+    write_tokens(dir / "set", counting(0, 500));
+    TrainingData data = open(spec_of({{dir / "set"}}, 0.1));
+    const auto held_out = data.evaluation_samples(49, 1000);
+    ASSERT_TRUE(held_out) << held_out.error().message;
+    ASSERT_EQ(held_out->size(), 1u);
+    EXPECT_EQ((*held_out)[0].tokens, counting(450, 50));
+    for (int i = 0; i < 30; ++i) {
+        const auto sample = data.stream().next(49);
+        EXPECT_LT(*std::max_element(sample->tokens.begin(), sample->tokens.end()), 450);
+    }
+    EXPECT_FALSE(data.entropies()->has_value());
+}
+
+TEST(TrainingData, NamesDocumentAndValueOfAnIdBeyondTheVocabulary) {
+    TempDir dir;
+    write_tokens(dir / "set", counting(900, 80));
+    TrainingData data = open(spec_of({{dir / "set"}}), 950);
+    ASSERT_TRUE(data.stream().next(40));
+    const auto sample = data.stream().next(40);
+    ASSERT_FALSE(sample);
+    EXPECT_EQ(sample.error().code, ErrorCode::data_loss);
+    EXPECT_THAT(sample.error().message, HasSubstr("token 50 of"));
+    EXPECT_THAT(sample.error().message, HasSubstr("set.bin document 0 is 950"));
+    EXPECT_THAT(sample.error().message, HasSubstr("ids 0 to 949"));
+}
+
+TEST(TrainingData, MixesBySizeWhenNoProportionIsGiven) {
+    TempDir dir;
+    write_tokens(dir / "large", counting(0, 300));
+    write_tokens(dir / "small", counting(500, 100));
+    const auto share_of_small = [](TrainingData data) {
+        int small = 0;
+        for (int i = 0; i < 400; ++i)
+            small += data.stream().next(10)->tokens[0] >= 500 ? 1 : 0;
+        return small;
+    };
+    EXPECT_NEAR(share_of_small(open(spec_of({{dir / "large"}, {dir / "small"}}))), 100, 2);
+    EXPECT_NEAR(share_of_small(open(spec_of({{dir / "large", 1}, {dir / "small", 3}}))), 300, 2);
+    EXPECT_THAT(open(spec_of({{dir / "large", 1}, {dir / "small", 3}})).describe()[1],
+                HasSubstr("75.0% of the samples"));
+}
+
+TEST(TrainingData, EvaluatesEverySourceByItsShare) {
+    TempDir dir;
+    write_tokens(dir / "a", counting(0, 400));
+    write_tokens(dir / "b", counting(500, 400));
+    const TrainingData data = open(spec_of({{dir / "a", 3}, {dir / "b", 1}}, 0.5));
+    const auto samples = data.evaluation_samples(10, 160);
+    ASSERT_TRUE(samples);
+    int of_a = 0, of_b = 0;
+    for (const Sample& sample : *samples)
+        (sample.tokens[0] < 500 ? of_a : of_b) += 1;
+    EXPECT_EQ(of_a, 12);
+    EXPECT_EQ(of_b, 4);
+    EXPECT_EQ(data.evaluation_samples(10, 1)->size(), 2u);
+    EXPECT_EQ(data.evaluation_samples(250, 1000).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(TrainingData, EncodesTextWhenATokenizerIsNamed) {
+    TempDir dir;
+    const std::string text = "the ring passes the tokens around the ring";
+    write_text(dir / "tok/tokenizer.json",
+               test::train_tokenizer(text, {.num_merges = 20, .begin_of_text = true}));
+    write_text(dir / "text/a.txt", text);
+    DataSpec spec = spec_of({{dir / "text"}});
+    spec.tokenizer = dir / "tok";
+    TrainingData data = open(spec);
+    const auto tokenizer = open_tokenizer(spec.tokenizer).value();
+    std::vector<TokenId> expected;
+    ASSERT_TRUE(encode_document(*tokenizer, *tokenizer->make_encoder(), text, expected));
+    ASSERT_EQ(expected.back(), 277);
+    EXPECT_EQ(data.stream().next(std::ssize(expected) - 1)->tokens, expected);
+    EXPECT_FALSE(data.entropies()->has_value());
+    EXPECT_THAT(TrainingData::open(spec, 7, 277).error().message, HasSubstr("at least 278"));
+}
+
+TEST(TrainingData, HasTheEntropiesOfTextInBytes) {
+    TempDir dir;
+    write_text(dir / "a/1.txt", std::string(100, 'a'));
+    write_text(dir / "b/1.jsonl", "{\"text\": \"" + std::string(100, 'b') + "\"}\n");
+    const auto entropies = open(spec_of({{dir / "a"}, {dir / "b"}})).entropies();
+    ASSERT_TRUE(entropies && entropies->has_value());
+    EXPECT_NEAR((*entropies)->unigram, std::log(2.0), 1e-12);
+    EXPECT_EQ((*entropies)->bigram, 0);
+}
+
+TEST(TrainingData, RefusesToResumeOnOtherDataOrAnotherTokenizer) {
+    TempDir dir;
+    write_tokens(dir / "a", counting(0, 100));
+    write_tokens(dir / "b", counting(0, 101));
+    const std::string hash = open(spec_of({{dir / "a"}})).content_hash().value();
+    EXPECT_TRUE(open(spec_of({{dir / "a"}})).check_same(hash));
+    const Status other = open(spec_of({{dir / "b"}})).check_same(hash);
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, ErrorCode::failed_precondition);
+    EXPECT_THAT(other.error().message, HasSubstr("trained on " + hash));
+    EXPECT_FALSE(open(spec_of({{dir / "a"}, {dir / "b"}})).check_same(hash));
+
+    const std::string text = "the ring passes the tokens around the ring";
+    write_text(dir / "text/a.txt", text);
+    std::vector<std::string> hashes;
+    for (const int merges : {10, 20}) {
+        write_text(dir / "tok/tokenizer.json", test::train_tokenizer(text, {.num_merges = merges}));
+        DataSpec spec = spec_of({{dir / "text"}});
+        spec.tokenizer = dir / "tok";
+        hashes.push_back(open(spec).content_hash().value());
+    }
+    EXPECT_NE(hashes[0], hashes[1]);
+}
+
+TEST(TrainingData, SaysWhichSourceIsShorterThanASample) {
+    TempDir dir;
+    write_tokens(dir / "a", counting(0, 100));
+    write_tokens(dir / "b", counting(0, 20));
+    TrainingData data = open(spec_of({{dir / "a"}, {dir / "b"}}));
+    EXPECT_TRUE(data.stream().check_enough(19));
+    EXPECT_THAT(data.stream().check_enough(20).error().message,
+                HasSubstr((dir / "b") + " has 20 training tokens"));
+}
+
+}  // namespace
+}  // namespace rm
