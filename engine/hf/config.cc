@@ -122,7 +122,12 @@ Result<ModelConfig> read_model(const json& config) {
 }
 
 json fresh_config() {
-    return {{"attention_dropout", 0.0}, {"initializer_range", 0.02}, {"use_cache", true}};
+    // The tokenizer is not known here; absent, transformers would take 1 and 2.
+    return {{"attention_dropout", 0.0},
+            {"initializer_range", 0.02},
+            {"use_cache", true},
+            {"bos_token_id", nullptr},
+            {"eos_token_id", nullptr}};
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
     if (options_.torch != nullptr && !work.torch.empty()) {
         const Status ready = options_.torch->prepare(work.torch);
         RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
-        contenders.push_back({"torch", [this] { return options_.torch->run().value(); }});
+        contenders.push_back({"torch", [this] { return options_.torch->run().value(); },
+                              [this] { return options_.torch->peak_memory(); }});
     }
     std::vector<double> ours;
     std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
@@ -96,8 +97,12 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
         }
     }
     Row row{.name = work.name, .flops = work.flops, .seconds = median(ours), .bytes = work.bytes};
-    for (std::size_t i = 0; i < contenders.size(); ++i)
-        row.comparisons.push_back({contenders[i].name, median(theirs[i]), median(ratios[i])});
+    row.tokens = work.tokens;
+    row.memory = peak_memory("self");
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        row.comparisons.push_back(
+            {contenders[i].name, median(theirs[i]), median(ratios[i]), contenders[i].memory()});
+    }
     if (options_.on_row) options_.on_row(row);
     return row;
 }

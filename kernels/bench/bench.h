@@ -15,11 +15,13 @@ namespace rm::bench {
 struct Contender {
     std::string name;
     std::function<double()> run_once;  // seconds
+    std::function<Bytes()> memory = [] { return Bytes{}; };
 };
 struct Comparison {
     std::string name;
     double seconds = 0;  // median
     double ratio = 0;    // theirs over ours, the median over the turns: above 1 we are faster
+    Bytes memory;        // of their process, at its highest
 };
 
 // One measured figure: `flops` operations, or `bytes` read and written, in `seconds`, the median of
@@ -29,6 +31,8 @@ struct Row {
     double flops = 0;
     double seconds = 0;
     double bytes = 0;
+    double tokens = 0;  // trained; then memory is reported, too
+    Bytes memory;       // of this process, at its highest
     std::vector<Comparison> comparisons;
 };
 
@@ -46,6 +50,7 @@ struct Work {
     std::string name;
     double flops = 0;
     double bytes = 0;
+    double tokens = 0;
     std::string torch;  // its JSON for the peer; empty: the peer does not know it
     std::vector<Contender> contenders;
 };
@@ -95,6 +100,9 @@ std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
 // Causal attention, forward and forward with backward. Operations of visible pairs only are
 // counted: 4 D forward, 10 D backward.
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options);
+
+// A training step of a small model on one rank.
+std::vector<Row> bench_step(Kernels& kernels, Options options);
 
 // Everything else that a step does, beside a plain copy of memory.
 std::vector<Row> bench_ops(Kernels& kernels, const Options& options);

@@ -13,7 +13,8 @@ namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench gemm|attention|ops|peak [--dtype f32|bf16] [--peer torch] [--threads N]\n"
+    "usage: ring-bench gemm|attention|ops|step|peak [--dtype f32|bf16] [--peer torch] [--threads "
+    "N]\n"
     "                  [--context TOKENS] [--repeats N] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak. "
@@ -63,7 +64,8 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
 }
 
 bool is_command(std::string_view word) {
-    return word == "gemm" || word == "attention" || word == "ops" || word == "peak";
+    return word == "gemm" || word == "attention" || word == "ops" || word == "step" ||
+           word == "peak";
 }
 
 Result<Arguments> parse(std::span<char*> argv) {
@@ -82,7 +84,7 @@ Result<Arguments> parse(std::span<char*> argv) {
         }
     }
     if (arguments.command.empty()) {
-        return invalid_argument("no command; gemm, attention, ops, peak or tokenize");
+        return invalid_argument("no command; gemm, attention, ops, step, peak or tokenize");
     }
     return arguments;
 }
@@ -95,6 +97,7 @@ std::vector<Row> measure(std::string_view command, const Options& options) {
     if (command == "peak") return {};
     const auto kernels = make_cpu_kernels(cpu_options(options));
     if (command == "gemm") return bench_gemm(*kernels, options);
+    if (command == "step") return bench_step(*kernels, options);
     return command == "attention" ? bench_attention(*kernels, options)
                                   : bench_ops(*kernels, options);
 }
@@ -107,9 +110,12 @@ void print_row(const Row& row, double peak) {
     } else {
         std::cout << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
     }
+    if (row.tokens > 0)
+        std::cout << format("   {:.0} tok/s in {}", row.tokens / row.seconds, row.memory);
     for (const Comparison& other : row.comparisons) {
         std::cout << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3,
                             other.ratio);
+        if (row.tokens > 0) std::cout << format(" in {}", other.memory);
     }
     std::cout << std::endl;
 }
@@ -123,8 +129,14 @@ void print_json(std::span<const Row> rows, double peak, const Options& options) 
         nlohmann::json one{{"name", row.name}, {"seconds", row.seconds}};
         if (row.flops > 0) one["flops_per_second"] = row.flops / row.seconds;
         if (row.bytes > 0) one["bytes_per_second"] = row.bytes / row.seconds;
-        for (const Comparison& other : row.comparisons)
+        if (row.tokens > 0) {
+            one["tokens_per_second"] = row.tokens / row.seconds;
+            one["peak_memory_bytes"] = row.memory.value;
+        }
+        for (const Comparison& other : row.comparisons) {
             one[other.name] = {{"seconds", other.seconds}, {"ratio", other.ratio}};
+            if (row.tokens > 0) one[other.name]["peak_memory_bytes"] = other.memory.value;
+        }
         json["rows"].push_back(one);
     }
     std::cout << json.dump(2) << "\n";

@@ -9,7 +9,9 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace rm::bench {
 namespace {
@@ -107,6 +109,18 @@ Status TorchPeer::prepare(const std::string& work) {
     const auto answer = ask(work);
     if (!answer) return answer.error();
     return {};
+}
+
+Bytes peak_memory(const std::string& process) {
+    std::ifstream status("/proc/" + process + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmHWM:")) return {std::atoll(line.c_str() + 6) * 1024};
+    }
+    return {};
+}
+
+Bytes TorchPeer::peak_memory() const {
+    return bench::peak_memory(std::to_string(pid_));
 }
 
 Result<double> TorchPeer::run() {

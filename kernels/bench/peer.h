@@ -7,8 +7,12 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/units.h"
 
 namespace rm::bench {
+
+// The most memory that a process ("self" or its id) has had resident, from /proc.
+Bytes peak_memory(const std::string& process);
 
 // libtorch doing the same work, in a process of Debian's /usr/bin/python3 with python3-torch that
 // stays for the whole run and takes turns with us. kernels/bench/peer_torch.py says which works it
@@ -26,6 +30,7 @@ public:
     Status prepare(const std::string& work);
     // Runs the prepared work once; seconds by the peer's own clock.
     Result<double> run();
+    Bytes peak_memory() const;
 
 private:
     TorchPeer() = default;

@@ -143,8 +143,76 @@ def cross_entropy(spec):
     return run
 
 
+class Llama(torch.nn.Module):
+    """Layers of RMSNorm, causal attention with rotary positions, and SwiGLU; an untied head."""
+
+    def __init__(self, spec):
+        super().__init__()
+        C, H, F, V = spec["C"], spec["Hq"] * spec["D"], spec["F"], spec["V"]
+        self.heads, self.head_dim = spec["Hq"], spec["D"]
+
+        def weight(rows, columns):
+            return torch.nn.Parameter(torch.randn(rows, columns) * 0.02)
+
+        def layer():
+            return torch.nn.ParameterDict({
+                "norm": torch.nn.Parameter(torch.ones(C)), "mlp_norm": torch.nn.Parameter(torch.ones(C)),
+                "q": weight(H, C), "k": weight(H, C), "v": weight(H, C), "o": weight(C, H),
+                "gate": weight(F, C), "up": weight(F, C), "down": weight(C, F)})
+
+        self.layers = torch.nn.ModuleList(layer() for _ in range(spec["L"]))
+        self.embedding, self.head = weight(V, C), weight(V, C)
+        self.final_norm = torch.nn.Parameter(torch.ones(C))
+
+    @staticmethod
+    def norm(x, weight):
+        wide = x.float()
+        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * weight
+
+    def rotary(self, T, dtype):
+        D = self.head_dim
+        angles = torch.outer(torch.arange(T).float(), 1e4 ** (-torch.arange(0, D, 2).float() / D))
+        return [torch.cat((f(angles), f(angles)), -1).to(dtype) for f in (torch.cos, torch.sin)]
+
+    def attend(self, x, layer, cos, sin, mask):
+        linear, T, D = torch.nn.functional.linear, x.shape[0], self.head_dim
+        q, k, v = (linear(x, layer[name]).view(T, self.heads, D).transpose(0, 1) for name in "qkv")
+        q, k = (a * cos + torch.cat((-a[..., D // 2:], a[..., :D // 2]), -1) * sin for a in (q, k))
+        scores = q @ k.transpose(1, 2) / math.sqrt(D) + mask
+        out = torch.softmax(scores, dim=-1) @ v
+        return linear(out.transpose(0, 1).reshape(T, self.heads * D), layer["o"])
+
+    def forward(self, tokens, targets):
+        functional = torch.nn.functional
+        x = functional.embedding(tokens, self.embedding)
+        cos, sin = self.rotary(len(tokens), x.dtype)
+        mask = torch.full((len(tokens), len(tokens)), -math.inf).triu(1).to(x.dtype)
+        for layer in self.layers:
+            x = x + self.attend(self.norm(x, layer["norm"]), layer, cos, sin, mask)
+            y = self.norm(x, layer["mlp_norm"])
+            h = functional.silu(functional.linear(y, layer["gate"])) * functional.linear(y, layer["up"])
+            x = x + functional.linear(h, layer["down"])
+        logits = functional.linear(self.norm(x, self.final_norm), self.head)
+        return functional.cross_entropy(logits.float(), targets)
+
+
+def step(spec):
+    """A training step: forward, backward, clipping and AdamW, all weights of the type asked for."""
+    model = Llama(spec).to(DTYPES[spec["dtype"]])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), foreach=True)
+    tokens = torch.randint(spec["V"], (spec["T"] + 1,))
+
+    def run():
+        optimizer.zero_grad(set_to_none=True)
+        model(tokens[:-1], tokens[1:]).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return run
+
+
 WORKS = {f.__name__: f for f in (linear_fwd, linear_bwd_input, linear_bwd_weight, attention, rmsnorm, swiglu, rope,
-                                 add, adamw, cross_entropy)}
+                                 add, adamw, cross_entropy, step)}
 
 
 def main():

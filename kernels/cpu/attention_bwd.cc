@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/block_grid.h"
 
 // Attention backward: one pass over the visible pairs of tiles that sums into d_q, d_k and d_v at
 // once.
 //
-// The pairs are grouped into blocks (query block i, key block j), and blocks with equal i + j run
-// at the same time: they touch different rows of d_q and of d_k, d_v, and blocks of one i come in
-// the order of j and the reverse. So every output is summed in one order (d_q: keys ascending; d_k,
+// The pairs are grouped into blocks (query block i, key block j). Blocks of one i, which share rows
+// of d_q, run one after the other in the order of j, and blocks of one j, which share rows of d_k
+// and d_v, in the order of i. So every output is summed in one order (d_q: keys ascending; d_k,
 // d_v: query tiles ascending, heads of the group within a tile), whatever the threads and the size
 // of a block.
 namespace rm::cpu {
@@ -43,12 +44,12 @@ struct TileRange {
     std::int64_t first = 0, last = 0;
 };
 
-// Tiles per side of a block: large ones transpose queries rarely, small ones occupy more threads.
+// Tiles per side of a block: large ones pack queries rarely, small ones occupy more threads.
 std::int64_t block_tiles(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64_t Hk,
                          std::int64_t num_workers) {
     std::int64_t tiles = kMaxBlock;
-    const auto at_once = [&] { return std::min(q_tiles, kv_tiles) / tiles * Hk; };
-    while (tiles > 1 && num_workers > 1 && at_once() < 4 * num_workers)
+    if (Hk % num_workers == 0) return tiles;
+    while (tiles > 1 && std::min(q_tiles, kv_tiles) / tiles * Hk < 8 * num_workers)
         tiles /= 2;
     return tiles;
 }
@@ -67,22 +68,29 @@ public:
     void run() {
         const std::int64_t size =
             block_tiles(q_tiles_.count(), kv_tiles_.count(), sizes_.Hk, workers_.count());
-        const std::int64_t num_i = (q_tiles_.count() + size - 1) / size;
-        const std::int64_t num_j = (kv_tiles_.count() + size - 1) / size;
-        for (std::int64_t wave = 0; wave < num_i + num_j - 1; ++wave) {
-            const std::int64_t first_i = std::max<std::int64_t>(0, wave - num_j + 1);
-            const std::int64_t last_i = std::min(num_i, wave + 1);
-            const auto run_block = [&](std::int64_t item, int worker) {
-                const std::int64_t i = first_i + item / sizes_.Hk;
-                const std::int64_t j = wave - i;
-                block({i * size, (i + 1) * size}, {j * size, (j + 1) * size}, item % sizes_.Hk,
-                      worker);
-            };
-            workers_.for_items((last_i - first_i) * sizes_.Hk, run_block);
-        }
+        const auto range = [&](std::int64_t i) { return TileRange{i * size, (i + 1) * size}; };
+        const auto blocks = [&](const RunTiles& tiles) {
+            return (tiles.count() + size - 1) / size;
+        };
+        BlockGrid grid(blocks(q_tiles_), blocks(kv_tiles_), sizes_.Hk);
+        grid.run(
+            workers_, [&](std::int64_t i, std::int64_t j) { return sees_any(range(i), range(j)); },
+            [&](std::int64_t i, std::int64_t j, std::int64_t kv_head, int worker) {
+                block(range(i), range(j), kv_head, worker);
+            });
     }
 
 private:
+    bool sees_any(TileRange queries, TileRange keys) const {
+        bool any = false;
+        q_tiles_.visit(queries.first, queries.last, [&](const RunTile& q) {
+            if (any) return;
+            kv_tiles_.visit(keys.first, keys.last,
+                            [&](const RunTile& kv) { any = any || sees(q, kv); });
+        });
+        return any;
+    }
+
     void block(TileRange queries, TileRange keys, std::int64_t kv_head, int worker) const {
         // Which key tiles are packed already, and which a query tile sees.
         std::array<bool, kMaxBlock> packed{};

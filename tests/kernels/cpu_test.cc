@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,7 +134,41 @@ TEST(CpuKernels, UseNoThreadsButTheirStreams) {
 }
 
 TEST(CpuKernels, MeasureTheirPeak) {
-    EXPECT_GT(measure_cpu_peak_flops({.num_threads = 1}), 1e8);
+    for (const DType compute : {DType::f32, DType::bf16})
+        EXPECT_GT(measure_cpu_peak_flops({.num_threads = 1, .compute = compute}), 1e8);
+}
+
+TEST(CpuKernels, PlanTheBytesOfAPreparedWeight) {
+    for (const Factory& factory : kernel_factories()) {
+        SCOPED_TRACE(factory.name);
+        const auto kernels = factory.make();
+        const auto weight = kernels->make_prepared(70, 131);
+        EXPECT_EQ(kernels->device().allocated(MemoryKind::weights),
+                  kernels->prepared_bytes(70, 131));
+    }
+}
+
+TEST(CpuKernels, KeepWeightsOfBf16InHalfTheBytes) {
+    const auto f32 = make_cpu_kernels({.code = CpuCode::own_base});
+    const auto bf16 = make_cpu_kernels({.code = CpuCode::own_base, .compute = DType::bf16});
+    EXPECT_EQ(bf16->prepared_bytes(64, 64).value * 2, f32->prepared_bytes(64, 64).value);
+}
+
+TEST(CpuKernels, RefuseOperandsOfAnotherType) {
+    const auto kernels = make_cpu_kernels({.compute = DType::bf16});
+    Harness h(*kernels, kSeed);
+    const LinearFwd op{.x = h.input(Role::accum, {4, 3}),
+                       .weight = &h.prepared(2, 3),
+                       .y = h.output(Role::compute, {4, 2})};
+    kernels->linear_fwd(op, h.workspace(op), h.stream());
+    try {
+        h.stream().synchronize();
+        FAIL() << "f32 tokens were multiplied as bf16";
+    } catch (const StreamError& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("(4, 3) f32"));
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("computes in bf16"));
+    }
+    EXPECT_THROW(make_cpu_kernels({.compute = DType::f64}), CheckError);
 }
 
 }  // namespace

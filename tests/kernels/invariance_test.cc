@@ -157,9 +157,9 @@ TEST_P(Invariance, AttentionOverShortDocumentsMayBeCutAtTiles) {
     expect_invariant(*kernels, {.q_runs = documents, .kv_runs = documents});
 }
 
-TEST_P(Invariance, LinearMayBeCutAtTiles) {
+TEST_P(Invariance, LinearMayBeCutAnywhere) {
     const auto kernels = GetParam().make();
-    constexpr std::int64_t kTokens = 200, kRows = 96, kColumns = 70;
+    constexpr std::int64_t kTokens = 300, kRows = 96, kColumns = 530;
     const auto run = [&](std::int64_t tile) {
         Harness h(*kernels, kSeed);
         const PreparedWeight& weight = h.prepared(kRows, kColumns);
@@ -182,17 +182,20 @@ TEST_P(Invariance, LinearMayBeCutAtTiles) {
     const Outputs whole = run(kTokens);
     expect_identical(run(kTile), whole);
     expect_identical(run(2 * kTile), whole);
+    expect_identical(run(37), whole);
 }
 
 class ThreadCount : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(ThreadCount, ChangesNoBit) {
-    const auto one = make_cpu_kernels({.num_threads = 1});
-    const Outputs expected = run_case(GetParam(), *one, kSeed);
-    for (const int num_threads : {2, 3}) {
-        SCOPED_TRACE(format("{} threads", num_threads));
-        const auto several = make_cpu_kernels({.num_threads = num_threads});
-        expect_identical(run_case(GetParam(), *several, kSeed), expected);
+    for (const DType compute : {DType::f32, DType::bf16}) {
+        const auto one = make_cpu_kernels({.num_threads = 1, .compute = compute});
+        const Outputs expected = run_case(GetParam(), *one, kSeed);
+        for (const int num_threads : {2, 3}) {
+            SCOPED_TRACE(format("{} threads, {}", num_threads, to_string(compute)));
+            const auto several = make_cpu_kernels({.num_threads = num_threads, .compute = compute});
+            expect_identical(run_case(GetParam(), *several, kSeed), expected);
+        }
     }
 }
 

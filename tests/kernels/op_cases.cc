@@ -167,6 +167,10 @@ std::vector<OpCase> linear_cases() {
         {"linear_few_tokens", [](Harness& h) { linear(h, 3, 257, 288, Into::overwrite); }},
         {"linear_one_token", [](Harness& h) { linear(h, 1, 300, 260, Into::add); }},
         {"linear_tiles", [](Harness& h) { linear(h, 512, 64, 48, Into::overwrite); }},
+        // More than one block of rows, of columns and of depth.
+        {"linear_blocks", [](Harness& h) { linear(h, 280, 140, 1030, Into::overwrite); }},
+        {"linear_blocks_added", [](Harness& h) { linear(h, 260, 100, 514, Into::add); }},
+        {"linear_many_tokens", [](Harness& h) { linear(h, 1041, 20, 70, Into::overwrite); }},
         {"linear_wide", [](Harness& h) { linear(h, 66, 512, 256, Into::add); }},
     };
 }

@@ -63,6 +63,13 @@ RM_INLINE void micro_panel(const typename Terms::Number* a, Layout layout,
         for (int j = 0; j < kPanelVecs; ++j)
             sum[r][j] = begin == Begin::zero ? Vec{} : load(c + r * c_stride + j * kWidth);
     }
+    // The next rows of the result are wanted when these are done.
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+        for (int j = 0; j < kPanelVecs; ++j)
+            __builtin_prefetch(c + (rows + r) * c_stride + j * kWidth, 1);
+    }
     for (std::ptrdiff_t k = 0; k < steps; ++k) {
         decltype(Terms::vector(b)) b_row[kPanelVecs];
 #pragma GCC unroll 4

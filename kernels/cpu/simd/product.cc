@@ -239,7 +239,9 @@ template <Along along>
 RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptrdiff_t n,
                            std::ptrdiff_t count_k, std::ptrdiff_t count_n, Vec (&rows)[kWidth]) {
     const float* from = b.data + k * b.k_stride + n * b.n_stride;
+    const std::ptrdiff_t ahead = 2 * kWidth * b.k_stride, stride = b.k_stride + b.n_stride - 1;
     for (int i = 0; i < kWidth; ++i) {
+        __builtin_prefetch(from + ahead + i * stride);
         if (along == Along::n) {
             rows[i] = i < count_k ? load_some(from + i * b.k_stride, count_n) : Vec{};
         } else {
@@ -250,15 +252,24 @@ RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptr
 }
 
 // Calls write(k, column of the panel, square) for all of a panel; the rows of a square follow each
-// other along K.
+// other along K. Squares come in the order of memory, so that few streams are read at a time.
 template <Along along, typename Write>
 RM_INLINE void for_squares(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
                            std::ptrdiff_t last, const Write& write) {
-    for (std::ptrdiff_t k = 0; k < K; k += kWidth) {
+    const auto visit = [&](std::ptrdiff_t k, std::ptrdiff_t c) __attribute__((always_inline)) {
+        Vec square[kWidth];
+        load_square<along>(b, k, n + c, K - k, last - n - c, square);
+        write(k, c, square);
+    };
+    if (along == Along::k) {
         for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth) {
-            Vec square[kWidth];
-            load_square<along>(b, k, n + c, K - k, last - n - c, square);
-            write(k, c, square);
+            for (std::ptrdiff_t k = 0; k < K; k += kWidth)
+                visit(k, c);
+        }
+    } else {
+        for (std::ptrdiff_t k = 0; k < K; k += kWidth) {
+            for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth)
+                visit(k, c);
         }
     }
 }

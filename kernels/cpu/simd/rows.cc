@@ -7,9 +7,19 @@ namespace {
 
 #define RM_EACH [&](std::ptrdiff_t i, std::ptrdiff_t count) __attribute__((always_inline))
 
+// 1 / x to about 1 ulp: dividing costs as much as all of exp2_vec.
+RM_INLINE Vec reciprocal(Vec x) {
+#if defined(__AVX512F__)
+    const Vec guess = _mm512_rcp14_ps(x);
+    return guess + guess * (1.0f - x * guess);
+#else
+    return 1.0f / x;
+#endif
+}
+
 RM_INLINE Vec sigmoid(Vec x) {
     const Vec power = x * -kLog2E;
-    return 1.0f / (1.0f + exp2_vec(select(power > 127.0f, splat(127.0f), power)));
+    return reciprocal(1.0f + exp2_vec(select(power > 127.0f, splat(127.0f), power)));
 }
 
 template <typename T>

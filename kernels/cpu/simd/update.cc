@@ -21,19 +21,30 @@ RM_INLINE Vec sqrt_vec(Vec x) {
 
 }  // namespace
 
+// In f64: four chains of eight.
 double sum_squares(const float* x, std::ptrdiff_t size) {
-    constexpr std::ptrdiff_t kLanes = 16;
-    double lanes[kLanes] = {};
+    constexpr std::ptrdiff_t kLanes = 8, kChains = 4;
+    typedef float Floats __attribute__((vector_size(4 * kLanes)));
+    typedef double Doubles __attribute__((vector_size(8 * kLanes)));
+    Doubles sums[kChains] = {};
     std::ptrdiff_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) {
-        for (std::ptrdiff_t j = 0; j < kLanes; ++j)
-            lanes[j] += static_cast<double>(x[i + j]) * static_cast<double>(x[i + j]);
+    for (; i + kChains * kLanes <= size; i += kChains * kLanes) {
+#pragma GCC unroll 4
+        for (std::ptrdiff_t j = 0; j < kChains; ++j) {
+            const float* from = x + i + j * kLanes;
+            __builtin_prefetch(from + 512);
+            Floats narrow;
+            __builtin_memcpy(&narrow, from, sizeof(narrow));
+            const auto value = __builtin_convertvector(narrow, Doubles);
+            sums[j] += value * value;
+        }
     }
     double sum = 0;
     for (; i < size; ++i)
         sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    for (const double lane : lanes)
-        sum += lane;
+    const Doubles total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for (std::ptrdiff_t lane = 0; lane < kLanes; ++lane)
+        sum += total[lane];
     return sum;
 }
 

@@ -23,7 +23,7 @@ except ImportError as missing:
     print(missing)
     sys.exit(77)
 
-CONTEXT, SEQUENCES, STEPS = 64, 2, 10
+CONTEXT, SEQUENCES, STEPS = 32, 2, 10
 # An eps above the rounding noise of f32 gradients: below it AdamW turns noise into whole steps on both sides.
 OPTIMIZER = [1e-3, 0.9, 0.95, 1e-5, 0.1, 1.0]
 SIZES = {"vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
@@ -41,17 +41,18 @@ CASES = {
     "bf16": ({}, {"dtype": "BF16", "shards": 2}),
     "f16": ({"num_attention_heads": 4}, {"dtype": "F16"}),
     "linear": ({"rope_scaling": {"type": "linear", "factor": 4.0}}, {}),
-    "dynamic": ({"max_position_embeddings": 32, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, {}),
+    "dynamic": ({"max_position_embeddings": 16, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, {}),
     "dynamic_within": ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, {}),
-    "yarn": ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}}, {}),
+    "yarn": ({"head_dim": 32, "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256}}, {}),
     "yarn_all_fields": ({"rope_theta": None, "head_dim": 32, "rope_parameters": {
         "rope_type": "yarn", "rope_theta": 5000.0, "factor": 8.0, "original_max_position_embeddings": 512,
         "beta_fast": 16, "beta_slow": 2, "mscale": 0.7, "mscale_all_dim": 1.4, "truncate": False}}, {}),
-    "longrope_beyond": ({"original_max_position_embeddings": 32, "rope_scaling": {
+    "longrope_beyond": ({"original_max_position_embeddings": 31, "rope_scaling": {
         "type": "su", "short_factor": SHORT, "long_factor": LONG}}, {}),
     "longrope_within": ({"rope_theta": None, "rope_parameters": {
         "rope_type": "longrope", "rope_theta": 20000.0, "short_factor": SHORT, "long_factor": LONG, "factor": 4.0,
-        "original_max_position_embeddings": 64}}, {}),
+        "original_max_position_embeddings": 32}}, {}),
     "llama3": ({"rope_theta": 500.0, "head_dim": 32, "rope_scaling": {
         "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 32}}, {}),

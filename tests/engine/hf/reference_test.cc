@@ -33,7 +33,7 @@ constexpr const char* kCases[] = {"untied_gqa1",
                                   "longrope_within",
                                   "llama3"};
 
-// The exit status of the program; 77: PyTorch is missing.
+// The exit status of the program; 77: PyTorch is missing, 127: Python is.
 int run_program(const std::string& command, const std::string& dir) {
     const std::string line =
         format("/usr/bin/python3 '{}' {} '{}'", RM_REFERENCE_PROGRAM, command, dir);
@@ -154,8 +154,8 @@ private:
 class HfReference : public testing::Test {
 protected:
     void SetUp() override {
-        if (reference().status == 77) {
-            GTEST_SKIP() << "PyTorch is not installed (python3-torch)";
+        if (reference().status == 77 || reference().status == 127) {
+            GTEST_SKIP() << "/usr/bin/python3 with PyTorch is not installed (python3-torch)";
         }
         ASSERT_EQ(reference().status, 0) << "the reference program failed";
     }

@@ -226,8 +226,7 @@ TEST_F(RunRank, ADirectoryThatCannotBeReadIsAnErrorWithItsPath) {
     words.max_positions = 128;
     dir_.write("small/config.json", make_hf_config(words, {}, "float32").dump());
     config_.spec.model.from = dir_.file("small");
-    EXPECT_THAT(train().outcome.error().message,
-                HasSubstr("the model's vocabulary is 256"));
+    EXPECT_THAT(train().outcome.error().message, HasSubstr("the model's vocabulary is 256"));
     words.vocabulary = 300;
     dir_.write("small/config.json", make_hf_config(words, {}, "float32").dump());
     EXPECT_THAT(train().outcome.error().message, HasSubstr("neither model.safetensors nor"));

@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "base/random.h"
+#include "engine/comm/transport.h"
+#include "engine/model/model.h"
+#include "engine/train/trainer.h"
+#include "kernels/bench/bench.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::int64_t kContext = 8192;
+
+ModelConfig step_model() {
+    return {.vocabulary = 8192,
+            .hidden = 512,
+            .num_layers = 4,
+            .num_query_heads = 4,
+            .num_kv_heads = 4,
+            .head_dim = 128,
+            .feed_forward = 1536};
+}
+
+Sample random_sample(std::int64_t context, std::int64_t vocabulary) {
+    Rng rng(1);
+    Sample sample;
+    for (std::int64_t i = 0; i <= context; ++i) {
+        sample.tokens.push_back(
+            static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary))));
+    }
+    return sample;
+}
+
+// One rank that trains alone.
+class OneRank {
+public:
+    OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context)
+        : compute_(kernels.device().make_stream("compute")),
+          communication_(kernels.device().make_stream("communication")),
+          transport_(make_local_transport(make_local_hub(1), {})),
+          communicator_(*transport_, kernels.device(), *communication_, Mesh(),
+                        progress_.collectives),
+          streams_{kernels, *compute_, *communication_, communicator_},
+          weights_(kernels, model),
+          layout_(make_rank_layout(context, Mesh(), 0, kTile, context).value()),
+          model_(streams_, model, weights_, layout_, model.rope),
+          trainer_(streams_, weights_, model_, progress_),
+          batch_(make_step_batch({random_sample(context, model.vocabulary)}, layout_, Mesh(), 0)) {
+        weights_.initialize(1);
+        weights_.prepare(model_.ops());
+    }
+
+    void step() {
+        const OptimizerStep optimizer{{}, 1e-4, ++num_steps_};
+        const StepResult result = trainer_.step(batch_, optimizer, Trainer::StopRequest::no);
+        RM_CHECK(result.finite, "step {} is not finite", num_steps_);
+    }
+
+private:
+    static constexpr std::int64_t kTile = 512;
+
+    ProgressPage progress_{};
+    std::unique_ptr<Stream> compute_, communication_;
+    std::unique_ptr<Transport> transport_;
+    Communicator communicator_;
+    RankStreams streams_;
+    Weights weights_;
+    RankLayout layout_;
+    Model model_;
+    Trainer trainer_;
+    StepBatch batch_;
+    std::int64_t num_steps_ = 0;
+};
+
+}  // namespace
+
+std::vector<Row> bench_step(Kernels& kernels, Options options) {
+    options.repeats = std::min(options.repeats, 3);
+    const std::int64_t context = options.context != 0 ? options.context : kContext;
+    const ModelConfig m = step_model();
+    OneRank rank(kernels, m, context);
+    const auto tokens = static_cast<double>(context);
+    const Work work{
+        .name = format("step L {} C {} Hq {} D {} F {} V {} T {}", m.num_layers, m.hidden,
+                       m.num_query_heads, m.head_dim, m.feed_forward, m.vocabulary, context),
+        .flops = training_flops(m, tokens, tokens * (tokens + 1) / 2),
+        .tokens = tokens,
+        .torch =
+            format(R"({{"work": "step", "T": {}, "L": {}, "C": {}, "Hq": {}, "D": {}, "F": {}, )"
+                   R"("V": {}, "dtype": "{}"}})",
+                   context, m.num_layers, m.hidden, m.num_query_heads, m.head_dim, m.feed_forward,
+                   m.vocabulary, to_string(options.compute))};
+    Bench bench(kernels, options);
+    return {bench.measure(work, [&](Stream&) { rank.step(); })};
+}
+
+}  // namespace rm::bench
