@@ -3,8 +3,8 @@
 
 #include "engine/data/megatron_index.h"
 
-// The input is a whole .idx. One that is accepted has documents that follow each other, and survives
-// being written again.
+// The input is a whole .idx. One that is accepted has documents that follow each other, and
+// survives being written again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const auto index = parse_megatron_index(std::as_bytes(std::span(data, size)));
