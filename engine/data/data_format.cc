@@ -203,8 +203,7 @@ Result<std::unique_ptr<TextSource>> open_text(const FoundData& found) {
                             to_string(found.format));
 }
 
-Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found,
-                                                 const std::string& tokenizer_name,
+Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
                                                  std::int64_t vocabulary) {
     if (found.format == DataFormat::megatron || found.format == DataFormat::llmc) {
         auto files = found.format == DataFormat::megatron
@@ -213,21 +212,19 @@ Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found,
         if (!files) return files.error();
         return std::unique_ptr<TokenSource>(std::move(*files));
     }
-    RM_TRY(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(tokenizer_name));
-    if (tokenizer->vocabulary() > vocabulary) {
+    if (tokenizer.vocabulary() > vocabulary) {
         return invalid_argument(
             "tokenizer {} has ids up to {}; the model's vocabulary is {}: use a model with one of "
             "at "
             "least {}",
-            tokenizer->name(), tokenizer->vocabulary() - 1, vocabulary, tokenizer->vocabulary());
+            tokenizer.name(), tokenizer.vocabulary() - 1, vocabulary, tokenizer.vocabulary());
     }
     RM_TRY(std::unique_ptr<TextSource> text, open_text(found));
-    if (tokenizer_name == ByteTokenizer::kName) {
+    if (tokenizer.name() == ByteTokenizer::kName) {
         RM_TRY(std::unique_ptr<ByteSource> bytes, ByteSource::open(std::move(text)));
         return std::unique_ptr<TokenSource>(std::move(bytes));
     }
-    RM_TRY(std::unique_ptr<EncodedSource> encoded,
-           EncodedSource::open(std::move(text), *tokenizer));
+    RM_TRY(std::unique_ptr<EncodedSource> encoded, EncodedSource::open(std::move(text), tokenizer));
     return std::unique_ptr<TokenSource>(std::move(encoded));
 }
 

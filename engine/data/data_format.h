@@ -31,10 +31,9 @@ Result<FoundData> find_data(const std::string& path, std::string_view format);
 // Of text and jsonl; invalid_argument for the others, which hold tokens.
 Result<std::unique_ptr<TextSource>> open_text(const FoundData& found);
 
-// `tokenizer`: a name that open_tokenizer takes, used where there is text. Vocabulary: ids of a
-// tokenizer beyond it are an error here, ids in files when they are read.
-Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found,
-                                                 const std::string& tokenizer,
+// The tokenizer is used, and must fit the model's vocabulary, where there is text; ids in files are
+// looked at when they are read.
+Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
                                                  std::int64_t vocabulary);
 
 }  // namespace rm

@@ -23,12 +23,13 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
                                         std::int64_t vocabulary) {
     TrainingData data;
     data.vocabulary_ = vocabulary;
+    RM_TRY(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(spec.tokenizer));
     std::vector<MixedStream::Part> parts;
     for (std::size_t i = 0; i < spec.sources.size(); ++i) {
         const DataSource& asked = spec.sources[i];
         RM_TRY(const FoundData found, find_data(asked.path, spec.format));
         Source source;
-        RM_TRY(source.tokens, open_tokens(found, spec.tokenizer, vocabulary));
+        RM_TRY(source.tokens, open_tokens(found, *tokenizer, vocabulary));
         RM_TRY(source.split, split_held_out(*source.tokens, spec.holdout, seed_of(seed, i)));
         if (source.split.train.spans.empty()) {
             return invalid_argument("{} holds no tokens ({})", asked.path,

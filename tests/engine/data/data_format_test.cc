@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/data/megatron_writer.h"
+#include "engine/tokenizer/byte_tokenizer.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {
@@ -83,8 +84,8 @@ TEST(OpenTokens, RefusesATokenizerLargerThanTheModel) {
     TempDir dir;
     write_text(dir / "a.txt", "hello");
     const auto data = find_data(dir.path(), "auto").value();
-    EXPECT_TRUE(open_tokens(data, "bytes", 257));
-    const auto source = open_tokens(data, "bytes", 256);
+    EXPECT_TRUE(open_tokens(data, ByteTokenizer(), 257));
+    const auto source = open_tokens(data, ByteTokenizer(), 256);
     ASSERT_FALSE(source);
     EXPECT_THAT(source.error().message, HasSubstr("tokenizer bytes has ids up to 256"));
     EXPECT_THAT(source.error().message, HasSubstr("at least 257"));
