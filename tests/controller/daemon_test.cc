@@ -131,14 +131,12 @@ TEST(NodeApi, ShowsWorkersAndWhatIsBusy) {
 
 // A job over two fake workers, running.
 struct RunningJob : Running {
-    FakeWorker a{address, hello_of("a", 1)};
-    FakeWorker b{address, hello_of("b", 1)};
+    JoinedWorker a{address, hello_of("a", 1)};  // has rank 0
+    JoinedWorker b{address, hello_of("b", 1)};
     std::string id;
     Epoch epoch;
 
     RunningJob() {
-        a.take<HelloReply>();
-        b.take<HelloReply>();
         id = submit(small_spec(ring(2)));
         epoch = a.take<LaunchAttempt>().epoch;
         b.take<LaunchAttempt>();

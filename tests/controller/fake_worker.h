@@ -76,4 +76,12 @@ private:
     std::thread reader_;
 };
 
+// One that the controller has welcomed: whoever is made later is the later node.
+class JoinedWorker : public FakeWorker {
+public:
+    JoinedWorker(const std::string& address, const Hello& hello) : FakeWorker(address, hello) {
+        take<HelloReply>();
+    }
+};
+
 }  // namespace rm::test

@@ -57,7 +57,8 @@ TEST_F(BadInput, AWrongValueIsNamedWithItsPlace) {
 }
 
 TEST_F(BadInput, AFeatureThatIsNotThereIsRefusedByName) {
-    expect_in(refused({.extra = "export: {huggingface: /tmp/out}\n"}), {"job.yaml:9:", "export"});
+    expect_in(refused({.extra = "resources: {max_cost_usd: 5}\n"}),
+              {"job.yaml:9:", "max_cost_usd", "not there yet"});
 }
 
 TEST_F(BadInput, BrokenYamlIsPointedAt) {

@@ -29,6 +29,29 @@ std::string line_after(const std::string& text, const std::string& start) {
 
 class Up : public E2eTest {};
 
+TEST_F(Up, ExportsAModelInBf16FromWhichAnotherJobStarts) {
+    const std::string exported = path("model");
+    const std::string bf16 = "precision: bf16\n";
+    const Finished first =
+        cli({"up", "--workers", "2", "--state", path("state"), "--job",
+             write_job({.extra = bf16 + "export: {huggingface: " + exported + "}\n"})},
+            kJobLimit);
+    ASSERT_EQ(first.code, 0) << first.out << first.err;
+    EXPECT_NE(first.err.find("MFU"), std::string::npos) << first.err;
+    EXPECT_NE(first.err.find("(causal, bf16 "), std::string::npos) << first.err;
+    EXPECT_TRUE(std::filesystem::exists(exported + "/config.json"));
+    EXPECT_TRUE(std::filesystem::exists(exported + "/model.safetensors"));
+    const Finished second =
+        cli({"up", "--workers", "2", "--state", path("state2"), "--job",
+             write_job({.name = "more", .model = "{from: " + exported + "}", .extra = bf16})},
+            kJobLimit);
+    ASSERT_EQ(second.code, 0) << second.out << second.err;
+    const auto loss = [](const Finished& run) {
+        return std::stod(line_after(run.out, "last training loss "));
+    };
+    EXPECT_LT(loss(second), loss(first)) << "it goes on where the first ended";
+}
+
 TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {
     const std::string state = path("state");
     const Finished run =

@@ -207,9 +207,9 @@ void fill_all(Rng& rng, Parts&... parts) {
 
 bool same(const StepReport& x, const StepReport& y) {
     const auto values = [](const StepReport& report) {
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, memory, p, q, r] = report;
-        return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, memory.by_kind,
-                               memory.total, p, q, r);
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory, q, r, s] = report;
+        return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory.by_kind,
+                               memory.total, q, r, s);
     };
     return values(x) == values(y);
 }

@@ -61,10 +61,10 @@ std::string E2eTest::program(const std::string& name) {
 
 std::string E2eTest::write_job(const JobText& text, const std::string& file) {
     write_file(path(file),
-               format("name: {}\nmodel: {{preset: micro}}\ndata: {{path: {}}}\nstages:\n{}"
+               format("name: {}\nmodel: {}\ndata: {{path: {}}}\nstages:\n{}"
                       "parallel: {}\nmemory: {{tile: 64}}\nevaluate: {{tokens: 4K}}\n{}",
-                      text.name, text.data.empty() ? path("text") : text.data, text.stages,
-                      text.parallel, text.extra));
+                      text.name, text.model, text.data.empty() ? path("text") : text.data,
+                      text.stages, text.parallel, text.extra));
     return path(file);
 }
 

@@ -23,6 +23,7 @@ struct Finished {
 // How a job file of the tests differs from the usual one: micro model, ring 2, context 256.
 struct JobText {
     std::string name = "demo";
+    std::string model = "{preset: micro}";
     std::string data;  // empty: text made by the test
     std::string stages = "  - {context: 256, batch: 512, tokens: 5120, learning_rate: 2e-3}\n";
     std::string parallel = "{ring: 2}";
