@@ -52,7 +52,9 @@ protected:
     std::string checkpoint(const std::string& dir, int step) const {
         return format("{}/e1-s{}", dir_.file(dir), step);
     }
-    TrainRun train() { return run_training(config_, test::cpu_backend(1)); }
+    TrainRun train() {
+        return run_training(config_, test::cpu_backend(1, compute_type(config_.spec)));
+    }
 
     TempDir dir_;
     RankConfig config_;
@@ -71,8 +73,14 @@ TEST_F(RunRank, LearnsAndReportsTheHeldOutLossBesideTheTextsEntropies) {
 }
 
 TEST_F(RunRank, SavingAtStepTenAndResumingEqualsTwentyStraightStepsBitForBit) {
-    for (const auto& [data, ring] : {std::pair{1, 1}, {1, 2}, {2, 2}}) {
+    struct Case {
+        int data, ring;
+        const char* precision;
+    };
+    for (const auto& [data, ring, precision] :
+         {Case{1, 1, "fp32"}, {1, 2, "fp32"}, {2, 2, "fp32"}, {1, 2, "bf16"}}) {
         set_mesh(data, ring);
+        config_.spec.precision = precision;
         config_.checkpoint_dir = dir_.file("straight");
         config_.stop_after_steps = 0;
         ASSERT_TRUE(train().outcome.ok());
