@@ -1,5 +1,7 @@
 #include "kernels/bench/bench.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -13,9 +15,13 @@ using Shape = std::initializer_list<std::int64_t>;
 
 }  // namespace
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+double now(const Options& options) {
+    const bool wall = options.clock == Clock::wall;
+    timespec time{};
+    ::clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
+    const double seconds =
+        static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    return wall ? seconds : seconds / options.num_threads;
 }
 
 double median(std::vector<double> values) {
@@ -70,10 +76,10 @@ const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_colu
 double Bench::seconds_once(const std::function<void(Stream&)>& queue) {
     // OpenMP's threads spin for a while after their work: they are not to disturb ours.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const double start = now();
+    const double start = now(options_);
     queue(*stream_);
     stream_->synchronize();
-    return now() - start;
+    return now(options_) - start;
 }
 
 Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
@@ -81,7 +87,12 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
     if (options_.torch != nullptr && !work.torch.empty()) {
         const Status ready = options_.torch->prepare(work.torch);
         RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
-        contenders.push_back({"torch", [this] { return options_.torch->run().value(); },
+        contenders.push_back({"torch",
+                              [this] {
+                                  return options_.torch
+                                      ->run(options_.clock == Clock::cpu ? "run cpu" : "run")
+                                      .value();
+                              },
                               [this] { return options_.torch->peak_memory(); }});
     }
     std::vector<double> ours;

@@ -36,10 +36,15 @@ struct Row {
     std::vector<Comparison> comparisons;
 };
 
+// Wall time, or the CPU time of the process divided by its threads: on a busy machine only the
+// second says something about us. A peer that spins while it waits pays for that.
+enum class Clock { wall, cpu };
+
 struct Options {
     int repeats = 7;
     std::int64_t context = 0;  // tokens of attention; 0: several lengths
     int num_threads = 1;
+    Clock clock = Clock::wall;
     DType compute = DType::f32;
     TorchPeer* torch = nullptr;              // null: without
     std::function<void(const Row&)> on_row;  // each row as soon as it is measured
@@ -90,7 +95,7 @@ private:
     std::unique_ptr<Stream> stream_;  // last: passes what it has queued before the memory goes
 };
 
-double now();  // seconds
+double now(const Options& options);  // seconds
 double median(std::vector<double> values);
 
 // y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models; beside a bare

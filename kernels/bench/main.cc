@@ -15,13 +15,15 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: ring-bench gemm|attention|ops|step|peak [--dtype f32|bf16] [--peer torch] [--threads "
     "N]\n"
-    "                  [--context TOKENS] [--repeats N] [--json]\n"
+    "                  [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
     "--peer\n"
-    "torch, libtorch by way of Debian's python3-torch. Their ratio is their time over ours.\n";
+    "torch, libtorch by way of Debian's python3-torch. Their ratio is their time over ours. On a "
+    "busy\n"
+    "machine measure by CPU time (--clock cpu).\n";
 
 enum class Output { table, json };
 
@@ -51,6 +53,12 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     if (flag == "--peer") {
         if (text != "torch") return invalid_argument("--peer {}: the only peer is torch", text);
         arguments.with_torch = true;
+        return {};
+    }
+    if (flag == "--clock") {
+        if (text != "wall" && text != "cpu")
+            return invalid_argument("--clock {}: wall or cpu", text);
+        arguments.options.clock = text == "wall" ? Clock::wall : Clock::cpu;
         return {};
     }
     if (flag == "--dtype") {

@@ -79,18 +79,20 @@ private:
 // The threads and their shares.
 class Loop {
 public:
-    Loop(const Shape& shape, DType compute, int num_threads) : pool_(num_threads) {
-        for (int i = 0; i < num_threads; ++i)
-            shares_.push_back(std::make_unique<Share>(shape, type_of(compute), engine_));
+    Loop(const Shape& shape, const Options& options)
+        : options_(options), pool_(options.num_threads) {
+        for (int i = 0; i < options.num_threads; ++i)
+            shares_.push_back(std::make_unique<Share>(shape, type_of(options.compute), engine_));
     }
     double run() {
-        const double start = now();
+        const double start = now(options_);
         pool_.parallel_for(static_cast<std::int64_t>(shares_.size()),
                            [&](std::int64_t i) { shares_[static_cast<std::size_t>(i)]->run(); });
-        return now() - start;
+        return now(options_) - start;
     }
 
 private:
+    Options options_;
     dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
     ThreadPool pool_;
     std::vector<std::unique_ptr<Share>> shares_;
@@ -98,7 +100,7 @@ private:
 
 std::vector<Contender> contender(const Shape& shape, const Options& options) {
     try {
-        const auto loop = std::make_shared<Loop>(shape, options.compute, options.num_threads);
+        const auto loop = std::make_shared<Loop>(shape, options);
         return {{"onednn", [loop] { return loop->run(); }}};
     } catch (const dnnl::error&) {
         return {};  // bf16 on a CPU where the library has no such product

@@ -123,8 +123,8 @@ Bytes TorchPeer::peak_memory() const {
     return bench::peak_memory(std::to_string(pid_));
 }
 
-Result<double> TorchPeer::run() {
-    RM_TRY(const std::string answer, ask("run"));
+Result<double> TorchPeer::run(const std::string& how) {
+    RM_TRY(const std::string answer, ask(how));
     return nlohmann::json::parse(answer).at("seconds").get<double>();
 }
 

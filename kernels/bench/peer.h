@@ -28,8 +28,9 @@ public:
 
     // Makes the tensors of `work`, which replaces the one before.
     Status prepare(const std::string& work);
-    // Runs the prepared work once; seconds by the peer's own clock.
-    Result<double> run();
+    // Runs the prepared work once; seconds by the peer's own clock. "run cpu": CPU seconds divided
+    // by its threads.
+    Result<double> run(const std::string& how = "run");
     Bytes peak_memory() const;
 
 private:

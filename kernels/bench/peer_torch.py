@@ -5,7 +5,7 @@ usage: peer_torch.py THREADS
 
 Says {"ready": true} once torch is loaded. Then each line of its input is a work, a JSON object whose "work"
 names one of WORKS and whose other members are its sizes, answered by {"ready": true}; or the word `run`,
-which runs the last work once, answered by {"seconds": ...}. What fails is answered by {"error": "..."}.
+which runs the last work once, answered by {"seconds": ...}, after `run cpu` CPU seconds per thread. What fails is answered by {"error": "..."}.
 """
 
 import json
@@ -222,10 +222,12 @@ def main():
     work = None
     for line in sys.stdin:
         try:
-            if line.strip() == "run":
-                start = time.perf_counter()
+            if line.startswith("run"):
+                in_cpu_time = line.strip() == "run cpu"
+                clock = time.process_time if in_cpu_time else time.perf_counter
+                start = clock()
                 work()
-                say(seconds=time.perf_counter() - start)
+                say(seconds=(clock() - start) / (torch.get_num_threads() if in_cpu_time else 1))
             else:
                 spec = json.loads(line)
                 work = None  # gives the last one's memory back first

@@ -119,13 +119,13 @@ Figures measure(const Tokenizer& tokenizer, const std::vector<std::string>& text
     std::vector<double> seconds, core_seconds;
     for (int turn = 0; turn < arguments.repeats; ++turn) {
         Totals totals;
-        const double start = now();
+        const double start = now({});
         std::vector<std::thread> threads;
         for (int i = 0; i < arguments.num_threads; ++i)
             threads.emplace_back([&] { encode_share(tokenizer, texts, totals); });
         for (std::thread& thread : threads)
             thread.join();
-        seconds.push_back(now() - start);
+        seconds.push_back(now({}) - start);
         core_seconds.push_back(totals.core_seconds);
         figures.tokens = totals.tokens;
     }

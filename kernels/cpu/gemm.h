@@ -12,6 +12,11 @@ namespace rm::cpu {
 // How large a part of a result one thread computes at a time.
 struct ProductCut {
     std::int64_t rows = 0, columns = 0;
+
+    std::int64_t num_down(std::int64_t all_rows) const { return (all_rows + rows - 1) / rows; }
+    std::int64_t num_across(std::int64_t all_columns) const {
+        return (all_columns + columns - 1) / columns;
+    }
 };
 
 // B (K, N) in the form the product wants.
@@ -48,7 +53,9 @@ std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops);
 // Null when built without oneDNN. bf16 needs a CPU with products of bf16.
 std::unique_ptr<Gemm> make_onednn_gemm(DType compute);
 
-// The cut of a result (rows, columns) into parts that our own loops take.
-ProductCut cut_product(std::int64_t rows, std::int64_t columns, int num_workers);
+// The cut of a result (rows, columns) into parts of at most `largest`, so many that each worker has
+// some: large parts read their operands less often, many parts let the workers end together.
+ProductCut cut_product(std::int64_t rows, std::int64_t columns, ProductCut largest,
+                       std::int64_t num_workers);
 
 }  // namespace rm::cpu

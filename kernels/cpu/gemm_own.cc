@@ -21,7 +21,7 @@ public:
         loops_.pack(b, K(), first, last, packed_.data());
     }
     ProductCut cut(std::int64_t T, int num_workers) const override {
-        return cut_product(T, N(), num_workers);
+        return cut_product(T, N(), {simd::kProductRows, simd::kProductColumns}, num_workers);
     }
     void multiply(const simd::ProductRows& op) const override {
         simd::ProductRows full = op;
@@ -56,14 +56,12 @@ std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops) {
     return std::make_unique<OwnGemm>(loops);
 }
 
-// Large parts read their operands less often; several per worker let the workers end together.
-ProductCut cut_product(std::int64_t rows, std::int64_t columns, int num_workers) {
-    constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns;
-    ProductCut cut{simd::kProductRows, simd::kProductColumns};
-    const auto num_parts = [&] {
-        return ((rows + cut.rows - 1) / cut.rows) * ((columns + cut.columns - 1) / cut.columns);
-    };
-    while (num_workers > 1 && num_parts() < 4 * num_workers) {
+ProductCut cut_product(std::int64_t rows, std::int64_t columns, ProductCut largest,
+                       std::int64_t num_workers) {
+    constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns, kPartsOfWorker = 2;
+    ProductCut cut = largest;
+    if (num_workers == 1) return cut;
+    while (cut.num_down(rows) * cut.num_across(columns) < kPartsOfWorker * num_workers) {
         if (cut.columns > kMinColumns && cut.columns >= 2 * cut.rows) {
             cut.columns /= 2;
         } else if (cut.rows > kMinRows) {

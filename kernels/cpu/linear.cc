@@ -48,25 +48,23 @@ Product::Product(const PackedMatrix& matrix, const Workers& workers, Scratch& sc
 void Product::run(const TensorView& x, const TensorView& y, Into into, Context& context) const {
     check_operand(x, context);
     if (into == Into::add || y.dtype() != DType::f32) check_operand(y, context);
-    Workers& workers = context.workers;
     const std::int64_t T = x.dim(0), K = matrix_.K(), N = matrix_.N();
-    const auto [rows, columns] = matrix_.cut(T, workers.count());
-    const std::int64_t across = (N + columns - 1) / columns, down = (T + rows - 1) / rows;
-    workers.for_items(
-        down * across, [&, rows = rows, columns = columns](std::int64_t item, int worker) {
-            // Neighbouring items share columns: those of B that are packed.
-            const std::int64_t t = item % down * rows, n = item / down * columns;
-            matrix_.multiply({.rows = std::min(rows, T - t),
-                              .first = n,
-                              .columns = std::min(columns, N - n),
-                              .x = element(x, t * K),
-                              .x_stride = K,
-                              .y = element(y, t * N),
-                              .y_stride = N,
-                              .y_type = y.dtype() == DType::bf16 ? simd::Out::bf16 : simd::Out::f32,
-                              .add = into == Into::add,
-                              .scratch = workers_ + worker * worker_floats_});
-        });
+    const ProductCut cut = matrix_.cut(T, context.workers.count());
+    const std::int64_t down = cut.num_down(T);
+    // Neighbouring items share columns: those of B that are packed.
+    context.workers.for_items(down * cut.num_across(N), [&](std::int64_t item, int worker) {
+        const std::int64_t t = item % down * cut.rows, n = item / down * cut.columns;
+        matrix_.multiply({.rows = std::min(cut.rows, T - t),
+                          .first = n,
+                          .columns = std::min(cut.columns, N - n),
+                          .x = element(x, t * K),
+                          .x_stride = K,
+                          .y = element(y, t * N),
+                          .y_stride = N,
+                          .y_type = y.dtype() == DType::bf16 ? simd::Out::bf16 : simd::Out::f32,
+                          .add = into == Into::add,
+                          .scratch = workers_ + worker * worker_floats_});
+    });
 }
 
 WeightGradient::WeightGradient(const Context& context, Scratch& scratch)
@@ -78,22 +76,22 @@ void WeightGradient::run(const TensorView& d_y, const TensorView& x, const Tenso
     check_operand(d_y, context);
     check_operand(x, context);
     const std::int64_t N = d_w.dim(0), K = d_w.dim(1);
-    const auto [rows, columns] = cut_product(N, K, context.workers.count());
-    const std::int64_t across = (K + columns - 1) / columns, down = (N + rows - 1) / rows;
-    context.workers.for_items(
-        down * across, [&, rows = rows, columns = columns](std::int64_t item, int worker) {
-            const std::int64_t n = item / across * rows, k = item % across * columns;
-            context.products.columns({.rows = std::min(rows, N - n),
-                                      .columns = std::min(columns, K - k),
-                                      .depth = x.dim(0),
-                                      .a = element(d_y, n),
-                                      .a_stride = N,
-                                      .b = element(x, k),
-                                      .b_stride = K,
-                                      .out = d_w.as<float>() + n * K + k,
-                                      .out_stride = K,
-                                      .scratch = workers_ + worker * context.products.scratch});
-        });
+    constexpr ProductCut kLargest{simd::kProductRows, 4 * simd::kProductColumns};
+    const ProductCut cut = cut_product(N, K, kLargest, context.workers.count());
+    const std::int64_t across = cut.num_across(K);
+    context.workers.for_items(cut.num_down(N) * across, [&](std::int64_t item, int worker) {
+        const std::int64_t n = item / across * cut.rows, k = item % across * cut.columns;
+        context.products.columns({.rows = std::min(cut.rows, N - n),
+                                  .columns = std::min(cut.columns, K - k),
+                                  .depth = x.dim(0),
+                                  .a = element(d_y, n),
+                                  .a_stride = N,
+                                  .b = element(x, k),
+                                  .b_stride = K,
+                                  .out = d_w.as<float>() + n * K + k,
+                                  .out_stride = K,
+                                  .scratch = workers_ + worker * context.products.scratch});
+    });
 }
 
 namespace {

@@ -44,8 +44,11 @@ template <typename T>
 void copy_rows(const T* from, std::ptrdiff_t from_stride, std::ptrdiff_t rows, std::ptrdiff_t width,
                float* to, std::ptrdiff_t to_stride) {
     for (std::ptrdiff_t r = 0; r < rows; ++r) {
-        for (std::ptrdiff_t c = 0; c < width; c += kWidth)
+        for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
+            // Rows are far apart: memory does not see the next ones coming.
+            __builtin_prefetch(from + (r + 8) * from_stride + c);
             store(to + r * to_stride + c, load_some(from + r * from_stride + c, width - c));
+        }
     }
 }
 
@@ -130,6 +133,8 @@ struct Pairs {
         for (std::ptrdiff_t t = 0; t < depth; t += 2) {
             for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
                 const Bf16* from = x + t * stride + c;
+                __builtin_prefetch(from + 8 * stride);
+                __builtin_prefetch(from + 9 * stride);
                 const Vec second = t + 1 < depth ? load_some(from + stride, width - c) : Vec{};
                 store_words(scratch + t / 2 * padded + c,
                             words_of(load_some(from, width - c), second));

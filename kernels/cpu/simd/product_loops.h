@@ -10,7 +10,8 @@
 // bf16, at even tokens).
 namespace rm::simd {
 
-// A call takes at most this many rows and columns; larger products are cut by the caller.
+// A call takes at most this many rows, and ProductRows this many columns; larger products are cut
+// by the caller.
 constexpr std::ptrdiff_t kProductRows = 256;
 constexpr std::ptrdiff_t kProductColumns = 512;
 // Columns are packed, and cut, at multiples of this.
