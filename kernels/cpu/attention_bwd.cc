@@ -140,7 +140,7 @@ private:
         kv_tiles_.visit(keys.first, keys.last, [&](const RunTile& kv) {
             tile.kv = packed_kv(worker, i++);
             if (!sees(q, kv)) return;
-            const std::int64_t at = (kv.token * Hk + kv_head) * D;
+            const std::int64_t at = (kv.token * sizes_.Hk + kv_head) * sizes_.D;
             tile.keys = kv.count;
             tile.first_limit = first_limit(q, kv);
             tile.d_k = op_.d_k.as<float>() + at;

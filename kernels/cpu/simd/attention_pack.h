@@ -1,8 +1,7 @@
 #pragma once
 
-#include <utility>
-
 #include "kernels/cpu/simd/attention_tile.h"
+#include "kernels/cpu/simd/transpose.h"
 
 // Copies tokens into tiles: strided, f32 or bf16, any head size -> contiguous units, padded with
 // zeros.
@@ -66,30 +65,6 @@ RM_INLINE void pack_sums(const simd::AttentionTokens& tokens, float* to) {
     }
 }
 
-// Lanes of the first (half = 0) or second half of a and b in turn: a0 b0 a1 b1 ...
-template <int half, int... lane>
-RM_INLINE Vec interleave(Vec a, Vec b, std::integer_sequence<int, lane...>) {
-    return __builtin_shufflevector(
-        a, b, (half * kWidth / 2 + lane / 2 + (lane % 2 == 0 ? 0 : kWidth))...);
-}
-
-// Rows become columns: log2(kWidth) rounds of perfect shuffles.
-RM_INLINE void transpose_block(Vec (&block)[kWidth]) {
-    constexpr auto kLanes = std::make_integer_sequence<int, kWidth>{};
-#pragma GCC unroll 4
-    for (int round = 1; round < kWidth; round *= 2) {
-        Vec next[kWidth];
-#pragma GCC unroll 8
-        for (int i = 0; i < kWidth / 2; ++i) {
-            next[2 * i] = interleave<0>(block[i], block[i + kWidth / 2], kLanes);
-            next[2 * i + 1] = interleave<1>(block[i], block[i + kWidth / 2], kLanes);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < kWidth; ++i)
-            block[i] = next[i];
-    }
-}
-
 // to (row_units, 64): tokens past the last become zero.
 template <typename Unit, typename T>
 RM_INLINE void pack_columns(const simd::AttentionTokens& tokens, float* to) {
@@ -103,7 +78,7 @@ RM_INLINE void pack_columns(const simd::AttentionTokens& tokens, float* to) {
                 const std::ptrdiff_t count = row + i < tokens.count ? tokens.D - d : 0;
                 block[i] = load_units<Unit>(from + (row + i) * tokens.stride + d, count);
             }
-            transpose_block(block);
+            transpose_square(block);
 #pragma GCC unroll 16
             for (int i = 0; i < kWidth; ++i)
                 store(to + (u + i) * kTokens + row, block[i]);
