@@ -245,40 +245,39 @@ private:
             .run();
     }
 
+    // Rows that stand alone, by the member that is their key.
+    template <typename Row, typename Map, typename Key>
+    static Status load_rows(Table<Row>& table, Map& map, Key Row::*key) {
+        return table.each([&](Row row) {
+            const Key id = row.*key;
+            map.emplace(id, std::move(row));
+        });
+    }
+    // Ordered children, each appended to the list that `list_of` finds in its owner.
+    template <typename Row, typename Map, typename ListOf>
+    static Status load_children(ChildTable<Row>& table, Map& owners, const ListOf& list_of) {
+        return table.each([&](const Value& owner, Row row) -> Status {
+            RM_TRY(auto* found, owner_in(owners, owner));
+            list_of(*found).push_back(std::move(row));
+            return {};
+        });
+    }
+
     Status load_jobs(State& state) {
-        RM_RETURN_IF_ERROR(t_.jobs.each([&](Job job) {
-            const JobId id = job.id;
-            state.jobs.emplace(id, std::move(job));
-        }));
-        return t_.stages.each([&](const Value& owner, StageSpec stage) -> Status {
-            RM_TRY(Job * job, owner_in(state.jobs, owner));
-            job->spec.stages.push_back(stage);
-            return {};
-        });
+        RM_RETURN_IF_ERROR(load_rows(t_.jobs, state.jobs, &Job::id));
+        return load_children(
+            t_.stages, state.jobs, [](Job & job) -> auto& { return job.spec.stages; });
     }
-
     Status load_attempts(State& state) {
-        RM_RETURN_IF_ERROR(t_.attempts.each([&](Attempt attempt) {
-            const Epoch epoch = attempt.epoch;
-            state.attempts.emplace(epoch, std::move(attempt));
-        }));
-        return t_.placements.each([&](const Value& owner, RankRecord rank) -> Status {
-            RM_TRY(Attempt * attempt, owner_in(state.attempts, owner));
-            attempt->ranks.push_back(std::move(rank));
-            return {};
-        });
+        RM_RETURN_IF_ERROR(load_rows(t_.attempts, state.attempts, &Attempt::epoch));
+        return load_children(
+            t_.placements, state.attempts,
+            [](Attempt & attempt) -> auto& { return attempt.ranks; });
     }
-
     Status load_nodes(State& state) {
-        RM_RETURN_IF_ERROR(t_.nodes.each([&](Node node) {
-            const NodeId id = node.id;
-            state.nodes.emplace(id, std::move(node));
-        }));
-        return t_.devices.each([&](const Value& owner, DeviceInfo device) -> Status {
-            RM_TRY(Node * node, owner_in(state.nodes, owner));
-            node->inventory.devices.push_back(std::move(device));
-            return {};
-        });
+        RM_RETURN_IF_ERROR(load_rows(t_.nodes, state.nodes, &Node::id));
+        return load_children(
+            t_.devices, state.nodes, [](Node & node) -> auto& { return node.inventory.devices; });
     }
 
     Parts t_;

@@ -82,6 +82,25 @@ std::unique_ptr<Transport> make_transport(const RigConfig& config, int rank, Exc
 
 }  // namespace
 
+void on_every_rank(int num_ranks, const std::function<void(int rank)>& run) {
+    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(num_ranks));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < num_ranks; ++rank) {
+        threads.emplace_back([&run, rank, &failure = failures[static_cast<std::size_t>(rank)]] {
+            try {
+                run(rank);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+}
+
 KernelsFactory ref_backend() {
     return [] { return make_ref_kernels(); };
 }
@@ -97,24 +116,11 @@ RigResult run_rig(const RigConfig& config) {
     const auto hub = make_local_hub(config.mesh.num_ranks());
     auto exchanges = make_local_exchanges(config.mesh.num_ranks());
     std::vector<RigResult> results(num_ranks);
-    std::vector<std::exception_ptr> failures(num_ranks);
-    std::vector<std::thread> threads;
-    for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                const auto transport =
-                    make_transport(config, static_cast<int>(rank), *exchanges[rank], hub);
-                results[rank] = run_one(config, static_cast<int>(rank), *transport);
-            } catch (...) {
-                failures[rank] = std::current_exception();
-            }
-        });
-    }
-    for (std::thread& thread : threads)
-        thread.join();
-    for (const std::exception_ptr& failure : failures) {
-        if (failure) std::rethrow_exception(failure);
-    }
+    on_every_rank(config.mesh.num_ranks(), [&](int rank) {
+        const auto i = static_cast<std::size_t>(rank);
+        const auto transport = make_transport(config, rank, *exchanges[i], hub);
+        results[i] = run_one(config, rank, *transport);
+    });
     for (std::size_t rank = 1; rank < num_ranks; ++rank) {
         RM_CHECK(results[rank].losses == results[0].losses, "rank {} has other losses", rank);
         RM_CHECK(results[rank].gradients == results[0].gradients, "rank {} has other gradients",

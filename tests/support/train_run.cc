@@ -2,9 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <exception>
-#include <thread>
-
+#include "base/random.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/comm/communicator.h"
 
@@ -38,34 +36,31 @@ TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* 
     const auto hub = make_local_hub(config.plan.mesh.num_ranks());
     const std::atomic<bool> stop{false};
     std::vector<TrainRun> runs(num_ranks);
-    std::vector<std::exception_ptr> failures(num_ranks);
-    std::vector<std::thread> threads;
-    for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                RankConfig own = config;
-                own.rank = static_cast<int>(rank);
-                TransportOptions options;
-                options.rank = own.rank;
-                options.num_ranks = config.plan.mesh.num_ranks();
-                options.peers = peers_of(config.plan.mesh)[rank];
-                const auto transport = make_local_transport(hub, options);
-                const auto kernels = backend();
-                Recorder recorder(runs[rank]);
-                ProgressPage progress{};
-                runs[rank].outcome =
-                    run_rank(own, {*kernels, *transport, recorder, progress, stop, faults});
-            } catch (...) {
-                failures[rank] = std::current_exception();
-            }
-        });
-    }
-    for (std::thread& thread : threads)
-        thread.join();
-    for (const std::exception_ptr& failure : failures) {
-        if (failure) std::rethrow_exception(failure);
-    }
+    on_every_rank(config.plan.mesh.num_ranks(), [&](int rank) {
+        const auto i = static_cast<std::size_t>(rank);
+        RankConfig own = config;
+        own.rank = rank;
+        TransportOptions options;
+        options.rank = rank;
+        options.num_ranks = config.plan.mesh.num_ranks();
+        options.peers = peers_of(config.plan.mesh)[i];
+        const auto transport = make_local_transport(hub, options);
+        const auto kernels = backend();
+        Recorder recorder(runs[i]);
+        ProgressPage progress{};
+        runs[i].outcome = run_rank(own, {*kernels, *transport, recorder, progress, stop, faults});
+    });
     return runs[0];
+}
+
+std::string some_text(std::uint64_t seed, int num_words) {
+    const char* words[] = {"ring ",   "the ",    "attention ", "of ",
+                           "tokens ", "moves. ", "a ",         "block "};
+    std::string text;
+    Rng rng(seed);
+    for (int i = 0; i < num_words; ++i)
+        text += words[rng.below(8)];
+    return text;
 }
 
 std::map<std::string, std::string> checkpoint_bytes(const std::string& path) {

@@ -21,6 +21,9 @@ struct TrainRun {
 };
 TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr);
 
+// Text with structure: sentences of a few words in seeded order.
+std::string some_text(std::uint64_t seed, int num_words);
+
 // Every tensor of a checkpoint, moments included, as raw bytes; and its state as text.
 std::map<std::string, std::string> checkpoint_bytes(const std::string& path);
 

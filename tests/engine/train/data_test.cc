@@ -16,19 +16,10 @@ namespace rm {
 namespace {
 
 using test::checkpoint_bytes;
+using test::some_text;
 using test::TrainRun;
 using testing::Contains;
 using testing::HasSubstr;
-
-std::string some_text(std::uint64_t seed, int num_words) {
-    const char* words[] = {"ring ",   "the ",    "attention ", "of ",
-                           "tokens ", "moves. ", "a ",         "block "};
-    std::string text;
-    Rng rng(seed);
-    for (int i = 0; i < num_words; ++i)
-        text += words[rng.below(8)];
-    return text;
-}
 
 class RunRankData : public testing::Test {
 protected:
