@@ -73,13 +73,14 @@ const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_colu
     return prepared;
 }
 
-double Bench::seconds_once(const std::function<void(Stream&)>& queue) {
+double Bench::seconds_of_turn(const std::function<void(Stream&)>& queue, int times) {
     // OpenMP's threads spin for a while after their work: they are not to disturb ours.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const double start = now(options_);
-    queue(*stream_);
+    for (int i = 0; i < times; ++i)
+        queue(*stream_);
     stream_->synchronize();
-    return now(options_) - start;
+    return (now(options_) - start) / times;
 }
 
 Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
@@ -95,13 +96,18 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
                               },
                               [this] { return options_.torch->peak_memory(); }});
     }
+    // Small products follow each other as in a step; waking a thread is no part of them.
+    const int times =
+        work.flops > 0 ? static_cast<int>(std::clamp(1e9 / work.flops, 1.0, 16.0)) : 1;
     std::vector<double> ours;
     std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
     for (int turn = 0; turn <= options_.repeats; ++turn) {
-        const double seconds = seconds_once(queue);
+        const double seconds = seconds_of_turn(queue, times);
         if (turn > 0) ours.push_back(seconds);
         for (std::size_t i = 0; i < contenders.size(); ++i) {
-            const double other = contenders[i].run_once();
+            double other = 0;
+            for (int j = 0; j < times; ++j)
+                other += contenders[i].run_once() / times;
             if (turn == 0) continue;
             theirs[i].push_back(other);
             ratios[i].push_back(other / seconds);

@@ -85,7 +85,7 @@ public:
     Row measure(const Work& work, const std::function<void(Stream&)>& queue);
 
 private:
-    double seconds_once(const std::function<void(Stream&)>& queue);
+    double seconds_of_turn(const std::function<void(Stream&)>& queue, int times);
 
     Kernels& kernels_;
     Options options_;

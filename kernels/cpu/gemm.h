@@ -53,8 +53,8 @@ std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops);
 // Null when built without oneDNN. bf16 needs a CPU with products of bf16.
 std::unique_ptr<Gemm> make_onednn_gemm(DType compute);
 
-// The cut of a result (rows, columns) into parts of at most `largest`, so many that each worker has
-// some: large parts read their operands less often, many parts let the workers end together.
+// The cut of a result (rows, columns) into parts of at most `largest`: large parts bring operands
+// in less often, small ones let the workers end together.
 ProductCut cut_product(std::int64_t rows, std::int64_t columns, ProductCut largest,
                        std::int64_t num_workers);
 

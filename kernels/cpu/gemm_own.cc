@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "kernels/cpu/gemm.h"
 
@@ -58,19 +59,24 @@ std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops) {
 
 ProductCut cut_product(std::int64_t rows, std::int64_t columns, ProductCut largest,
                        std::int64_t num_workers) {
-    constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns, kPartsOfWorker = 2;
-    ProductCut cut = largest;
-    if (num_workers == 1) return cut;
-    while (cut.num_down(rows) * cut.num_across(columns) < kPartsOfWorker * num_workers) {
-        if (cut.columns > kMinColumns && cut.columns >= 2 * cut.rows) {
-            cut.columns /= 2;
-        } else if (cut.rows > kMinRows) {
-            cut.rows /= 2;
-        } else {
-            break;
+    // What it costs to bring a row or a column of operands in, in elements of the result.
+    constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns, kEdge = 18;
+    ProductCut best = largest;
+    std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+    ProductCut cut;
+    for (cut.rows = largest.rows; cut.rows >= kMinRows; cut.rows /= 2) {
+        for (cut.columns = largest.columns; cut.columns >= kMinColumns; cut.columns /= 2) {
+            const std::int64_t parts = cut.num_down(rows) * cut.num_across(columns);
+            const std::int64_t rounds = (parts + num_workers - 1) / num_workers;
+            const std::int64_t r = std::min(cut.rows, rows), c = std::min(cut.columns, columns);
+            const std::int64_t cost = rounds * (r * c + kEdge * (r + c));
+            if (cost < best_cost) {
+                best = cut;
+                best_cost = cost;
+            }
         }
     }
-    return cut;
+    return best;
 }
 
 }  // namespace rm::cpu
