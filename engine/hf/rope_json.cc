@@ -110,12 +110,14 @@ Status RopeReader::read_original() {
 // yarn and longrope may leave the factor to the ratio of the two lengths.
 Status RopeReader::default_factor() {
     const bool from_lengths = rope_.type == RopeType::yarn || rope_.type == RopeType::longrope;
-    const double ratio = static_cast<double>(around_.max_positions) /
-                         static_cast<double>(std::max<std::int64_t>(1, rope_.original_context));
+    // Never a shrinking one.
+    const double ratio =
+        std::max(1.0, static_cast<double>(around_.max_positions) /
+                          static_cast<double>(std::max<std::int64_t>(1, rope_.original_context)));
     const bool lengths_known = around_.max_positions > 0 && rope_.original_context > 0;
     if (!factor_) {
         if (!from_lengths || !lengths_known) return error("factor", "is missing");
-        rope_.factor = std::max(1.0, ratio);
+        rope_.factor = ratio;
         return {};
     }
     rope_.factor = *factor_;
