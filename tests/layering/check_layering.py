@@ -23,6 +23,9 @@ RULES = {
     "base": (["base"], []),
     "kernels": (["base", "kernels"], []),
     "kernels/cpu": (["base", "kernels"], ["oneapi/", "dnnl", "omp.h"]),
+    "kernels/simt": (["base", "kernels/simt"], ["cuda"]),
+    "kernels/device": (["kernels/device", "kernels/simt/simt.h"], []),
+    "kernels/cuda": (["base", "kernels"], ["cuda", "cublas"]),
     # A program over both, not a part of the library.
     "kernels/bench": (["base", "kernels", "engine"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "kernels", "engine"], ENGINE),
@@ -84,6 +87,7 @@ def check_tree(root):
 PLANTED = [
     ("base/x.h", '"kernels/kernels.h"'), ("base/x.cc", "<nlohmann/json.hpp>"),
     ("kernels/x.cc", '"engine/train/trainer.h"'), ("kernels/ref/x.cc", "<dnnl.hpp>"),
+    ("kernels/emu/x.cc", "<cuda_runtime.h>"), ("kernels/device/x.cuh", '"kernels/kernels.h"'),
     ("engine/train/x.cc", "<grpcpp/grpcpp.h>"), ("engine/model/x.cc", "<spdlog/spdlog.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
     ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "kernels/device.h"
+#include "kernels/simt/emulator.h"
+
+// describe -> choose -> launch -> compute: how a launcher starts a device kernel. The same .cu file
+// is compiled by nvcc for `cuda` and as C++ for `emu`.
+//
+// A device kernel is a type:
+//     struct RmsNormForward {
+//         static constexpr const char* kName = "rmsnorm_fwd";
+//         static constexpr int kThreads = 128;       // of a block, a multiple of 32
+//         static constexpr int kMinBlocks = 2;       // resident per SM: bounds the registers
+//         struct Shared { ... };                     // the block's shared memory; may be empty
+//         struct Params { ... };                     // trivially copyable, at most 4,096 bytes
+//         SIMT_FN static void run(const Params& p, Shared& shared);
+//     };
+namespace rm {
+
+// What a launcher may know of a device when it chooses a kernel. The default is the L40S.
+struct DeviceProfile {
+    int arch = 89;  // compute capability x 10
+    int num_sms = 142;
+    Bytes shared_per_block{99 * 1024};
+    Bytes l2{std::int64_t{96} << 20};
+};
+
+// Where a kernel is launched. Borrows both.
+struct Launch {
+    Stream& stream;
+    const DeviceProfile& profile;
+    simt::Emulation emulation{};  // `emu` only
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+}  // namespace rm
+
+// launch<K>(where, grid, params): queues kernel K on the stream.
+#if defined(__CUDACC__)
+#include "kernels/cuda/launch_cuda.cuh"
+#else
+#include "kernels/emu/launch_emu.h"
+#endif

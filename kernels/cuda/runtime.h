@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string_view>
+
+#include "kernels/device.h"
+
+namespace rm {
+
+// A failed runtime call is a StreamError that names what was called.
+void check_cuda(std::string_view what, cudaError_t status);
+
+cudaStream_t native_stream(Stream& stream);  // of a stream that the CUDA device made
+
+}  // namespace rm

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <type_traits>
+
+namespace rm {
+
+template <typename K>
+void launch(const Launch& where, simt::Extent grid, const typename K::Params& params) {
+    static_assert(std::is_trivially_copyable_v<typename K::Params>);
+    static_assert(sizeof(typename K::Params) <= 4096, "kernel parameters are at most 4 KB");
+    where.stream.enqueue(K::kName, [grid, params, emulation = where.emulation] {
+        const auto body = [&params](void* shared) {
+            K::run(params, *static_cast<typename K::Shared*>(shared));
+        };
+        simt::emulate(grid, K::kThreads, sizeof(typename K::Shared), body, emulation);
+    });
+}
+
+}  // namespace rm

@@ -1,0 +1,28 @@
+#pragma once
+
+// The only door between a kernel body and the machine. A body is written once against this header:
+// nvcc compiles it to PTX (simt_cuda.cuh, one wrapper per instruction), any C++ compiler compiles
+// it for the emulator (simt_emu.h), which runs every CUDA thread of a block as a fiber and plays
+// seeded schedules.
+//
+// Both give namespace rm::simt:
+//   thread() lane() warp()                       place in the block (blocks are one-dimensional)
+//   block_x() block_y() block_z() grid_x()       place in the grid
+//   sync_block() sync_warp()                     barriers
+//   shfl(v, lane) shfl_xor(v, mask) shfl_up(v, n)  T of 4 or 8 bytes
+//   ballot(b) any(b) all(b)                      votes of the whole warp
+//   cp_async_16(dst, src, bytes)                 16 bytes global -> shared, asynchronous; the first
+//                                                `bytes` (0 or 16) are read, the others are zero
+//   cp_async_commit() cp_async_wait<N>()         groups of the calling thread
+//   ldmatrix_x4(r, row) ldmatrix_x4_trans(r, row)  four 8x8 tiles of 16-bit elements
+//   mma_bf16(d, a, b)                            m16n8k16, fp32 sums
+//   mma_e4m3(d, a, b) mma_e5m2(d, a, b)          m16n8k32, fp32 sums
+//   mma_s8(d, a, b)                              m16n8k32, int32 sums
+//   atomic_add(p, v) atomic_max(p, v)            global or shared memory, relaxed
+//   exp2(x) log2(x) rsqrt(x)                     fp32; the device's are approximate (2 ulp)
+// All 32 lanes of a warp must call warp functions together, at the same place in the source.
+#if defined(__CUDACC__)
+#include "kernels/simt/simt_cuda.cuh"
+#else
+#include "kernels/simt/simt_emu.h"
+#endif

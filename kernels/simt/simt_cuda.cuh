@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+// simt.h on a GPU. PTX lives in this file only. PTX ISA 8.x: ldmatrix, mma.sync, cp.async.
+#define SIMT_FN __device__ __forceinline__
+
+namespace rm::simt {
+
+SIMT_FN int thread() {
+    return static_cast<int>(threadIdx.x);
+}
+SIMT_FN int lane() {
+    return static_cast<int>(threadIdx.x & 31);
+}
+SIMT_FN int warp() {
+    return static_cast<int>(threadIdx.x >> 5);
+}
+SIMT_FN int block_x() {
+    return static_cast<int>(blockIdx.x);
+}
+SIMT_FN int block_y() {
+    return static_cast<int>(blockIdx.y);
+}
+SIMT_FN int block_z() {
+    return static_cast<int>(blockIdx.z);
+}
+SIMT_FN int grid_x() {
+    return static_cast<int>(gridDim.x);
+}
+
+SIMT_FN void sync_block() {
+    __syncthreads();
+}
+SIMT_FN void sync_warp() {
+    __syncwarp();
+}
+
+constexpr unsigned kWholeWarp = 0xffffffffu;
+template <typename T>
+SIMT_FN T shfl(T value, int from) {
+    return __shfl_sync(kWholeWarp, value, from);
+}
+template <typename T>
+SIMT_FN T shfl_xor(T value, int mask) {
+    return __shfl_xor_sync(kWholeWarp, value, mask);
+}
+template <typename T>
+SIMT_FN T shfl_up(T value, int delta) {
+    return __shfl_up_sync(kWholeWarp, value, delta);
+}
+SIMT_FN std::uint32_t ballot(bool b) {
+    return __ballot_sync(kWholeWarp, b);
+}
+SIMT_FN bool any(bool b) {
+    return __any_sync(kWholeWarp, b);
+}
+SIMT_FN bool all(bool b) {
+    return __all_sync(kWholeWarp, b);
+}
+
+SIMT_FN std::uint32_t shared_address(const void* p) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+SIMT_FN void cp_async_16(void* dst, const void* src, int bytes = 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(dst)),
+                 "l"(src), "r"(bytes)
+                 : "memory");
+}
+SIMT_FN void cp_async_commit() {
+    asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+template <int N>
+SIMT_FN void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
+}
+
+SIMT_FN void ldmatrix_x4(std::uint32_t (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+SIMT_FN void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+#define RM_MMA_F32(name, shape, types)                                                        \
+    SIMT_FN void name(float(&d)[4], const std::uint32_t(&a)[4], const std::uint32_t(&b)[2]) { \
+        asm volatile("mma.sync.aligned." shape ".row.col.f32." types                          \
+                     ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"           \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                         \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));     \
+    }
+RM_MMA_F32(mma_bf16, "m16n8k16", "bf16.bf16")
+#if __CUDA_ARCH__ >= 890
+RM_MMA_F32(mma_e4m3, "m16n8k32", "e4m3.e4m3")
+RM_MMA_F32(mma_e5m2, "m16n8k32", "e5m2.e5m2")
+#endif
+#undef RM_MMA_F32
+SIMT_FN void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};\n"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+template <typename T>
+SIMT_FN void atomic_add(T* p, T value) {
+    atomicAdd(p, value);
+}
+SIMT_FN void atomic_max(int* p, int value) {
+    atomicMax(p, value);
+}
+
+SIMT_FN float exp2(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SIMT_FN float log2(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SIMT_FN float rsqrt(float x) {
+    return ::rsqrtf(x);
+}
+
+}  // namespace rm::simt
