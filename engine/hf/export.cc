@@ -131,6 +131,23 @@ Status carry_files(const std::string& source, const std::string& dir, Faults& fa
     return {};
 }
 
+// Replaces the source's, whole: its configuration may not fit another tokenizer.
+Status carry_tokenizer(const fs::path& tokenizer, const std::string& dir, Faults& faults) {
+    if (tokenizer.empty() || tokenizer == "bytes") return {};
+    std::error_code ignored;
+    const bool is_directory = fs::is_directory(tokenizer, ignored);
+    const fs::path folder = is_directory ? tokenizer : tokenizer.parent_path();
+    for (const std::string name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
+        fs::remove(fs::path(dir) / name, ignored);
+        const bool is_model = name == "tokenizer.json" && !is_directory;
+        const fs::path from = is_model ? tokenizer : folder / name;
+        if (!fs::is_regular_file(from, ignored)) continue;
+        RM_RETURN_IF_ERROR(copy_file(from.string(), dir + "/" + name, faults));
+    }
+    return {};
+}
+
 // What old and new transformers would make of the configuration is what was trained with.
 ModelConfig exported_model(const HfExport& options, ModelConfig model) {
     RopeConfig& rope = model.rope;
@@ -205,6 +222,7 @@ Status export_hf(const HfExport& options, const ModelConfig& model, const Weight
     if (!options.source.empty()) {
         RM_RETURN_IF_ERROR(carry_files(options.source, temporary, faults));
     }
+    RM_RETURN_IF_ERROR(carry_tokenizer(options.tokenizer, temporary, faults));
     RM_RETURN_IF_ERROR(write_weights(temporary, options, weights, faults));
     RM_RETURN_IF_ERROR(sync_directory(temporary, faults));
     RM_RETURN_IF_ERROR(replace_directory(temporary, target.string(), faults));

@@ -15,11 +15,13 @@ struct HfExport {
     StorageType dtype = StorageType::bf16;  // or f32
     Bytes max_shard = {5'000'000'000};      // of a file's tensors, where one alone fits
     std::string source;                     // what the model started from; empty: nothing
+    std::string tokenizer;                  // data.tokenizer; empty or `bytes`: no files
     std::int64_t context = 0;               // the longest trained
 };
 
 // Writes `weights` as a Hugging Face directory: config.json, weights in one file or in shards with
-// an index, and what `source` holds besides (tokenizer, licence, ...; no weights). `model.rope` is
+// an index, what `source` holds besides (tokenizer, licence, ...; no weights), and the files of
+// `tokenizer`, which is what was trained with. `model.rope` is
 // the rotary embedding trained with. Written beside `path`, synced and renamed: a reader sees all
 // of it or nothing. An earlier export at `path` is replaced; anything else there is already_exists
 // and left alone. Host side, while no work is queued; one rank of those that hold all weights.

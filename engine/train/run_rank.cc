@@ -150,6 +150,7 @@ Status RankRun::export_model() {
     env_.progress.phase = Phase::checkpoint;
     const double begin = seconds_now();
     HfExport options{.path = path, .source = config_.spec.model.from};
+    options.tokenizer = config_.spec.data.tokenizer;
     options.dtype = config_.spec.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
     for (const StageSpec& stage : config_.spec.stages)
         options.context = std::max(options.context, stage.context);

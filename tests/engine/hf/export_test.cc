@@ -106,6 +106,31 @@ TEST_F(HfExportTest, CarriesTheSourcesOtherFilesAndNoWeights) {
     EXPECT_EQ(read_file(dir_ / "out/tokenizer.json").value(), "tokenizer.json");
 }
 
+TEST_F(HfExportTest, CarriesTheTokenizerTrainedWithInsteadOfTheSources) {
+    ASSERT_TRUE(write(options("source")).ok());
+    dir_.write("source/tokenizer.json", "of the source");
+    dir_.write("source/tokenizer_config.json", "of the source");
+    dir_.write("source/LICENSE", "of the source");
+    dir_.write("words/llama.json", "trained with");
+    HfExport from = options("out");
+    from.source = dir_ / "source";
+    from.tokenizer = dir_ / "words/llama.json";
+    ASSERT_TRUE(write(from).ok());
+    EXPECT_THAT(file_names(dir_ / "out"),
+                ElementsAre("LICENSE", "config.json", "model.safetensors", "tokenizer.json"));
+    EXPECT_EQ(read_file(dir_ / "out/tokenizer.json").value(), "trained with");
+}
+
+TEST_F(HfExportTest, ANewModelGetsTheFilesOfItsTokenizersDirectory) {
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "model.bin"})
+        dir_.write("words/" + std::string(name), name);
+    HfExport to = options("out");
+    to.tokenizer = dir_ / "words";
+    ASSERT_TRUE(write(to).ok());
+    EXPECT_THAT(file_names(dir_ / "out"), ElementsAre("config.json", "model.safetensors",
+                                                      "tokenizer.json", "tokenizer_config.json"));
+}
+
 TEST_F(HfExportTest, WritesTheRotaryEmbeddingTrainedWith) {
     ModelConfig trained = model_;
     trained.rope = {.type = RopeType::yarn, .theta = 5e6, .factor = 4, .original_context = 32};
