@@ -98,7 +98,7 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
     }
     // Small products follow each other as in a step; waking a thread is no part of them.
     const int times =
-        work.flops > 0 ? static_cast<int>(std::clamp(1e9 / work.flops, 1.0, 16.0)) : 1;
+        work.flops > 0 ? static_cast<int>(std::clamp(4e9 / work.flops, 1.0, 64.0)) : 1;
     std::vector<double> ours;
     std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
     for (int turn = 0; turn <= options_.repeats; ++turn) {

@@ -44,9 +44,13 @@ struct RowMajor {
     std::ptrdiff_t stride;
     std::ptrdiff_t at(std::ptrdiff_t row, std::ptrdiff_t step) const { return row * stride + step; }
 };
-struct StepMajor {
-    std::ptrdiff_t stride;
-    std::ptrdiff_t at(std::ptrdiff_t row, std::ptrdiff_t step) const { return step * stride + row; }
+// The rows of one block of accumulators lie together, step after step: a block reads one stream.
+constexpr int kGroup = 8;  // numbers of a step, kPanelRows of them used
+struct Grouped {
+    std::ptrdiff_t group;  // numbers of all steps
+    std::ptrdiff_t at(std::ptrdiff_t row, std::ptrdiff_t step) const {
+        return row / kPanelRows * group + step * kGroup + row % kPanelRows;
+    }
 };
 
 enum class Begin { zero, loaded };

@@ -12,7 +12,8 @@ using simd::kProductColumns;
 using simd::kProductRows;
 
 constexpr std::ptrdiff_t kBlockDepth = 512;
-constexpr std::ptrdiff_t kScratchA = kProductRows * kBlockDepth;
+constexpr std::ptrdiff_t kMaxGroups = (kProductRows + kPanelRows - 1) / kPanelRows;
+constexpr std::ptrdiff_t kScratchA = kMaxGroups * kGroup * kBlockDepth;
 constexpr std::ptrdiff_t kScratchB = kBlockDepth * kPanel;
 constexpr std::ptrdiff_t kScratchC = kProductRows * kProductColumns;
 
@@ -68,10 +69,10 @@ struct F32 {
         return {x, stride};
     }
     static const float* panel(const float* packed, std::ptrdiff_t, float*) { return packed; }
-    static Operand<float> columns_of(const float* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
-                                     std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
-        copy_rows(x, stride, depth, width, scratch, padded);
-        return {scratch, padded};
+    // The numbers of step `t`, a row of x.
+    static void step(const float* x, std::ptrdiff_t stride, std::ptrdiff_t t, std::ptrdiff_t,
+                     std::ptrdiff_t width, float* to) {
+        copy_rows(x + t * stride, stride, 1, width, to, 0);
     }
 };
 
@@ -104,10 +105,10 @@ struct Widened {
         }
         return scratch;
     }
-    static Operand<float> columns_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
-                                     std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
-        copy_rows(x, stride, depth, width, scratch, padded);
-        return {scratch, padded};
+    // The numbers of step `t`, a row of x.
+    static void step(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t t, std::ptrdiff_t,
+                     std::ptrdiff_t width, float* to) {
+        copy_rows(x + t * stride, stride, 1, width, to, 0);
     }
 };
 
@@ -128,22 +129,46 @@ struct Pairs {
     static const Pair* panel(const Bf16* packed, std::ptrdiff_t, float*) {
         return reinterpret_cast<const Pair*>(packed);
     }
-    static Operand<Pair> columns_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
-                                    std::ptrdiff_t width, std::ptrdiff_t padded, float* scratch) {
-        for (std::ptrdiff_t t = 0; t < depth; t += 2) {
-            for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
-                const Bf16* from = x + t * stride + c;
-                __builtin_prefetch(from + 8 * stride);
-                __builtin_prefetch(from + 9 * stride);
-                const Vec second = t + 1 < depth ? load_some(from + stride, width - c) : Vec{};
-                store_words(scratch + t / 2 * padded + c,
-                            words_of(load_some(from, width - c), second));
-            }
+    static void step(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t t, std::ptrdiff_t depth,
+                     std::ptrdiff_t width, float* to) {
+        const Bf16* row = x + 2 * t * stride;
+        const bool whole = 2 * t + 1 < depth;
+        for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
+            __builtin_prefetch(row + 8 * stride + c);
+            __builtin_prefetch(row + 9 * stride + c);
+            const Vec second = whole ? load_some(row + stride + c, width - c) : Vec{};
+            store_words(to + c, words_of(load_some(row + c, width - c), second));
         }
-        return {reinterpret_cast<const Pair*>(scratch), padded};
     }
 };
 #endif
+
+// Columns of x become one panel.
+template <typename Kind>
+void panel_of_columns(const typename Kind::Element* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
+                      std::ptrdiff_t width, float* to) {
+    for (std::ptrdiff_t t = 0; t * Kind::Terms::kDepth < depth; ++t)
+        Kind::step(x, stride, t, depth, width, to + t * kPanel);
+}
+
+// Columns of x become groups of kPanelRows; what a group has beyond them is not used. A few steps
+// at a time: groups are far apart, and each is written a few cache lines at once.
+template <typename Kind>
+void groups_of_columns(const typename Kind::Element* x, std::ptrdiff_t stride, std::ptrdiff_t depth,
+                       std::ptrdiff_t width, std::ptrdiff_t steps, float* to) {
+    constexpr std::ptrdiff_t kBatch = 16, kRow = kProductRows + kWidth;
+    float numbers[kBatch * kRow];
+    for (std::ptrdiff_t first = 0; first < steps; first += kBatch) {
+        const std::ptrdiff_t count = min(kBatch, steps - first);
+        for (std::ptrdiff_t t = 0; t < count; ++t)
+            Kind::step(x, stride, first + t, depth, width, numbers + t * kRow);
+        float* out = to + first * kGroup;
+        for (std::ptrdiff_t c = 0; c < width; c += kPanelRows, out += kGroup * steps) {
+            for (std::ptrdiff_t t = 0; t < count; ++t)
+                __builtin_memcpy(out + t * kGroup, numbers + t * kRow + c, kGroup * sizeof(float));
+        }
+    }
+}
 
 enum class Sum { none, with_y };
 
@@ -213,24 +238,25 @@ void product_rows(const simd::ProductRows& op) {
 template <typename Kind>
 void product_columns(const simd::ProductOfColumns& op) {
     constexpr std::ptrdiff_t kStep = Kind::Terms::kDepth;
-    using Element = typename Kind::Element;
-    float *a_block = op.scratch, *b_panel = a_block + kScratchA, *copy = b_panel + kScratchB;
-    const std::ptrdiff_t padded = round_up(op.rows, kWidth);
+    using Number = const typename Kind::Terms::Number*;
+    float *a_groups = op.scratch, *b_panel = a_groups + kScratchA, *copy = b_panel + kScratchB;
+    const auto* a = static_cast<const typename Kind::Element*>(op.a);
+    const auto* b = static_cast<const typename Kind::Element*>(op.b);
     for (std::ptrdiff_t t = 0; t < op.depth; t += kBlockDepth) {
         const std::ptrdiff_t depth = min(kBlockDepth, op.depth - t);
-        const auto a = Kind::columns_of(static_cast<const Element*>(op.a) + t * op.a_stride,
-                                        op.a_stride, depth, op.rows, padded, a_block);
+        const std::ptrdiff_t steps = (depth + kStep - 1) / kStep;
+        groups_of_columns<Kind>(a + t * op.a_stride, op.a_stride, depth, op.rows, steps, a_groups);
         for (std::ptrdiff_t n = 0; n < op.columns; n += kPanel) {
             const std::ptrdiff_t columns = min(kPanel, op.columns - n);
-            const auto b = Kind::columns_of(static_cast<const Element*>(op.b) + t * op.b_stride + n,
-                                            op.b_stride, depth, columns, kPanel, b_panel);
+            panel_of_columns<Kind>(b + t * op.b_stride + n, op.b_stride, depth, columns, b_panel);
             const bool direct = OutPanel<float>::fits(columns);
             const OutPanel<float> out(op.out + n, op.out_stride, op.rows, columns,
                                       direct ? nullptr : copy);
             out.fetch();
-            panel_product<typename Kind::Terms>(a.data, StepMajor{a.stride}, b.data, op.rows,
-                                                (depth + kStep - 1) / kStep, out.data(),
-                                                out.stride(), Begin::loaded);
+            panel_product<typename Kind::Terms>(reinterpret_cast<Number>(a_groups),
+                                                Grouped{kGroup * steps},
+                                                reinterpret_cast<Number>(b_panel), op.rows, steps,
+                                                out.data(), out.stride(), Begin::loaded);
             out.put(Sum::none);
         }
     }
