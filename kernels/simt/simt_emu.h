@@ -7,6 +7,7 @@
 
 // simt.h on the emulator: what a kernel body calls. Outside emulate() none of it may be called.
 #define SIMT_FN inline
+#define SIMT_UNROLL
 
 namespace rm::simt {
 
@@ -105,6 +106,16 @@ inline void atomic_max(int* p, int value) {
     while (old < value && !__atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_RELAXED,
                                                        __ATOMIC_RELAXED)) {
     }
+}
+
+// NaN becomes 0x7fff, as on the device.
+inline std::uint32_t round_bf16x2(float low, float high) {
+    const auto round = [](float x) -> std::uint32_t {
+        std::uint32_t bits;
+        std::memcpy(&bits, &x, sizeof(bits));
+        return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    };
+    return round(low) | round(high) << 16;
 }
 
 inline float exp2(float x) {
