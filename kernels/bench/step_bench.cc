@@ -36,7 +36,7 @@ class OneRank {
 public:
     OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context)
         : compute_(kernels.device().make_stream("compute")),
-          communication_(kernels.device().make_stream("communication")),
+          communication_(kernels.device().make_host_stream("communication")),
           transport_(make_local_transport(make_local_hub(1), {})),
           communicator_(*transport_, kernels.device(), *communication_, Mesh(),
                         progress_.collectives),
