@@ -5,7 +5,7 @@
 #include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
-namespace rm::cpu {
+namespace rm {
 
 // Cuts an op's workspace into aligned arrays. Made without memory it only counts, so that one
 // function lays a workspace out and says how large it must be.
@@ -41,4 +41,4 @@ private:
     std::int64_t used_ = 0;
 };
 
-}  // namespace rm::cpu
+}  // namespace rm
