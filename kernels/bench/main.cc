@@ -125,22 +125,20 @@ Result<std::vector<Row>> measure(std::string_view command, const Options& option
                                   : bench_ops(*kernels, options);
 }
 
-void print_row(const Row& row, double peak) {
-    std::cout << format("{:<38} {:9.3} ms", row.name, row.seconds * 1e3);
+void print_row(std::ostream& out, const Row& row, double peak) {
+    out << format("{:<38} {:9.3} ms", row.name, row.seconds * 1e3);
     if (row.flops > 0) {
-        std::cout << format(" {:7.1} GFLOP/s", row.flops / row.seconds * 1e-9);
-        if (peak > 0) std::cout << format(" {:5.1} %", 100 * row.flops / row.seconds / peak);
+        out << format(" {:7.1} GFLOP/s", row.flops / row.seconds * 1e-9);
+        if (peak > 0) out << format(" {:5.1} %", 100 * row.flops / row.seconds / peak);
     } else {
-        std::cout << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
+        out << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
     }
-    if (row.tokens > 0)
-        std::cout << format("   {:.0} tok/s in {}", row.tokens / row.seconds, row.memory);
+    if (row.tokens > 0) out << format("   {:.0} tok/s in {}", row.tokens / row.seconds, row.memory);
     for (const Comparison& other : row.comparisons) {
-        std::cout << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3,
-                            other.ratio);
-        if (row.tokens > 0) std::cout << format(" in {}", other.memory);
+        out << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3, other.ratio);
+        if (row.tokens > 0) out << format(" in {}", other.memory);
     }
-    std::cout << std::endl;
+    out << std::endl;
 }
 
 void print_json(std::span<const Row> rows, double peak, const Options& options) {
@@ -186,12 +184,13 @@ int run(std::span<char*> argv) {
         options.torch = torch.get();
     }
     const double peak = options.on_gpu ? 0 : measure_cpu_peak_flops(cpu_options(options));
-    if (arguments->output == Output::table) {
-        if (peak > 0)
-            std::cout << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n",
-                                peak * 1e-9, options.num_threads, to_string(options.compute));
-        options.on_row = [peak](const Row& row) { print_row(row, peak); };
+    // Beside JSON on standard output the rows are for people who wait.
+    std::ostream& out = arguments->output == Output::table ? std::cout : std::cerr;
+    if (peak > 0) {
+        out << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n", peak * 1e-9,
+                      options.num_threads, to_string(options.compute));
     }
+    options.on_row = [&out, peak](const Row& row) { print_row(out, row, peak); };
     const auto rows = measure(arguments->command, options);
     if (!rows) return fail(rows.error());
     if (arguments->output == Output::json) print_json(*rows, peak, options);
