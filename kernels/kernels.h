@@ -254,6 +254,7 @@ public:
     virtual Bytes workspace_bytes(const LinearCrossEntropy& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionFwd& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionBwd& op) const = 0;
+    virtual Bytes workspace_bytes(const SumSquares& op) const = 0;
 
     virtual void linear_fwd(const LinearFwd& op, Workspace workspace, Stream& stream) = 0;
     virtual void linear_bwd_input(const LinearBwdInput& op, Workspace workspace,
@@ -278,7 +279,7 @@ public:
     virtual void fill_zero(const FillZero& op, Stream& stream) = 0;
     virtual void copy(const Copy& op, Stream& stream) = 0;
     virtual void add(const Add& op, Stream& stream) = 0;
-    virtual void sum_squares(const SumSquares& op, Stream& stream) = 0;
+    virtual void sum_squares(const SumSquares& op, Workspace workspace, Stream& stream) = 0;
     virtual void clip_factor(const ClipFactor& op, Stream& stream) = 0;
     virtual void adamw(const AdamW& op, Stream& stream) = 0;
 };

@@ -17,6 +17,7 @@ public:
     float* floats(std::int64_t count) { return static_cast<float*>(take(count * 4)); }
     Bf16* bf16s(std::int64_t count) { return static_cast<Bf16*>(take(count * 2)); }
     double* doubles(std::int64_t count) { return static_cast<double*>(take(count * 8)); }
+    Workspace workspace(Bytes size) { return {take(size.value), size}; }
     Bytes used() const { return {used_}; }
 
 private:

@@ -128,7 +128,7 @@ public:
     RM_CPU_OP(fill_zero, FillZero)
     RM_CPU_OP(copy, Copy)
     RM_CPU_OP(add, Add)
-    RM_CPU_OP(sum_squares, SumSquares)
+    RM_CPU_OP_WITH_WORKSPACE(sum_squares, SumSquares)
     RM_CPU_OP(clip_factor, ClipFactor)
     RM_CPU_OP(adamw, AdamW)
 

@@ -87,6 +87,7 @@ Bytes scratch_bytes(const RmsNormBwd& op, const Context& context);
 Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context);
 Bytes scratch_bytes(const AttentionFwd& op, const Context& context);
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context);
+Bytes scratch_bytes(const SumSquares& op, const Context& context);
 
 void run(const LinearFwd& op, Workspace workspace, Context& context);
 void run(const LinearBwdInput& op, Workspace workspace, Context& context);
@@ -108,7 +109,7 @@ void run(const AttentionBwd& op, Workspace workspace, Context& context);
 void run(const FillZero& op, Context& context);
 void run(const Copy& op, Context& context);
 void run(const Add& op, Context& context);
-void run(const SumSquares& op, Context& context);
+void run(const SumSquares& op, Workspace workspace, Context& context);
 void run(const ClipFactor& op, Context& context);
 void run(const AdamW& op, Context& context);
 

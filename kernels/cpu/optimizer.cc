@@ -88,19 +88,30 @@ void run(const Add& op, Context& context) {
     });
 }
 
+namespace {
+
+constexpr std::int64_t kSquareParts = 64;
+
+}  // namespace
+
+Bytes scratch_bytes(const SumSquares&, const Context&) {
+    Scratch scratch;
+    scratch.doubles(kSquareParts);
+    return scratch.used();
+}
 // Always the same parts, added in order.
-void run(const SumSquares& op, Context& context) {
-    constexpr std::int64_t kParts = 64, kMultiple = 1024;
+void run(const SumSquares& op, Workspace workspace, Context& context) {
+    constexpr std::int64_t kMultiple = 1024;
     const auto* x = op.x.as<float>();
     const std::int64_t size = op.x.num_elements();
-    const std::int64_t part = (size / kParts / kMultiple + 1) * kMultiple;
-    std::array<double, kParts> sums{};
+    const std::int64_t part = (size / kSquareParts / kMultiple + 1) * kMultiple;
+    double* sums = Scratch(workspace).doubles(kSquareParts);
     context.workers.for_blocks(size, part, [&](std::int64_t first, std::int64_t count, int) {
-        sums[static_cast<std::size_t>(first / part)] = context.loops.sum_squares(x + first, count);
+        sums[first / part] = context.loops.sum_squares(x + first, count);
     });
     double& sum = *op.sum.as<double>();
-    for (const double value : sums)
-        sum += value;
+    for (std::int64_t i = 0; i * part < size; ++i)
+        sum += sums[i];
 }
 
 void run(const ClipFactor& op, Context&) {

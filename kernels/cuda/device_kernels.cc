@@ -73,11 +73,12 @@ public:
     RM_DEVICE_OP(fill_zero, FillZero)
     RM_DEVICE_OP(copy, Copy)
     RM_DEVICE_OP(add, Add)
-    RM_DEVICE_OP(sum_squares, SumSquares)
+    RM_DEVICE_OP_WITH_WORKSPACE(sum_squares, SumSquares)
     RM_DEVICE_OP(clip_factor, ClipFactor)
     RM_DEVICE_OP(adamw, AdamW)
 
     Bytes workspace_bytes(const RmsNormBwd& op) const override { return cuda::workspace_bytes(op); }
+    Bytes workspace_bytes(const SumSquares& op) const override { return cuda::workspace_bytes(op); }
     Bytes workspace_bytes(const AttentionFwd&) const override { return {}; }
     Bytes workspace_bytes(const AttentionBwd& op) const override {
         return cuda::workspace_bytes(op, parts_.profile);

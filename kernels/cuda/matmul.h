@@ -34,7 +34,8 @@ void check_product(const MatrixProduct& product);
 class MatMul {
 public:
     virtual ~MatMul() = default;
-    // Pure, and reads shapes only: the planner asks without a device.
+    // Pure, and reads shapes only: the planner asks without a device. A product of fewer tokens
+    // needs no more.
     virtual Bytes workspace_bytes(const MatrixProduct& product) const = 0;
     // Queues the product on where.stream. With where.reproducible the same product gives the same
     // bits each time. `workspace` is 64-byte aligned and as large as was asked for.

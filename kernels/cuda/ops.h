@@ -52,7 +52,8 @@ void run(const AttentionBwd& op, Workspace workspace, const Launch& where);
 void run(const FillZero& op, const Launch& where);
 void run(const Copy& op, const Launch& where);
 void run(const Add& op, const Launch& where);
-void run(const SumSquares& op, const Launch& where);
+Bytes workspace_bytes(const SumSquares& op);
+void run(const SumSquares& op, Workspace workspace, const Launch& where);
 void run(const ClipFactor& op, const Launch& where);
 void run(const AdamW& op, const Launch& where);
 

@@ -10,6 +10,7 @@
 //   block_x() block_y() block_z() grid_x()       place in the grid
 //   sync_block() sync_warp()                     barriers
 //   shfl(v, lane) shfl_xor(v, mask) shfl_up(v, n)  T of 4 or 8 bytes
+//   count_bits(x) lowest_bit(x)                  of 32 bits; the lowest of none is undefined
 //   ballot(b) any(b) all(b)                      votes of the whole warp
 //   cp_async_16(dst, src, bytes)                 16 bytes global -> shared, asynchronous; the first
 //                                                `bytes` (0 or 16) are read, the others are zero
@@ -19,6 +20,8 @@
 //   mma_e4m3(d, a, b) mma_e5m2(d, a, b)          m16n8k32, fp32 sums
 //   mma_s8(d, a, b)                              m16n8k32, int32 sums
 //   atomic_add(p, v) atomic_max(p, v)            global or shared memory, relaxed
+//   round_bf16x2(low, high)                      two floats to a register of two bf16, to nearest
+//                                                even; every NaN becomes 0x7fff
 //   exp2(x) log2(x) rsqrt(x)                     fp32; the device's are approximate (2 ulp)
 // All 32 lanes of a warp must call warp functions together, at the same place in the source.
 #if defined(__CUDACC__)

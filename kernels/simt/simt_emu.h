@@ -7,6 +7,7 @@
 
 // simt.h on the emulator: what a kernel body calls. Outside emulate() none of it may be called.
 #define SIMT_FN inline
+#define SIMT_UNROLL
 
 namespace rm::simt {
 
@@ -59,6 +60,12 @@ template <typename T>
 T shfl_up(T value, int delta, Place place = Place::here()) {
     return detail::exchange_as(value, lane() >= delta ? lane() - delta : lane(), place);
 }
+inline int count_bits(std::uint32_t x) {
+    return __builtin_popcount(x);
+}
+inline int lowest_bit(std::uint32_t x) {
+    return __builtin_ctz(x);
+}
 std::uint32_t ballot(bool b, Place place = Place::here());
 inline bool any(bool b, Place place = Place::here()) {
     return ballot(b, place) != 0;
@@ -105,6 +112,16 @@ inline void atomic_max(int* p, int value) {
     while (old < value && !__atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_RELAXED,
                                                        __ATOMIC_RELAXED)) {
     }
+}
+
+// NaN becomes 0x7fff, as on the device.
+inline std::uint32_t round_bf16x2(float low, float high) {
+    const auto round = [](float x) -> std::uint32_t {
+        std::uint32_t bits;
+        std::memcpy(&bits, &x, sizeof(bits));
+        return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    };
+    return round(low) | round(high) << 16;
 }
 
 inline float exp2(float x) {
