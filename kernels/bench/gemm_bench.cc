@@ -11,6 +11,9 @@ struct Shape {
 void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
                  std::vector<Row>& rows) {
     const auto [T, N, K] = shape;
+    const auto on_cpu = [&](auto contender) {
+        return options.on_gpu ? std::vector<Contender>() : contender();
+    };
     Bench bench(kernels, options);
     const PreparedWeight& weight = bench.weight(N, K);
     const TensorView x = bench.compute({T, K}), d_y = bench.compute({T, N});
@@ -26,20 +29,23 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
 
     const LinearFwd fwd{.x = x, .weight = &weight, .y = y};
     const Workspace fwd_space = bench.workspace(fwd);
-    rows.push_back(
-        bench.measure(work("linear_fwd", onednn_product(T, N, K, options)),
-                      [&](Stream& stream) { kernels.linear_fwd(fwd, fwd_space, stream); }));
+    rows.push_back(bench.measure(
+        work("linear_fwd",
+             on_cpu([&, T = T, N = N, K = K] { return onednn_product(T, N, K, options); })),
+        [&](Stream& stream) { kernels.linear_fwd(fwd, fwd_space, stream); }));
 
     const LinearBwdInput bwd_input{.d_y = d_y, .weight = &weight, .d_x = d_x};
     const Workspace input_space = bench.workspace(bwd_input);
-    rows.push_back(
-        bench.measure(work("linear_bwd_input", onednn_product(T, K, N, options)),
-                      [&](Stream& s) { kernels.linear_bwd_input(bwd_input, input_space, s); }));
+    rows.push_back(bench.measure(
+        work("linear_bwd_input",
+             on_cpu([&, T = T, N = N, K = K] { return onednn_product(T, K, N, options); })),
+        [&](Stream& s) { kernels.linear_bwd_input(bwd_input, input_space, s); }));
 
     const LinearBwdWeight bwd_weight{.d_y = d_y, .x = x, .d_weight = d_weight};
     const Workspace weight_space = bench.workspace(bwd_weight);
     rows.push_back(bench.measure(
-        work("linear_bwd_weight", onednn_weight_gradient(T, N, K, options)),
+        work("linear_bwd_weight",
+             on_cpu([&, T = T, N = N, K = K] { return onednn_weight_gradient(T, N, K, options); })),
         [&](Stream& stream) { kernels.linear_bwd_weight(bwd_weight, weight_space, stream); }));
 }
 
@@ -47,9 +53,14 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
 
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options) {
     std::vector<Row> rows;
-    for (const Shape& shape :
-         {Shape{512, 256, 256}, Shape{512, 512, 512}, Shape{2048, 512, 512}, Shape{2048, 1536, 512},
-          Shape{2048, 512, 1536}, Shape{1024, 8192, 512}, Shape{2048, 2048, 2048}}) {
+    // The linear layers of the 8B model over one tile of a GPU.
+    const std::vector<Shape> gpu_shapes = {
+        {8192, 14336, 4096}, {8192, 4096, 14336}, {8192, 4096, 4096}, {8192, 1024, 4096}};
+    const std::vector<Shape> cpu_shapes = {Shape{512, 256, 256},   Shape{512, 512, 512},
+                                           Shape{2048, 512, 512},  Shape{2048, 1536, 512},
+                                           Shape{2048, 512, 1536}, Shape{1024, 8192, 512},
+                                           Shape{2048, 2048, 2048}};
+    for (const Shape& shape : options.on_gpu ? gpu_shapes : cpu_shapes) {
         bench_shape(kernels, shape, options, rows);
     }
     return rows;

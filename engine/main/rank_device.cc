@@ -1,0 +1,39 @@
+#include "engine/main/rank_device.h"
+
+#include <charconv>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cuda/load.h"
+
+namespace rm {
+
+Result<RankDevice> parse_rank_device(std::string_view text) {
+    constexpr std::string_view kNumbered = "cuda:";
+    if (text == "cpu") return RankDevice{};
+    RankDevice device{RankDevice::Kind::cuda, 0};
+    if (text == "cuda") return device;
+    if (text.starts_with(kNumbered)) {
+        const char* end = text.data() + text.size();
+        const auto [at, failed] =
+            std::from_chars(text.data() + kNumbered.size(), end, device.index);
+        if (failed == std::errc() && at == end && device.index >= 0) return device;
+    }
+    return invalid_argument("device '{}' is not known; cpu, cuda or cuda:N", text);
+}
+
+Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankDevice& device,
+                                                   const RankConfig& config,
+                                                   const std::string& tuning_file) {
+    const DType compute = compute_type(config.spec);
+    if (device.kind == RankDevice::Kind::cpu) {
+        return make_cpu_kernels({.num_threads = config.num_threads, .compute = compute});
+    }
+    if (compute != DType::bf16) {
+        return invalid_argument(
+            "precision {}: the cuda device computes in bf16; use that, or --device cpu",
+            config.spec.precision);
+    }
+    return load_cuda_kernels({.device = device.index, .tuning_file = tuning_file});
+}
+
+}  // namespace rm
