@@ -158,9 +158,11 @@ void update(const Ops& ops) {
                        .bytes = 28.0 * kParameters,
                        .torch = ops.torch("adamw", format(R"("size": {})", kParameters))},
                       [&](Stream& s) { ops.kernels.adamw(adamw, s); }));
-    ops.rows.push_back(bench.measure(
-        {.name = "sum_squares", .bytes = 4.0 * kParameters},
-        [&](Stream& s) { ops.kernels.sum_squares({.x = grad, .sum = clip.rows(0, 1)}, s); }));
+    const SumSquares squares{.x = grad, .sum = clip.rows(0, 1)};
+    const Workspace space = bench.workspace(squares);
+    ops.rows.push_back(
+        bench.measure({.name = "sum_squares", .bytes = 4.0 * kParameters},
+                      [&](Stream& s) { ops.kernels.sum_squares(squares, space, s); }));
     const auto prepared = ops.kernels.make_prepared(kParameters / kSide, kSide);
     const TensorView matrix = weight.reshaped({kParameters / kSide, kSide});
     ops.rows.push_back(

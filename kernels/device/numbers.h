@@ -18,6 +18,12 @@ union FloatBits {
     std::uint32_t bits;
 };
 
+SIMT_FN float not_a_number() {
+    FloatBits f;
+    f.bits = 0x7fffffff;
+    return f.value;
+}
+
 SIMT_FN float from_bf16(std::uint16_t x) {
     FloatBits f;
     f.bits = static_cast<std::uint32_t>(x) << 16;

@@ -10,6 +10,7 @@
 //   block_x() block_y() block_z() grid_x()       place in the grid
 //   sync_block() sync_warp()                     barriers
 //   shfl(v, lane) shfl_xor(v, mask) shfl_up(v, n)  T of 4 or 8 bytes
+//   count_bits(x) lowest_bit(x)                  of 32 bits; the lowest of none is undefined
 //   ballot(b) any(b) all(b)                      votes of the whole warp
 //   cp_async_16(dst, src, bytes)                 16 bytes global -> shared, asynchronous; the first
 //                                                `bytes` (0 or 16) are read, the others are zero

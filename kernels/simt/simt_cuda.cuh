@@ -52,6 +52,12 @@ template <typename T>
 SIMT_FN T shfl_up(T value, int delta) {
     return __shfl_up_sync(kWholeWarp, value, delta);
 }
+SIMT_FN int count_bits(std::uint32_t x) {
+    return __popc(x);
+}
+SIMT_FN int lowest_bit(std::uint32_t x) {
+    return __ffs(static_cast<int>(x)) - 1;
+}
 SIMT_FN std::uint32_t ballot(bool b) {
     return __ballot_sync(kWholeWarp, b);
 }

@@ -118,6 +118,12 @@ template <typename T>
 T shfl_up(T value, int delta, const Place& place = Place::here()) {
     return detail::exchange_as("shfl_up", value, lane() >= delta ? lane() - delta : lane(), place);
 }
+inline int count_bits(std::uint32_t x) {
+    return __builtin_popcount(x);
+}
+inline int lowest_bit(std::uint32_t x) {
+    return __builtin_ctz(x);
+}
 std::uint32_t ballot(bool b, const Place& place = Place::here());
 inline bool any(bool b, const Place& place = Place::here()) {
     return ballot(b, place) != 0;
