@@ -106,8 +106,9 @@ void attention(Harness& h, const Problem& problem) {
 }
 
 OpCase make_case(const std::string& name, Problem problem) {
+    const std::int64_t head_dim = problem.sizes.head_dim;
     return {"attention_" + name,
-            [problem = std::move(problem)](Harness& h) { attention(h, problem); }};
+            [problem = std::move(problem)](Harness& h) { attention(h, problem); }, head_dim};
 }
 
 std::vector<std::vector<Run>> zigzag_blocks(std::int64_t context, std::int64_t padded, int ring,

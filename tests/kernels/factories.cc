@@ -33,6 +33,8 @@ std::vector<Factory> kernel_factories() {
     std::vector<Factory> factories = {{"ref", make_ref_kernels}};
     add_cpu<DType::f32>(factories);
     add_cpu<DType::bf16>(factories);
+    for (const Factory& factory : emu_factories())
+        factories.push_back(factory);
     return factories;
 }
 

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "tests/kernels/op_cases.h"
 
 namespace rm::test {
 
 struct Factory {
     std::string name;
     std::unique_ptr<Kernels> (*make)();
+    bool (*takes)(const OpCase&) = [](const OpCase&) { return true; };  // by contract
 };
 inline std::ostream& operator<<(std::ostream& out, const Factory& factory) {
     return out << factory.name;
@@ -19,5 +21,9 @@ inline std::ostream& operator<<(std::ostream& out, const Factory& factory) {
 
 // Every implementation that this machine can run.
 std::vector<Factory> kernel_factories();
+
+// Device kernels under the emulator, one for each of two schedules; none on machines that have no
+// emulator.
+std::vector<Factory> emu_factories();
 
 }  // namespace rm::test

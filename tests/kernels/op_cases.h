@@ -12,6 +12,7 @@ namespace rm::test {
 struct OpCase {
     std::string name;
     std::function<void(Harness&)> run;
+    std::int64_t head_dim = 0;  // of attention; not every implementation takes every one
 };
 
 // Every op of kernels.h at several sizes, odd ones included.
