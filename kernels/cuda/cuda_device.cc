@@ -18,11 +18,15 @@ constexpr bool kPoison = false;
 #endif
 
 // CUDA's current device is each thread's own.
-void use_device(int ordinal) {
+cudaError_t set_device(int ordinal) {
     thread_local int current = -1;
-    if (current == ordinal) return;
-    check_cuda("cudaSetDevice", cudaSetDevice(ordinal));
-    current = ordinal;
+    if (current == ordinal) return cudaSuccess;
+    const cudaError_t status = cudaSetDevice(ordinal);
+    if (status == cudaSuccess) current = ordinal;
+    return status;
+}
+void use_device(int ordinal) {
+    check_cuda("cudaSetDevice", set_device(ordinal));
 }
 
 // Events are made on demand and used again, so that a step makes none after the first.
@@ -70,7 +74,7 @@ public:
         EventRecord::wait();
         if (event_ == nullptr) return;
         // What fails here fails on the stream as well, where it has a name.
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         cudaEventSynchronize(event_);
     }
     void record_on(cudaStream_t stream) {
@@ -108,7 +112,7 @@ public:
     CudaBody(const CudaBody&) = delete;
     CudaBody& operator=(const CudaBody&) = delete;
     ~CudaBody() override {
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         cudaStreamSynchronize(stream_);
         cudaStreamDestroy(stream_);
     }
@@ -125,11 +129,11 @@ public:
         owned.release();
     }
     void record(EventRecord& record) override {
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         dynamic_cast<CudaRecord&>(record).record_on(stream_);
     }
     void wait(EventRecord& record) override {
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         dynamic_cast<CudaRecord&>(record).hold_back(stream_);
     }
     std::exception_ptr finish() override {
@@ -204,7 +208,7 @@ protected:
     }
     // Blocks until the GPU is idle.
     void free_bytes(void* data, Bytes /*size*/) override {
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         cudaFree(data);
     }
     void* allocate_pinned(Bytes size) override {
@@ -217,7 +221,7 @@ protected:
         return nullptr;
     }
     void free_pinned(void* data, Bytes /*size*/) override {
-        cudaSetDevice(ordinal_);
+        set_device(ordinal_);
         cudaFreeHost(data);
     }
 

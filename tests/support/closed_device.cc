@@ -12,7 +12,7 @@
 namespace rm::test {
 namespace {
 
-constexpr std::size_t kArenaBytes = std::size_t{1} << 30;
+constexpr std::size_t kArenaBytes = std::size_t{256} << 20;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc
 
 // Address space that is open while somebody holds it open. Fresh and freed memory is all ones: NaN

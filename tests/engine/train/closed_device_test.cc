@@ -16,17 +16,18 @@ using test::RigResult;
 struct Layout {
     int data;
     int ring;
+    std::int64_t context;  // 300: with padding
     DType compute;
 };
 
 class ClosedMemory : public testing::TestWithParam<Layout> {};
 
 TEST_P(ClosedMemory, GivesTheBitsOfOpenMemory) {
-    const auto [data, ring, compute] = GetParam();
+    const auto [data, ring, context, compute] = GetParam();
     RigConfig config;
     config.mesh = Mesh::make(data, ring, 1, 1).value();
     config.model = test::small_model();
-    config.context = 300;  // with padding
+    config.context = context;
     config.sequences = 2;
     config.steps = 2;
     config.backend = test::cpu_backend(2, compute);
@@ -40,14 +41,15 @@ TEST_P(ClosedMemory, GivesTheBitsOfOpenMemory) {
     EXPECT_EQ(closed.ring_bytes, open.ring_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ClosedMemory,
-                         testing::Values(Layout{1, 1, DType::f32}, Layout{1, 1, DType::bf16},
-                                         Layout{1, 2, DType::bf16}, Layout{1, 3, DType::f32},
-                                         Layout{2, 2, DType::f32}, Layout{3, 1, DType::bf16}),
-                         [](const auto& info) {
-                             return format("Data{}Ring{}{}", info.param.data, info.param.ring,
-                                           to_string(info.param.compute));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, ClosedMemory,
+    testing::Values(Layout{1, 1, 300, DType::f32}, Layout{1, 1, 300, DType::bf16},
+                    Layout{1, 2, 300, DType::bf16}, Layout{1, 3, 288, DType::f32},
+                    Layout{2, 2, 300, DType::f32}, Layout{3, 1, 128, DType::bf16}),
+    [](const auto& info) {
+        return format("Data{}Ring{}{}", info.param.data, info.param.ring,
+                      to_string(info.param.compute));
+    });
 
 class ClosedMemoryRun : public testing::Test {
 protected:

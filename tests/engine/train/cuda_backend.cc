@@ -1,0 +1,16 @@
+#include "kernels/cuda/load.h"
+#include "tests/engine/train/device_backend.h"
+
+namespace rm::test {
+
+bool has_device_backend() {
+    static const bool has = load_cuda_kernels({}).ok();
+    return has;
+}
+
+// Ranks are threads that share the first GPU.
+KernelsFactory device_backend(std::uint64_t /*seed*/) {
+    return [] { return load_cuda_kernels({}).value(); };
+}
+
+}  // namespace rm::test
