@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/device/attention_bwd.cuh"
 
 // The gradients of keys and values: d_v += p^T d_out, d_k += d_s^T q, and with atomics
