@@ -1,7 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "kernels/cuda/attention_merge.h"
 #include "kernels/emu/emu_kernels.h"
@@ -14,6 +16,8 @@
 namespace rm::test {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 using Runs = std::vector<rm::Run>;
 
 constexpr std::uint64_t kSeed = 23;
@@ -164,6 +168,32 @@ TEST(EmuAttention, GivesPaddingZerosAndLeavesItsGradientsAlone) {
         ASSERT_EQ(x.at("d_k0").numbers[i], yardstick.r.at("d_k0").numbers[i]);
         ASSERT_EQ(x.at("d_v0").numbers[i], yardstick.r.at("d_v0").numbers[i]);
     }
+}
+
+TEST(EmuAttention, SaysWhatItChose) {
+    std::ostringstream said;
+    const Runs runs = {{0, 0, 40}};
+    run_emu(attention_case("", {{8, 8, 128}, runs, {runs}}), {.explain = &said});
+    EXPECT_THAT(said.str(), HasSubstr("attention_fwd 64x64, 4 warps, 1 stage, D up to 128"));
+    EXPECT_THAT(said.str(), HasSubstr("attention_bwd 128x32, 8 warps, ordered, D up to 128"));
+}
+
+TEST(EmuAttention, RefusesWhatItCannotReadSixteenBytesAtATime) {
+    const auto kernels = make_emu_kernels();
+    Harness h(*kernels, kSeed);
+    const auto run = [&](std::int64_t D, std::int64_t offset) {
+        const TensorView all = h.input(Role::compute, {2, 1, 144});
+        const TensorView q(all.as<std::uint16_t>() + offset, DType::bf16, {1, 1, D});
+        const AttentionState state{.acc = h.output(Role::accum, {1, 1, D}),
+                                   .m = h.output(Role::accum, {1, 1}),
+                                   .l = h.output(Role::accum, {1, 1})};
+        const Runs runs = {{0, 0, 1}};
+        kernels->attention_fwd(
+            {.state = state, .q = q, .k = q, .v = q, .q_runs = runs, .kv_runs = runs}, {},
+            h.stream());
+    };
+    EXPECT_THAT([&] { run(64, 4); }, ThrowsMessage<CheckError>(HasSubstr("multiple of 16 bytes")));
+    EXPECT_THAT([&] { run(136, 0); }, ThrowsMessage<CheckError>(HasSubstr("heads of D = 136")));
 }
 
 // Attention over two blocks of keys, each normalised, then merged.
