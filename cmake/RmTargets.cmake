@@ -34,7 +34,7 @@ elseif(RM_SANITIZE STREQUAL "fuzz")
                                               -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rm_options INTERFACE -fsanitize=address,undefined)
 elseif(RM_SANITIZE STREQUAL "thread")
-  target_compile_options(rm_options INTERFACE -fsanitize=thread -Wno-tsan)
+  target_compile_options(rm_options INTERFACE -fsanitize=thread "$<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>")
   target_link_options(rm_options INTERFACE -fsanitize=thread)
 endif()
 

@@ -37,8 +37,7 @@ struct AttentionBackwardKeys {
         SharedTile<kStep, kHead> d_out[2];
         ScoreStats stats[2][kStep];
         RunTile keys;  // here and not in registers, of which the loop has none to spare
-        [[no_unique_address]] std::conditional_t<kAddsQueries, SharedTile<kRows, kStep>, Nothing>
-            d_s;  // (keys, queries)
+        std::conditional_t<kAddsQueries, SharedTile<kRows, kStep>, Nothing> d_s;  // (keys, queries)
     };
     using Params = AttentionBackwardParams;
     using Scores = RegisterTile<kMmaRows, kPart>;  // (keys, queries)
@@ -174,9 +173,11 @@ struct AttentionBackwardKeys {
         RegisterTile<kMmaRows, kColumns> sums;
         fill(sums, 0);
         mma_AtB<kRows>(sums, shared.d_s.at(0, first_row), shared.k.at(0, first_column));
-        for_each(sums, [&](float& sum, int row, int column, int, int) {
-            const bool inside = first_row + row < d_q.count && first_column + column < d_q.D;
-            if (inside) simt::atomic_add(d_q.at(first_row + row, first_column + column), sum);
+        const HeadRows<float> part{d_q.at(first_row, first_column), d_q.stride,
+                                   d_q.count - first_row, d_q.D - first_column};
+        each_pair<kColumns>(part, [&](int j, int r, float* at) {
+            simt::atomic_add(at, sums.x[0][j][2 * r]);
+            simt::atomic_add(at + 1, sums.x[0][j][2 * r + 1]);
         });
     }
 };

@@ -8,6 +8,8 @@
 #define SIMT_FN __device__ __forceinline__
 #define SIMT_UNROLL _Pragma("unroll")
 
+#include "kernels/simt/round_fp8.h"  // needs SIMT_FN
+
 namespace rm::simt {
 
 SIMT_FN int thread() {
@@ -141,6 +143,26 @@ SIMT_FN std::uint32_t round_bf16x2(float low, float high) {
     std::uint32_t packed;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     return packed;
+}
+
+// One instruction from sm_89 on.
+SIMT_FN std::uint32_t round_e4m3x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    std::uint16_t packed;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+    return packed;
+#else
+    return round_e4m3(low) | round_e4m3(high) << 8;
+#endif
+}
+SIMT_FN std::uint32_t round_e5m2x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    std::uint16_t packed;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+    return packed;
+#else
+    return round_e5m2(low) | round_e5m2(high) << 8;
+#endif
 }
 
 SIMT_FN float exp2(float x) {

@@ -64,17 +64,13 @@ TEST_P(EmuAttention, IsAsCloseToTheOracleAsTheNaiveLoops) {
     Yardstick(GetParam()).expect_as_good(x);
 }
 
-TEST_P(EmuAttention, GivesTheSameBitsOnEverySchedule) {
+TEST_P(EmuAttention, GivesTheSameBitsOnEveryScheduleInBlocksOfAnyShape) {
     const Outputs lock_step = run_emu(GetParam(), {.profile = kWide});
-    for (std::uint64_t seed = 1; seed < kNumSchedules; ++seed) {
+    for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
         SCOPED_TRACE(format("schedule {}", seed));
-        expect_identical(run_emu(GetParam(), {.seed = seed, .profile = kWide}), lock_step);
+        const DeviceProfile& profile = seed % 2 == 0 ? kNarrow : kWide;
+        expect_identical(run_emu(GetParam(), {.seed = seed, .profile = profile}), lock_step);
     }
-}
-
-TEST_P(EmuAttention, GivesTheSameBitsInBlocksOfAnyShape) {
-    expect_identical(run_emu(GetParam(), {.seed = 1, .profile = kNarrow}),
-                     run_emu(GetParam(), {.profile = kWide}));
 }
 
 TEST_P(EmuAttention, MaySumQueryGradientsByAtomics) {
