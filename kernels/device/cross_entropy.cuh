@@ -21,8 +21,8 @@ struct CrossEntropyParams {
 template <int kWidth>
 struct CrossEntropy {
     static constexpr const char* kName = kWidth == 1 ? "cross_entropy_unaligned" : "cross_entropy";
-    static constexpr int kThreads = 512;
-    static constexpr int kMinBlocks = 2;
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
     static constexpr int kStep = kThreads * kWidth;  // logits the block takes at a time
     static constexpr std::int32_t kIgnore = -1;
     struct Shared {
@@ -124,7 +124,7 @@ private:
 // changes no bit. One block.
 struct AddLosses {
     static constexpr const char* kName = "add_losses";
-    static constexpr int kThreads = 512;
+    static constexpr int kThreads = 256;
     static constexpr int kMinBlocks = 1;
     static constexpr int kGroup = 64;
     static constexpr int kMaxRows = 64 * kGroup;

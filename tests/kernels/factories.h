@@ -22,8 +22,8 @@ inline std::ostream& operator<<(std::ostream& out, const Factory& factory) {
 // Every implementation that this machine can run.
 std::vector<Factory> kernel_factories();
 
-// Device kernels under the emulator, one for each of two schedules; none on machines that have no
-// emulator.
+// The device kernels under the emulator, on one schedule (kernels_emu_test has the others); none on
+// machines that have no emulator.
 std::vector<Factory> emu_factories();
 
 }  // namespace rm::test

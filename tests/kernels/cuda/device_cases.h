@@ -14,5 +14,7 @@ inline bool device_takes(const OpCase& op_case) {
 // Sizes at which a launcher chooses another kernel, or a kernel takes another way: every block of a
 // row, vectors and what is left over, addresses that are not aligned, more tokens than a segment.
 std::vector<OpCase> device_cases();
+// The same, so large that one schedule must do.
+std::vector<OpCase> large_device_cases();
 
 }  // namespace rm::test

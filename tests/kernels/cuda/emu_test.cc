@@ -12,43 +12,60 @@ namespace {
 constexpr std::uint64_t kSeed = 11;
 constexpr std::uint64_t kNumSchedules = 8;
 
-std::vector<OpCase> cases() {
-    std::vector<OpCase> cases = device_cases();
-    for (const OpCase& op_case : all_op_cases()) {
-        if (device_takes(op_case)) cases.push_back(op_case);
-    }
+Outputs run_emulated(const OpCase& op_case, const EmuOptions& options = {}) {
+    return run_case(op_case, *make_emu_kernels(options), kSeed, DType::bf16);
+}
+
+std::vector<OpCase> operator+(std::vector<OpCase> cases, const std::vector<OpCase>& others) {
+    cases.insert(cases.end(), others.begin(), others.end());
     return cases;
+}
+std::vector<OpCase> taken_op_cases() {
+    std::vector<OpCase> cases = all_op_cases();
+    std::erase_if(cases, [](const OpCase& op_case) { return !device_takes(op_case); });
+    return cases;
+}
+
+std::string name_of(const ::testing::TestParamInfo<OpCase>& info) {
+    return info.param.name;
 }
 
 class EveryDeviceKernel : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(EveryDeviceKernel, IsAsCloseToTheOracleAsTheNaiveLoops) {
-    const auto reference = make_ref_kernels();
     NaiveKernels<float, Bf16> naive;
-    const Outputs r = run_case(GetParam(), *reference, kSeed, DType::bf16);
+    const Outputs r = run_case(GetParam(), *make_ref_kernels(), kSeed, DType::bf16);
     const Outputs n = run_case(GetParam(), naive, kSeed, DType::bf16);
-    const auto emu = make_emu_kernels();
-    expect_as_good_as_naive(run_case(GetParam(), *emu, kSeed, DType::bf16), r, n);
+    expect_as_good_as_naive(run_emulated(GetParam()), r, n);
 }
 
-TEST_P(EveryDeviceKernel, GivesTheSameBitsOnEverySchedule) {
-    const Outputs lock_step = run_case(GetParam(), *make_emu_kernels(), kSeed, DType::bf16);
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryDeviceKernel,
+                         ::testing::ValuesIn(device_cases() + large_device_cases() +
+                                             taken_op_cases()),
+                         name_of);
+
+class EverySchedule : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(EverySchedule, GivesTheSameBits) {
+    const Outputs lock_step = run_emulated(GetParam());
     for (std::uint64_t seed = 1; seed < kNumSchedules; ++seed) {
         SCOPED_TRACE(format("schedule {}", seed));
-        const auto emu = make_emu_kernels({.seed = seed});
-        expect_identical(run_case(GetParam(), *emu, kSeed, DType::bf16), lock_step);
+        expect_identical(run_emulated(GetParam(), {.seed = seed}), lock_step);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryDeviceKernel, ::testing::ValuesIn(cases()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kernels, EverySchedule,
+                         ::testing::ValuesIn(device_cases() + taken_op_cases()), name_of);
 
-// What the sizes of a device decide is how work is spread, never what is computed.
-TEST_P(EveryDeviceKernel, GivesTheSameBitsOnASmallerDevice) {
-    const auto small = make_emu_kernels({.profile = {.num_sms = 3}});
-    expect_identical(run_case(GetParam(), *small, kSeed, DType::bf16),
-                     run_case(GetParam(), *make_emu_kernels(), kSeed, DType::bf16));
+// The size of a device decides how work is spread, never what is computed.
+class EveryDevice : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(EveryDevice, GivesTheSameBits) {
+    expect_identical(run_emulated(GetParam(), {.profile = {.num_sms = 1}}),
+                     run_emulated(GetParam()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryDevice, ::testing::ValuesIn(device_cases()), name_of);
 
 }  // namespace
 }  // namespace rm::test

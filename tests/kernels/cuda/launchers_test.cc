@@ -66,7 +66,7 @@ TEST(Pick, FillsTheDeviceOnceAndLaunchesNothingForNothing) {
 TEST(DeviceKernels, TakeTensorsWithoutElements) {
     const auto emu = make_emu_kernels();
     Harness h(*emu, kSeed);
-    const TensorView none = h.output(Role::compute, {0, 64});
+    const TensorView none = h.output(Role::compute, {1, 64}).rows(0, 0);
     emu->swiglu_fwd({.gate = none, .up = none, .h = none}, h.stream());
     emu->fill_zero({.x = none}, h.stream());
     const TensorView weight = h.input(Role::master, {64}), d_weight = h.input(Role::accum, {64});
@@ -74,7 +74,7 @@ TEST(DeviceKernels, TakeTensorsWithoutElements) {
     const RmsNormBwd op{.d_y = none,
                         .x = none,
                         .weight = weight,
-                        .rstd = h.output(Role::accum, {0}),
+                        .rstd = h.output(Role::accum, {1}).rows(0, 0),
                         .d_x = none,
                         .d_weight = d_weight};
     emu->rmsnorm_bwd(op, h.workspace(op), h.stream());
