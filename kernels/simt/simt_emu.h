@@ -145,7 +145,7 @@ void cp_async_wait() {
     detail::AsyncCopy copy;
     while (detail::next_landing(N, copy)) {
         unsigned char landed[16] = {};
-        std::memcpy(landed, copy.from, static_cast<std::size_t>(copy.bytes));
+        if (copy.bytes > 0) std::memcpy(landed, copy.from, static_cast<std::size_t>(copy.bytes));
         std::memcpy(copy.to, landed, sizeof(landed));
     }
 }

@@ -56,7 +56,7 @@ protected:
     std::int64_t shift() const { return GetParam(); }
 };
 
-const std::vector<std::int64_t> kSizes = {1, 8, 0, 64, 1000, 12345, 33, 40000};
+const std::vector<std::int64_t> kSizes = {1, 8, 64, 1000, 12345, 33, 40000};
 
 TEST_P(Offload, PacksTensorsOneAfterTheOther) {
     Tensors tensors(kSizes, shift());
@@ -114,6 +114,14 @@ TEST(OffloadPlan, MemoryThatIsNotAlignedGoesTwoBytesAtATime) {
     EXPECT_EQ(plans[0].pieces[0].offset, 128);
     EXPECT_EQ(plans[1].width, 2);
     EXPECT_EQ(plans[1].pieces.size(), 2u);
+}
+
+TEST(OffloadPlan, EmptyTensorsTakeNoPlace) {
+    const Tensors tensors({0, 8}, 0);
+    EXPECT_EQ(offload_bytes(tensors.views()), Bytes{64});
+    const auto plans = cuda::plan_offload(tensors.views());
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_EQ(plans[0].pieces.size(), 1u);
 }
 
 TEST(OffloadPlan, ABufferMustBeAligned) {
