@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/matmul_cublaslt.h"
+#include "kernels/cuda/ops.h"
 #include "kernels/cuda/quantize.h"
 
 namespace rm {
