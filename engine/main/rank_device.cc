@@ -21,19 +21,22 @@ Result<RankDevice> parse_rank_device(std::string_view text) {
     return invalid_argument("device '{}' is not known; cpu, cuda or cuda:N", text);
 }
 
+Status check_rank_device(const RankDevice& device, const JobSpec& spec) {
+    if (device.kind == RankDevice::Kind::cpu) return {};
+    if (compute_type(spec) == DType::bf16) return check_cuda_device(device.index);
+    return invalid_argument(
+        "precision {}: the cuda device computes in bf16; use that, or --device cpu",
+        spec.precision);
+}
+
 Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankDevice& device,
                                                    const RankConfig& config,
                                                    const std::string& tuning_file) {
-    const DType compute = compute_type(config.spec);
-    if (device.kind == RankDevice::Kind::cpu) {
-        return make_cpu_kernels({.num_threads = config.num_threads, .compute = compute});
-    }
-    if (compute != DType::bf16) {
-        return invalid_argument(
-            "precision {}: the cuda device computes in bf16; use that, or --device cpu",
-            config.spec.precision);
-    }
-    return load_cuda_kernels({.device = device.index, .tuning_file = tuning_file});
+    RM_RETURN_IF_ERROR(check_rank_device(device, config.spec));
+    if (device.kind == RankDevice::Kind::cuda)
+        return load_cuda_kernels({.device = device.index, .tuning_file = tuning_file});
+    return make_cpu_kernels(
+        {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
 }
 
 }  // namespace rm

@@ -18,8 +18,10 @@ struct RankDevice {
 };
 Result<RankDevice> parse_rank_device(std::string_view text);
 
-// The backend that computes a rank; an error says what is missing on this machine, or that the
-// device does not compute in the job's precision.
+// What is missing on this machine, or that the device does not compute in the job's precision.
+Status check_rank_device(const RankDevice& device, const JobSpec& spec);
+
+// The backend that computes a rank; errors as above.
 Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankDevice& device,
                                                    const RankConfig& config,
                                                    const std::string& tuning_file);

@@ -102,7 +102,7 @@ int train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
         const RankConfig own = with_peak(config, rank);
         const auto kernels = make_rank_kernels(config.device, own, config.tuning_file);
         if (!kernels) {
-            if (rank == 0) std::cerr << kernels.error().message << '\n';
+            std::cerr << format("rank {}: {}\n", rank, kernels.error().message);
             return kExitError;
         }
         const auto transport = connect(config, own, exchange, hub);
@@ -238,6 +238,11 @@ int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
         const auto exchange = make_directory_exchange(arguments.exchange_dir, arguments.rank,
                                                       config.mesh().num_ranks());
         return train_rank(config, arguments.rank, exchange.get(), nullptr);
+    }
+    // Once, and before any rank is started.
+    if (const Status usable = check_rank_device(config.device, config.spec); !usable) {
+        std::cerr << usable.error().message << '\n';
+        return kExitError;
     }
     return config.ranks == RankKind::threads ? run_threads(config)
                                              : run_processes(config, arguments);

@@ -108,6 +108,9 @@ double median(std::vector<double> values);
 // loop over oneDNN's matrix product where the build has it.
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
 
+// y = x W^T in FP8 with the casts, on a GPU.
+std::vector<Row> bench_fp8(Kernels& kernels, const Options& options);
+
 // Causal attention, forward and forward with backward. Operations of visible pairs only are
 // counted: 4 D forward, 10 D backward.
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options);

@@ -1,5 +1,8 @@
+#include <iterator>
+
 #include "kernels/bench/bench.h"
 #include "kernels/bench/onednn_loop.h"
+#include "kernels/cuda/fp8_linear.h"
 
 namespace rm::bench {
 namespace {
@@ -7,6 +10,10 @@ namespace {
 struct Shape {
     std::int64_t T, N, K;
 };
+
+// The linear layers of the 8B model over one tile of a GPU.
+constexpr Shape kGpuShapes[] = {
+    {8192, 14336, 4096}, {8192, 4096, 14336}, {8192, 4096, 4096}, {8192, 1024, 4096}};
 
 void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
                  std::vector<Row>& rows) {
@@ -51,16 +58,45 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
 
 }  // namespace
 
+// Our FP8 product with its casts beside our bf16 one, in turns.
+std::vector<Row> bench_fp8(Kernels& kernels, const Options& options) {
+    std::vector<Row> rows;
+    for (const auto& [T, N, K] : kGpuShapes) {
+        Bench bench(kernels, options);
+        auto linear = load_cuda_fp8_linear(kernels, {.T = T, .N = N, .K = K});
+        RM_CHECK(linear.ok(), "{}", linear.ok() ? "" : linear.error().message);
+        const TensorView x = bench.compute({T, K}), y = bench.compute({T, N});
+        const auto stream = kernels.device().make_stream("bf16");
+        (*linear)->prepare(bench.tensor({N, K}), *stream);
+        stream->synchronize();
+        const LinearFwd wide{.x = x, .weight = &bench.weight(N, K), .y = y};
+        const Workspace space = bench.workspace(wide);
+        const auto bf16 = [&] {
+            constexpr int kTimes = 10;
+            const double start = now(options);
+            for (int i = 0; i < kTimes; ++i)
+                kernels.linear_fwd(wide, space, *stream);
+            stream->synchronize();
+            return (now(options) - start) / kTimes;
+        };
+        const double flops = 2.0 * static_cast<double>(T * N * K);
+        rows.push_back(bench.measure({.name = format("fp8_linear_fwd T {} N {} K {}", T, N, K),
+                                      .flops = flops,
+                                      .contenders = {{.name = "own bf16", .run_once = bf16}}},
+                                     [&](Stream& s) { (*linear)->forward(x, y, s); }));
+    }
+    return rows;
+}
+
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options) {
     std::vector<Row> rows;
-    // The linear layers of the 8B model over one tile of a GPU.
-    const std::vector<Shape> gpu_shapes = {
-        {8192, 14336, 4096}, {8192, 4096, 14336}, {8192, 4096, 4096}, {8192, 1024, 4096}};
     const std::vector<Shape> cpu_shapes = {Shape{512, 256, 256},   Shape{512, 512, 512},
                                            Shape{2048, 512, 512},  Shape{2048, 1536, 512},
                                            Shape{2048, 512, 1536}, Shape{1024, 8192, 512},
                                            Shape{2048, 2048, 2048}};
-    for (const Shape& shape : options.on_gpu ? gpu_shapes : cpu_shapes) {
+    for (const Shape& shape : options.on_gpu
+                                  ? std::vector<Shape>(std::begin(kGpuShapes), std::end(kGpuShapes))
+                                  : cpu_shapes) {
         bench_shape(kernels, shape, options, rows);
     }
     return rows;

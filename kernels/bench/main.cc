@@ -14,7 +14,8 @@ namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench gemm|attention|ops|step|peak [--device cpu|cuda] [--dtype f32|bf16] [--peer "
+    "usage: ring-bench gemm|fp8|attention|ops|step|peak [--device cpu|cuda] [--dtype f32|bf16] "
+    "[--peer "
     "torch]\n"
     "                  [--threads N] [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
@@ -80,7 +81,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
 
 bool is_command(std::string_view word) {
     return word == "gemm" || word == "attention" || word == "ops" || word == "step" ||
-           word == "peak";
+           word == "fp8" || word == "peak";
 }
 
 Result<Arguments> parse(std::span<char*> argv) {
@@ -99,10 +100,12 @@ Result<Arguments> parse(std::span<char*> argv) {
         }
     }
     if (arguments.options.on_gpu) arguments.options.compute = DType::bf16;
+    if (!arguments.options.on_gpu && arguments.command == "fp8")
+        return invalid_argument("fp8: of --device cuda only");
     if (arguments.options.on_gpu && arguments.command == "peak")
         return invalid_argument("peak: of the CPU only");
     if (arguments.command.empty()) {
-        return invalid_argument("no command; gemm, attention, ops, step, peak or tokenize");
+        return invalid_argument("no command; gemm, fp8, attention, ops, step, peak or tokenize");
     }
     return arguments;
 }
@@ -120,6 +123,7 @@ Result<std::vector<Row>> measure(std::string_view command, const Options& option
     if (command == "peak") return std::vector<Row>();
     RM_TRY(const auto kernels, make_kernels(options));
     if (command == "gemm") return bench_gemm(*kernels, options);
+    if (command == "fp8") return bench_fp8(*kernels, options);
     if (command == "step") return bench_step(*kernels, options);
     return command == "attention" ? bench_attention(*kernels, options)
                                   : bench_ops(*kernels, options);

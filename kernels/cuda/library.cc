@@ -11,6 +11,9 @@
 
 // The door of librm_cuda.so.
 namespace rm {
+
+Result<std::unique_ptr<Fp8Linear>> make_cuda_fp8_linear(Device& device, const Fp8LinearSize& size);
+
 namespace {
 
 // 13010 is 13.1.
@@ -46,10 +49,14 @@ Status check_device(int ordinal) {
                       visible == nullptr ? "" : format(" (CUDA_VISIBLE_DEVICES={})", visible));
 }
 
-Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
-    RM_CHECK(options.device >= 0, "device {}; CUDA counts from 0", options.device);
+Status check(int device) {
+    RM_CHECK(device >= 0, "device {}; CUDA counts from 0", device);
     RM_RETURN_IF_ERROR(check_driver());
-    RM_RETURN_IF_ERROR(check_device(options.device));
+    return check_device(device);
+}
+
+Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
+    RM_RETURN_IF_ERROR(check(options.device));
     const DeviceProfile profile = cuda_profile(options.device);
     std::unique_ptr<Device> device = make_cuda_device(options.device);
     RM_TRY(std::unique_ptr<cuda::MatMul> matmul,
@@ -69,6 +76,15 @@ Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
 
 RM_EXPORT int rm_cuda_version() {
     return rm::kCudaLibraryVersion;
+}
+
+RM_EXPORT void rm_cuda_check(int device, rm::Status& status) {
+    status = rm::check(device);
+}
+
+RM_EXPORT void rm_cuda_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,
+                                       rm::Result<std::unique_ptr<rm::Fp8Linear>>& linear) {
+    linear = rm::make_cuda_fp8_linear(device, size);
 }
 
 RM_EXPORT void rm_cuda_make_kernels(const rm::CudaOptions& options,

@@ -44,17 +44,39 @@ Result<void*> open_library(const fs::path& path) {
     return library;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Kernels>> load_cuda_kernels(const CudaOptions& options) {
+template <typename Function>
+Result<Function*> find_function(const char* name) {
     RM_TRY(const fs::path path, find_library());
     RM_TRY(void* const library, open_library(path));
-    const auto make = reinterpret_cast<CudaLibraryMake*>(::dlsym(library, kCudaLibraryMakeName));
-    if (make == nullptr) return unavailable(format("{} is of another build", path.string()));
+    const auto found = reinterpret_cast<Function*>(::dlsym(library, name));
+    if (found == nullptr) return unavailable(format("{} has no {}", path.string(), name));
+    return found;
+}
+
+}  // namespace
+
+Status check_cuda_device(int device) {
+    RM_TRY(CudaLibraryCheck* const check, find_function<CudaLibraryCheck>(kCudaLibraryCheckName));
+    Status status;
+    check(device, status);
+    return status ? status : Status(unavailable(status.error().message));
+}
+
+Result<std::unique_ptr<Kernels>> load_cuda_kernels(const CudaOptions& options) {
+    RM_TRY(CudaLibraryMake* const make, find_function<CudaLibraryMake>(kCudaLibraryMakeName));
     Result<std::unique_ptr<Kernels>> kernels = unavailable("the library made nothing");
     make(options, kernels);
     if (!kernels) return unavailable(kernels.error().message);
     return kernels;
+}
+
+Result<std::unique_ptr<Fp8Linear>> load_cuda_fp8_linear(Kernels& kernels,
+                                                        const Fp8LinearSize& size) {
+    RM_TRY(CudaLibraryMakeFp8Linear* const make,
+           find_function<CudaLibraryMakeFp8Linear>(kCudaLibraryMakeFp8LinearName));
+    Result<std::unique_ptr<Fp8Linear>> linear = unavailable("the library made nothing");
+    make(kernels.device(), size, linear);
+    return linear;
 }
 
 }  // namespace rm

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "kernels/cuda/matmul.h"
+#include "kernels/fp8.h"
 
 namespace rm {
 
@@ -14,8 +15,6 @@ namespace rm {
 // products sum their parts in a fixed order. unavailable: the library cannot start.
 Result<std::unique_ptr<cuda::MatMul>> make_cublaslt_matmul(int device,
                                                            const std::string& tuning_file);
-
-enum class Fp8 { e4m3, e5m2 };
 
 // out = or += (scale_a a) (scale_b b)^T: the one layout that FP8 has on sm_89. The scales are
 // single f32 on the device.

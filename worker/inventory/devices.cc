@@ -13,10 +13,10 @@ constexpr int kMostSlots = 1024;
 
 // Workers do not offer GPUs yet; a machine that could not anyway says why.
 Error explain_cuda(std::string_view asked) {
-    const auto loaded = load_cuda_kernels({});
-    const std::string why = loaded ? "workers do not offer GPUs yet (ring-train --device cuda uses "
+    const Status usable = check_cuda_device(0);
+    const std::string why = usable ? "workers do not offer GPUs yet (ring-train --device cuda uses "
                                      "this one)"
-                                   : loaded.error().message;
+                                   : usable.error().message;
     return {ErrorCode::unavailable,
             format("'{}' cannot be offered: {}. --devices cpu:N offers CPU slots", asked, why)};
 }

@@ -39,13 +39,15 @@ protected:
     // The path of a configuration of two ranks and one step.
     std::string config(const std::string& precision, const std::string& engine) {
         dir_.write("config.json",
-                   format(R"({"name": "x", "model": {"preset": "micro"}, "precision": "{}",
-                   "data": {"path": "{}"}, "parallel": {"ring": 2}, "memory": {"tile": 64},
-                   "stages": [{"context": 128, "batch": 128, "tokens": 128}], "engine": {}})",
-                          precision, dir_.file("data"), engine));
+                   R"({"name": "x", "model": {"preset": "micro"}, "parallel": {"ring": 2},
+                       "memory": {"tile": 64},
+                       "stages": [{"context": 128, "batch": 128, "tokens": 128}],
+                       "data": {"path": ")" +
+                       dir_.file("data") + R"("}, "precision": ")" + precision +
+                       R"(", "engine": )" + engine + "}");
         return dir_.file("config.json");
     }
-    static bool has_device() { return load_cuda_kernels({}).ok(); }
+    static bool has_device() { return check_cuda_device(0).ok(); }
     TempDir dir_;
 };
 
@@ -56,7 +58,8 @@ TEST_F(RingTrainDevice, SaysWhatIsMissingForCudaAndOffersTheCpu) {
         EXPECT_EQ(run.code, 1) << run.output;
         EXPECT_THAT(run.output, AllOf(HasSubstr("no CUDA device: "), HasSubstr("--device cpu")));
         // Once, not once per rank.
-        EXPECT_EQ(run.output.find("no CUDA"), run.output.rfind("no CUDA")) << run.output;
+        EXPECT_EQ(run.output.find("no CUDA device"), run.output.rfind("no CUDA device"))
+            << run.output;
     }
     const Finished run = ring_train(config("bf16", R"({"device": "cuda:1"})"));
     EXPECT_EQ(run.code, 1);

@@ -4,8 +4,7 @@
 namespace rm::test {
 
 bool has_device_backend() {
-    static const bool has = load_cuda_kernels({}).ok();
-    return has;
+    return check_cuda_device(0).ok();
 }
 
 // Ranks are threads that share the first GPU.
