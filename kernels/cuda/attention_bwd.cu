@@ -37,10 +37,9 @@ void each_pair_of_lists(const AttentionBwd& op, const Visit& visit) {
     const auto kv_lists = run_lists("attention_bwd", op.kv_runs);
     for (const device::RunList& queries : run_lists("attention_bwd", op.q_runs)) {
         for (const device::RunList& keys : kv_lists) {
-            if (!sees_any(queries, keys)) continue;
             params.q_runs = queries;
             params.kv_runs = keys;
-            visit(params);
+            if (link(params.q_runs, params.kv_runs)) visit(params);
         }
     }
 }
@@ -50,12 +49,12 @@ void launch_keys(device::AttentionBackwardParams params, const Launch& where) {
     constexpr AttentionShape kTable = shape_of(kShape);
     static_assert(Kernel::kRows == kTable.rows && Kernel::kThreads == kTable.threads &&
                   sizeof(typename Kernel::Shared) <= static_cast<std::size_t>(kTable.shared.value));
-    params.num_tiles = static_cast<int>(num_tiles(params.kv_runs, Kernel::kRows));
+    params.num_tiles = number_tiles(params.kv_runs, Kernel::kRows);
     launch<Kernel>(where, {.x = params.num_tiles * params.Hk}, params);
 }
 template <typename Kernel>
 void launch_queries(device::AttentionBackwardParams params, const Launch& where) {
-    params.num_tiles = static_cast<int>(num_tiles(params.q_runs, Kernel::kRows));
+    params.num_tiles = number_tiles(params.q_runs, Kernel::kRows);
     launch<Kernel>(where, {.x = params.num_tiles * params.Hq}, params);
 }
 

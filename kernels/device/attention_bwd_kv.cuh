@@ -38,7 +38,7 @@ struct AttentionBackwardKeys {
         SharedTile<kStep, kHead> q[2];
         SharedTile<kStep, kHead> d_out[2];
         ScoreStats stats[2][kStep];
-        RunTile keys;  // here and not in registers, of which the loop has none to spare
+        RunTile keys;
         std::conditional_t<kAddsQueries, SharedTile<kRows, kStep>, Nothing> d_s;  // (keys, queries)
     };
     using Params = AttentionBackwardParams;

@@ -49,6 +49,7 @@ struct AttentionForward {
     struct Shared {
         SharedTile<kStep, kHead> k[kStages];
         SharedTile<kStep, kHead> v[kStages];
+        RunTile queries;
         std::conditional_t<kKeepsQueries, Nothing, SharedTile<kRows, kHead>> q;
     };
     using Params = AttentionForwardParams;
@@ -61,8 +62,11 @@ struct AttentionForward {
     };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        const QueryTask task = QueryTask::of<kRows>(p);
-        KeyWalk<kStep> walk(p.kv_runs, task.rows);
+        const QueryTask task(p);
+        if (simt::thread() == 0) shared.queries = tile_at<kRows>(p.q_runs, task.tile);
+        simt::sync_block();
+        const RunTile& queries = shared.queries;
+        KeyWalk<kStep> walk(p.kv_runs, queries);
         RunTile next;
         if (!walk.next(next)) return;  // nothing is seen here: the state stays
         const auto copy = [&](Tile& to, const std::uint16_t* from, const RunTile& keys) {
@@ -72,13 +76,12 @@ struct AttentionForward {
         copy(shared.k[0], p.k, next);
         if constexpr (kStages == 2) copy(shared.v[0], p.v, next);
         if constexpr (!kKeepsQueries) {
-            const RunTile& queries = task.rows;
             copy_async<kThreads>(
                 shared.q, head_rows(p.q, p.Hq, p.D, task.head, queries.token, queries.count));
         }
         simt::cp_async_commit();
 
-        const WarpRows rows(task.rows);
+        const WarpRows rows(queries);
         OperandTile<kMmaRows, kHead> q;
         if constexpr (kKeepsQueries)
             load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
@@ -120,7 +123,7 @@ struct AttentionForward {
             }
             if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
         }
-        store_state(state, p, task.head, rows);
+        store_state(state, p, task.head, WarpRows(queries));
     }
 
     // Scores of keys that a row does not see become -inf.
