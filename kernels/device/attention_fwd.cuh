@@ -123,7 +123,7 @@ struct AttentionForward {
             }
             if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
         }
-        store_state(state, p, task.head, WarpRows(queries));
+        store_state(state, p, task.head, WarpRows(queries));  // read again, not kept
     }
 
     // Scores of keys that a row does not see become -inf.
