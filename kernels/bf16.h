@@ -20,4 +20,12 @@ constexpr Bf16 to_bf16(float value) {
     return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+// To one of the two neighbours, with the probability that makes the expectation `value`; `random`
+// is uniform over its 65,536 values. Infinities and NaN stay what they are.
+constexpr Bf16 to_bf16_stochastically(float value, std::uint16_t random) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if ((bits & 0x7f800000) == 0x7f800000) return to_bf16(value);
+    return static_cast<Bf16>((bits + random) >> 16);
+}
+
 }  // namespace rm

@@ -10,7 +10,7 @@
 #include "kernels/tensor.h"
 
 // The contract between the engine and a machine: one pure virtual per op, asynchronous on a Stream.
-// Implementations: ref (fp64 oracle), cpu; later cuda, emu, meta.
+// Implementations: ref (fp64 oracle), cpu, cuda, emu (cuda's kernels on an emulator); later meta.
 //
 // Dims: T query tokens here, S key tokens here, C hidden, Hq/Hk query and key-value heads, D head
 // dim, F feed-forward, V vocabulary, N/K rows and columns of a weight as Hugging Face stores it.
@@ -106,6 +106,8 @@ struct SwigluBwd {
     TensorView d_up;    // (T, F) compute
 };
 
+// A token outside the vocabulary is an error of the stream. A device cannot raise one: there the
+// token's row is NaN, and so is the loss.
 struct EmbeddingFwd {
     TensorView tokens;  // (T) i32, each in [0, V)
     TensorView table;   // (V, C) master
@@ -122,7 +124,8 @@ constexpr std::int32_t kIgnoreTarget = -1;
 
 // Linear head and cross entropy in one op, so that logits for all tokens never exist at once.
 // loss_sum += sum over rows with a target of (logsumexp(x W^T) - logit[target]), unscaled;
-// gradients are those of scale * that sum. With d_x empty only the loss is computed.
+// gradients are those of scale * that sum. With d_x empty only the loss is computed. A target
+// outside the vocabulary is an error of the stream; on a device it makes loss and gradients NaN.
 struct LinearCrossEntropy {
     TensorView x;  // (T, C) compute
     const PreparedWeight* head = nullptr;
@@ -208,18 +211,23 @@ struct ClipFactor {
     TensorView out;  // (3) f64: norm, factor, finite
 };
 // AdamW (Loshchilov and Hutter, 2019) with bias correction. Does nothing when clip says not finite.
+// Moments in bf16 are rounded stochastically: up with the probability that makes the expectation
+// exact, drawn from (rounding_seed, step, first_element + the element's index), so that any cut of
+// a tensor over ranks gives the same bits. The update uses the moments before they are rounded.
 struct AdamW {
     TensorView weight;  // master
     TensorView grad;    // accum
-    TensorView m;       // accum
-    TensorView v;       // accum
+    TensorView m;       // accum or bf16
+    TensorView v;       // like m
     TensorView clip;    // (3) f64, of ClipFactor
     double learning_rate = 0;
     double beta1 = 0.9;
     double beta2 = 0.95;
     double eps = 1e-8;
     double weight_decay = 0;
-    std::int64_t step = 1;  // 1 on the first update
+    std::int64_t step = 1;            // 1 on the first update
+    std::uint64_t rounding_seed = 0;  // one per tensor
+    std::int64_t first_element = 0;   // index of weight's first element in the whole tensor
 };
 
 struct NumericTypes {
@@ -249,6 +257,7 @@ public:
     virtual Bytes workspace_bytes(const LinearCrossEntropy& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionFwd& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionBwd& op) const = 0;
+    virtual Bytes workspace_bytes(const SumSquares& op) const = 0;
 
     virtual void linear_fwd(const LinearFwd& op, Workspace workspace, Stream& stream) = 0;
     virtual void linear_bwd_input(const LinearBwdInput& op, Workspace workspace,
@@ -273,7 +282,7 @@ public:
     virtual void fill_zero(const FillZero& op, Stream& stream) = 0;
     virtual void copy(const Copy& op, Stream& stream) = 0;
     virtual void add(const Add& op, Stream& stream) = 0;
-    virtual void sum_squares(const SumSquares& op, Stream& stream) = 0;
+    virtual void sum_squares(const SumSquares& op, Workspace workspace, Stream& stream) = 0;
     virtual void clip_factor(const ClipFactor& op, Stream& stream) = 0;
     virtual void adamw(const AdamW& op, Stream& stream) = 0;
 };

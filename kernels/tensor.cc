@@ -82,6 +82,13 @@ std::int64_t Dims::operator[](std::string_view letter) const {
     return 0;
 }
 
+std::string Dims::text() const {
+    std::string text;
+    for (std::size_t i = 0; i < num_bound_; ++i)
+        text += format("{}{} {}", i == 0 ? "" : ", ", bound_[i].letter, bound_[i].value);
+    return text;
+}
+
 void Dims::bind_names(std::string_view names, const TensorView& tensor, std::string_view name) {
     const std::string_view all = names;
     int at = 0;

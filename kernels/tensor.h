@@ -110,6 +110,7 @@ public:
         return *this;
     }
     std::int64_t operator[](std::string_view letter) const;
+    std::string text() const;  // T 8, C 64
 
 private:
     void bind_names(std::string_view names, const TensorView& tensor, std::string_view name);

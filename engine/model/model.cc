@@ -46,6 +46,7 @@ Bytes workspace_for(const Kernels& k, const ModelConfig& m, const RankLayout& la
     const TensorView kv_sum = shape_of(accum, {S, m.num_kv_heads, m.head_dim});
     need(k.workspace_bytes(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1}));
     need(k.workspace_bytes(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum}));
+    need(k.workspace_bytes(SumSquares{weights.all_grads()}));
     return most;
 }
 

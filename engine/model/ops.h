@@ -41,7 +41,7 @@ public:
     void operator()(const FillZero& op) const { kernels_.fill_zero(op, stream_); }
     void operator()(const Copy& op) const { kernels_.copy(op, stream_); }
     void operator()(const Add& op) const { kernels_.add(op, stream_); }
-    void operator()(const SumSquares& op) const { kernels_.sum_squares(op, stream_); }
+    void operator()(const SumSquares& op) const { kernels_.sum_squares(op, workspace_, stream_); }
     void operator()(const ClipFactor& op) const { kernels_.clip_factor(op, stream_); }
     void operator()(const AdamW& op) const { kernels_.adamw(op, stream_); }
 

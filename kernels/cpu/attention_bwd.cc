@@ -168,15 +168,6 @@ private:
 
 }  // namespace
 
-void check(const AttentionBwd& op) {
-    Dims dims("attention_bwd");
-    dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
-    dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq">(op.lse, "lse");
-    dims.bind<"T Hq">(op.delta, "delta").bind<"T Hq D">(op.d_q, "d_q");
-    dims.bind<"S Hk D">(op.d_k, "d_k").bind<"S Hk D">(op.d_v, "d_v");
-    check_attention("attention_bwd", op, dims);
-    check_same_type("attention_bwd", {op.q, op.k, op.v, op.d_out});
-}
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
     Scratch scratch;
     const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),

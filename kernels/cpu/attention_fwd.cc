@@ -12,10 +12,6 @@
 namespace rm::cpu {
 namespace {
 
-void bind_state(Dims& dims, const AttentionState& state) {
-    dims.bind<"T Hq D">(state.acc, "acc").bind<"T Hq">(state.m, "m").bind<"T Hq">(state.l, "l");
-}
-
 using Loops = simd::AttentionLoops;
 
 // A query tile of one head with its state, while a worker runs it over the keys.
@@ -165,10 +161,6 @@ private:
 
 }  // namespace
 
-void check(const AttentionBegin& op) {
-    Dims dims("attention_begin");
-    bind_state(dims, op.state);
-}
 void run(const AttentionBegin& op, Context& context) {
     run(FillZero{op.state.acc}, context);
     std::fill_n(op.state.m.as<float>(), op.state.m.num_elements(),
@@ -176,13 +168,6 @@ void run(const AttentionBegin& op, Context& context) {
     std::fill_n(op.state.l.as<float>(), op.state.l.num_elements(), 0.0f);
 }
 
-void check(const AttentionFwd& op) {
-    Dims dims("attention_fwd");
-    bind_state(dims, op.state);
-    dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
-    check_attention("attention_fwd", op, dims);
-    check_same_type("attention_fwd", {op.q, op.k, op.v});
-}
 Bytes scratch_bytes(const AttentionFwd& op, const Context& context) {
     Scratch scratch;
     const Layout layout(sizes_of(op), context.workers.count(), scratch);
@@ -194,12 +179,6 @@ void run(const AttentionFwd& op, Workspace workspace, Context& context) {
     Forward(op, layout, context).run();
 }
 
-void check(const AttentionFinish& op) {
-    Dims dims("attention_finish");
-    bind_state(dims, op.state);
-    dims.bind<"T Hq D">(op.out, "out").bind<"T Hq">(op.lse, "lse");
-    check_same_type("attention_finish", {op.out});
-}
 void run(const AttentionFinish& op, Context& context) {
     const auto *acc = op.state.acc.as<float>(), *m = op.state.m.as<float>();
     const auto* l = op.state.l.as<float>();
@@ -217,12 +196,6 @@ void run(const AttentionFinish& op, Context& context) {
     context.workers.for_blocks(op.lse.num_elements(), kTile, rows);
 }
 
-void check(const AttentionDelta& op) {
-    Dims dims("attention_delta");
-    dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq D">(op.out, "out");
-    dims.bind<"T Hq">(op.delta, "delta");
-    check_same_type("attention_delta", {op.d_out, op.out});
-}
 void run(const AttentionDelta& op, Context& context) {
     auto* delta = op.delta.as<float>();
     const Loops& loops = attention_loops(context, op.out.dtype());

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run_tiles.h"
@@ -39,26 +38,6 @@ inline simd::AttentionTokens tokens_of(const TensorView& tensor, const RunTile& 
                                        std::int64_t head) {
     const std::int64_t heads = tensor.dim(1), D = tensor.dim(2);
     return {row_of(tensor, tile.token * heads + head), heads * D, tile.count, D};
-}
-
-// Checks what the runs and the heads of a bound op must satisfy.
-template <typename Op>
-void check_attention(std::string_view name, const Op& op, const Dims& dims) {
-    const auto T = dims["T"], S = dims["S"], Hq = dims["Hq"], Hk = dims["Hk"];
-    RM_CHECK(Hk > 0 && Hq % Hk == 0, "{}: {} query heads over {} key-value heads", name, Hq, Hk);
-    RM_CHECK(num_tokens(op.q_runs) == T, "{}: q_runs of {} tokens for q of {}", name,
-             num_tokens(op.q_runs), T);
-    RM_CHECK(num_tokens(op.kv_runs) == S, "{}: kv_runs of {} tokens for k of {}", name,
-             num_tokens(op.kv_runs), S);
-    RM_CHECK(op.scale > 0, "{}: scale {}; it must be positive", name, op.scale);
-}
-// Activations are all of one type.
-inline void check_same_type(std::string_view name, std::initializer_list<TensorView> tensors) {
-    const DType compute = tensors.begin()->dtype();
-    for (const TensorView& tensor : tensors) {
-        RM_CHECK(tensor.dtype() == compute, "{}: activations of {} and {}; one type", name,
-                 to_string(compute), to_string(tensor.dtype()));
-    }
 }
 
 }  // namespace rm::cpu

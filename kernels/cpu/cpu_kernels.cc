@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "kernels/checks.h"
 #include "kernels/cpu/ops.h"
 
 namespace rm {
@@ -72,7 +73,7 @@ const simd::Loops& loops_for(const CpuOptions& options) {
 // An op is checked by the caller, at once, and runs on the stream.
 #define RM_CPU_OP(name, Op)                                            \
     void name(const Op& op, Stream& stream) override {                 \
-        cpu::check(op);                                                \
+        check_operands(op, types());                                   \
         stream.enqueue(#name, [this, op] { cpu::run(op, context_); }); \
     }
 #define RM_CPU_OP_WITH_WORKSPACE(name, Op)                                                   \
@@ -80,7 +81,7 @@ const simd::Loops& loops_for(const CpuOptions& options) {
         return cpu::scratch_bytes(op, context_);                                             \
     }                                                                                        \
     void name(const Op& op, Workspace workspace, Stream& stream) override {                  \
-        cpu::check(op);                                                                      \
+        check_operands(op, types());                                                         \
         stream.enqueue(#name, [this, op, workspace] { cpu::run(op, workspace, context_); }); \
     }
 
@@ -103,8 +104,7 @@ public:
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         const auto& own = cpu::weight_of(&prepared);
-        const TensorView shape(nullptr, DType::f32, {own.num_rows(), own.num_columns()});
-        Dims("prepare").bind<"N K">(shape, "prepared").bind<"N K">(weight, "weight");
+        check_prepare(weight, prepared, types());
         stream.enqueue("prepare", [this, weight, &own] { cpu::prepare(weight, own, context_); });
     }
 
@@ -128,20 +128,21 @@ public:
     RM_CPU_OP(fill_zero, FillZero)
     RM_CPU_OP(copy, Copy)
     RM_CPU_OP(add, Add)
-    RM_CPU_OP(sum_squares, SumSquares)
+    RM_CPU_OP_WITH_WORKSPACE(sum_squares, SumSquares)
     RM_CPU_OP(clip_factor, ClipFactor)
     RM_CPU_OP(adamw, AdamW)
 
 private:
     CpuKernels(const CpuOptions& options, const simd::Loops& loops)
-        : context_{loops,
+        : device_(options.make_device()),
+          context_{loops,
                    options.compute,
                    products_of(options, loops),
                    attention_of(options, loops),
                    gemm_of(options, loops),
                    cpu::Workers(options.num_threads)} {}
 
-    std::unique_ptr<Device> device_ = make_host_device();
+    std::unique_ptr<Device> device_;
     cpu::Context context_;
 };
 

@@ -12,10 +12,6 @@ std::int64_t checked_token(const std::int32_t* tokens, std::int64_t t, std::int6
 
 }  // namespace
 
-void check(const EmbeddingFwd& op) {
-    Dims dims("embedding_fwd");
-    dims.bind<"T">(op.tokens, "tokens").bind<"V C">(op.table, "table").bind<"T C">(op.x, "x");
-}
 void run(const EmbeddingFwd& op, Context& context) {
     const auto* tokens = op.tokens.as<std::int32_t>();
     const auto* table = op.table.as<float>();
@@ -29,11 +25,6 @@ void run(const EmbeddingFwd& op, Context& context) {
     });
 }
 
-void check(const EmbeddingBwd& op) {
-    Dims dims("embedding_bwd");
-    dims.bind<"T">(op.tokens, "tokens").bind<"T C">(op.d_x, "d_x");
-    dims.bind<"V C">(op.d_table, "d_table");
-}
 // Work is cut along the columns: a row that several tokens share is summed by one thread in token
 // order.
 void run(const EmbeddingBwd& op, Context& context) {

@@ -28,12 +28,6 @@ void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Contex
 
 namespace {
 
-void check_operand(const TensorView& tensor, const Context& context) {
-    RM_CHECK(tensor.dtype() == context.compute,
-             "an operand {} of a product; this cpu computes in {}", shape_string(tensor),
-             to_string(context.compute));
-}
-
 void* element(const TensorView& tensor, std::int64_t i) {
     return static_cast<std::byte*>(tensor.data()) + i * size_of(tensor.dtype());
 }
@@ -46,8 +40,6 @@ Product::Product(const PackedMatrix& matrix, const Workers& workers, Scratch& sc
       workers_(scratch.floats(worker_floats_ * workers.count())) {}
 
 void Product::run(const TensorView& x, const TensorView& y, Into into, Context& context) const {
-    check_operand(x, context);
-    if (into == Into::add || y.dtype() != DType::f32) check_operand(y, context);
     const std::int64_t T = x.dim(0), K = matrix_.K(), N = matrix_.N();
     const ProductCut cut = matrix_.cut(T, context.workers.count());
     const std::int64_t down = cut.num_down(T);
@@ -73,8 +65,6 @@ WeightGradient::WeightGradient(const Context& context, Scratch& scratch)
 // Work is cut along the output, so each element is summed by one thread.
 void WeightGradient::run(const TensorView& d_y, const TensorView& x, const TensorView& d_w,
                          Context& context) const {
-    check_operand(d_y, context);
-    check_operand(x, context);
     const std::int64_t N = d_w.dim(0), K = d_w.dim(1);
     constexpr ProductCut kLargest{simd::kProductRows, 4 * simd::kProductColumns};
     const ProductCut cut = cut_product(N, K, kLargest, context.workers.count());
@@ -102,18 +92,8 @@ Bytes product_bytes(const PackedMatrix& matrix, const Context& context) {
     return scratch.used();
 }
 
-// The shape of a weight, for Dims.
-TensorView shape_of(const CpuPreparedWeight& weight) {
-    return {nullptr, DType::f32, {weight.num_rows(), weight.num_columns()}};
-}
-
 }  // namespace
 
-void check(const LinearFwd& op) {
-    Dims dims("linear_fwd");
-    dims.bind<"N K">(shape_of(weight_of(op.weight)), "weight");
-    dims.bind<"T K">(op.x, "x").bind<"T N">(op.y, "y");
-}
 Bytes scratch_bytes(const LinearFwd& op, const Context& context) {
     return product_bytes(weight_of(op.weight).forward(), context);
 }
@@ -123,11 +103,6 @@ void run(const LinearFwd& op, Workspace workspace, Context& context) {
     product.run(op.x, op.y, op.into, context);
 }
 
-void check(const LinearBwdInput& op) {
-    Dims dims("linear_bwd_input");
-    dims.bind<"N K">(shape_of(weight_of(op.weight)), "weight");
-    dims.bind<"T N">(op.d_y, "d_y").bind<"T K">(op.d_x, "d_x");
-}
 Bytes scratch_bytes(const LinearBwdInput& op, const Context& context) {
     return product_bytes(weight_of(op.weight).backward(), context);
 }
@@ -137,10 +112,6 @@ void run(const LinearBwdInput& op, Workspace workspace, Context& context) {
     product.run(op.d_y, op.d_x, op.into, context);
 }
 
-void check(const LinearBwdWeight& op) {
-    Dims dims("linear_bwd_weight");
-    dims.bind<"T N">(op.d_y, "d_y").bind<"T K">(op.x, "x").bind<"N K">(op.d_weight, "d_weight");
-}
 Bytes scratch_bytes(const LinearBwdWeight&, const Context& context) {
     Scratch scratch;
     const WeightGradient gradient(context, scratch);

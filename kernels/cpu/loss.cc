@@ -69,15 +69,6 @@ void finish_rows(const Layout& layout, std::int64_t rows, const std::int32_t* ta
 
 }  // namespace
 
-void check(const LinearCrossEntropy& op) {
-    const CpuPreparedWeight& weight = weight_of(op.head);
-    const TensorView head(nullptr, DType::f32, {weight.num_rows(), weight.num_columns()});
-    Dims dims("linear_cross_entropy");
-    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
-    dims.bind<"1">(op.loss_sum, "loss_sum");
-    if (!op.d_x.empty()) dims.bind<"T C">(op.d_x, "d_x").bind<"V C">(op.d_head, "d_head");
-}
-
 Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context) {
     Scratch scratch;
     const Layout layout(op, context, scratch);

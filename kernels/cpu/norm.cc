@@ -7,11 +7,6 @@
 // RMSNorm, rotary embedding and SwiGLU: independent rows, and one sum over rows.
 namespace rm::cpu {
 
-void check(const RmsNormFwd& op) {
-    Dims dims("rmsnorm_fwd");
-    dims.bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
-    dims.bind<"T C">(op.y, "y").bind<"T">(op.rstd, "rstd");
-}
 void run(const RmsNormFwd& op, Context& context) {
     const auto* weight = op.weight.as<float>();
     auto* rstd = op.rstd.as<float>();
@@ -25,12 +20,6 @@ void run(const RmsNormFwd& op, Context& context) {
                 rstd[t] = loops.rmsnorm_fwd(x + t * C, weight, eps, y + t * C, C);
         });
     });
-}
-
-void check(const RmsNormBwd& op) {
-    Dims dims("rmsnorm_bwd");
-    dims.bind<"T C">(op.d_y, "d_y").bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
-    dims.bind<"T">(op.rstd, "rstd").bind<"T C">(op.d_x, "d_x").bind<"C">(op.d_weight, "d_weight");
 }
 
 namespace {
@@ -68,15 +57,6 @@ void run(const RmsNormBwd& op, Workspace workspace, Context& context) {
         context.loops.rows_f32.add(parts + first / kTile * C, d_weight, C);
 }
 
-void check(const RopeTable& op) {
-    Dims dims("rope_table");
-    dims.bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
-    RM_CHECK(num_tokens(op.runs) == dims["T"], "rope_table: runs of {} tokens, tables of {}",
-             num_tokens(op.runs), dims["T"]);
-    RM_CHECK(static_cast<std::int64_t>(op.inv_freq.size()) == dims["half"],
-             "rope_table: {} frequencies, tables of {}", op.inv_freq.size(), dims["half"]);
-}
-
 namespace {
 
 // Tokens [first, first + count) of one run; `position` belongs to the first of them.
@@ -107,12 +87,6 @@ void run(const RopeTable& op, Context& context) {
     }
 }
 
-void check(const RopeApply& op) {
-    Dims dims("rope_apply");
-    dims.bind<"T H D">(op.x, "x").bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
-    RM_CHECK(dims["D"] == 2 * dims["half"], "rope_apply: tables of {} frequencies for head dim {}",
-             dims["half"], dims["D"]);
-}
 void run(const RopeApply& op, Context& context) {
     const auto *cos = op.cos.as<float>(), *sin = op.sin.as<float>();
     const std::int64_t T = op.x.dim(0), H = op.x.dim(1), half = op.cos.dim(1);
@@ -128,10 +102,6 @@ void run(const RopeApply& op, Context& context) {
     });
 }
 
-void check(const SwigluFwd& op) {
-    Dims dims("swiglu_fwd");
-    dims.bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up").bind<"T F">(op.h, "h");
-}
 void run(const SwigluFwd& op, Context& context) {
     with_rows("swiglu_fwd", op.h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E *gate = op.gate.as<E>(), *up = op.up.as<E>();
@@ -143,11 +113,6 @@ void run(const SwigluFwd& op, Context& context) {
     });
 }
 
-void check(const SwigluBwd& op) {
-    Dims dims("swiglu_bwd");
-    dims.bind<"T F">(op.d_h, "d_h").bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up");
-    dims.bind<"T F">(op.d_gate, "d_gate").bind<"T F">(op.d_up, "d_up");
-}
 void run(const SwigluBwd& op, Context& context) {
     with_rows("swiglu_bwd", op.d_h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E *d_h = op.d_h.as<E>(), *gate = op.gate.as<E>(), *up = op.up.as<E>();

@@ -4,13 +4,13 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu/gemm.h"
-#include "kernels/cpu/scratch.h"
 #include "kernels/cpu/simd/loops.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/kernels.h"
+#include "kernels/scratch.h"
 
-// The backend's ops, by family: `check` on the host before an op is queued, `run` on the stream's
-// thread. Where an op needs a workspace, `scratch_bytes` says how much.
+// The backend's ops, by family: `run` on the stream's thread; operands have been checked. Where an
+// op needs a workspace, `scratch_bytes` says how much.
 namespace rm::cpu {
 
 constexpr std::int64_t kTile = simd::kTileRows;
@@ -80,30 +80,6 @@ private:
     float* workers_ = nullptr;
 };
 
-void check(const LinearFwd& op);
-void check(const LinearBwdInput& op);
-void check(const LinearBwdWeight& op);
-void check(const RmsNormFwd& op);
-void check(const RmsNormBwd& op);
-void check(const RopeTable& op);
-void check(const RopeApply& op);
-void check(const SwigluFwd& op);
-void check(const SwigluBwd& op);
-void check(const EmbeddingFwd& op);
-void check(const EmbeddingBwd& op);
-void check(const LinearCrossEntropy& op);
-void check(const AttentionBegin& op);
-void check(const AttentionFwd& op);
-void check(const AttentionFinish& op);
-void check(const AttentionDelta& op);
-void check(const AttentionBwd& op);
-void check(const FillZero& op);
-void check(const Copy& op);
-void check(const Add& op);
-void check(const SumSquares& op);
-void check(const ClipFactor& op);
-void check(const AdamW& op);
-
 Bytes scratch_bytes(const LinearFwd& op, const Context& context);
 Bytes scratch_bytes(const LinearBwdInput& op, const Context& context);
 Bytes scratch_bytes(const LinearBwdWeight& op, const Context& context);
@@ -111,6 +87,7 @@ Bytes scratch_bytes(const RmsNormBwd& op, const Context& context);
 Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context);
 Bytes scratch_bytes(const AttentionFwd& op, const Context& context);
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context);
+Bytes scratch_bytes(const SumSquares& op, const Context& context);
 
 void run(const LinearFwd& op, Workspace workspace, Context& context);
 void run(const LinearBwdInput& op, Workspace workspace, Context& context);
@@ -132,7 +109,7 @@ void run(const AttentionBwd& op, Workspace workspace, Context& context);
 void run(const FillZero& op, Context& context);
 void run(const Copy& op, Context& context);
 void run(const Add& op, Context& context);
-void run(const SumSquares& op, Context& context);
+void run(const SumSquares& op, Workspace workspace, Context& context);
 void run(const ClipFactor& op, Context& context);
 void run(const AdamW& op, Context& context);
 

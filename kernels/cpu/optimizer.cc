@@ -4,20 +4,12 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/random.h"
 #include "kernels/cpu/ops.h"
 
 // Element-wise ops and reductions over whole tensors.
 namespace rm::cpu {
 namespace {
-
-void check_same_size(std::string_view op, const TensorView& a, const TensorView& b) {
-    RM_CHECK(a.num_elements() == b.num_elements(), "{}: {} and {} differ in size", op,
-             shape_string(a), shape_string(b));
-}
-
-bool is_floating(DType dtype) {
-    return dtype != DType::i32;
-}
 
 // f64 is for scalars and tests: plain loops by way of f32 or to it.
 template <typename From, typename To>
@@ -50,21 +42,12 @@ void with_floating(DType dtype, const Visit& visit) {
 
 }  // namespace
 
-void check(const FillZero&) {}
 void run(const FillZero& op, Context& context) {
     auto* data = static_cast<char*>(op.x.data());
     const auto zero = [&](std::int64_t first, std::int64_t count, int) {
         std::memset(data + first, 0, static_cast<std::size_t>(count));
     };
     context.workers.for_blocks(op.x.num_bytes().value, 4 * kElements, zero);
-}
-
-void check(const Copy& op) {
-    check_same_size("copy", op.from, op.to);
-    const DType from = op.from.dtype(), to = op.to.dtype();
-    RM_CHECK(from == to || (is_floating(from) && is_floating(to)),
-             "copy: cpu does not convert {} to {}; f64, f32 and bf16 it does", to_string(from),
-             to_string(to));
 }
 
 namespace {
@@ -94,9 +77,6 @@ void run(const Copy& op, Context& context) {
     });
 }
 
-void check(const Add& op) {
-    check_same_size("add", op.x, op.y);
-}
 void run(const Add& op, Context& context) {
     with_rows("add", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E* x = op.x.as<E>();
@@ -108,27 +88,32 @@ void run(const Add& op, Context& context) {
     });
 }
 
-void check(const SumSquares& op) {
-    Dims("sum_squares").bind<"1">(op.sum, "sum");
+namespace {
+
+constexpr std::int64_t kSquareParts = 64;
+
+}  // namespace
+
+Bytes scratch_bytes(const SumSquares&, const Context&) {
+    Scratch scratch;
+    scratch.doubles(kSquareParts);
+    return scratch.used();
 }
 // Always the same parts, added in order.
-void run(const SumSquares& op, Context& context) {
-    constexpr std::int64_t kParts = 64, kMultiple = 1024;
+void run(const SumSquares& op, Workspace workspace, Context& context) {
+    constexpr std::int64_t kMultiple = 1024;
     const auto* x = op.x.as<float>();
     const std::int64_t size = op.x.num_elements();
-    const std::int64_t part = (size / kParts / kMultiple + 1) * kMultiple;
-    std::array<double, kParts> sums{};
+    const std::int64_t part = (size / kSquareParts / kMultiple + 1) * kMultiple;
+    double* sums = Scratch(workspace).doubles(kSquareParts);
     context.workers.for_blocks(size, part, [&](std::int64_t first, std::int64_t count, int) {
-        sums[static_cast<std::size_t>(first / part)] = context.loops.sum_squares(x + first, count);
+        sums[first / part] = context.loops.sum_squares(x + first, count);
     });
     double& sum = *op.sum.as<double>();
-    for (const double value : sums)
-        sum += value;
+    for (std::int64_t i = 0; i * part < size; ++i)
+        sum += sums[i];
 }
 
-void check(const ClipFactor& op) {
-    Dims("clip_factor").bind<"1">(op.sum, "sum").bind<"3">(op.out, "out");
-}
 void run(const ClipFactor& op, Context&) {
     const double norm = std::sqrt(*op.sum.as<double>());
     const bool clips = op.max_norm > 0 && norm > op.max_norm;
@@ -138,35 +123,86 @@ void run(const ClipFactor& op, Context&) {
     out[2] = std::isfinite(norm) ? 1 : 0;
 }
 
-void check(const AdamW& op) {
-    Dims("adamw").bind<"3">(op.clip, "clip");
-    check_same_size("adamw", op.weight, op.grad);
-    check_same_size("adamw", op.weight, op.m);
-    check_same_size("adamw", op.weight, op.v);
-    RM_CHECK(op.step >= 1, "adamw: step {}; the first is 1", op.step);
-}
-void run(const AdamW& op, Context& context) {
-    const auto* clip = op.clip.as<double>();
-    if (clip[2] == 0) return;
+namespace {
+
+simd::AdamWStep step_of(const AdamW& op, double grad_factor) {
     const auto correction = [&](double beta) {
         return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(op.step))));
     };
-    const simd::AdamWStep step{.learning_rate = static_cast<float>(op.learning_rate),
-                               .eps = static_cast<float>(op.eps),
-                               .weight_decay = static_cast<float>(op.weight_decay),
-                               .beta1 = static_cast<float>(op.beta1),
-                               .beta2 = static_cast<float>(op.beta2),
-                               .rest1 = static_cast<float>(1 - op.beta1),
-                               .rest2 = static_cast<float>(1 - op.beta2),
-                               .correction1 = correction(op.beta1),
-                               .correction2 = correction(op.beta2),
-                               .grad_factor = static_cast<float>(clip[1])};
-    auto *weight = op.weight.as<float>(), *m = op.m.as<float>(), *v = op.v.as<float>();
+    return {.learning_rate = static_cast<float>(op.learning_rate),
+            .eps = static_cast<float>(op.eps),
+            .weight_decay = static_cast<float>(op.weight_decay),
+            .beta1 = static_cast<float>(op.beta1),
+            .beta2 = static_cast<float>(op.beta2),
+            .rest1 = static_cast<float>(1 - op.beta1),
+            .rest2 = static_cast<float>(1 - op.beta2),
+            .correction1 = correction(op.beta1),
+            .correction2 = correction(op.beta2),
+            .grad_factor = static_cast<float>(grad_factor)};
+}
+
+// Moments in bf16 are widened for the update and rounded stochastically after it.
+class RoundedMoments {
+public:
+    RoundedMoments(const AdamW& op, Context& context)
+        : key_(mix64(mix64(op.rounding_seed) ^ static_cast<std::uint64_t>(op.step))),
+          first_(op.first_element),
+          m_(op.m.as<Bf16>()),
+          v_(op.v.as<Bf16>()),
+          context_(context) {}
+
+    template <typename Update>
+    void update(std::int64_t first, std::int64_t count, const Update& update) const {
+        std::array<float, kAtOnce> m, v;
+        for (std::int64_t at = first; at < first + count; at += kAtOnce) {
+            const std::int64_t size = std::min(kAtOnce, first + count - at);
+            context_.loops.rows_bf16.widen(m_ + at, m.data(), size);
+            context_.loops.rows_bf16.widen(v_ + at, v.data(), size);
+            update(at, m.data(), v.data(), size);
+            for (std::int64_t i = 0; i < size; ++i)
+                round(at + i, m[static_cast<std::size_t>(i)], v[static_cast<std::size_t>(i)]);
+        }
+    }
+
+private:
+    static constexpr std::int64_t kAtOnce = 1024;
+
+    void round(std::int64_t i, float m, float v) const {
+        const std::uint64_t random = mix64(key_ ^ static_cast<std::uint64_t>(first_ + i));
+        m_[i] = to_bf16_stochastically(m, static_cast<std::uint16_t>(random));
+        v_[i] = to_bf16_stochastically(v, static_cast<std::uint16_t>(random >> 16));
+    }
+
+    std::uint64_t key_;
+    std::int64_t first_;
+    Bf16 *m_, *v_;
+    Context& context_;
+};
+
+}  // namespace
+
+void run(const AdamW& op, Context& context) {
+    const auto* clip = op.clip.as<double>();
+    if (clip[2] == 0) return;
+    const simd::AdamWStep step = step_of(op, clip[1]);
+    auto* weight = op.weight.as<float>();
     const auto* grad = op.grad.as<float>();
-    const auto update = [&](std::int64_t first, std::int64_t count, int) {
-        context.loops.adamw(step, weight + first, grad + first, m + first, v + first, count);
+    const auto update = [&](std::int64_t at, float* m, float* v, std::int64_t count) {
+        context.loops.adamw(step, weight + at, grad + at, m, v, count);
     };
-    context.workers.for_blocks(op.weight.num_elements(), kElements, update);
+    const std::int64_t size = op.weight.num_elements();
+    if (op.m.dtype() == DType::bf16) {
+        const RoundedMoments moments(op, context);
+        const auto block = [&](std::int64_t first, std::int64_t count, int) {
+            moments.update(first, count, update);
+        };
+        return context.workers.for_blocks(size, kElements, block);
+    }
+    auto *m = op.m.as<float>(), *v = op.v.as<float>();
+    const auto block = [&](std::int64_t first, std::int64_t count, int) {
+        update(first, m + first, v + first, count);
+    };
+    context.workers.for_blocks(size, kElements, block);
 }
 
 }  // namespace rm::cpu

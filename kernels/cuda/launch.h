@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/units.h"
+#include "kernels/cuda/launch_log.h"
 #include "kernels/device.h"
 #include "kernels/simt/emulator.h"
 
@@ -28,11 +30,14 @@ struct DeviceProfile {
     Bytes l2{std::int64_t{96} << 20};
 };
 
-// Where a kernel is launched. Borrows both.
+// Where a kernel is launched. Borrows all.
 struct Launch {
     Stream& stream;
     const DeviceProfile& profile;
     simt::Emulation emulation{};  // `emu` only
+    bool reproducible = true;     // sums in a fixed order
+    LaunchLog* log = nullptr;     // null: nobody asked
+    std::string op;               // with its sizes, where there is a log
 };
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -41,7 +46,8 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 }  // namespace rm
 
-// launch<K>(where, grid, params): queues kernel K on the stream.
+// launch<K>(where, grid, params): queues kernel K on the stream. A grid without blocks is no
+// launch.
 #if defined(__CUDACC__)
 #include "kernels/cuda/launch_cuda.cuh"
 #else

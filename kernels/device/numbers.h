@@ -7,10 +7,22 @@
 // Number formats inside kernels. bf16 is kept as bits, two to a register.
 namespace rm::device {
 
+// Two floats that are moved together.
+struct alignas(8) FloatPair {
+    float left;
+    float right;
+};
+
 union FloatBits {
     float value;
     std::uint32_t bits;
 };
+
+SIMT_FN float not_a_number() {
+    FloatBits f;
+    f.bits = 0x7fffffff;
+    return f.value;
+}
 
 SIMT_FN float from_bf16(std::uint16_t x) {
     FloatBits f;
@@ -18,16 +30,14 @@ SIMT_FN float from_bf16(std::uint16_t x) {
     return f.value;
 }
 
-// To nearest, ties to even; NaN stays NaN.
+// To nearest, ties to even; every NaN becomes 0x7fff.
 SIMT_FN std::uint16_t to_bf16(float x) {
-    FloatBits f;
-    f.value = x;
-    if (x != x) return static_cast<std::uint16_t>(f.bits >> 16 | 0x40);
-    return static_cast<std::uint16_t>((f.bits + 0x7fff + (f.bits >> 16 & 1)) >> 16);
+    return static_cast<std::uint16_t>(simt::round_bf16x2(x, 0));
 }
 
+// Two to a register, one instruction.
 SIMT_FN std::uint32_t pack_bf16(float low, float high) {
-    return to_bf16(low) | static_cast<std::uint32_t>(to_bf16(high)) << 16;
+    return simt::round_bf16x2(low, high);
 }
 SIMT_FN float low_bf16(std::uint32_t packed) {
     FloatBits f;

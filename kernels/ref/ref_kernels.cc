@@ -59,7 +59,7 @@ public:
     RM_REF_OP(fill_zero, FillZero)
     RM_REF_OP(copy, Copy)
     RM_REF_OP(add, Add)
-    RM_REF_OP(sum_squares, SumSquares)
+    RM_REF_OP_WITH_WORKSPACE(sum_squares, SumSquares)
     RM_REF_OP(clip_factor, ClipFactor)
     RM_REF_OP(adamw, AdamW)
 

@@ -5,39 +5,38 @@
 #include <functional>
 #include <stdexcept>
 
-// Runs the blocks of a CUDA grid on one OS thread, every CUDA thread a fiber. Tests only. A barrier
-// that some threads never reach, a warp function called in two places, a misaligned copy is an
-// EmulatorError that names block, threads and source lines; memory errors are the address
-// sanitizer's, races the thread sanitizer's.
+#include "kernels/simt/extent.h"
+
+// Runs the blocks of a CUDA grid on one OS thread, every CUDA thread a fiber. Tests only; what it
+// proves and what it does not: docs/kernels/emulator.md.
 namespace rm::simt {
 
+// What a kernel did that a GPU would not forgive: a barrier that not all threads reach, a warp
+// function called in two places, a misaligned copy, a copy that nobody waited for. Names block,
+// threads and source lines.
 class EmulatorError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-struct Extent {
-    int x = 1;
-    int y = 1;
-    int z = 1;
-};
-
 struct Emulation {
-    // 0: lock step, lanes and warps in order. Otherwise lanes are shuffled and warps get random
-    // priorities, redrawn now and then; the favourite runs as far as it can before anyone else: the
-    // adversary that makes one warp lap another where a barrier is missing.
+    // 0: lock step, warps and lanes in order. Otherwise lanes come in a random order and warps get
+    // random priorities, redrawn now and then; the favourite runs as far as it can before anyone
+    // else: the adversary that makes one warp lap another where a barrier is missing.
     std::uint64_t seed = 0;
 };
 
 // What a run did, for tests and diagnosis.
 struct EmulatorCounts {
     std::int64_t switches = 0;
-    std::int64_t barriers = 0;
-    std::int64_t products = 0;  // mma instructions
+    std::int64_t barriers = 0;  // of blocks, counted once per block
+    std::int64_t products = 0;  // mma instructions, counted once per warp
 };
 
-// `body(shared)` is run by every thread of every block of `grid`; `shared` is the block's own
-// memory of `shared_bytes`, 128-byte aligned and 0xff-filled before each block.
+// `body(shared)` is run by every thread of every block of `grid`, one block after the other;
+// `shared` is the block's own memory of exactly `shared_bytes`, 128-byte aligned, all bytes 0xff
+// (NaN as bf16 and as f32). The first exception of a body ends the run and is rethrown when the
+// other threads of the block have been unwound.
 EmulatorCounts emulate(Extent grid, int num_threads, std::size_t shared_bytes,
                        const std::function<void(void*)>& body, const Emulation& emulation);
 

@@ -2,21 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#define RM_HAS_FEATURE(x) __has_feature(x)
-#else
-#define RM_HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || RM_HAS_FEATURE(address_sanitizer)
-#include <sanitizer/common_interface_defs.h>
-#define RM_ASAN 1
-#endif
-#if defined(__SANITIZE_THREAD__) || RM_HAS_FEATURE(thread_sanitizer)
-#include <sanitizer/tsan_interface.h>
-#define RM_TSAN 1
-#endif
+#include "kernels/simt/sanitizers.h"
 
 #if !defined(__x86_64__)
 #error "the emulator's stack switch is written for x86-64"
@@ -48,24 +37,65 @@ rm_simt_switch:
 namespace rm::simt {
 namespace {
 
+// Who runs, and, just after a switch, who ran before.
+constinit thread_local Fiber* running = nullptr;
+constinit thread_local Fiber* previous = nullptr;
+
+#ifdef RM_TSAN
+// A fresh allocation forgets who touched the memory before, which makes the threads of two blocks
+// strangers to each other. Called by the scheduler, under Quiet.
 void* make_stack() {
+    void* stack = nullptr;
+    if (posix_memalign(&stack, 4096, Fiber::kStackBytes) != 0) throw std::bad_alloc();
+    return stack;
+}
+void free_stack(void* stack) {
+    std::free(stack);
+}
+#else
+void* make_stack() {
+    constexpr std::size_t kGuardBytes = 4096;
     void* stack = mmap(nullptr, Fiber::kStackBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) throw std::bad_alloc();
+    mprotect(stack, kGuardBytes, PROT_NONE);
     return stack;
 }
+void free_stack(void* stack) {
+    munmap(stack, Fiber::kStackBytes);
+}
+#endif
 
 }  // namespace
 
 Fiber::~Fiber() {
-    if (stack_ != nullptr) munmap(stack_, kStackBytes);
+    if (stack_ == nullptr) return;
+    const Quiet quiet;
+    free_stack(stack_);
 #ifdef RM_TSAN
-    if (race_context_ != nullptr) __tsan_destroy_fiber(race_context_);
+    __tsan_destroy_fiber(race_context_);
+#endif
+}
+
+void Fiber::adopt() {
+    running = this;
+#ifdef RM_TSAN
+    race_context_ = __tsan_get_current_fiber();
 #endif
 }
 
 void Fiber::start(void (*entry)()) {
+#ifdef RM_TSAN
+    if (stack_ != nullptr) {
+        free_stack(stack_);
+        __tsan_destroy_fiber(race_context_);
+    }
+    stack_ = nullptr;
+    race_context_ = __tsan_create_fiber(0);
+#endif
     if (stack_ == nullptr) stack_ = make_stack();
+    bottom_ = stack_;
+    size_ = kStackBytes;
     void** top = reinterpret_cast<void**>(static_cast<char*>(stack_) + kStackBytes);
     *--top = nullptr;  // the stack pointer is 16-byte aligned at entry, as after a call
     *--top = reinterpret_cast<void*>(entry);
@@ -73,53 +103,44 @@ void Fiber::start(void (*entry)()) {
         *--top = nullptr;
     stack_pointer_ = top;
     fake_stack_ = nullptr;
-#ifdef RM_TSAN
-    if (race_context_ != nullptr) __tsan_destroy_fiber(race_context_);
-    race_context_ = __tsan_create_fiber(0);
-#endif
 }
 
-// Switches carry no happens-before: only the barriers and warp functions of the emulator do.
-void Fiber::enter() {
+void Fiber::switch_to(Fiber& to) {
+    previous = this;
+    running = &to;
 #ifdef RM_ASAN
-    __sanitizer_start_switch_fiber(&home_fake_stack_, stack_, kStackBytes);
+    __sanitizer_start_switch_fiber(&fake_stack_, to.bottom_, to.size_);
 #endif
 #ifdef RM_TSAN
-    home_race_context_ = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(race_context_, __tsan_switch_to_fiber_no_sync);
+    __tsan_switch_to_fiber(to.race_context_, __tsan_switch_to_fiber_no_sync);
 #endif
-    rm_simt_switch(&home_pointer_, stack_pointer_);
-#ifdef RM_ASAN
-    __sanitizer_finish_switch_fiber(home_fake_stack_, nullptr, nullptr);
-#endif
+    rm_simt_switch(&stack_pointer_, to.stack_pointer_);
+    finish_switch();
 }
 
-void Fiber::leave() {
+void Fiber::end_in(Fiber& to) {
+    previous = this;
+    running = &to;
 #ifdef RM_ASAN
-    __sanitizer_start_switch_fiber(&fake_stack_, home_bottom_, home_size_);
+    __sanitizer_start_switch_fiber(nullptr, to.bottom_, to.size_);
 #endif
 #ifdef RM_TSAN
-    __tsan_switch_to_fiber(home_race_context_, __tsan_switch_to_fiber_no_sync);
+    __tsan_switch_to_fiber(to.race_context_, __tsan_switch_to_fiber_no_sync);
 #endif
-    rm_simt_switch(&stack_pointer_, home_pointer_);
-    arrived();
+    rm_simt_switch(&stack_pointer_, to.stack_pointer_);
+    __builtin_trap();
 }
 
 void Fiber::arrived() {
-#ifdef RM_ASAN
-    __sanitizer_finish_switch_fiber(fake_stack_, &home_bottom_, &home_size_);
-#endif
+    running->finish_switch();
 }
 
-void Fiber::leave_for_ever() {
+// The address sanitizer tells where the stack lies that was left: for an adopted one the only way
+// to know.
+void Fiber::finish_switch() {
 #ifdef RM_ASAN
-    __sanitizer_start_switch_fiber(nullptr, home_bottom_, home_size_);
+    __sanitizer_finish_switch_fiber(fake_stack_, &previous->bottom_, &previous->size_);
 #endif
-#ifdef RM_TSAN
-    __tsan_switch_to_fiber(home_race_context_, __tsan_switch_to_fiber_no_sync);
-#endif
-    rm_simt_switch(&stack_pointer_, home_pointer_);
-    __builtin_trap();
 }
 
 }  // namespace rm::simt

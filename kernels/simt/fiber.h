@@ -3,35 +3,35 @@
 #include <cstddef>
 
 // A stack of its own and the switch between stacks: 14 instructions, no system call (System V
-// x86-64). The sanitizers are told of every switch.
+// x86-64). The sanitizers are told of every switch; a switch orders no memory.
 namespace rm::simt {
 
 class Fiber {
 public:
-    // Runs `entry(argument)` on a new stack at the first enter(); entry must never return.
     Fiber() = default;
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
     ~Fiber();
 
-    void start(void (*entry)());
-    void enter();           // from the scheduler: runs the fiber until it leaves
-    void arrived();         // from the fiber: the first thing it does
-    void leave();           // from the fiber: back to whoever entered it
-    void leave_for_ever();  // the last thing a fiber does
+    void adopt();                 // becomes the stack that calls
+    void start(void (*entry)());  // `entry` runs at the first switch to it and must never return
+    // From this fiber, which is running, to another; returns when someone switches back.
+    void switch_to(Fiber& to);
+    [[noreturn]] void end_in(Fiber& to);  // the last switch of a fiber
+    static void arrived();                // the first thing that a fiber's entry does
 
-    static constexpr std::size_t kStackBytes = 64 * 1024;
+    // The lowest page is a guard: a body that needs more stack crashes there.
+    static constexpr std::size_t kStackBytes = 256 * 1024;
 
 private:
-    void* stack_ = nullptr;  // reused from start to start
+    void finish_switch();
+
+    void* stack_ = nullptr;  // reused from start to start; null when adopted
     void* stack_pointer_ = nullptr;
-    void* home_pointer_ = nullptr;
-    void* fake_stack_ = nullptr;  // address sanitizer's
-    void* home_fake_stack_ = nullptr;
-    const void* home_bottom_ = nullptr;
-    std::size_t home_size_ = 0;
-    void* race_context_ = nullptr;  // thread sanitizer's
-    void* home_race_context_ = nullptr;
+    void* fake_stack_ = nullptr;    // the address sanitizer's
+    const void* bottom_ = nullptr;  // of the stack, as the address sanitizer knows it
+    std::size_t size_ = 0;
+    [[maybe_unused]] void* race_context_ = nullptr;  // the thread sanitizer's
 };
 
 }  // namespace rm::simt

@@ -6,6 +6,9 @@
 
 // simt.h on a GPU. PTX lives in this file only. PTX ISA 8.x: ldmatrix, mma.sync, cp.async.
 #define SIMT_FN __device__ __forceinline__
+#define SIMT_UNROLL _Pragma("unroll")
+
+#include "kernels/simt/round_fp8.h"  // needs SIMT_FN
 
 namespace rm::simt {
 
@@ -51,6 +54,12 @@ template <typename T>
 SIMT_FN T shfl_up(T value, int delta) {
     return __shfl_up_sync(kWholeWarp, value, delta);
 }
+SIMT_FN int count_bits(std::uint32_t x) {
+    return __popc(x);
+}
+SIMT_FN int lowest_bit(std::uint32_t x) {
+    return __ffs(static_cast<int>(x)) - 1;
+}
 SIMT_FN std::uint32_t ballot(bool b) {
     return __ballot_sync(kWholeWarp, b);
 }
@@ -90,18 +99,29 @@ SIMT_FN void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row) {
                  : "memory");
 }
 
-#define RM_MMA_F32(name, shape, types)                                                        \
-    SIMT_FN void name(float(&d)[4], const std::uint32_t(&a)[4], const std::uint32_t(&b)[2]) { \
-        asm volatile("mma.sync.aligned." shape ".row.col.f32." types                          \
-                     ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"           \
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                         \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));     \
-    }
-RM_MMA_F32(mma_bf16, "m16n8k16", "bf16.bf16")
+#define RM_MMA_F32(d, a, b, shape, types)                                       \
+    asm volatile("mma.sync.aligned." shape ".row.col.f32." types                \
+                 ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n" \
+                 : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])       \
+                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
+SIMT_FN void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+    RM_MMA_F32(d, a, b, "m16n8k16", "bf16.bf16");
+}
+// FP8 products exist from sm_89 on. Below, a kernel that was launched all the same stops here.
+SIMT_FN void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
 #if __CUDA_ARCH__ >= 890
-RM_MMA_F32(mma_e4m3, "m16n8k32", "e4m3.e4m3")
-RM_MMA_F32(mma_e5m2, "m16n8k32", "e5m2.e5m2")
+    RM_MMA_F32(d, a, b, "m16n8k32", "e4m3.e4m3");
+#else
+    __trap();
 #endif
+}
+SIMT_FN void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 890
+    RM_MMA_F32(d, a, b, "m16n8k32", "e5m2.e5m2");
+#else
+    __trap();
+#endif
+}
 #undef RM_MMA_F32
 SIMT_FN void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
     asm volatile(
@@ -117,6 +137,32 @@ SIMT_FN void atomic_add(T* p, T value) {
 }
 SIMT_FN void atomic_max(int* p, int value) {
     atomicMax(p, value);
+}
+
+SIMT_FN std::uint32_t round_bf16x2(float low, float high) {
+    std::uint32_t packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+// One instruction from sm_89 on.
+SIMT_FN std::uint32_t round_e4m3x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    std::uint16_t packed;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+    return packed;
+#else
+    return round_e4m3(low) | round_e4m3(high) << 8;
+#endif
+}
+SIMT_FN std::uint32_t round_e5m2x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    std::uint16_t packed;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+    return packed;
+#else
+    return round_e5m2(low) | round_e5m2(high) << 8;
+#endif
 }
 
 SIMT_FN float exp2(float x) {

@@ -1,208 +1,240 @@
 #include "kernels/simt/simt_emu.h"
 
+#include <array>
 #include <cstring>
 
-#include "base/format.h"
 #include "kernels/simt/block.h"
 
 namespace rm::simt {
 namespace {
 
-// One 8x8 tile's row of 16-bit elements.
-struct TileRow {
-    std::uint16_t elements[8];
+struct Offer {
+    std::uint64_t value;
+    int from;
 };
-struct Registers {
-    std::uint32_t r[4];
-};
+
+void exchange_values(const Slots& in, Slots& out) {
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+        const auto from = static_cast<std::size_t>(load<Offer>(in[lane]).from);
+        store(out[lane], load<Offer>(in[from]).value);
+    }
+}
+
+void count_votes(const Slots& in, Slots& out) {
+    std::uint32_t votes = 0;
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane)
+        votes |= static_cast<std::uint32_t>(load<bool>(in[lane])) << lane;
+    for (Slot& slot : out)
+        store(slot, votes);
+}
+
+using Registers = std::array<std::uint32_t, 4>;
 
 // PTX ISA, "ldmatrix": lanes 8i .. 8i+7 name the rows of tile i; lane l gets, of every tile,
 // elements (l / 4, 2 (l % 4)) and the next one, or of the transposed tile.
-void scatter_tiles(const Slot* in, Slot* out, const void* transposed) {
+template <bool kTransposed>
+void scatter_tiles(const Slots& in, Slots& out) {
     std::uint16_t tiles[4][8][8];
-    for (int lane = 0; lane < 32; ++lane) {
-        const auto row = load<TileRow>(in[lane]);
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
+        const auto row = load<detail::Row16>(in[lane]);
         std::memcpy(tiles[lane / 8][lane % 8], row.elements, sizeof(row.elements));
     }
-    for (int lane = 0; lane < 32; ++lane) {
+    for (std::size_t lane = 0; lane < kWarpLanes; ++lane) {
         Registers mine{};
-        const int row = lane / 4, column = 2 * (lane % 4);
-        for (int i = 0; i < 4; ++i) {
+        const std::size_t row = lane / 4, column = 2 * (lane % 4);
+        for (std::size_t i = 0; i < 4; ++i) {
             const auto& t = tiles[i];
-            const bool trans = *static_cast<const bool*>(transposed);
-            const std::uint32_t low = trans ? t[column][row] : t[row][column];
-            const std::uint32_t high = trans ? t[column + 1][row] : t[row][column + 1];
-            mine.r[i] = low | high << 16;
+            const std::uint32_t low = kTransposed ? t[column][row] : t[row][column];
+            const std::uint32_t high = kTransposed ? t[column + 1][row] : t[row][column + 1];
+            mine[i] = low | high << 16;
         }
         store(out[lane], mine);
     }
 }
 
-void load_tiles(std::uint32_t (&r)[4], const void* row, bool transposed, Place place) {
-    if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
-        throw EmulatorError(
-            format("ldmatrix at line {}: a row that is not 16-byte aligned", place.line));
-    Slot mine;
-    TileRow elements;
-    std::memcpy(&elements, row, sizeof(elements));
-    store(mine, elements);
-    const auto got =
-        load<Registers>(current_block().gather(mine, &scatter_tiles, &transposed, place));
-    std::memcpy(r, got.r, sizeof(got.r));
-}
-
-float from_half_bits(std::uint32_t packed, int high) {
-    const std::uint32_t bits = high != 0 ? packed & 0xffff0000u : packed << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
+// One lane's part of d = a b + c.
+template <typename T>
 struct Operands {
-    float c[4];
+    T c[4];
     std::uint32_t a[4];
     std::uint32_t b[2];
 };
+template <typename T>
 struct Sums {
-    float d[4];
+    T d[4];
 };
 
-// PTX ISA, "mma.m16n8k16": a is 16x16, b 16x8, c and d 16x8; lane l has g = l / 4, t = 2 (l % 4).
-void product_bf16(const Slot* in, Slot* out, const void*) {
-    float a[16][16], b[8][16], c[16][8];
-    for (int lane = 0; lane < 32; ++lane) {
-        const auto x = load<Operands>(in[lane]);
-        const int g = lane / 4, t = 2 * (lane % 4);
-        for (int h = 0; h < 2; ++h) {
-            a[g][t + h] = from_half_bits(x.a[0], h);
-            a[g + 8][t + h] = from_half_bits(x.a[1], h);
-            a[g][t + 8 + h] = from_half_bits(x.a[2], h);
-            a[g + 8][t + 8 + h] = from_half_bits(x.a[3], h);
-            b[g][t + h] = from_half_bits(x.b[0], h);
-            b[g][t + 8 + h] = from_half_bits(x.b[1], h);
-            c[g][t + h] = x.c[h];
-            c[g + 8][t + h] = x.c[2 + h];
-        }
+// The formats of mma's operands: elements to a register, and their values.
+struct Bf16Operand {
+    using Sum = float;
+    static constexpr int kPerRegister = 2;
+    static float decode(std::uint32_t packed, int i) {
+        const std::uint32_t bits = i != 0 ? packed & 0xffff0000u : packed << 16;
+        float value;
+        std::memcpy(&value, &bits, sizeof(value));
+        return value;
     }
+};
+
+// The values of all codes of an FP8 format (OCP 8-bit floating point specification, 2023).
+template <int kExponentBits, bool kHasInfinity>
+constexpr std::array<float, 256> fp8_values() {
+    constexpr int kMantissaBits = 7 - kExponentBits, kBias = (1 << (kExponentBits - 1)) - 1;
+    constexpr int kTop = (1 << kExponentBits) - 1, kMantissaMask = (1 << kMantissaBits) - 1;
+    std::array<float, 256> values{};
+    for (int code = 0; code < 256; ++code) {
+        const int exponent = code >> kMantissaBits & kTop, mantissa = code & kMantissaMask;
+        const int scaled = exponent == 0 ? mantissa : mantissa + kMantissaMask + 1;
+        float value = static_cast<float>(scaled);
+        for (int e = kBias + kMantissaBits; e > (exponent == 0 ? 1 : exponent); --e)
+            value /= 2;
+        for (int e = kBias + kMantissaBits; e < exponent; ++e)
+            value *= 2;
+        if (kHasInfinity && exponent == kTop) value = mantissa == 0 ? HUGE_VALF : NAN;
+        if (!kHasInfinity && (code & 0x7f) == 0x7f) value = NAN;
+        values[static_cast<std::size_t>(code)] = code < 128 ? value : -value;
+    }
+    return values;
+}
+template <int kExponentBits, bool kHasInfinity>
+struct Fp8Operand {
+    using Sum = float;
+    static constexpr int kPerRegister = 4;
+    static constexpr std::array<float, 256> kValues = fp8_values<kExponentBits, kHasInfinity>();
+    static float decode(std::uint32_t packed, int i) { return kValues[packed >> 8 * i & 0xff]; }
+};
+struct Int8Operand {
+    using Sum = int;
+    static constexpr int kPerRegister = 4;
+    static int decode(std::uint32_t packed, int i) {
+        return static_cast<std::int8_t>(packed >> 8 * i & 0xff);
+    }
+};
+
+// d += a b of 16 x 8 sums. The order of summation is one of those that a GPU may use; s8 wraps.
+template <typename T, int kDepth>
+void multiply(T (&d)[16][8], const T (&a)[16][kDepth], const T (&b)[kDepth][8]) {
+    using Wrapping = std::conditional_t<std::is_integral_v<T>, std::uint32_t, T>;
     for (int i = 0; i < 16; ++i) {
-        for (int j = 0; j < 8; ++j) {
-            float sum = 0;
-            for (int k = 0; k < 16; ++k)
-                sum += a[i][k] * b[j][k];
-            c[i][j] += sum;
+        Wrapping sum[8] = {};
+        for (int k = 0; k < kDepth; ++k) {
+            for (int j = 0; j < 8; ++j)
+                sum[j] += static_cast<Wrapping>(a[i][k] * b[k][j]);
         }
+        for (int j = 0; j < 8; ++j)
+            d[i][j] = static_cast<T>(static_cast<Wrapping>(d[i][j]) + sum[j]);
     }
-    for (int lane = 0; lane < 32; ++lane) {
+}
+
+// PTX ISA, "mma.m16n8k16" (16-bit elements, E = 2 to a register) and "mma.m16n8k32" (8-bit, E = 4):
+// a is 16 x 8E, b 8E x 8, c and d 16 x 8. Lane l, with g = l / 4 and t = l % 4, holds of a rows g
+// and g + 8 at columns E t and E t + 4E, of b column g at rows E t and E t + 4E, of c and d rows g
+// and g + 8 at columns 2 t and 2 t + 1.
+template <typename Format>
+void product(const Slots& in, Slots& out) {
+    using T = typename Format::Sum;
+    constexpr int kE = Format::kPerRegister, kDepth = 8 * kE;
+    T a[16][kDepth], b[kDepth][8], d[16][8];
+    for (int lane = 0; lane < kWarpLanes; ++lane) {
+        const auto x = load<Operands<T>>(in[static_cast<std::size_t>(lane)]);
+        const int g = lane / 4, t = lane % 4;
+        for (int e = 0; e < kE; ++e) {
+            for (int half = 0; half < 2; ++half) {
+                const int k = kE * t + 4 * kE * half + e;
+                a[g][k] = Format::decode(x.a[2 * half], e);
+                a[g + 8][k] = Format::decode(x.a[2 * half + 1], e);
+                b[k][g] = Format::decode(x.b[half], e);
+            }
+        }
+        for (int i = 0; i < 4; ++i)
+            d[g + 8 * (i / 2)][2 * t + i % 2] = x.c[i];
+    }
+    multiply(d, a, b);
+    for (int lane = 0; lane < kWarpLanes; ++lane) {
         const int g = lane / 4, t = 2 * (lane % 4);
-        store(out[lane], Sums{{c[g][t], c[g][t + 1], c[g + 8][t], c[g + 8][t + 1]}});
+        store(out[static_cast<std::size_t>(lane)],
+              Sums<T>{{d[g][t], d[g][t + 1], d[g + 8][t], d[g + 8][t + 1]}});
     }
 }
 
-void exchange_bits(const Slot* in, Slot* out, const void*) {
-    struct Offer {
-        std::uint64_t value;
-        int from;
-    };
-    for (int lane = 0; lane < 32; ++lane) {
-        const auto mine = load<Offer>(in[lane]);
-        store(out[lane], load<Offer>(in[mine.from & 31]).value);
-    }
-}
-
-void count_votes(const Slot* in, Slot* out, const void*) {
-    std::uint32_t votes = 0;
-    for (int lane = 0; lane < 32; ++lane)
-        votes |= static_cast<std::uint32_t>(load<bool>(in[lane])) << lane;
-    for (int lane = 0; lane < 32; ++lane)
-        store(out[lane], votes);
+template <typename Format, typename T>
+void mma(const char* name, T (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+         const Place& place) {
+    Operands<T> mine;
+    std::memcpy(mine.c, d, sizeof(mine.c));
+    std::memcpy(mine.a, a, sizeof(mine.a));
+    std::memcpy(mine.b, b, sizeof(mine.b));
+    Block& block = current_block();
+    const auto got = block.gather<Sums<T>>(name, mine, place, [&](const Slots& in, Slots& out) {
+        block.count_product();
+        product<Format>(in, out);
+    });
+    std::memcpy(d, got.d, sizeof(got.d));
 }
 
 }  // namespace
 
-int thread() {
-    return current_block().running().index;
-}
-int block_x() {
-    return current_block().at().x;
-}
-int block_y() {
-    return current_block().at().y;
-}
-int block_z() {
-    return current_block().at().z;
-}
-int grid_x() {
-    return current_block().grid().x;
-}
-
-void sync_block(Place place) {
+void sync_block(const Place& place) {
     current_block().sync(place);
 }
-void sync_warp(Place place) {
-    ballot(true, place);
+void sync_warp(const Place& place) {
+    current_block().sync_lanes(place);
 }
 
-std::uint64_t detail::exchange(std::uint64_t value, int from, Place place) {
-    struct Offer {
-        std::uint64_t value;
-        int from;
-    };
-    Slot mine;
-    store(mine, Offer{value, from});
-    return load<std::uint64_t>(current_block().gather(mine, &exchange_bits, nullptr, place));
+std::uint64_t detail::exchange(const char* what, std::uint64_t value, int from,
+                               const Place& place) {
+    return current_block().gather<std::uint64_t>(what, Offer{value, from}, place, &exchange_values);
 }
 
-std::uint32_t ballot(bool b, Place place) {
-    Slot mine;
-    store(mine, b);
-    return load<std::uint32_t>(current_block().gather(mine, &count_votes, nullptr, place));
+std::uint32_t ballot(bool b, const Place& place) {
+    return current_block().gather<std::uint32_t>("ballot", b, place, &count_votes);
 }
 
-void cp_async_16(void* dst, const void* src, int bytes, Place place) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(dst) | reinterpret_cast<std::uintptr_t>(src);
-    if (bits % 16 != 0)
-        throw EmulatorError(format("cp_async_16 at line {}: not 16-byte aligned", place.line));
-    std::memset(dst, 0xff, 16);
-    current_block().running().open.push_back({dst, src, bytes});
+void detail::issue(const AsyncCopy& copy) {
+    const auto from = reinterpret_cast<std::uintptr_t>(copy.from);
+    const auto shared = reinterpret_cast<std::uintptr_t>(running.shared);
+    if (from % 16 != 0) refuse("cp_async_16", "a source that is not 16-byte aligned", copy.place);
+    if (from - shared < running.shared_bytes)
+        refuse("cp_async_16", "a source in shared memory", copy.place);
+    if (copy.bytes < 0 || copy.bytes > 16)
+        refuse("cp_async_16", "a number of bytes outside 0 to 16", copy.place);
+    current_block().running().copies.push(copy);
+}
+
+bool detail::next_landing(int groups, AsyncCopy& copy) {
+    const AsyncCopy* oldest = current_block().running().copies.pop(groups);
+    if (oldest == nullptr) return false;
+    copy = *oldest;
+    return true;
 }
 
 void cp_async_commit() {
-    Thread& thread = current_block().running();
-    thread.groups.push_back(std::move(thread.open));
-    thread.open.clear();
+    current_block().running().copies.commit();
 }
 
-void cp_async_wait_at_most(int groups) {
-    Thread& thread = current_block().running();
-    while (static_cast<int>(thread.groups.size()) > groups) {
-        for (const AsyncCopy& copy : thread.groups.front()) {
-            std::memset(copy.dst, 0, 16);
-            if (copy.bytes > 0)
-                std::memcpy(copy.dst, copy.src, static_cast<std::size_t>(copy.bytes));
-        }
-        thread.groups.pop_front();
-    }
-}
-
-void ldmatrix_x4(std::uint32_t (&r)[4], const void* row, Place place) {
-    load_tiles(r, row, false, place);
-}
-void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row, Place place) {
-    load_tiles(r, row, true, place);
+void detail::exchange_tiles(std::uint32_t (&r)[4], const Row16& row, bool transposed,
+                            const Place& place) {
+    const auto got = current_block().gather<Registers>(
+        transposed ? "ldmatrix_x4_trans" : "ldmatrix_x4", row, place,
+        transposed ? &scatter_tiles<true> : &scatter_tiles<false>);
+    std::memcpy(r, got.data(), sizeof(r));
 }
 
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-              Place place) {
-    Operands mine;
-    std::memcpy(mine.c, d, sizeof(mine.c));
-    std::memcpy(mine.a, a, sizeof(mine.a));
-    std::memcpy(mine.b, b, sizeof(mine.b));
-    Slot slot;
-    store(slot, mine);
-    Block& block = current_block();
-    if (lane() == 0) block.count_product();
-    const auto got = load<Sums>(block.gather(slot, &product_bf16, nullptr, place));
-    std::memcpy(d, got.d, sizeof(got.d));
+              const Place& place) {
+    mma<Bf16Operand>("mma_bf16", d, a, b, place);
+}
+void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              const Place& place) {
+    mma<Fp8Operand<4, false>>("mma_e4m3", d, a, b, place);
+}
+void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+              const Place& place) {
+    mma<Fp8Operand<5, true>>("mma_e5m2", d, a, b, place);
+}
+void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+            const Place& place) {
+    mma<Int8Operand>("mma_s8", d, a, b, place);
 }
 
 }  // namespace rm::simt

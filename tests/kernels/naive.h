@@ -111,6 +111,7 @@ public:
     Bytes workspace_bytes(const LinearCrossEntropy&) const override { return {}; }
     Bytes workspace_bytes(const AttentionFwd&) const override { return {}; }
     Bytes workspace_bytes(const AttentionBwd&) const override { return {}; }
+    Bytes workspace_bytes(const SumSquares&) const override { return {}; }
 
     void linear_fwd(const LinearFwd& op, Workspace, Stream&) override;
     void linear_bwd_input(const LinearBwdInput& op, Workspace, Stream&) override;
@@ -134,7 +135,7 @@ public:
     }
     void copy(const Copy& op, Stream&) override;
     void add(const Add& op, Stream&) override;
-    void sum_squares(const SumSquares& op, Stream&) override;
+    void sum_squares(const SumSquares& op, Workspace, Stream&) override;
     void clip_factor(const ClipFactor& op, Stream&) override;
     void adamw(const AdamW& op, Stream&) override;
 
@@ -454,7 +455,7 @@ void NaiveKernels<T, S>::add(const Add& op, Stream&) {
 
 // Backwards, so that the yardstick is not the oracle's own order of summation.
 template <typename T, typename S>
-void NaiveKernels<T, S>::sum_squares(const SumSquares& op, Stream&) {
+void NaiveKernels<T, S>::sum_squares(const SumSquares& op, Workspace, Stream&) {
     double& sum = *op.sum.as<double>();
     for (std::int64_t i = op.x.num_elements(); i-- > 0;) {
         sum += static_cast<double>(of(op.x)[i]) * static_cast<double>(of(op.x)[i]);

@@ -95,12 +95,17 @@ void copy_add_fill(Harness& h) {
     h.keep("zeros", zeros);
 }
 
+void sum_into(Harness& h, const TensorView& x, const TensorView& sum) {
+    const SumSquares op{.x = x, .sum = sum};
+    h.kernels().sum_squares(op, h.workspace(op), h.stream());
+}
+
 void sum_squares(Harness& h, std::int64_t size) {
     constexpr std::int64_t kNumSums = 256;
     const TensorView x = h.input(Role::accum, {kNumSums, size});
     const TensorView sums = h.filled(Role::f64, {kNumSums}, 0.25);
     for (std::int64_t i = 0; i < kNumSums; ++i) {
-        h.kernels().sum_squares({.x = x.rows(i, 1), .sum = sums.rows(i, 1)}, h.stream());
+        sum_into(h, x.rows(i, 1), sums.rows(i, 1));
     }
     h.keep("sums", sums);
 }
@@ -112,7 +117,7 @@ void clip_factor(Harness& h) {
     const TensorView clips = h.output(Role::f64, {3 * kNumCases});
     const std::array<double, 4> limits = {0, 0.1, 1, 10};
     for (std::int64_t i = 0; i < kNumCases; ++i) {
-        h.kernels().sum_squares({.x = roots.rows(i, 1), .sum = sums.rows(i, 1)}, h.stream());
+        sum_into(h, roots.rows(i, 1), sums.rows(i, 1));
         h.kernels().clip_factor({.sum = sums.rows(i, 1),
                                  .max_norm = limits[static_cast<std::size_t>(i) % 4],
                                  .out = clips.rows(3 * i, 3)},
@@ -131,7 +136,7 @@ void adamw(Harness& h, std::int64_t size, double max_norm) {
              .clip = clip,
              .learning_rate = 3e-3,
              .weight_decay = 0.1};
-    h.kernels().sum_squares({.x = grads.rows(0, 1), .sum = sum}, h.stream());
+    sum_into(h, grads.rows(0, 1), sum);
     h.kernels().clip_factor({.sum = sum, .max_norm = max_norm, .out = clip}, h.stream());
     for (op.step = 1; op.step <= 3; ++op.step) {
         op.grad = grads.rows(op.step - 1, 1).reshaped({size});

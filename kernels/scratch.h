@@ -5,7 +5,7 @@
 #include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
-namespace rm::cpu {
+namespace rm {
 
 // Cuts an op's workspace into aligned arrays. Made without memory it only counts, so that one
 // function lays a workspace out and says how large it must be.
@@ -17,6 +17,7 @@ public:
     float* floats(std::int64_t count) { return static_cast<float*>(take(count * 4)); }
     Bf16* bf16s(std::int64_t count) { return static_cast<Bf16*>(take(count * 2)); }
     double* doubles(std::int64_t count) { return static_cast<double*>(take(count * 8)); }
+    Workspace workspace(Bytes size) { return {take(size.value), size}; }
     Bytes used() const { return {used_}; }
 
 private:
@@ -41,4 +42,4 @@ private:
     std::int64_t used_ = 0;
 };
 
-}  // namespace rm::cpu
+}  // namespace rm

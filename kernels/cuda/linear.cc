@@ -1,0 +1,56 @@
+#include "kernels/cuda/ops.h"
+
+// Linear layers: one product each.
+namespace rm::cuda {
+
+const DevicePreparedWeight& weight_of(const PreparedWeight* prepared) {
+    const auto* own = dynamic_cast<const DevicePreparedWeight*>(prepared);
+    RM_CHECK(own != nullptr, "a device was given a prepared weight of another backend, or none");
+    return *own;
+}
+
+namespace {
+
+MatrixProduct product_of(const LinearFwd& op) {
+    return {.a = op.x,
+            .b = weight_of(op.weight).view(),
+            .b_stored = Stored::transposed,
+            .out = op.y,
+            .into = op.into};
+}
+
+MatrixProduct product_of(const LinearBwdInput& op) {
+    return {.a = op.d_y, .b = weight_of(op.weight).view(), .out = op.d_x, .into = op.into};
+}
+
+MatrixProduct product_of(const LinearBwdWeight& op) {
+    return {.a = op.d_y,
+            .b = op.x,
+            .a_stored = Stored::transposed,
+            .out = op.d_weight,
+            .into = Into::add};
+}
+
+}  // namespace
+
+Bytes workspace_bytes(const LinearFwd& op, const MatMul& matmul) {
+    return matmul.workspace_bytes(product_of(op));
+}
+Bytes workspace_bytes(const LinearBwdInput& op, const MatMul& matmul) {
+    return matmul.workspace_bytes(product_of(op));
+}
+Bytes workspace_bytes(const LinearBwdWeight& op, const MatMul& matmul) {
+    return matmul.workspace_bytes(product_of(op));
+}
+
+void run(const LinearFwd& op, MatMul& matmul, Workspace workspace, const Launch& where) {
+    matmul.run(product_of(op), workspace, where);
+}
+void run(const LinearBwdInput& op, MatMul& matmul, Workspace workspace, const Launch& where) {
+    matmul.run(product_of(op), workspace, where);
+}
+void run(const LinearBwdWeight& op, MatMul& matmul, Workspace workspace, const Launch& where) {
+    matmul.run(product_of(op), workspace, where);
+}
+
+}  // namespace rm::cuda

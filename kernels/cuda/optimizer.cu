@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "base/random.h"
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/ops.h"
+#include "kernels/device/optimizer.cuh"
+#include "kernels/scratch.h"
+
+namespace rm::cuda {
+namespace {
+
+// The same on every device, so that the sum is, too. A part is worth a block's while from 8,192
+// elements on.
+std::int64_t num_parts(std::int64_t count) {
+    constexpr std::int64_t kMost = 1024, kElements = 8192;
+    return std::clamp<std::int64_t>(ceil_div(count, kElements), 1, kMost);
+}
+
+}  // namespace
+
+Bytes workspace_bytes(const SumSquares& op) {
+    Scratch scratch;
+    scratch.doubles(num_parts(op.x.num_elements()));
+    return scratch.used();
+}
+
+void run(const SumSquares& op, Workspace workspace, const Launch& where) {
+    const std::int64_t count = op.x.num_elements(), blocks = num_parts(count);
+    const device::SumSquaresParams params{
+        .x = op.x.as<float>(), .parts = Scratch(workspace).doubles(blocks), .count = count};
+    if (starts_are_aligned({op.x})) {
+        launch<device::SumSquaresParts<8>>(where, one_block_each(blocks), params);
+    } else {
+        launch<device::SumSquaresParts<1>>(where, one_block_each(blocks), params);
+    }
+    launch<device::AddParts>(
+        where, {},
+        {.parts = params.parts, .num_parts = static_cast<int>(blocks), .sum = op.sum.as<double>()});
+}
+
+void run(const ClipFactor& op, const Launch& where) {
+    launch<device::Clip>(
+        where, {},
+        {.sum = op.sum.as<double>(), .max_norm = op.max_norm, .out = op.out.as<double>()});
+}
+
+namespace {
+
+template <typename Moment>
+void run_adamw(const AdamW& op, const Launch& where) {
+    const auto correction = [&](double beta) {
+        return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(op.step))));
+    };
+    launch_elements<device::AdamWUpdate<Moment>::template Kernel, 4>(
+        where, {op.weight, op.grad, op.m, op.v},
+        {.weight = op.weight.as<float>(),
+         .grad = op.grad.as<float>(),
+         .m = op.m.as<Moment>(),
+         .v = op.v.as<Moment>(),
+         .clip = op.clip.as<double>(),
+         .count = op.weight.num_elements(),
+         .learning_rate = static_cast<float>(op.learning_rate),
+         .beta1 = static_cast<float>(op.beta1),
+         .rest1 = static_cast<float>(1 - op.beta1),
+         .beta2 = static_cast<float>(op.beta2),
+         .rest2 = static_cast<float>(1 - op.beta2),
+         .correction1 = correction(op.beta1),
+         .correction2 = correction(op.beta2),
+         .eps = static_cast<float>(op.eps),
+         .weight_decay = static_cast<float>(op.weight_decay),
+         .rounding_key = mix64(mix64(op.rounding_seed) ^ static_cast<std::uint64_t>(op.step)),
+         .first_element = op.first_element});
+}
+
+}  // namespace
+
+void run(const AdamW& op, const Launch& where) {
+    if (op.m.dtype() == DType::bf16) return run_adamw<std::uint16_t>(op, where);
+    run_adamw<float>(op, where);
+}
+
+}  // namespace rm::cuda

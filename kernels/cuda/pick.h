@@ -1,0 +1,30 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
+#include "kernels/cuda/launch.h"
+
+// Choices that several op families make. Host only.
+namespace rm::cuda {
+
+// Whether the memory of all tensors begins where 16 bytes may be read at a time.
+bool starts_are_aligned(std::initializer_list<TensorView> tensors);
+// Whether every row of `row` elements does, and is whole vectors of 8.
+bool rows_are_aligned(std::int64_t row, std::initializer_list<TensorView> tensors);
+
+// Blocks of kernel K for `items`, of which a block takes `per_block` at a time and then strides:
+// as many as are resident at once, and none without work.
+template <typename K>
+simt::Extent pick_grid(std::int64_t items, std::int64_t per_block, const DeviceProfile& profile) {
+    const std::int64_t resident = static_cast<std::int64_t>(profile.num_sms) * K::kMinBlocks;
+    return {.x = static_cast<int>(std::min(ceil_div(items, per_block), resident))};
+}
+// One block for every item, where the item's number is the block's.
+inline simt::Extent one_block_each(std::int64_t items) {
+    RM_CHECK(items <= std::numeric_limits<int>::max(), "a grid of {} blocks", items);
+    return {.x = static_cast<int>(items)};
+}
+
+}  // namespace rm::cuda

@@ -1,0 +1,160 @@
+#pragma once
+
+#include "kernels/device/random.h"
+#include "kernels/device/reduce.h"
+#include "kernels/device/vectors.h"
+
+// The norm of all gradients, and AdamW.
+namespace rm::device {
+
+struct SumSquaresParams {
+    const float* x;
+    double* parts;  // one per block
+    std::int64_t count;
+};
+// Each block's part of the sum of squares, in f64.
+template <int kWidth>
+struct SumSquaresParts {
+    static constexpr const char* kName = kWidth == 1 ? "sum_squares_unaligned" : "sum_squares";
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
+    struct Shared {
+        double sums[kThreads / 32];
+    };
+    using Params = SumSquaresParams;
+
+    SIMT_FN static void run(const Params& p, Shared& shared) {
+        double sum = 0;
+        for_each_vector<kThreads, kWidth>(p.count, [&](auto width, std::int64_t at) {
+            constexpr int kCount = decltype(width)::value;
+            float x[kCount];
+            load(p.x + at, x);
+            SIMT_UNROLL
+            for (int i = 0; i < kCount; ++i)
+                sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+        });
+        sum = block_sum<kThreads>(sum, shared.sums);
+        if (simt::thread() == 0) p.parts[simt::block_x()] = sum;
+    }
+};
+
+// sum += the parts; one block.
+struct AddParts {
+    static constexpr const char* kName = "add_parts";
+    static constexpr int kThreads = 128;
+    static constexpr int kMinBlocks = 1;
+    struct Shared {
+        double sums[kThreads / 32];
+    };
+    struct Params {
+        const double* parts;
+        int num_parts;
+        double* sum;
+    };
+
+    SIMT_FN static void run(const Params& p, Shared& shared) {
+        double sum = 0;
+        for (int i = simt::thread(); i < p.num_parts; i += kThreads)
+            sum += p.parts[i];
+        sum = block_sum<kThreads>(sum, shared.sums);
+        if (simt::thread() == 0) *p.sum += sum;
+    }
+};
+
+struct Clip {
+    static constexpr const char* kName = "clip_factor";
+    static constexpr int kThreads = 32;
+    static constexpr int kMinBlocks = 1;
+    struct Shared {};
+    struct Params {
+        const double* sum;
+        double max_norm;
+        double* out;  // (3): norm, factor, finite
+    };
+
+    SIMT_FN static void run(const Params& p, Shared&) {
+        if (simt::thread() != 0) return;
+        const double norm = sqrt(*p.sum);
+        const bool clips = p.max_norm > 0 && norm > p.max_norm;
+        p.out[0] = norm;
+        p.out[1] = clips ? p.max_norm / norm : 1;
+        p.out[2] = norm - norm == 0 ? 1 : 0;
+    }
+};
+
+template <typename Moment>
+struct AdamWParams {
+    float* weight;
+    const float* grad;
+    Moment* m;  // float, or bf16 as std::uint16_t
+    Moment* v;
+    const double* clip;  // (3): norm, factor, finite
+    std::int64_t count;
+    float learning_rate, beta1, rest1, beta2, rest2, correction1, correction2, eps, weight_decay;
+    std::uint64_t rounding_key;  // of this tensor and step
+    std::int64_t first_element;
+};
+template <typename Moment>
+struct AdamWUpdate {
+    template <int kWidth>
+    struct Kernel {
+        static constexpr const char* kName = kWidth == 1 ? "adamw_unaligned" : "adamw";
+        static constexpr int kThreads = 256;
+        static constexpr int kMinBlocks = 4;
+        struct Shared {};
+        using Params = AdamWParams<Moment>;
+
+        SIMT_FN static void run(const Params& p, Shared&) {
+            if (p.clip[2] == 0) return;
+            const auto grad_factor = static_cast<float>(p.clip[1]);
+            for_each_vector<kThreads, kWidth>(p.count, [&](auto width, std::int64_t at) {
+                update<decltype(width)::value>(p, grad_factor, at);
+            });
+        }
+
+    private:
+        template <int kCount>
+        SIMT_FN static void update(const Params& p, float grad_factor, std::int64_t at) {
+            float weight[kCount], grad[kCount], m[kCount], v[kCount];
+            load(p.weight + at, weight);
+            load(p.grad + at, grad);
+            load(p.m + at, m);
+            load(p.v + at, v);
+            SIMT_UNROLL
+            for (int i = 0; i < kCount; ++i) {
+                const float g = grad[i] * grad_factor;
+                m[i] = p.beta1 * m[i] + p.rest1 * g;
+                v[i] = p.beta2 * v[i] + p.rest2 * g * g;
+                const float root = sqrtf(v[i] * p.correction2) + p.eps;
+                const float step = m[i] * p.correction1 / root + p.weight_decay * weight[i];
+                weight[i] -= p.learning_rate * step;
+            }
+            store(p.weight + at, weight);
+            store_moments(p, at, m, v);
+        }
+
+        template <int kCount>
+        SIMT_FN static void store_moments(const AdamWParams<float>& p, std::int64_t at,
+                                          const float (&m)[kCount], const float (&v)[kCount]) {
+            store(p.m + at, m);
+            store(p.v + at, v);
+        }
+        // Rounded by the element's own random number, whichever thread has it.
+        template <int kCount>
+        SIMT_FN static void store_moments(const AdamWParams<std::uint16_t>& p, std::int64_t at,
+                                          const float (&m)[kCount], const float (&v)[kCount]) {
+            Words<std::uint16_t, kCount> rounded_m, rounded_v;
+            SIMT_UNROLL
+            for (int i = 0; i < kCount; ++i) {
+                const auto element = static_cast<std::uint64_t>(p.first_element + at + i);
+                const std::uint64_t random = mix64(p.rounding_key ^ element);
+                rounded_m.x[i] = to_bf16_stochastically(m[i], random);
+                rounded_v.x[i] = to_bf16_stochastically(v[i], random >> 16);
+            }
+            *reinterpret_cast<Words<std::uint16_t, kCount>*>(p.m + at) = rounded_m;
+            *reinterpret_cast<Words<std::uint16_t, kCount>*>(p.v + at) = rounded_v;
+        }
+    };
+};
+
+}  // namespace rm::device

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace rm::simt {
+
+// Of a grid, in blocks; or a block's place in it.
+struct Extent {
+    int x = 1;
+    int y = 1;
+    int z = 1;
+};
+
+}  // namespace rm::simt
