@@ -1,16 +1,26 @@
-# The CUDA toolkit, asked for by RM_CUDA (the `cuda` preset). Kernels are compiled for the L40S first (sm_89),
-# and for the A100 and Hopper. There are no CUDA sources yet: the preset builds the CPU product and proves that
-# the toolkit is found and accepts the project's language level.
+# The CUDA toolkit (12 or 13), asked for by RM_CUDA (the `cuda` preset). Kernels are compiled for the L40S
+# first (sm_89), and for the A100 and Hopper; CMAKE_CUDA_ARCHITECTURES may name fewer for a quick build. Sets
+# RM_NVCC where there is a compiler, wanted or not: a test of every build compiles the kernels (kernels/cuda).
+find_program(RM_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
+mark_as_advanced(RM_NVCC)
 if(NOT RM_CUDA)
   return()
 endif()
-include(CheckLanguage)
-check_language(CUDA)
-if(NOT CMAKE_CUDA_COMPILER)
+if(NOT RM_NVCC)
   message(FATAL_ERROR "RM_CUDA is on but no CUDA compiler was found; put nvcc on PATH or set CUDACXX")
 endif()
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80 89 90a)
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER "${RM_NVCC}")
 endif()
-set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 89 90a CACHE STRING "compute capabilities to compile for" FORCE)
+endif()
+# librm_cuda.so takes the libraries of kernels and base into itself.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 enable_language(CUDA)
+# Not CMAKE_CUDA_STANDARD: CMake 3.25 does not know that nvcc 12 takes C++20.
+string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
+# The first whose compiler takes C++20.
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.0)
+  message(FATAL_ERROR "CUDA ${CMAKE_CUDA_COMPILER_VERSION} at ${CMAKE_CUDA_COMPILER}; 12 or later is needed")
+endif()

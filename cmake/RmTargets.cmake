@@ -19,9 +19,9 @@ add_library(rm_options INTERFACE)
 target_compile_features(rm_options INTERFACE cxx_std_20)
 target_include_directories(rm_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # g++ 12 sees ghosts in std::string (restrict) and std::variant (maybe-uninitialized) when it optimises.
-target_compile_options(rm_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
-                                            -fno-math-errno
-                                            "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>")
+set(rm_warnings -Wall -Wextra -Werror -Wno-missing-field-initializers -fno-math-errno
+                $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+target_compile_options(rm_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${rm_warnings}>")
 target_link_libraries(rm_options INTERFACE Threads::Threads)
 # Released and fresh buffers are NaN-filled outside release builds.
 target_compile_definitions(rm_options INTERFACE $<$<CONFIG:Dev>:RM_POISON=1>)

@@ -37,6 +37,21 @@ void Buffer::swap(Buffer& other) noexcept {
     std::swap(kind_, other.kind_);
 }
 
+PinnedBuffer::PinnedBuffer(Device& device, Bytes size) : device_(&device), size_(size) {
+    data_ = static_cast<std::byte*>(device.allocate_pinned(size));
+    RM_CHECK(data_ != nullptr, "out of memory: {} of host memory for copies", size);
+}
+
+PinnedBuffer::~PinnedBuffer() {
+    if (device_ != nullptr) device_->free_pinned(data_, size_);
+}
+
+void PinnedBuffer::swap(PinnedBuffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+}
+
 Buffer Device::allocate(Bytes size, MemoryKind kind) {
     RM_CHECK(size.value >= 0, "a buffer of {} bytes for {}", size.value, to_string(kind));
     void* data = allocate_bytes(size);

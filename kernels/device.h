@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -73,8 +74,13 @@ public:
 class Stream {
 public:
     virtual ~Stream() = default;
-    // Queues host work. Kernels queue their own work; communication queues sends and receives.
+    // Queues work of the stream's owner. On a device's stream that is its kernels' alone: a host
+    // device computes here, a GPU's launchers launch. On a host stream it is the engine's: sends,
+    // receives, writes.
     virtual void enqueue(std::string_view op, std::function<void()> work) = 0;
+    // Host work in the stream's order that touches no device memory, calls no device and never
+    // blocks: marks and clocks.
+    virtual void call_host(std::string_view op, std::function<void()> work) = 0;
     virtual void record(Event& event) = 0;
     virtual void wait(const Event& event) = 0;  // later work waits for the event's latest record
     virtual void synchronize() = 0;
@@ -92,17 +98,54 @@ private:
     std::exception_ptr cause_;
 };
 
+// Owns host memory that its device copies to and from at full speed. The device outlives it.
+class PinnedBuffer {
+public:
+    PinnedBuffer() = default;
+    PinnedBuffer(Device& device, Bytes size);
+    PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        PinnedBuffer moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+    PinnedBuffer(const PinnedBuffer&) = delete;
+    PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+    ~PinnedBuffer();
+
+    std::byte* data() const { return data_; }
+    std::span<std::byte> bytes() const { return {data_, static_cast<std::size_t>(size_.value)}; }
+
+private:
+    void swap(PinnedBuffer& other) noexcept;
+
+    Device* device_ = nullptr;
+    std::byte* data_ = nullptr;
+    Bytes size_;
+};
+
 class Device {
 public:
     virtual ~Device() = default;
     // Fresh memory is NaN-filled when RM_POISON is set. Not called between step begin and end.
     Buffer allocate(Bytes size, MemoryKind kind);
     virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;
+    // A stream of host work (communication, files) that events order with the device's streams.
+    // What is queued on it may block, and reaches device memory by read and write only.
+    virtual std::unique_ptr<Stream> make_host_stream(std::string_view name) = 0;
     virtual std::unique_ptr<Event> make_event() = 0;
     // Host memory to device and back, in stream order; `host` must live until the stream has passed
     // it.
     virtual void upload(const void* host, const TensorView& to, Stream& stream) = 0;
     virtual void download(const TensorView& from, void* host, Stream& stream) = 0;
+
+    // Whether host code may touch the memory of tensors. Where it may not, it copies:
+    virtual bool host_visible() const = 0;
+    // Host memory to device and back, done on return. Any thread; the caller knows that no stream
+    // is at the tensor.
+    virtual void write(const void* host, const TensorView& to) = 0;
+    virtual void read(const TensorView& from, void* host) = 0;
+    virtual void zero(const TensorView& tensor) = 0;  // likewise
 
     Bytes allocated(MemoryKind kind) const { return allocated_[static_cast<std::size_t>(kind)]; }
     Bytes allocated() const;
@@ -111,9 +154,13 @@ protected:
     // 64-byte aligned at least; null when there is not enough.
     virtual void* allocate_bytes(Bytes size) = 0;
     virtual void free_bytes(void* data, Bytes size) = 0;
+    // Page-aligned; null when there is not enough.
+    virtual void* allocate_pinned(Bytes size) = 0;
+    virtual void free_pinned(void* data, Bytes size) = 0;
 
 private:
     friend class Buffer;
+    friend class PinnedBuffer;
     std::array<Bytes, kNumMemoryKinds> allocated_{};
 };
 
@@ -131,7 +178,8 @@ private:
     TensorView view_;
 };
 
-// The device of the host backends (`cpu`, `ref`): aligned host memory, one thread per stream.
+// The device of the host backends (`cpu`, `ref`): aligned host memory, one thread per stream; host
+// code may touch all of it.
 std::unique_ptr<Device> make_host_device();
 
 }  // namespace rm

@@ -106,6 +106,8 @@ struct SwigluBwd {
     TensorView d_up;    // (T, F) compute
 };
 
+// A token outside the vocabulary is an error of the stream. A device cannot raise one: there the
+// token's row is NaN, and so is the loss.
 struct EmbeddingFwd {
     TensorView tokens;  // (T) i32, each in [0, V)
     TensorView table;   // (V, C) master
@@ -122,7 +124,8 @@ constexpr std::int32_t kIgnoreTarget = -1;
 
 // Linear head and cross entropy in one op, so that logits for all tokens never exist at once.
 // loss_sum += sum over rows with a target of (logsumexp(x W^T) - logit[target]), unscaled;
-// gradients are those of scale * that sum. With d_x empty only the loss is computed.
+// gradients are those of scale * that sum. With d_x empty only the loss is computed. A target
+// outside the vocabulary is an error of the stream; on a device it makes loss and gradients NaN.
 struct LinearCrossEntropy {
     TensorView x;  // (T, C) compute
     const PreparedWeight* head = nullptr;

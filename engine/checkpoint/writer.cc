@@ -39,7 +39,7 @@ Status check_slices(std::span<const SliceData> slices) {
     std::set<std::string> names;
     for (const SliceData& data : slices) {
         RM_RETURN_IF_ERROR(check_slice(data.slice));
-        RM_CHECK(static_cast<std::int64_t>(data.bytes.size()) == num_bytes(data.slice),
+        RM_CHECK(data.read || static_cast<std::int64_t>(data.bytes.size()) == num_bytes(data.slice),
                  "{} bytes given for {}", data.bytes.size(), to_string(data.slice));
         if (!names.insert(entry_name(data.slice)).second) {
             return invalid_argument("{} is given twice", to_string(data.slice));
@@ -75,7 +75,7 @@ Status write_safetensors(const std::string& path, std::span<const SliceData* con
                          ShardInfo& shard, Faults& faults) {
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     Xxh3 hash;
-    const auto append = [&](std::span<const std::byte> bytes) {
+    const ByteSink append = [&](std::span<const std::byte> bytes) {
         hash.update(bytes);
         shard.bytes += static_cast<std::int64_t>(bytes.size());
         return file.write(bytes);
@@ -83,7 +83,10 @@ Status write_safetensors(const std::string& path, std::span<const SliceData* con
     const std::string header = header_of(order);
     RM_RETURN_IF_ERROR(append(std::as_bytes(std::span(header))));
     for (const SliceData* data : order) {
-        RM_RETURN_IF_ERROR(append(data->bytes));
+        const std::int64_t begin = shard.bytes;
+        RM_RETURN_IF_ERROR(data->read ? data->read(append) : append(data->bytes));
+        RM_CHECK(shard.bytes - begin == num_bytes(data->slice), "{} bytes read of {}",
+                 shard.bytes - begin, to_string(data->slice));
         shard.slices.push_back({entry_name(data->slice), data->slice});
     }
     shard.hash = hash.hex();

@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -16,10 +17,15 @@
 // of ranks may write; `num_shards` of them do. Errors name the path and the system's words.
 namespace rm {
 
+// Passes the bytes of a slice, in order and in pieces of any size.
+using ByteSink = std::function<Status(std::span<const std::byte>)>;
+
 // A slice and its elements; borrows them.
 struct SliceData {
     Slice slice;
     std::span<const std::byte> bytes;
+    // Instead of `bytes`, for elements that are not host memory: hands all of them to the sink.
+    std::function<Status(const ByteSink&)> read;
 };
 
 // <dir>/.tmp-e<epoch>-s<step>: where the shards of a checkpoint in the making lie.

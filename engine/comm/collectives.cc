@@ -9,7 +9,7 @@ namespace {
 
 using ByteSpan = std::span<std::byte>;
 
-constexpr std::int64_t kBroadcastPiece = std::int64_t{4} << 20;  // bytes
+constexpr Bytes kBroadcastPiece = Staging::kPiece;
 
 // Consecutive elements of a tensor.
 struct Part {
@@ -30,10 +30,8 @@ Part part_behind(const TensorView& x, const Group& group, int steps) {
     return part_of(x.num_elements(), size, ((group.index - steps) % size + size) % size);
 }
 
-ByteSpan bytes_of(const TensorView& x, const Part& part) {
-    const std::int64_t element = size_of(x.dtype());
-    return x.bytes().subspan(static_cast<std::size_t>(part.first * element),
-                             static_cast<std::size_t>(part.count * element));
+TensorView view_of(const TensorView& x, const Part& part) {
+    return x.reshaped({x.num_elements()}).rows(part.first, part.count);
 }
 
 // Piece `index` of a part, empty past its end.
@@ -56,12 +54,25 @@ void wait_some(Transport& transport, const std::optional<MessageHandle>& handle)
     if (handle) transport.wait(*handle);
 }
 
-void shift_bytes(Transport& transport, const Group& group, std::span<const std::byte> out,
-                 ByteSpan in) {
-    const auto arriving = recv_some(transport, group.previous(), in);
-    const auto leaving = send_some(transport, group.next(), out);
-    wait_some(transport, arriving);
-    wait_some(transport, leaving);
+std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
+    return count / piece + (count % piece == 0 ? 0 : 1);
+}
+
+// Sends one part of a tensor to the next rank while another arrives from the previous.
+void shift_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
+                 const TensorView& in) {
+    const Part all_out{0, out.num_elements()}, all_in{0, in.num_elements()};
+    const std::int64_t piece = staging.piece_elements(out);
+    const std::int64_t count = num_pieces(std::max(all_out.count, all_in.count), piece);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const TensorView target = view_of(in, piece_of(all_in, piece, i));
+        const TensorView source = view_of(out, piece_of(all_out, piece, i));
+        const auto arriving = recv_some(transport, group.previous(), staging.room(target, 0));
+        const auto leaving = send_some(transport, group.next(), staging.load(source, 0));
+        wait_some(transport, arriving);
+        staging.store(target, 0);
+        wait_some(transport, leaving);
+    }
 }
 
 template <typename T>
@@ -70,17 +81,15 @@ void add_elements(T* sum, const T* terms, std::int64_t count) {
         sum[i] += terms[i];
 }
 
-void add(const TensorView& x, const Part& part, const TensorView& terms, std::int64_t first_term) {
+void add(const TensorView& x, const TensorView& terms) {
+    const std::int64_t count = x.num_elements();
     switch (x.dtype()) {
         case DType::f64:
-            return add_elements(x.as<double>() + part.first, terms.as<double>() + first_term,
-                                part.count);
+            return add_elements(x.as<double>(), terms.as<double>(), count);
         case DType::f32:
-            return add_elements(x.as<float>() + part.first, terms.as<float>() + first_term,
-                                part.count);
+            return add_elements(x.as<float>(), terms.as<float>(), count);
         case DType::i32:
-            return add_elements(x.as<std::int32_t>() + part.first,
-                                terms.as<std::int32_t>() + first_term, part.count);
+            return add_elements(x.as<std::int32_t>(), terms.as<std::int32_t>(), count);
         case DType::bf16:
             break;
     }
@@ -88,31 +97,36 @@ void add(const TensorView& x, const Part& part, const TensorView& terms, std::in
 }
 
 // Sends one part to the next rank and adds the one that arrives from the previous.
-void shift_and_add(Transport& transport, const Group& group, const TensorView& x, const Part& out,
-                   const Part& in, const TensorView& scratch) {
-    const std::int64_t piece = scratch.num_elements() / 2;
-    const std::int64_t num_pieces = (std::max(out.count, in.count) + piece - 1) / piece;
+void shift_and_add(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
+                   const Part& out, const Part& in, const TensorView& scratch) {
+    const std::int64_t piece = std::min(scratch.num_elements() / 2, staging.piece_elements(x));
     std::array<std::optional<MessageHandle>, 2> arriving;  // one per half of the scratch
+    const auto terms = [&](std::int64_t i) {
+        return view_of(scratch, {(i % 2) * piece, piece_of(in, piece, i).count});
+    };
     const auto receive = [&](std::int64_t i) {
-        const Part half{(i % 2) * piece, piece_of(in, piece, i).count};
-        arriving[i % 2] = recv_some(transport, group.previous(), bytes_of(scratch, half));
+        arriving[i % 2] = recv_some(transport, group.previous(), terms(i).bytes());
     };
     receive(0);
-    for (std::int64_t i = 0; i < num_pieces; ++i) {
-        const auto leaving =
-            send_some(transport, group.next(), bytes_of(x, piece_of(out, piece, i)));
+    const std::int64_t count = num_pieces(std::max(out.count, in.count), piece);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const TensorView source = view_of(x, piece_of(out, piece, i));
+        const TensorView target = view_of(x, piece_of(in, piece, i));
+        const auto leaving = send_some(transport, group.next(), staging.load(source, 0));
         receive(i + 1);
         wait_some(transport, arriving[i % 2]);
-        add(x, piece_of(in, piece, i), scratch, (i % 2) * piece);
+        add(staging.open(target), terms(i));
+        staging.close(target);
         wait_some(transport, leaving);
     }
 }
 
 // Passes the parts round the ring; this rank has the part `ahead` places ahead of its index.
-void gather_parts(Transport& transport, const Group& group, const TensorView& x, int ahead) {
+void gather_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
+                  int ahead) {
     for (int step = 0; step + 1 < group.size(); ++step) {
-        shift_bytes(transport, group, bytes_of(x, part_behind(x, group, step - ahead)),
-                    bytes_of(x, part_behind(x, group, step + 1 - ahead)));
+        shift_parts(transport, group, staging, view_of(x, part_behind(x, group, step - ahead)),
+                    view_of(x, part_behind(x, group, step + 1 - ahead)));
     }
 }
 
@@ -125,51 +139,60 @@ Group make_group(std::vector<int> ranks, int rank) {
     return {std::move(ranks), index};
 }
 
-void ring_shift(Transport& transport, const Group& group, const TensorView& out,
+void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
                 const TensorView& in) {
-    RM_CHECK(out.num_bytes() == in.num_bytes(), "ring_shift sends {} and receives {}",
-             shape_string(out), shape_string(in));
+    RM_CHECK(out.dtype() == in.dtype() && out.num_elements() == in.num_elements(),
+             "ring_shift sends {} and receives {}", shape_string(out), shape_string(in));
     if (group.size() == 1) return;
-    shift_bytes(transport, group, out.bytes(), in.bytes());
+    shift_parts(transport, group, staging, out, in);
 }
 
 std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size) {
     return std::max<std::int64_t>(2, 2 * part_of(num_elements, group_size, 0).count);
 }
 
-void all_reduce_sum(Transport& transport, const Group& group, const TensorView& x,
+void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
                     const TensorView& scratch) {
     if (group.size() == 1) return;
     RM_CHECK(scratch.dtype() == x.dtype() && scratch.num_elements() >= 2,
              "all_reduce_sum of {} has scratch {}; it takes two elements or more of the same dtype",
              shape_string(x), shape_string(scratch));
     for (int step = 0; step + 1 < group.size(); ++step) {
-        shift_and_add(transport, group, x, part_behind(x, group, step),
+        shift_and_add(transport, group, staging, x, part_behind(x, group, step),
                       part_behind(x, group, step + 1), scratch);
     }
     // The last part this rank added to is the one after its own: that one is complete.
-    gather_parts(transport, group, x, 1);
+    gather_parts(transport, group, staging, x, 1);
 }
 
-void all_gather(Transport& transport, const Group& group, const TensorView& whole) {
-    gather_parts(transport, group, whole, 0);
+void all_gather(Transport& transport, const Group& group, Staging& staging,
+                const TensorView& whole) {
+    gather_parts(transport, group, staging, whole, 0);
 }
 
-void broadcast(Transport& transport, const Group& group, const TensorView& x, int root_index) {
+void broadcast(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
+               int root_index) {
     const int size = group.size();
     RM_CHECK(root_index >= 0 && root_index < size, "broadcast root {} is not in a group of {}",
              root_index, size);
     const int place = (group.index - root_index + size) % size;  // in the chain
-    const Part whole{0, static_cast<std::int64_t>(x.bytes().size())};
+    const bool last = place + 1 == size;
+    const Part whole{0, x.num_elements()};
+    const std::int64_t length = kBroadcastPiece.value / size_of(x.dtype());
     std::optional<MessageHandle> leaving;
-    for (std::int64_t offset = 0; offset < whole.count; offset += kBroadcastPiece) {
-        const Part piece = piece_of(whole, kBroadcastPiece, offset / kBroadcastPiece);
-        const ByteSpan bytes = x.bytes().subspan(static_cast<std::size_t>(piece.first),
-                                                 static_cast<std::size_t>(piece.count));
-        if (place > 0) transport.wait(transport.recv(group.previous(), bytes));
+    for (std::int64_t i = 0; i < num_pieces(whole.count, length); ++i) {
+        const TensorView piece = view_of(x, piece_of(whole, length, i));
+        const int slot = static_cast<int>(i % 2);
+        const std::span<std::byte> room = staging.room(piece, slot);
+        if (place > 0) {
+            transport.wait(transport.recv(group.previous(), room));
+            staging.store(piece, slot);
+        }
         // The previous piece travels on while this one arrives.
         wait_some(transport, leaving);
-        if (place + 1 < size) leaving = transport.send(group.next(), bytes);
+        if (last) continue;
+        const auto passed_on = place > 0 ? room : staging.load(piece, slot);
+        leaving = transport.send(group.next(), passed_on);
     }
     wait_some(transport, leaving);
 }
@@ -178,7 +201,10 @@ void barrier(Transport& transport, const Group& group) {
     // After step s a rank has heard, through its neighbours, from the s ranks behind it.
     std::array<std::byte, 2> tokens{};
     for (int step = 0; step + 1 < group.size(); ++step) {
-        shift_bytes(transport, group, ByteSpan(tokens).first(1), ByteSpan(tokens).last(1));
+        const auto arriving = transport.recv(group.previous(), ByteSpan(tokens).last(1));
+        const auto leaving = transport.send(group.next(), ByteSpan(tokens).first(1));
+        transport.wait(arriving);
+        transport.wait(leaving);
     }
 }
 

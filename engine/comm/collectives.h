@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/comm/staging.h"
 #include "engine/comm/transport.h"
 #include "kernels/tensor.h"
 
@@ -13,7 +14,8 @@
 // rank sends:
 //   ring_shift n, all_gather (G-1) n (n = its own part), all_reduce 2 (G-1) n/G (parts differ by
 //   one element when G does not divide), broadcast n along the chain, the last rank 0, barrier G-1.
-// docs/communication.md has the exact formulas. Failures are the transport's: TransportError.
+// docs/communication.md has the exact formulas. `staging` says how the tensors' memory is reached
+// and changes no bit. Failures are the transport's: TransportError.
 namespace rm {
 
 // Ranks of one mesh group and this rank's place among them.
@@ -29,24 +31,26 @@ Group make_group(std::vector<int> ranks, int rank);
 // Sends `out` to the next rank of the ring while receiving `in` from the previous one; both have
 // the same number of bytes on all ranks and do not overlap. In a group of one `in` is left as it
 // is.
-void ring_shift(Transport& transport, const Group& group, const TensorView& out,
+void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
                 const TensorView& in);
 
 // Ring reduce-scatter, then all-gather, over G parts of x. Part p is summed from rank p onwards:
 // ((x_p + x_{p+1}) + x_{p+2}) + ... A part travels in pieces of half the scratch: one arrives while
-// the other is added. `scratch`: x's dtype, two elements at least, as many on every rank; its size
-// changes no bit.
-void all_reduce_sum(Transport& transport, const Group& group, const TensorView& x,
+// the other is added. `scratch`: host memory of x's dtype, two elements at least, as many
+// on every rank; its size changes no bit.
+void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
                     const TensorView& scratch);
 // More scratch than this is not used: two parts.
 std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size);
 
 // `whole` (G parts, cut as in all_reduce_sum); this rank's own part, the one of its index, is in
 // place.
-void all_gather(Transport& transport, const Group& group, const TensorView& whole);
+void all_gather(Transport& transport, const Group& group, Staging& staging,
+                const TensorView& whole);
 
 // From group.ranks[root_index] to all, along the ring in pieces.
-void broadcast(Transport& transport, const Group& group, const TensorView& x, int root_index);
+void broadcast(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
+               int root_index);
 
 // Returns when every rank of the group has entered.
 void barrier(Transport& transport, const Group& group);

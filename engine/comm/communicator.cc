@@ -40,7 +40,8 @@ Communicator::Communicator(Transport& transport, Device& device, Stream& stream,
     : transport_(transport),
       stream_(stream),
       progress_(progress),
-      scratch_(device.allocate(kScratch, MemoryKind::communication)) {
+      scratch_(device, kScratch),
+      staging_(device) {
     RM_CHECK(mesh.num_ranks() == transport.num_ranks(), "the mesh has {} ranks, the transport {}",
              mesh.num_ranks(), transport.num_ranks());
     for (const GroupKey key : kGroupKeys) {
@@ -74,26 +75,28 @@ void Communicator::enqueue(GroupKey key, CommOp op, std::function<void(const Gro
 }
 
 void Communicator::ring_shift(Axis axis, const TensorView& out, const TensorView& in) {
-    enqueue(group_key(axis), CommOp::ring_shift,
-            [this, out, in](const Group& group) { rm::ring_shift(transport_, group, out, in); });
+    enqueue(group_key(axis), CommOp::ring_shift, [this, out, in](const Group& group) {
+        rm::ring_shift(transport_, group, staging_, out, in);
+    });
 }
 
 void Communicator::all_reduce_sum(GroupKey key, const TensorView& x) {
     enqueue(key, CommOp::all_reduce_sum, [this, x](const Group& group) {
         const std::int64_t elements = kScratch.value / size_of(x.dtype());
         const TensorView scratch(scratch_.data(), x.dtype(), {elements});
-        rm::all_reduce_sum(transport_, group, x, scratch);
+        rm::all_reduce_sum(transport_, group, staging_, x, scratch);
     });
 }
 
 void Communicator::all_gather(GroupKey key, const TensorView& whole) {
-    enqueue(key, CommOp::all_gather,
-            [this, whole](const Group& group) { rm::all_gather(transport_, group, whole); });
+    enqueue(key, CommOp::all_gather, [this, whole](const Group& group) {
+        rm::all_gather(transport_, group, staging_, whole);
+    });
 }
 
 void Communicator::broadcast(GroupKey key, const TensorView& x, int root_index) {
     enqueue(key, CommOp::broadcast, [this, x, root_index](const Group& group) {
-        rm::broadcast(transport_, group, x, root_index);
+        rm::broadcast(transport_, group, staging_, x, root_index);
     });
 }
 

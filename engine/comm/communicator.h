@@ -59,7 +59,8 @@ struct CommCounters {
 // stream. Groups of one move nothing and queue nothing.
 class Communicator {
 public:
-    // All references outlive the communicator. Allocates the scratch of sums: kScratch bytes.
+    // All references outlive the communicator. `stream` is a host stream of `device`. Allocates the
+    // scratch of sums, kScratch bytes of pinned memory, and what its staging needs.
     Communicator(Transport& transport, Device& device, Stream& stream, const Mesh& mesh,
                  CommProgress& progress);
     Communicator(const Communicator&) = delete;
@@ -84,7 +85,8 @@ private:
     Transport& transport_;
     Stream& stream_;
     CommProgress& progress_;
-    Buffer scratch_;
+    PinnedBuffer scratch_;
+    Staging staging_;
     std::array<Group, kGroupKeys.size()> groups_;
     // Indexed by comm_name's id.
     std::array<std::string, kGroupKeys.size() * kNumCommOps + 1> names_;

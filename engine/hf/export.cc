@@ -10,6 +10,7 @@
 #include "engine/hf/directory.h"
 #include "engine/hf/index.h"
 #include "engine/model/rope.h"
+#include "kernels/host_blocks.h"
 
 namespace rm {
 namespace {
@@ -66,15 +67,18 @@ Status write_elements(DurableFile& file, const TensorView& weight, StorageType t
 }
 
 Status write_shard_file(const std::string& path, const Shard& shard, const Weights& weights,
-                        StorageType type, Faults& faults) {
+                        StorageType type, HostBlocks& blocks, Faults& faults) {
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     const std::string header = encode_safetensors_header(shard.entries, export_metadata());
     RM_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(header))));
     for (const int parameter : shard.parameters) {
         const TensorView weight = weights.weight(parameter);
-        RM_RETURN_IF_ERROR(weight.dtype() == DType::f64
-                               ? write_elements<double>(file, weight, type)
-                               : write_elements<float>(file, weight, type));
+        const auto write =
+            weight.dtype() == DType::f64 ? write_elements<double> : write_elements<float>;
+        RM_RETURN_IF_ERROR(
+            blocks.read(weight, [&](std::int64_t /*first*/, const TensorView& block) {
+                return write(file, block, type);
+            }));
     }
     return file.finish();
 }
@@ -82,11 +86,12 @@ Status write_shard_file(const std::string& path, const Shard& shard, const Weigh
 Status write_weights(const std::string& dir, const HfExport& options, const Weights& weights,
                      Faults& faults) {
     const std::vector<Shard> shards = cut_shards(weights.table(), options);
+    HostBlocks blocks(weights.device());
     HfWeightMap weight_map;
     std::int64_t total = 0;
     for (const Shard& shard : shards) {
-        RM_RETURN_IF_ERROR(
-            write_shard_file(dir + "/" + shard.file, shard, weights, options.dtype, faults));
+        RM_RETURN_IF_ERROR(write_shard_file(dir + "/" + shard.file, shard, weights, options.dtype,
+                                            blocks, faults));
         for (const SafetensorsEntry& entry : shard.entries)
             weight_map[entry.name] = shard.file;
         total += shard.bytes;

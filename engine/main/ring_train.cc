@@ -20,7 +20,6 @@
 #include "engine/main/ring_train_config.h"
 #include "engine/train/cpu_peak.h"
 #include "engine/train/report_json.h"
-#include "kernels/cpu/cpu_kernels.h"
 
 extern char** environ;
 
@@ -31,9 +30,11 @@ constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 constexpr std::string_view kUsage =
-    "usage: ring-train CONFIG.json [--dry-run]\n"
+    "usage: ring-train CONFIG.json [--device cpu|cuda|cuda:N] [--dry-run]\n"
     "  Trains as CONFIG.json says (docs/formats/ring_train.md): ranks are threads or processes of\n"
-    "  this machine. --dry-run prints the layout and trains nothing.\n";
+    "  this machine. --device is stronger than the configuration's. --dry-run prints the layout "
+    "and\n"
+    "  trains nothing.\n";
 
 std::atomic<bool> stop_requested{false};
 
@@ -43,6 +44,7 @@ void request_stop(int /*signal*/) {
 
 struct Arguments {
     std::string config_path;
+    std::string device;  // empty: the configuration's
     bool dry_run = false;
     int rank = -1;  // of a process rank, with its exchange directory
     std::string exchange_dir;
@@ -85,6 +87,7 @@ std::unique_ptr<Transport> connect(const RingTrainConfig& config, const RankConf
 
 RankConfig with_peak(const RingTrainConfig& config, int rank) {
     RankConfig out = rank_config(config, rank);
+    if (config.device.kind != RankDevice::Kind::cpu) return out;
     if (const auto peak = cached_cpu_peak(default_peak_cache(), compute_type(config.spec))) {
         out.peak_flops = peak->flops / config.mesh().num_ranks();
         out.peak_name = peak->name;
@@ -97,13 +100,16 @@ int train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
                const std::shared_ptr<LocalHub>& hub) {
     try {
         const RankConfig own = with_peak(config, rank);
-        const auto kernels =
-            make_cpu_kernels({.num_threads = own.num_threads, .compute = compute_type(own.spec)});
+        const auto kernels = make_rank_kernels(config.device, own, config.tuning_file);
+        if (!kernels) {
+            std::cerr << format("rank {}: {}\n", rank, kernels.error().message);
+            return kExitError;
+        }
         const auto transport = connect(config, own, exchange, hub);
         PrintingObserver observer(rank, own.peak_name);
         ProgressPage progress{};
         const auto outcome =
-            run_rank(own, {*kernels, *transport, observer, progress, stop_requested, nullptr});
+            run_rank(own, {**kernels, *transport, observer, progress, stop_requested, nullptr});
         if (outcome) return *outcome == Outcome::finished ? 0 : kExitInterrupted;
         std::cerr << format("rank {}: {}\n", rank, outcome.error().message);
         return kExitError;
@@ -132,6 +138,9 @@ int run_threads(const RingTrainConfig& config) {
 pid_t spawn_rank(const Arguments& arguments, int rank, const std::string& exchange_dir) {
     std::vector<std::string> words = {"ring-train",         arguments.config_path, "--rank",
                                       std::to_string(rank), "--exchange",          exchange_dir};
+    if (!arguments.device.empty()) {
+        words.insert(words.end(), {"--device", arguments.device});
+    }
     std::vector<char*> argv;
     for (std::string& word : words)
         argv.push_back(word.data());
@@ -188,6 +197,8 @@ Result<Arguments> parse_arguments(int argc, char** argv) {
         const bool has_value = i + 1 < argc;
         if (word == "--dry-run") {
             arguments.dry_run = true;
+        } else if (word == "--device" && has_value) {
+            arguments.device = argv[++i];
         } else if (word == "--rank" && has_value) {
             arguments.rank = std::atoi(argv[++i]);
         } else if (word == "--exchange" && has_value) {
@@ -203,13 +214,17 @@ Result<Arguments> parse_arguments(int argc, char** argv) {
     return arguments;
 }
 
-Result<RingTrainConfig> read_config(const std::string& path) {
+Result<RingTrainConfig> read_config(const Arguments& arguments) {
+    const std::string& path = arguments.config_path;
     std::ifstream file(path);
     if (!file) return make_error(ErrorCode::not_found, "cannot read {}", path);
     std::stringstream text;
     text << file.rdbuf();
     auto config = parse_ring_train_config(text.str());
     if (!config) return invalid_argument("{}: {}", path, config.error().message);
+    if (!arguments.device.empty()) {
+        RM_TRY(config->device, parse_rank_device(arguments.device));
+    }
     return config;
 }
 
@@ -224,6 +239,11 @@ int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
                                                       config.mesh().num_ranks());
         return train_rank(config, arguments.rank, exchange.get(), nullptr);
     }
+    // Once, and before any rank is started.
+    if (const Status usable = check_rank_device(config.device, config.spec); !usable) {
+        std::cerr << usable.error().message << '\n';
+        return kExitError;
+    }
     return config.ranks == RankKind::threads ? run_threads(config)
                                              : run_processes(config, arguments);
 }
@@ -237,7 +257,7 @@ int main(int argc, char** argv) {
         std::cerr << arguments.error().message << '\n';
         return rm::kExitUsage;
     }
-    const auto config = rm::read_config(arguments->config_path);
+    const auto config = rm::read_config(*arguments);
     if (!config) {
         std::cerr << config.error().message << '\n';
         return rm::kExitUsage;

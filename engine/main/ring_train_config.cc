@@ -20,8 +20,11 @@ namespace {
 Status read_engine(const json& value, RingTrainConfig& config) {
     std::string ranks = "threads";
     std::string transport;
+    std::string device = "cpu";
     JsonObject object(value, "engine");
     object.read("ranks", ranks)
+        .read("device", device)
+        .read("tuning_file", config.tuning_file)
         .read("transport", transport)
         .read("address", config.address)
         .read("threads_per_rank", config.threads_per_rank)
@@ -32,6 +35,9 @@ Status read_engine(const json& value, RingTrainConfig& config) {
         RM_TRY(config.model, model_config_from_json(*model, "engine.model"));
     }
     RM_RETURN_IF_ERROR(object.finish());
+    const auto parsed = parse_rank_device(device);
+    if (!parsed) return invalid_argument("engine.device: {}", parsed.error().message);
+    config.device = *parsed;
     if (ranks != "threads" && ranks != "processes") {
         return invalid_argument("engine.ranks: '{}' is not known; threads or processes", ranks);
     }

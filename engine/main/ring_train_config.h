@@ -7,6 +7,7 @@
 #include "base/model_preset.h"
 #include "base/plan.h"
 #include "base/result.h"
+#include "engine/main/rank_device.h"
 #include "engine/train/run_rank.h"
 
 namespace rm {
@@ -21,7 +22,9 @@ struct RingTrainConfig {
     RankKind ranks = RankKind::threads;
     TransportKind transport = TransportKind::local;
     std::string address = "127.0.0.1";  // where gloo binds
-    int threads_per_rank = 0;           // 0: cores / ranks, at least 1
+    RankDevice device;
+    std::string tuning_file;   // of matrix products on cuda; empty: none
+    int threads_per_rank = 0;  // 0: cores / ranks, at least 1
     double timeout_seconds = 60;
     std::int64_t stop_after_steps = 0;
     std::string run_dir;  // metrics.jsonl; empty: none

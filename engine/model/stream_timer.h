@@ -12,10 +12,10 @@ namespace rm {
 class StreamTimer {
 public:
     void begin(Stream& stream) {
-        stream.enqueue("timer", [this] { started_ = now(); });
+        stream.call_host("timer", [this] { started_ = now(); });
     }
     void end(Stream& stream) {
-        stream.enqueue("timer", [this] { nanos_ += now() - started_; });
+        stream.call_host("timer", [this] { nanos_ += now() - started_; });
     }
     // Seconds since the last take(); call while the stream is idle.
     double take() {

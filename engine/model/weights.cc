@@ -1,25 +1,28 @@
 #include "engine/model/weights.h"
 
-#include <cstring>
-
 #include "base/random.h"
+#include "kernels/host_blocks.h"
 
 namespace rm {
 namespace {
 
+// Elements first, first + 1, ... of a parameter. Rounded to f32 whatever T is, so that every
+// backend starts from the same numbers.
 template <typename T>
-void fill_normal(const TensorView& out, double std, std::uint64_t seed, std::uint64_t stream) {
+void fill_normal(const TensorView& out, std::int64_t first, double std, std::uint64_t seed,
+                 std::uint64_t stream) {
     T* data = out.as<T>();
     for (std::int64_t i = 0; i < out.num_elements(); ++i) {
-        data[i] = static_cast<T>(
-            std == 0 ? 1.0 : std * normal_at(seed, stream, static_cast<std::uint64_t>(i)));
+        const auto element = static_cast<std::uint64_t>(first + i);
+        data[i] = static_cast<float>(std == 0 ? 1.0 : std * normal_at(seed, stream, element));
     }
 }
 
 }  // namespace
 
 Weights::Weights(Kernels& kernels, const ModelConfig& model)
-    : table_(make_parameters(model)),
+    : device_(kernels.device()),
+      table_(make_parameters(model)),
       weights_(kernels.device(), MemoryKind::weights, kernels.types().master,
                {table_.num_elements}),
       grads_(kernels.device(), MemoryKind::gradients, kernels.types().accum, {table_.num_elements}),
@@ -41,7 +44,7 @@ Weights::Weights(Kernels& kernels, const ModelConfig& model)
     head_ = linear_weight(kernels, table_.head);
     // Padding between parameters is summed, squared and saved with the rest: it must be zero.
     for (const Tensor* flat : {&weights_, &grads_, &moments1_, &moments2_}) {
-        std::memset((*flat)->data(), 0, (*flat)->bytes().size());
+        kernels.device().zero(*flat);
     }
 }
 
@@ -71,22 +74,23 @@ LinearWeight Weights::linear_weight(Kernels& kernels, int parameter) {
 }
 
 void Weights::initialize(std::uint64_t seed) {
+    HostBlocks blocks(device_);
+    const auto fill = weights_->dtype() == DType::f64 ? fill_normal<double> : fill_normal<float>;
     for (int i = 0; i < static_cast<int>(table_.all.size()); ++i) {
         const double std = table_.all[static_cast<std::size_t>(i)].init_std;
-        const TensorView out = weight(i);
-        const auto stream = static_cast<std::uint64_t>(i);
-        if (out.dtype() == DType::f64) {
-            // Rounded to f32, so that every backend starts from the same numbers.
-            fill_normal<double>(out, std, seed, stream);
-            double* data = out.as<double>();
-            for (std::int64_t j = 0; j < out.num_elements(); ++j)
-                data[j] = static_cast<float>(data[j]);
-        } else {
-            fill_normal<float>(out, std, seed, stream);
-        }
-        std::memset(moment1(i).data(), 0, moment1(i).bytes().size());
-        std::memset(moment2(i).data(), 0, moment2(i).bytes().size());
+        const Status filled =
+            blocks.write(weight(i), [&](std::int64_t first, const TensorView& block) {
+                fill(block, first, std, seed, static_cast<std::uint64_t>(i));
+                return Status();
+            });
+        RM_CHECK(filled.ok(), "{}", filled.error().message);
     }
+    zero_moments();
+}
+
+void Weights::zero_moments() {
+    device_.zero(moments1_);
+    device_.zero(moments2_);
 }
 
 void Weights::prepare(const Ops& ops) {

@@ -48,8 +48,11 @@ public:
     TensorView moment2(int parameter) const { return view(moments2_, parameter); }
     const TensorView& all_grads() const { return grads_; }  // flat
 
+    Device& device() const { return device_; }
+
     // Host side, while no work is queued. Values depend on (seed, parameter, element) only.
     void initialize(std::uint64_t seed);
+    void zero_moments();
     // Queues: refreshes every prepared weight from the master copy.
     void prepare(const Ops& ops);
 
@@ -58,6 +61,7 @@ private:
     NormWeight norm_weight(int parameter) const;
     LinearWeight linear_weight(Kernels& kernels, int parameter);
 
+    Device& device_;
     ParameterTable table_;
     Tensor weights_;                                         // (num_elements) master
     Tensor grads_;                                           // accum

@@ -45,14 +45,16 @@ Checkpointer::Checkpointer(Options options, const RankStreams& streams, Weights&
       faults_(faults),
       agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}),
       written_(streams.kernels.device().make_event()),
-      writer_(streams.kernels.device().make_stream("checkpoint")) {}
+      blocks_(streams.kernels.device()),
+      writer_(streams.kernels.device().make_host_stream("checkpoint")) {}
 
 Status Checkpointer::everyone(const Status& mine, std::string_view what) {
-    auto* values = agreed_->as<double>();
-    values[0] = mine ? 0 : 1;
-    values[1] = 0;
+    Device& device = streams_.kernels.device();
+    std::array<double, 2> values = {mine ? 0.0 : 1.0, 0};
+    device.write(values.data(), agreed_);
     streams_.communicator.all_reduce_sum(GroupKey::world, agreed_);
     streams_.communication.synchronize();
+    device.read(agreed_, values.data());
     if (values[0] == 0) return {};
     if (!mine) return mine;
     return make_error(ErrorCode::aborted, "{}: {} of {} ranks failed", what, values[0],
@@ -61,13 +63,14 @@ Status Checkpointer::everyone(const Status& mine, std::string_view what) {
 
 void Checkpointer::broadcast_from_0(std::span<double> values) {
     RM_CHECK(values.size() == 2, "{} values", values.size());
-    std::copy(values.begin(), values.end(), agreed_->as<double>());
+    Device& device = streams_.kernels.device();
+    device.write(values.data(), agreed_);
     streams_.communicator.broadcast(GroupKey::world, agreed_, 0);
     streams_.communication.synchronize();
-    std::copy_n(agreed_->as<double>(), values.size(), values.begin());
+    device.read(agreed_, values.data());
 }
 
-std::vector<SliceData> Checkpointer::my_slices() const {
+std::vector<SliceData> Checkpointer::my_slices() {
     std::vector<SliceData> slices;
     for (const NamedTensor& tensor : state_tensors(weights_)) {
         const std::int64_t total = tensor.view.num_elements();
@@ -76,7 +79,12 @@ std::vector<SliceData> Checkpointer::my_slices() const {
         if (first == end) continue;
         const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
         const TensorView part = tensor.view.reshaped({total}).rows(first, end - first);
-        slices.push_back({element_range(whole, first, end - first), part.bytes()});
+        slices.push_back(
+            {element_range(whole, first, end - first), {}, [this, part](const ByteSink& sink) {
+                 return blocks_.read(part, [&](std::int64_t /*first*/, const TensorView& block) {
+                     return sink(block.bytes());
+                 });
+             }});
     }
     return slices;
 }
@@ -138,7 +146,11 @@ Status Checkpointer::load(const std::string& path, Restored& restored) {
            Checkpoint::open(path, options_.rank == 0 ? Verify::hashes : Verify::sizes));
     for (const NamedTensor& tensor : state_tensors(weights_)) {
         const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
-        RM_RETURN_IF_ERROR(checkpoint.read(whole, tensor.view.bytes()));
+        RM_RETURN_IF_ERROR(
+            blocks_.write(tensor.view, [&](std::int64_t first, const TensorView& block) {
+                return checkpoint.read(element_range(whole, first, block.num_elements()),
+                                       block.bytes());
+            }));
     }
     restored.path = path;
     restored.state = checkpoint.state();

@@ -14,6 +14,7 @@
 #include "engine/checkpoint/writer.h"
 #include "engine/model/model.h"
 #include "engine/train/train_position.h"
+#include "kernels/host_blocks.h"
 
 namespace rm {
 
@@ -74,7 +75,7 @@ private:
     void wait_for_writer();
     Status publish(const Writing& writing, std::string& path);
     void broadcast_from_0(std::span<double> values);
-    std::vector<SliceData> my_slices() const;
+    std::vector<SliceData> my_slices();
     Status load(const std::string& path, Restored& restored);
 
     Options options_;
@@ -83,6 +84,7 @@ private:
     Faults& faults_;
     Tensor agreed_;  // (2) f64
     std::unique_ptr<Event> written_;
+    HostBlocks blocks_;  // of the writer while one writes
     std::optional<Writing> writing_;
     std::unique_ptr<Stream> writer_;  // last: it ends before what it uses
 };

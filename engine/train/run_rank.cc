@@ -42,7 +42,7 @@ public:
           model_(model),
           data_(std::move(data)),
           compute_(env_.kernels.device().make_stream("compute")),
-          communication_(env_.kernels.device().make_stream("communication")),
+          communication_(env_.kernels.device().make_host_stream("communication")),
           communicator_(env_.transport, env_.kernels.device(), *communication_, config.plan.mesh,
                         env_.progress.collectives),
           streams_{env_.kernels, *compute_, *communication_, communicator_},

@@ -31,7 +31,7 @@ Trainer::Trainer(const RankStreams& streams, Weights& weights, Model& model, Pro
       gradients_summed_(streams.kernels.device().make_event()) {}
 
 void Trainer::mark(Phase phase) {
-    streams_.compute.enqueue("progress", [this, phase] {
+    streams_.compute.call_host("progress", [this, phase] {
         progress_.phase = phase;
         progress_.updated_mono_nanos =
             std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);

@@ -10,9 +10,20 @@ struct Shape {
     bool with_peers = false;
 };
 
+// Heads of the 8B and 70B models on a GPU.
+std::vector<Shape> gpu_shapes(std::int64_t context) {
+    if (context != 0) return {{context, 32, 4, 128, true}};
+    std::vector<Shape> shapes;
+    for (const std::int64_t T : {4096, 16384, 32768, 65536})
+        shapes.push_back({T, 32, 4, 128, true});
+    return shapes;
+}
+
 // Those of `context` tokens; 0: of several lengths, more heads, and the one at which others are
 // compared, who hold all T x T scores.
-std::vector<Shape> shapes(std::int64_t context) {
+std::vector<Shape> shapes(const Options& options) {
+    const std::int64_t context = options.context;
+    if (options.on_gpu) return gpu_shapes(context);
     std::vector<Shape> shapes;
     const auto head_sizes = [&](std::int64_t T) {
         for (const std::int64_t D : {32, 64, 128})
@@ -38,10 +49,10 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
     const double scale = 1 / std::sqrt(static_cast<double>(D));
     const TensorView q = bench.compute({T, Hq, D}), k = bench.compute({T, Hk, D});
     const TensorView v = bench.compute({T, Hk, D}), d_out = bench.compute({T, Hq, D});
-    const TensorView out = bench.compute({T, Hq, D});
-    const TensorView lse = bench.tensor({T, Hq}), delta = bench.tensor({T, Hq});
-    const AttentionState state{
-        .acc = bench.tensor({T, Hq, D}), .m = bench.tensor({T, Hq}), .l = bench.tensor({T, Hq})};
+    const TensorView out = bench.zeros(options.compute, {T, Hq, D});
+    const auto sums = [&](Bench::Shape size) { return bench.zeros(DType::f32, size); };
+    const TensorView lse = sums({T, Hq}), delta = sums({T, Hq});
+    const AttentionState state{.acc = sums({T, Hq, D}), .m = sums({T, Hq}), .l = sums({T, Hq})};
     const AttentionFwd fwd{
         .state = state, .q = q, .k = k, .v = v, .q_runs = runs, .kv_runs = runs, .scale = scale};
     const AttentionBwd bwd{.q = q,
@@ -53,9 +64,9 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
                            .q_runs = runs,
                            .kv_runs = runs,
                            .scale = scale,
-                           .d_q = bench.tensor({T, Hq, D}),
-                           .d_k = bench.tensor({T, Hk, D}),
-                           .d_v = bench.tensor({T, Hk, D})};
+                           .d_q = sums({T, Hq, D}),
+                           .d_k = sums({T, Hk, D}),
+                           .d_v = sums({T, Hk, D})};
     const Workspace fwd_space = bench.workspace(fwd), bwd_space = bench.workspace(bwd);
     const auto forward = [&](Stream& stream) {
         kernels.attention_begin({.state = state}, stream);
@@ -85,7 +96,7 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
 
 std::vector<Row> bench_attention(Kernels& kernels, const Options& options) {
     std::vector<Row> rows;
-    for (const Shape& shape : shapes(options.context))
+    for (const Shape& shape : shapes(options))
         bench_shape(kernels, shape, options, rows);
     return rows;
 }

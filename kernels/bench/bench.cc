@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <iterator>
 #include <thread>
 
 #include "kernels/bf16.h"
@@ -11,7 +13,13 @@
 namespace rm::bench {
 namespace {
 
-using Shape = std::initializer_list<std::int64_t>;
+std::vector<float> small_numbers(Bench::Shape shape) {
+    const std::int64_t count = TensorView(nullptr, DType::f32, shape).num_elements();
+    std::vector<float> numbers(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers[static_cast<std::size_t>(i)] = static_cast<float>(i * 7919 % 1009) / 1009 - 0.5f;
+    return numbers;
+}
 
 }  // namespace
 
@@ -30,38 +38,48 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-TensorView Bench::tensor(std::initializer_list<std::int64_t> shape) {
+TensorView Bench::upload(DType dtype, Shape shape, const void* numbers) {
     const Tensor& tensor =
-        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, DType::f32, shape);
-    auto* numbers = tensor->as<float>();
-    for (std::int64_t i = 0; i < tensor->num_elements(); ++i)
-        numbers[i] = static_cast<float>(i * 7919 % 1009) / 1009 - 0.5f;
+        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);
+    kernels_.device().write(numbers, tensor);
     return tensor;
 }
 
-TensorView Bench::compute(std::initializer_list<std::int64_t> shape) {
-    const TensorView wide = tensor(shape);
-    if (options_.compute == DType::f32) return wide;
+TensorView Bench::zeros(DType dtype, Shape shape) {
     const Tensor& tensor =
-        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, options_.compute, shape);
-    std::transform(wide.as<float>(), wide.as<float>() + wide.num_elements(), tensor->as<Bf16>(),
-                   to_bf16);
+        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);
+    kernels_.device().zero(tensor);
     return tensor;
+}
+
+TensorView Bench::tensor(Shape shape) {
+    return upload(DType::f32, shape, small_numbers(shape).data());
+}
+
+TensorView Bench::positive(Shape shape) {
+    std::vector<float> numbers = small_numbers(shape);
+    for (float& number : numbers)
+        number = std::abs(number);
+    return upload(DType::f32, shape, numbers.data());
+}
+
+TensorView Bench::compute(Shape shape) {
+    if (options_.compute == DType::f32) return tensor(shape);
+    const std::vector<float> wide = small_numbers(shape);
+    std::vector<Bf16> numbers(wide.size());
+    std::transform(wide.begin(), wide.end(), numbers.begin(), to_bf16);
+    return upload(options_.compute, shape, numbers.data());
 }
 
 TensorView Bench::tokens(std::int64_t count, std::int64_t below) {
-    const Tensor& tensor =
-        tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::i32, Shape{count});
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
-        tensor->as<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % below);
-    return tensor;
+        numbers[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 7919 % below);
+    return upload(DType::i32, {count}, numbers.data());
 }
 
-TensorView Bench::scalars(std::int64_t count) {
-    const Tensor& tensor =
-        tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::f64, Shape{count});
-    std::fill_n(tensor->as<double>(), count, 0.0);
-    return tensor;
+TensorView Bench::scalars(std::initializer_list<double> values) {
+    return upload(DType::f64, {static_cast<std::int64_t>(values.size())}, std::data(values));
 }
 
 const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_columns) {
@@ -83,22 +101,32 @@ double Bench::seconds_of_turn(const std::function<void(Stream&)>& queue, int tim
     return (now(options_) - start) / times;
 }
 
+// Small products follow each other as in a step; waking a thread is no part of them. Nor is
+// launching of what a GPU does: there a turn lasts a while.
+int Bench::times_per_turn(const Work& work, const std::function<void(Stream&)>& queue) {
+    constexpr double kTurnSeconds = 0.02;
+    if (!options_.on_gpu)
+        return work.flops > 0 ? static_cast<int>(std::clamp(1e9 / work.flops, 1.0, 16.0)) : 1;
+    seconds_of_turn(queue, 1);  // makes plans, loads code
+    return static_cast<int>(std::clamp(kTurnSeconds / seconds_of_turn(queue, 1), 1.0, 500.0));
+}
+
 Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
     std::vector<Contender> contenders = work.contenders;
+    const int times = times_per_turn(work, queue);
     if (options_.torch != nullptr && !work.torch.empty()) {
         const Status ready = options_.torch->prepare(work.torch);
         RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
         contenders.push_back({"torch",
-                              [this] {
+                              [this, times] {
+                                  if (options_.on_gpu)
+                                      return options_.torch->run(format("run {}", times)).value();
                                   return options_.torch
                                       ->run(options_.clock == Clock::cpu ? "run cpu" : "run")
                                       .value();
                               },
                               [this] { return options_.torch->peak_memory(); }});
     }
-    // Small products follow each other as in a step; waking a thread is no part of them.
-    const int times =
-        work.flops > 0 ? static_cast<int>(std::clamp(1e9 / work.flops, 1.0, 16.0)) : 1;
     std::vector<double> ours;
     std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
     for (int turn = 0; turn <= options_.repeats; ++turn) {
@@ -106,8 +134,10 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
         if (turn > 0) ours.push_back(seconds);
         for (std::size_t i = 0; i < contenders.size(); ++i) {
             double other = 0;
-            for (int j = 0; j < times; ++j)
-                other += contenders[i].run_once() / times;
+            // A peer on a GPU runs them in a row by itself.
+            const int runs = options_.on_gpu ? 1 : times;
+            for (int j = 0; j < runs; ++j)
+                other += contenders[i].run_once() / runs;
             if (turn == 0) continue;
             theirs[i].push_back(other);
             ratios[i].push_back(other / seconds);

@@ -41,6 +41,7 @@ struct Row {
 enum class Clock { wall, cpu };
 
 struct Options {
+    bool on_gpu = false;
     int repeats = 7;
     std::int64_t context = 0;  // tokens of attention; 0: several lengths
     int num_threads = 1;
@@ -66,11 +67,14 @@ public:
     Bench(Kernels& kernels, const Options& options)
         : kernels_(kernels), options_(options), stream_(kernels.device().make_stream("bench")) {}
 
+    using Shape = std::initializer_list<std::int64_t>;
     // Small numbers that differ, so that nothing overflows and nothing is denormal.
-    TensorView tensor(std::initializer_list<std::int64_t> shape);   // f32
-    TensorView compute(std::initializer_list<std::int64_t> shape);  // of the compute type
+    TensorView tensor(Shape shape);    // f32
+    TensorView positive(Shape shape);  // the same without signs
+    TensorView compute(Shape shape);   // of the compute type
+    TensorView zeros(DType dtype, Shape shape);
     TensorView tokens(std::int64_t count, std::int64_t below);
-    TensorView scalars(std::int64_t count);  // f64, zeros
+    TensorView scalars(std::initializer_list<double> values);  // f64
     const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns);
     template <typename Op>
     Workspace workspace(const Op& op) {
@@ -85,7 +89,9 @@ public:
     Row measure(const Work& work, const std::function<void(Stream&)>& queue);
 
 private:
+    TensorView upload(DType dtype, Shape shape, const void* numbers);
     double seconds_of_turn(const std::function<void(Stream&)>& queue, int times);
+    int times_per_turn(const Work& work, const std::function<void(Stream&)>& queue);
 
     Kernels& kernels_;
     Options options_;
@@ -101,6 +107,9 @@ double median(std::vector<double> values);
 // y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models; beside a bare
 // loop over oneDNN's matrix product where the build has it.
 std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
+
+// y = x W^T in FP8 with the casts, on a GPU.
+std::vector<Row> bench_fp8(Kernels& kernels, const Options& options);
 
 // Causal attention, forward and forward with backward. Operations of visible pairs only are
 // counted: 4 D forward, 10 D backward.

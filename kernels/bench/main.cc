@@ -8,16 +8,18 @@
 #include "kernels/bench/bench.h"
 #include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cuda/load.h"
 
 namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench gemm|attention|ops|step|peak [--dtype f32|bf16] [--peer torch] [--threads "
-    "N]\n"
-    "                  [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
+    "usage: ring-bench gemm|fp8|attention|ops|step|peak [--device cpu|cuda] [--dtype f32|bf16] "
+    "[--peer "
+    "torch]\n"
+    "                  [--threads N] [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
-    "Rates of the CPU backend, medians of repeated runs, beside the machine's measured peak. "
+    "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
     "--peer\n"
@@ -55,6 +57,12 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
         arguments.with_torch = true;
         return {};
     }
+    if (flag == "--device") {
+        if (text != "cpu" && text != "cuda")
+            return invalid_argument("--device {}: cpu or cuda", text);
+        arguments.options.on_gpu = text == "cuda";
+        return {};
+    }
     if (flag == "--clock") {
         if (text != "wall" && text != "cpu")
             return invalid_argument("--clock {}: wall or cpu", text);
@@ -73,7 +81,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
 
 bool is_command(std::string_view word) {
     return word == "gemm" || word == "attention" || word == "ops" || word == "step" ||
-           word == "peak";
+           word == "fp8" || word == "peak";
 }
 
 Result<Arguments> parse(std::span<char*> argv) {
@@ -91,8 +99,13 @@ Result<Arguments> parse(std::span<char*> argv) {
             return invalid_argument("unknown argument {}", word);
         }
     }
+    if (arguments.options.on_gpu) arguments.options.compute = DType::bf16;
+    if (!arguments.options.on_gpu && arguments.command == "fp8")
+        return invalid_argument("fp8: of --device cuda only");
+    if (arguments.options.on_gpu && arguments.command == "peak")
+        return invalid_argument("peak: of the CPU only");
     if (arguments.command.empty()) {
-        return invalid_argument("no command; gemm, attention, ops, step, peak or tokenize");
+        return invalid_argument("no command; gemm, fp8, attention, ops, step, peak or tokenize");
     }
     return arguments;
 }
@@ -101,38 +114,43 @@ CpuOptions cpu_options(const Options& options) {
     return {.num_threads = options.num_threads, .compute = options.compute};
 }
 
-std::vector<Row> measure(std::string_view command, const Options& options) {
-    if (command == "peak") return {};
-    const auto kernels = make_cpu_kernels(cpu_options(options));
+Result<std::unique_ptr<Kernels>> make_kernels(const Options& options) {
+    if (options.on_gpu) return load_cuda_kernels({.reproducible = false});
+    return make_cpu_kernels(cpu_options(options));
+}
+
+Result<std::vector<Row>> measure(std::string_view command, const Options& options) {
+    if (command == "peak") return std::vector<Row>();
+    RM_TRY(const auto kernels, make_kernels(options));
     if (command == "gemm") return bench_gemm(*kernels, options);
+    if (command == "fp8") return bench_fp8(*kernels, options);
     if (command == "step") return bench_step(*kernels, options);
     return command == "attention" ? bench_attention(*kernels, options)
                                   : bench_ops(*kernels, options);
 }
 
-void print_row(const Row& row, double peak) {
-    std::cout << format("{:<38} {:9.3} ms", row.name, row.seconds * 1e3);
+void print_row(std::ostream& out, const Row& row, double peak) {
+    out << format("{:<38} {:9.3} ms", row.name, row.seconds * 1e3);
     if (row.flops > 0) {
-        std::cout << format(" {:7.1} GFLOP/s {:5.1} %", row.flops / row.seconds * 1e-9,
-                            100 * row.flops / row.seconds / peak);
+        out << format(" {:7.1} GFLOP/s", row.flops / row.seconds * 1e-9);
+        if (peak > 0) out << format(" {:5.1} %", 100 * row.flops / row.seconds / peak);
     } else {
-        std::cout << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
+        out << format(" {:7.1} GB/s          ", row.bytes / row.seconds * 1e-9);
     }
-    if (row.tokens > 0)
-        std::cout << format("   {:.0} tok/s in {}", row.tokens / row.seconds, row.memory);
+    if (row.tokens > 0) out << format("   {:.0} tok/s in {}", row.tokens / row.seconds, row.memory);
     for (const Comparison& other : row.comparisons) {
-        std::cout << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3,
-                            other.ratio);
-        if (row.tokens > 0) std::cout << format(" in {}", other.memory);
+        out << format("   {} {:9.3} ms ratio {:5.2}", other.name, other.seconds * 1e3, other.ratio);
+        if (row.tokens > 0) out << format(" in {}", other.memory);
     }
-    std::cout << std::endl;
+    out << std::endl;
 }
 
 void print_json(std::span<const Row> rows, double peak, const Options& options) {
     nlohmann::json json{{"threads", options.num_threads},
+                        {"device", options.on_gpu ? "cuda" : "cpu"},
                         {"dtype", to_string(options.compute)},
-                        {"peak_flops_per_second", peak},
                         {"rows", nlohmann::json::array()}};
+    if (peak > 0) json["peak_flops_per_second"] = peak;
     for (const Row& row : rows) {
         nlohmann::json one{{"name", row.name}, {"seconds", row.seconds}};
         if (row.flops > 0) one["flops_per_second"] = row.flops / row.seconds;
@@ -164,19 +182,22 @@ int run(std::span<char*> argv) {
     Options& options = arguments->options;
     std::unique_ptr<TorchPeer> torch;
     if (arguments->with_torch) {
-        auto started = TorchPeer::start(options.num_threads);
+        auto started = TorchPeer::start(options.num_threads, options.on_gpu ? "cuda" : "cpu");
         if (!started) return fail(started.error());
         torch = std::move(started.value());
         options.torch = torch.get();
     }
-    const double peak = measure_cpu_peak_flops(cpu_options(options));
-    if (arguments->output == Output::table) {
-        std::cout << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n",
-                            peak * 1e-9, options.num_threads, to_string(options.compute));
-        options.on_row = [peak](const Row& row) { print_row(row, peak); };
+    const double peak = options.on_gpu ? 0 : measure_cpu_peak_flops(cpu_options(options));
+    // Beside JSON on standard output the rows are for people who wait.
+    std::ostream& out = arguments->output == Output::table ? std::cout : std::cerr;
+    if (peak > 0) {
+        out << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n", peak * 1e-9,
+                      options.num_threads, to_string(options.compute));
     }
-    const std::vector<Row> rows = measure(arguments->command, options);
-    if (arguments->output == Output::json) print_json(rows, peak, options);
+    options.on_row = [&out, peak](const Row& row) { print_row(out, row, peak); };
+    const auto rows = measure(arguments->command, options);
+    if (!rows) return fail(rows.error());
+    if (arguments->output == Output::json) print_json(*rows, peak, options);
     return 0;
 }
 

@@ -125,7 +125,7 @@ void embedding_and_loss(const Ops& ops) {
                                   .head = &bench.weight(kVocabulary, kHidden),
                                   .targets = tokens,
                                   .scale = 1.0 / T,
-                                  .loss_sum = bench.scalars(1),
+                                  .loss_sum = bench.scalars({0}),
                                   .d_x = bench.compute({T, kHidden}),
                                   .d_head = bench.tensor({kVocabulary, kHidden})};
     const Workspace space = bench.workspace(loss);
@@ -141,11 +141,8 @@ void update(const Ops& ops) {
     Bench bench(ops.kernels, ops.options);
     constexpr std::int64_t kSide = 4096;
     const TensorView weight = bench.tensor({kParameters}), grad = bench.tensor({kParameters});
-    const TensorView clip = bench.scalars(3);
-    clip.as<double>()[1] = clip.as<double>()[2] = 1;  // neither clips nor skips
-    const TensorView v = bench.tensor({kParameters});
-    for (std::int64_t i = 0; i < kParameters; ++i)
-        v.as<float>()[i] = std::abs(v.as<float>()[i]);
+    const TensorView clip = bench.scalars({0, 1, 1});  // neither clips nor skips
+    const TensorView v = bench.positive({kParameters});
     const AdamW adamw{.weight = weight,
                       .grad = grad,
                       .m = bench.tensor({kParameters}),

@@ -34,33 +34,36 @@ struct Pipe {
     std::array<int, 2> ends{};  // read, write
 };
 
-Result<pid_t> spawn(const std::string& script, int num_threads, const Pipe& in, const Pipe& out) {
+Result<pid_t> spawn(const std::string& script, int num_threads, const std::string& device,
+                    const Pipe& in, const Pipe& out) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
-    std::string python = kPython, path = script, threads = std::to_string(num_threads);
-    std::array<char*, 4> argv = {python.data(), path.data(), threads.data(), nullptr};
+    const char* named = std::getenv("RM_PYTHON");
+    std::string python = named != nullptr ? named : kPython;
+    std::string path = script, threads = std::to_string(num_threads), where = device;
+    std::array<char*, 5> argv = {python.data(), path.data(), threads.data(), where.data(), nullptr};
     pid_t pid = -1;
-    const int error = posix_spawn(&pid, kPython, &actions, nullptr, argv.data(), environ);
+    const int error = posix_spawn(&pid, python.c_str(), &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
         return make_error(ErrorCode::unavailable, "{} does not start (error {}): install python3",
-                          kPython, error);
+                          python, error);
     }
     return pid;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<TorchPeer>> TorchPeer::start(int num_threads) {
+Result<std::unique_ptr<TorchPeer>> TorchPeer::start(int num_threads, const std::string& device) {
     const std::string script = script_path();
     if (!std::filesystem::exists(script)) {
         return make_error(ErrorCode::not_found, "the peer's script is not at {}", script);
     }
     std::signal(SIGPIPE, SIG_IGN);  // a peer that ended is an error, not our end
     const Pipe in, out;
-    const auto pid = spawn(script, num_threads, in, out);
+    const auto pid = spawn(script, num_threads, device, in, out);
     ::close(in.ends[0]);
     ::close(out.ends[1]);
     std::unique_ptr<TorchPeer> peer(new TorchPeer);

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """The benchmarks' work in libtorch, for comparison in the same run.
 
-usage: peer_torch.py THREADS
+usage: peer_torch.py THREADS [cpu|cuda]
 
 Says {"ready": true} once torch is loaded. Then each line of its input is a work, a JSON object whose "work"
 names one of WORKS and whose other members are its sizes, answered by {"ready": true}; or the word `run`,
-which runs the last work once, answered by {"seconds": ...}, after `run cpu` CPU seconds per thread. What fails is answered by {"error": "..."}.
+which runs the last work once, answered by {"seconds": ...}, after `run cpu` CPU seconds per thread, after `run N`
+those of one of N runs in a row. What fails is answered by {"error": "..."}.
 """
 
 import json
@@ -24,6 +25,7 @@ except ImportError as error:
     say(error=f"{sys.executable} has no torch ({error}): install python3-torch")
     sys.exit(1)
 
+ON_GPU = sys.argv[2:] == ["cuda"]
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -47,17 +49,25 @@ def linear_bwd_weight(spec):
     return lambda: d_w.addmm_(d_y.t(), x)
 
 
+def fused_attention(q, k, v):
+    """Of (heads, tokens, D); fewer heads of k and v are shared."""
+    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True,
+                                                            enable_gqa=len(k) < len(q))[0]
+
+
 def attention(spec):
-    """softmax(q k^T + mask) v, causal, as torch operations."""
+    """Causal. On a GPU torch's own fused kernel, on a CPU softmax(q k^T + mask) v as torch operations."""
     S, Hq, Hk, D = spec["S"], spec["Hq"], spec["Hk"], spec["D"]
     q, k, v = randn(spec, Hq, S, D), randn(spec, Hk, S, D), randn(spec, Hk, S, D)
     d_out = randn(spec, Hq, S, D)
-    mask = torch.full((S, S), -math.inf).triu(1).to(q.dtype)
+    mask = None if ON_GPU else torch.full((S, S), -math.inf).triu(1).to(q.dtype)
     backward = spec.get("backward", False)
     for x in (q, k, v):
         x.requires_grad_(backward)
 
     def forward():
+        if ON_GPU:
+            return fused_attention(q, k, v)
         keys, values = (x.repeat_interleave(Hq // Hk, dim=0) for x in (k, v))
         scores = q @ keys.transpose(1, 2) / math.sqrt(D) + mask
         return torch.softmax(scores, dim=-1) @ values
@@ -149,7 +159,8 @@ class Llama(torch.nn.Module):
     def __init__(self, spec):
         super().__init__()
         C, H, F, V = spec["C"], spec["Hq"] * spec["D"], spec["F"], spec["V"]
-        self.heads, self.head_dim = spec["Hq"], spec["D"]
+        self.heads, self.kv_heads, self.head_dim = spec["Hq"], spec["Hk"], spec["D"]
+        KV = self.kv_heads * self.head_dim
 
         def weight(rows, columns):
             return torch.nn.Parameter(torch.randn(rows, columns) * 0.02)
@@ -157,7 +168,7 @@ class Llama(torch.nn.Module):
         def layer():
             return torch.nn.ParameterDict({
                 "norm": torch.nn.Parameter(torch.ones(C)), "mlp_norm": torch.nn.Parameter(torch.ones(C)),
-                "q": weight(H, C), "k": weight(H, C), "v": weight(H, C), "o": weight(C, H),
+                "q": weight(H, C), "k": weight(KV, C), "v": weight(KV, C), "o": weight(C, H),
                 "gate": weight(F, C), "up": weight(F, C), "down": weight(C, F)})
 
         self.layers = torch.nn.ModuleList(layer() for _ in range(spec["L"]))
@@ -176,17 +187,21 @@ class Llama(torch.nn.Module):
 
     def attend(self, x, layer, cos, sin, mask):
         linear, T, D = torch.nn.functional.linear, x.shape[0], self.head_dim
-        q, k, v = (linear(x, layer[name]).view(T, self.heads, D).transpose(0, 1) for name in "qkv")
+        q, k, v = (linear(x, layer[name]).view(T, -1, D).transpose(0, 1) for name in "qkv")
         q, k = (a * cos + torch.cat((-a[..., D // 2:], a[..., :D // 2]), -1) * sin for a in (q, k))
-        scores = q @ k.transpose(1, 2) / math.sqrt(D) + mask
-        out = torch.softmax(scores, dim=-1) @ v
+        if ON_GPU:
+            out = fused_attention(q, k, v)
+        else:
+            if self.kv_heads < self.heads:
+                k, v = (a.repeat_interleave(self.heads // self.kv_heads, dim=0) for a in (k, v))
+            out = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(D) + mask, dim=-1) @ v
         return linear(out.transpose(0, 1).reshape(T, self.heads * D), layer["o"])
 
     def forward(self, tokens, targets):
         functional = torch.nn.functional
         x = functional.embedding(tokens, self.embedding)
         cos, sin = self.rotary(len(tokens), x.dtype)
-        mask = torch.full((len(tokens), len(tokens)), -math.inf).triu(1).to(x.dtype)
+        mask = None if ON_GPU else torch.full((len(tokens), len(tokens)), -math.inf).triu(1).to(x.dtype)
         for layer in self.layers:
             x = x + self.attend(self.norm(x, layer["norm"]), layer, cos, sin, mask)
             y = self.norm(x, layer["mlp_norm"])
@@ -215,19 +230,31 @@ WORKS = {f.__name__: f for f in (linear_fwd, linear_bwd_input, linear_bwd_weight
                                  add, adamw, cross_entropy, step)}
 
 
+def seconds_of(work, how):
+    """One run by the wall clock, by CPU time per thread ("cpu"), or one of many (a number)."""
+    times = int(how) if how.isdigit() else 1
+    clock = time.process_time if how == "cpu" else time.perf_counter
+    if ON_GPU:
+        torch.cuda.synchronize()
+    start = clock()
+    for _ in range(times):
+        work()
+    if ON_GPU:
+        torch.cuda.synchronize()
+    return (clock() - start) / times / (torch.get_num_threads() if how == "cpu" else 1)
+
+
 def main():
     torch.set_num_threads(int(sys.argv[1]))
+    if ON_GPU:
+        torch.set_default_device("cuda")
     torch.manual_seed(1)
     say(ready=True, torch=torch.__version__)
     work = None
     for line in sys.stdin:
         try:
             if line.startswith("run"):
-                in_cpu_time = line.strip() == "run cpu"
-                clock = time.process_time if in_cpu_time else time.perf_counter
-                start = clock()
-                work()
-                say(seconds=(clock() - start) / (torch.get_num_threads() if in_cpu_time else 1))
+                say(seconds=seconds_of(work, line[3:].strip()))
             else:
                 spec = json.loads(line)
                 work = None  # gives the last one's memory back first

@@ -9,7 +9,18 @@
 namespace rm::bench {
 namespace {
 
-constexpr std::int64_t kContext = 8192;
+constexpr std::int64_t kContext = 8192, kGpuContext = 32768;
+
+// The 8B model's widths, as many layers as leave room for fp32 states.
+ModelConfig gpu_step_model() {
+    return {.vocabulary = 128256,
+            .hidden = 4096,
+            .num_layers = 4,
+            .num_query_heads = 32,
+            .num_kv_heads = 8,
+            .head_dim = 128,
+            .feed_forward = 14336};
+}
 
 ModelConfig step_model() {
     return {.vocabulary = 8192,
@@ -34,15 +45,15 @@ Sample random_sample(std::int64_t context, std::int64_t vocabulary) {
 // One rank that trains alone.
 class OneRank {
 public:
-    OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context)
+    OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context, std::int64_t tile)
         : compute_(kernels.device().make_stream("compute")),
-          communication_(kernels.device().make_stream("communication")),
+          communication_(kernels.device().make_host_stream("communication")),
           transport_(make_local_transport(make_local_hub(1), {})),
           communicator_(*transport_, kernels.device(), *communication_, Mesh(),
                         progress_.collectives),
           streams_{kernels, *compute_, *communication_, communicator_},
           weights_(kernels, model),
-          layout_(make_rank_layout(context, Mesh(), 0, kTile, context).value()),
+          layout_(make_rank_layout(context, Mesh(), 0, tile, context).value()),
           model_(streams_, model, weights_, layout_, model.rope),
           trainer_(streams_, weights_, model_, progress_),
           batch_(make_step_batch({random_sample(context, model.vocabulary)}, layout_, Mesh(), 0)) {
@@ -57,8 +68,6 @@ public:
     }
 
 private:
-    static constexpr std::int64_t kTile = 512;
-
     ProgressPage progress_{};
     std::unique_ptr<Stream> compute_, communication_;
     std::unique_ptr<Transport> transport_;
@@ -76,20 +85,22 @@ private:
 
 std::vector<Row> bench_step(Kernels& kernels, Options options) {
     options.repeats = std::min(options.repeats, 3);
-    const std::int64_t context = options.context != 0 ? options.context : kContext;
-    const ModelConfig m = step_model();
-    OneRank rank(kernels, m, context);
+    const std::int64_t usual = options.on_gpu ? kGpuContext : kContext;
+    const std::int64_t context = options.context != 0 ? options.context : usual;
+    const ModelConfig m = options.on_gpu ? gpu_step_model() : step_model();
+    OneRank rank(kernels, m, context, options.on_gpu ? 8192 : 512);
     const auto tokens = static_cast<double>(context);
     const Work work{
-        .name = format("step L {} C {} Hq {} D {} F {} V {} T {}", m.num_layers, m.hidden,
-                       m.num_query_heads, m.head_dim, m.feed_forward, m.vocabulary, context),
+        .name = format("step L {} C {} Hq {} Hk {} D {} F {} V {} T {}", m.num_layers, m.hidden,
+                       m.num_query_heads, m.num_kv_heads, m.head_dim, m.feed_forward, m.vocabulary,
+                       context),
         .flops = training_flops(m, tokens, tokens * (tokens + 1) / 2),
         .tokens = tokens,
         .torch =
-            format(R"({{"work": "step", "T": {}, "L": {}, "C": {}, "Hq": {}, "D": {}, "F": {}, )"
-                   R"("V": {}, "dtype": "{}"}})",
-                   context, m.num_layers, m.hidden, m.num_query_heads, m.head_dim, m.feed_forward,
-                   m.vocabulary, to_string(options.compute))};
+            format(R"({{"work": "step", "T": {}, "L": {}, "C": {}, "Hq": {}, "Hk": {}, "D": {}, )"
+                   R"("F": {}, "V": {}, "dtype": "{}"}})",
+                   context, m.num_layers, m.hidden, m.num_query_heads, m.num_kv_heads, m.head_dim,
+                   m.feed_forward, m.vocabulary, to_string(options.compute))};
     Bench bench(kernels, options);
     return {bench.measure(work, [&](Stream&) { rank.step(); })};
 }

@@ -134,14 +134,15 @@ public:
 
 private:
     CpuKernels(const CpuOptions& options, const simd::Loops& loops)
-        : context_{loops,
+        : device_(options.make_device()),
+          context_{loops,
                    options.compute,
                    products_of(options, loops),
                    attention_of(options, loops),
                    gemm_of(options, loops),
                    cpu::Workers(options.num_threads)} {}
 
-    std::unique_ptr<Device> device_ = make_host_device();
+    std::unique_ptr<Device> device_;
     cpu::Context context_;
 };
 

@@ -17,6 +17,8 @@ struct CpuOptions {
     int num_threads = 1;  // of this rank's pool; results do not depend on it
     CpuCode code = CpuCode::best;
     DType compute = DType::f32;  // f32 or bf16; accum and master are f32 always
+    // Where tensors live; tests take one that the host cannot touch.
+    std::unique_ptr<Device> (*make_device)() = make_host_device;
 };
 
 // The CPU backend. One per rank; owns its thread pool and its host device. With bf16 compute,

@@ -11,6 +11,7 @@ namespace rm {
 // A failed runtime call is a StreamError that names what was called.
 void check_cuda(std::string_view what, cudaError_t status);
 
-cudaStream_t native_stream(Stream& stream);  // of a stream that the CUDA device made
+// Of a stream that the CUDA device made. Used on the stream's own thread, by what is queued there.
+cudaStream_t native_stream(Stream& stream);
 
 }  // namespace rm

@@ -21,8 +21,8 @@ struct CrossEntropyParams {
 template <int kWidth>
 struct CrossEntropy {
     static constexpr const char* kName = kWidth == 1 ? "cross_entropy_unaligned" : "cross_entropy";
-    static constexpr int kThreads = 512;
-    static constexpr int kMinBlocks = 2;
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
     static constexpr int kStep = kThreads * kWidth;  // logits the block takes at a time
     static constexpr std::int32_t kIgnore = -1;
     struct Shared {
@@ -67,12 +67,26 @@ private:
             store(gradient + v, zeros);
     }
 
+    // visit(v, logits of this thread at v) for each step, in order; those of the next step are on
+    // their way meanwhile. A thread beyond the end of the row is called all the same.
+    template <typename Visit>
+    SIMT_FN static void for_each_step(const float* logits, std::int64_t V, const Visit& visit) {
+        float x[kWidth] = {}, next[kWidth] = {};
+        if (mine() < V) load(logits + mine(), x);
+        for (std::int64_t v = mine(); v - mine() < V; v += kStep) {
+            if (v + kStep < V) load(logits + v + kStep, next);
+            visit(v, x);
+            SIMT_UNROLL
+            for (int j = 0; j < kWidth; ++j)
+                x[j] = next[j];
+        }
+    }
+
     // Online softmax (Milakov and Gimelshein, 2018): one pass over the row.
     SIMT_FN static Total total_of_row(const float* logits, std::int64_t V, Shared& shared) {
         float max = -3.402823466e38f, sum = 0;
-        for (std::int64_t v = mine(); v < V; v += kStep) {
-            float x[kWidth];
-            load(logits + v, x);
+        for_each_step(logits, V, [&](std::int64_t v, const float(&x)[kWidth]) {
+            if (v >= V) return;
             float higher = max;
             SIMT_UNROLL
             for (int j = 0; j < kWidth; ++j)
@@ -82,29 +96,27 @@ private:
             SIMT_UNROLL
             for (int j = 0; j < kWidth; ++j)
                 sum += expf(x[j] - max);
-        }
+        });
         const float row_max = block_max<kThreads>(max, shared.maxima);
         const double scaled = static_cast<double>(sum) * static_cast<double>(expf(max - row_max));
         return {row_max, block_sum<kThreads>(scaled, shared.sums)};
     }
 
-    // Writes over what it reads: the block has read everything up to the end of a step before any
-    // of the step is written, at half its address.
+    // Writes over what it reads: before any of a step is written, at half its address, the block
+    // has read all of it.
     SIMT_FN static void write_gradient(float* logits, std::int64_t V, float max, float factor,
                                        std::int32_t target, float scale) {
         auto* gradient = reinterpret_cast<std::uint16_t*>(logits);
-        for (std::int64_t first = 0; first < V; first += kStep) {
-            const std::int64_t v = first + mine();
-            float x[kWidth] = {};
-            if (v < V) load(logits + v, x);
-            simt::sync_block();
+        for_each_step(logits, V, [&](std::int64_t v, const float(&x)[kWidth]) {
+            float d_logits[kWidth];
             SIMT_UNROLL
             for (int j = 0; j < kWidth; ++j) {
-                x[j] = expf(x[j] - max) * factor;
-                if (v + j == target) x[j] -= scale;  // before it is rounded: both are near
+                d_logits[j] = expf(x[j] - max) * factor;
+                if (v + j == target) d_logits[j] -= scale;  // before it is rounded: both are near
             }
-            if (v < V) store(gradient + v, x);
-        }
+            simt::sync_block();
+            if (v < V) store(gradient + v, d_logits);
+        });
     }
 };
 
@@ -112,7 +124,7 @@ private:
 // changes no bit. One block.
 struct AddLosses {
     static constexpr const char* kName = "add_losses";
-    static constexpr int kThreads = 512;
+    static constexpr int kThreads = 256;
     static constexpr int kMinBlocks = 1;
     static constexpr int kGroup = 64;
     static constexpr int kMaxRows = 64 * kGroup;

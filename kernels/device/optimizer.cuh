@@ -41,7 +41,7 @@ struct SumSquaresParts {
 // sum += the parts; one block.
 struct AddParts {
     static constexpr const char* kName = "add_parts";
-    static constexpr int kThreads = 256;
+    static constexpr int kThreads = 128;
     static constexpr int kMinBlocks = 1;
     struct Shared {
         double sums[kThreads / 32];

@@ -74,7 +74,9 @@ struct TileView {
     // The chunk of 8 elements at (row + r, column + c); r = multiple of 8 + `r_low`.
     SIMT_FN std::uint16_t* chunk(int r_high, int r_low, int c) const {
         constexpr int kShift = Swizzle<kColumns>::kShift;
-        const int place = (column + c) / 8 ^ (r_low & 7) >> kShift;
+        // Only chunks within 128 bytes change places: whole lines stay constants of the address.
+        const int wanted = (column + c) / 8, line = wanted & ~7;
+        const int place = line + ((wanted ^ (r_low & 7) >> kShift) & 7);
         return x + (row + r_high + r_low) * kColumns + place * 8;
     }
 };

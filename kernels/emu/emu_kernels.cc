@@ -13,7 +13,9 @@ std::unique_ptr<Kernels> make_emu_kernels(const EmuOptions& options,
                                 .device = std::move(device),
                                 .matmul = make_host_matmul(),
                                 .profile = options.profile},
-                               {.emulation = {.seed = options.seed}, .explain = options.explain});
+                               {.reproducible = options.reproducible,
+                                .emulation = {.seed = options.seed},
+                                .explain = options.explain});
 }
 
 }  // namespace rm

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <iostream>
 #include <memory>
-#include <ostream>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/kernels.h"
@@ -11,7 +11,8 @@ namespace rm {
 struct EmuOptions {
     std::uint64_t seed = 0;  // of the schedules; 0: lock step
     DeviceProfile profile{};
-    std::ostream* explain = nullptr;  // see DeviceKernelsOptions
+    bool reproducible = true;
+    std::ostream* explain = explains("kernels") ? &std::cerr : nullptr;
 };
 
 // The kernels of `cuda`, run by the SIMT emulator on `device`, whose memory the host can reach.

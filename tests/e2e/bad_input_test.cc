@@ -197,6 +197,16 @@ TEST_F(BadInput, AControllerThatIsNotThereIsNamedAfterThreeTries) {
     expect_in(run.err, {path("nobody.sock"), "trying again", "3 tries", "ringmaster up"});
 }
 
+// ---- devices
+
+TEST_F(BadInput, GpusThatAWorkerCannotOfferAreRefusedWithTheReasonAndCpuSlotsOffered) {
+    const Finished worker = run({program("ringmaster-worker"), "--state", path("state"),
+                                 "--controller", "unix:" + path("c.sock"), "--devices", "cuda:1"});
+    EXPECT_EQ(worker.code, 2) << worker.err;
+    expect_in(worker.out + worker.err, {"'cuda:1' cannot be offered: ", "--devices cpu:N"});
+    EXPECT_FALSE(std::filesystem::exists(path("state")));
+}
+
 // ---- a worker of another protocol
 
 TEST_F(BadInput, AWorkerOfAnotherProtocolIsRefusedWithBothNumbersAndNothingIsLost) {

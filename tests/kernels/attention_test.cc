@@ -40,6 +40,7 @@ TEST_P(ExtremeScores, GiveFiniteResultsAsGoodAsTheScoresAllow) {
     const auto kernels = GetParam().make();
     const DType compute = kernels->types().compute;
     for (const OpCase& op_case : extreme_attention_cases()) {
+        if (!GetParam().takes(op_case)) continue;
         const Outputs r = run_case(op_case, *make_ref_kernels(), kSeed, compute);
         const Outputs n = run_case(op_case, *naive_kernels(compute), kSeed, compute);
         for (const auto& [name, x] : run_case(op_case, *kernels, kSeed, compute)) {

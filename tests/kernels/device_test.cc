@@ -42,12 +42,19 @@ class FullDevice final : public Device {
 public:
     std::unique_ptr<Stream> make_stream(std::string_view) override { return nullptr; }
     std::unique_ptr<Event> make_event() override { return nullptr; }
+    std::unique_ptr<Stream> make_host_stream(std::string_view) override { return nullptr; }
     void upload(const void*, const TensorView&, Stream&) override {}
     void download(const TensorView&, void*, Stream&) override {}
+    bool host_visible() const override { return false; }
+    void write(const void*, const TensorView&) override {}
+    void read(const TensorView&, void*) override {}
+    void zero(const TensorView&) override {}
 
 protected:
     void* allocate_bytes(Bytes) override { return nullptr; }
     void free_bytes(void*, Bytes) override {}
+    void* allocate_pinned(Bytes) override { return nullptr; }
+    void free_pinned(void*, Bytes) override {}
 };
 
 TEST(Device, RefusesWhatCannotBeAllocated) {
@@ -60,6 +67,7 @@ TEST(Device, RefusesWhatCannotBeAllocated) {
     }
     EXPECT_EQ(device.allocated(), Bytes{0});
     EXPECT_THROW(make_host_device()->allocate({-1}, MemoryKind::data), CheckError);
+    EXPECT_THROW(PinnedBuffer(device, {1 << 20}), CheckError);
 }
 
 #ifdef RM_POISON
@@ -112,6 +120,27 @@ TEST(Device, UploadsAndDownloadsInStreamOrder) {
     device->download(x, back.data(), *stream);
     stream->synchronize();
     EXPECT_EQ(back, (std::vector<float>{2, 4, 6, 8}));
+}
+
+TEST(Device, CopiesAtOnceOutsideOfStreams) {
+    const auto device = make_host_device();
+    const Tensor x(*device, MemoryKind::data, DType::i32, {4});
+    const std::vector<std::int32_t> host = {1, 2, 3, 4};
+    std::vector<std::int32_t> back(2);
+    device->write(host.data(), x);
+    device->zero(x->rows(1, 1));
+    device->read(x->rows(1, 2), back.data());
+    EXPECT_EQ(back, (std::vector<std::int32_t>{0, 3}));
+}
+
+TEST(PinnedBuffer, IsPageAlignedHostMemoryThatMoves) {
+    const auto device = make_host_device();
+    PinnedBuffer first(*device, {5000});
+    std::byte* data = first.data();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % 4096, 0U);
+    const PinnedBuffer second = std::move(first);
+    EXPECT_EQ(second.data(), data);
+    EXPECT_EQ(second.bytes().size(), 5000U);
 }
 
 TEST(MemoryKind, HasAName) {

@@ -1,7 +1,11 @@
 #include "tests/kernels/factories.h"
 
+#include <cstdlib>
+
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cuda/load.h"
 #include "kernels/ref/ref_kernels.h"
+#include "tests/kernels/cuda/device_cases.h"
 
 namespace rm::test {
 namespace {
@@ -27,12 +31,26 @@ void add_cpu(std::vector<Factory>& factories) {
     add.template operator()<2, CpuCode::own_base>("own_base");
 }
 
+std::unique_ptr<Kernels> make_cuda() {
+    return load_cuda_kernels({}).value();
+}
+
+// Those whose names begin with the environment variable RM_KERNELS, if it is there.
+bool is_wanted(const Factory& factory) {
+    const char* wanted = std::getenv("RM_KERNELS");
+    return wanted == nullptr || factory.name.starts_with(wanted);
+}
+
 }  // namespace
 
 std::vector<Factory> kernel_factories() {
     std::vector<Factory> factories = {{"ref", make_ref_kernels}};
     add_cpu<DType::f32>(factories);
     add_cpu<DType::bf16>(factories);
+    for (const Factory& factory : emu_factories())
+        factories.push_back(factory);
+    if (check_cuda_device(0)) factories.push_back({"cuda", make_cuda, device_takes});
+    std::erase_if(factories, [](const Factory& factory) { return !is_wanted(factory); });
     return factories;
 }
 

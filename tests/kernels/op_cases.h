@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,11 @@ namespace rm::test {
 struct OpCase {
     std::string name;
     std::function<void(Harness&)> run;
+    std::int64_t head_dim = 0;  // of attention; not every implementation takes every one
 };
+inline std::ostream& operator<<(std::ostream& out, const OpCase& op_case) {
+    return out << op_case.name;
+}
 
 // Every op of kernels.h at several sizes, odd ones included.
 std::vector<OpCase> all_op_cases();

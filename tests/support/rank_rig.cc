@@ -10,6 +10,7 @@
 #include "engine/train/trainer.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
+#include "tests/support/closed_device.h"
 
 namespace rm::test {
 namespace {
@@ -26,18 +27,21 @@ std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step)
     return sequences;
 }
 
-std::vector<double> to_doubles(const TensorView& x) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < x.num_elements(); ++i) {
-        values.push_back(x.dtype() == DType::f64 ? x.as<double>()[i] : x.as<float>()[i]);
-    }
-    return values;
+template <typename T>
+std::vector<double> read_as(Device& device, const TensorView& x) {
+    std::vector<T> values(static_cast<std::size_t>(x.num_elements()));
+    device.read(x, values.data());
+    return {values.begin(), values.end()};
+}
+
+std::vector<double> to_doubles(Device& device, const TensorView& x) {
+    return x.dtype() == DType::f64 ? read_as<double>(device, x) : read_as<float>(device, x);
 }
 
 RigResult run_one(const RigConfig& config, int rank, Transport& transport) {
     const auto kernels = config.backend();
     const auto compute = kernels->device().make_stream("compute");
-    const auto communication = kernels->device().make_stream("communication");
+    const auto communication = kernels->device().make_host_stream("communication");
     ProgressPage progress{};
     Communicator communicator(transport, kernels->device(), *communication, config.mesh,
                               progress.collectives);
@@ -63,8 +67,8 @@ RigResult run_one(const RigConfig& config, int rank, Transport& transport) {
     }
     for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {
         const std::string& name = weights.table().all[static_cast<std::size_t>(i)].name;
-        result.gradients[name] = to_doubles(weights.grad(i));
-        result.weights[name] = to_doubles(weights.weight(i));
+        result.gradients[name] = to_doubles(kernels->device(), weights.grad(i));
+        result.weights[name] = to_doubles(kernels->device(), weights.weight(i));
     }
     result.ring_bytes.push_back(communicator.counters().bytes_sent["ring ring_shift"]);
     return result;
@@ -108,6 +112,13 @@ KernelsFactory ref_backend() {
 KernelsFactory cpu_backend(int num_threads, DType compute) {
     return [num_threads, compute] {
         return make_cpu_kernels({.num_threads = num_threads, .compute = compute});
+    };
+}
+
+KernelsFactory closed_cpu_backend(int num_threads, DType compute) {
+    return [num_threads, compute] {
+        return make_cpu_kernels(
+            {.num_threads = num_threads, .compute = compute, .make_device = make_closed_device});
     };
 }
 

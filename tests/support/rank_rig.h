@@ -17,6 +17,8 @@ namespace rm::test {
 using KernelsFactory = std::function<std::unique_ptr<Kernels>()>;
 KernelsFactory ref_backend();
 KernelsFactory cpu_backend(int num_threads, DType compute = DType::f32);
+// The same on a device whose memory is closed to the host.
+KernelsFactory closed_cpu_backend(int num_threads, DType compute = DType::f32);
 
 // Calls run(rank) on a thread for each rank; then throws what the lowest failed rank threw.
 void on_every_rank(int num_ranks, const std::function<void(int rank)>& run);

@@ -58,6 +58,8 @@ TEST(Devices, AreCpuSlotsOnly) {
         ASSERT_FALSE(refused.ok()) << wrong;
         EXPECT_THAT(refused.error().message, HasSubstr(format("'{}'", wrong)));
     }
+    EXPECT_THAT(parse_cpu_devices("cuda").error().message,
+                HasSubstr("--devices cpu:N offers CPU slots"));
 }
 
 TEST(DataAddress, IsLoopbackOrPrivate) {

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "kernels/cuda/load.h"
 #include "worker/inventory/inventory.h"
 
 namespace rm {
@@ -9,6 +10,16 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu:";
 constexpr int kMostSlots = 1024;
+
+// Workers do not offer GPUs yet; a machine that could not anyway says why.
+Error explain_cuda(std::string_view asked) {
+    const Status usable = check_cuda_device(0);
+    const std::string why = usable ? "workers do not offer GPUs yet (ring-train --device cuda uses "
+                                     "this one)"
+                                   : usable.error().message;
+    return {ErrorCode::unavailable,
+            format("'{}' cannot be offered: {}. --devices cpu:N offers CPU slots", asked, why)};
+}
 
 }  // namespace
 
@@ -22,8 +33,8 @@ Result<int> parse_cpu_devices(std::string_view text) {
             return count;
         }
     }
-    return invalid_argument("'{}' is not cpu:N with N from 1 to {}; GPUs are not there yet", text,
-                            kMostSlots);
+    if (text == "cuda" || text.starts_with("cuda:")) return explain_cuda(text);
+    return invalid_argument("'{}' is not cpu:N with N from 1 to {}", text, kMostSlots);
 }
 
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share) {

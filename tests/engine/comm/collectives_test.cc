@@ -14,6 +14,8 @@
 namespace rm {
 namespace {
 
+thread_local Staging direct;  // all operands are host memory
+
 using testing::Cluster;
 using testing::run_all;
 
@@ -57,7 +59,7 @@ protected:
         for (std::size_t i = 0; i < x.values.size(); ++i)
             x.values[i] = term<T>(transport.rank(), i);
         const std::int64_t before = transport.bytes_sent();
-        all_reduce_sum(transport, world(transport), x.view(), scratch.view());
+        all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
         for (std::size_t i = 0; i < x.values.size(); ++i) {
             T sum = 0;
             for (int rank = 0; rank < size(); ++rank)
@@ -83,7 +85,7 @@ TEST_P(Collectives, RingShiftMovesEachBlockOnePlace) {
         Host<std::int32_t> in(1000);
         std::fill(out.values.begin(), out.values.end(), transport.rank());
         for (int step = 1; step < size(); ++step) {
-            ring_shift(transport, group, out.view(), in.view());
+            ring_shift(transport, group, direct, out.view(), in.view());
             const int origin = (transport.rank() - step + size()) % size();
             EXPECT_EQ(in.values, std::vector<std::int32_t>(1000, origin));
             std::swap(in.values, out.values);
@@ -122,7 +124,7 @@ TEST_P(Collectives, AllGatherBringsEveryPart) {
                 }
             }
             const std::int64_t before = transport.bytes_sent();
-            all_gather(transport, world(transport), whole.view());
+            all_gather(transport, world(transport), direct, whole.view());
             EXPECT_EQ(whole.values, expected);
             const std::int64_t sent = n - part_size(n, size(), (transport.rank() + 1) % size());
             EXPECT_EQ(transport.bytes_sent() - before, 8 * sent);
@@ -138,7 +140,7 @@ TEST_P(Collectives, BroadcastReachesAllFromAnyRoot) {
             Host<std::int32_t> x(257);
             if (transport.rank() == root) x.values = expected;
             const std::int64_t before = transport.bytes_sent();
-            broadcast(transport, world(transport), x.view(), root);
+            broadcast(transport, world(transport), direct, x.view(), root);
             EXPECT_EQ(x.values, expected);
             const bool last = (transport.rank() + 1) % size() == root;
             EXPECT_EQ(transport.bytes_sent() - before, last ? 0 : 257 * 4);
@@ -152,7 +154,7 @@ TEST_P(Collectives, BroadcastCutsWhatIsLong) {
         const Group group = world(transport);
         Host<std::int32_t> x(kElements);
         if (transport.rank() == 0) std::iota(x.values.begin(), x.values.end(), 0);
-        broadcast(transport, group, x.view(), 0);
+        broadcast(transport, group, direct, x.view(), 0);
         EXPECT_TRUE(std::is_sorted(x.values.begin(), x.values.end()));
         EXPECT_EQ(x.values.back(), kElements - 1);
     });
@@ -190,7 +192,7 @@ std::vector<std::vector<float>> random_sums(const Cluster& cluster, std::uint64_
         for (std::size_t i = 0; i < x.values.size(); ++i) {
             x.values[i] = static_cast<float>(normal_at(seed, stream, i));
         }
-        all_reduce_sum(transport, world(transport), x.view(), scratch.view());
+        all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
         results[static_cast<std::size_t>(transport.rank())] = x.values;
     });
     return results;
@@ -215,7 +217,7 @@ TEST(AllReduceSum, RefusesBf16) {
     const auto errors = testing::run_ranks({.num_ranks = 2}, [&](Transport& transport) {
         Host<std::uint16_t> x(4);
         Host<std::uint16_t> scratch(4);
-        all_reduce_sum(transport, world(transport), x.view(), scratch.view());
+        all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
     });
     EXPECT_NE(errors[0].find("not in bf16"), std::string::npos) << errors[0];
 }

@@ -24,7 +24,7 @@ struct Rank {
         : communicator(transport, *device, *stream, mesh, progress) {}
 
     std::unique_ptr<Device> device = make_host_device();
-    std::unique_ptr<Stream> stream = device->make_stream("communication");
+    std::unique_ptr<Stream> stream = device->make_host_stream("communication");
     CommProgress progress;
     Communicator communicator;
 };

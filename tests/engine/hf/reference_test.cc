@@ -88,7 +88,7 @@ public:
           kernels_(backend()),
           transport_(make_local_transport(make_local_hub(1), {.rank = 0, .num_ranks = 1})),
           compute_(kernels_->device().make_stream("compute")),
-          communication_(kernels_->device().make_stream("communication")),
+          communication_(kernels_->device().make_host_stream("communication")),
           communicator_(*transport_, kernels_->device(), *communication_, mesh_,
                         progress_.collectives),
           streams_{*kernels_, *compute_, *communication_, communicator_},

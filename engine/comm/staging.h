@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "kernels/device.h"
+
+namespace rm {
+
+// Where collectives find the bytes of tensors. Host memory is sent from and received into as it
+// lies, a message each; memory that the host cannot see is copied through pinned pieces. Every rank
+// of a group has the same kind of memory, so all cut alike.
+class Staging {
+public:
+    // Borrows the device. Allocates nothing where its memory is the host's.
+    explicit Staging(Device& device);
+    Staging() = default;  // all tensors are host memory
+
+    // Elements of x that travel as one message.
+    std::int64_t piece_elements(const TensorView& x) const;
+
+    // The bytes of `part`, at most a piece, to send. `slot` 0 or 1: what the other holds stays.
+    std::span<const std::byte> load(const TensorView& part, int slot);
+    // Where to receive `part`; store() with the same slot puts it there.
+    std::span<std::byte> room(const TensorView& part, int slot);
+    void store(const TensorView& part, int slot);
+
+    // `part` as host memory to be read and changed, at most a piece, until close().
+    TensorView open(const TensorView& part);
+    void close(const TensorView& part);
+
+    static constexpr Bytes kPiece{std::int64_t{4} << 20};
+
+private:
+    std::byte* memory(int index) const { return pinned_->data() + index * kPiece.value; }
+
+    Device* device_ = nullptr;  // null: direct
+    // Two pieces to send, two to receive, one that is open.
+    std::optional<PinnedBuffer> pinned_;
+};
+
+}  // namespace rm

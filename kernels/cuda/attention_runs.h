@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/layout.h"
+#include "kernels/device/run_list.h"
+
+// The runs of an attention call as its launches take them.
+namespace rm::cuda {
+
+// Without padding and empty runs, in order, cut in lists that kernel parameters hold. Kernels cut
+// tiles from the start of a run, so a call in several launches computes the same tiles. Positions
+// and tokens must fit 32 bits: a CheckError names the op and the run.
+std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run> runs);
+
+// Tiles of `rows` tokens, cut from the start of each run.
+std::int64_t num_tiles(const device::RunList& list, int rows);
+
+// Whether any query sees any key.
+bool sees_any(const device::RunList& queries, const device::RunList& keys);
+
+}  // namespace rm::cuda

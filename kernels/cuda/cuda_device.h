@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "kernels/cuda/launch.h"
+#include "kernels/device.h"
+
+namespace rm {
+
+// One GPU by CUDA's runtime: cudaMalloc at set-up, a host thread per stream that launches
+// (kernels/queue_stream.h), pinned buffers for the host's copies. A fault of a kernel is known when
+// its stream is next synchronized, by when others have been queued behind it: with RM_CUDA_SYNC=1
+// in the environment every op is waited for, and the error names the right one.
+std::unique_ptr<Device> make_cuda_device(int ordinal);
+
+// What launchers may know of it.
+DeviceProfile cuda_profile(int ordinal);
+
+}  // namespace rm

@@ -1,0 +1,173 @@
+#pragma once
+
+#include "kernels/device/attention_runs.cuh"
+#include "kernels/device/attention_tiles.cuh"
+
+// Attention forward: merges the keys and values of one call into the running state
+// (FlashAttention-2, Dao 2023; online softmax, Milakov and Gimelshein 2018). A block has one head
+// of a tile of queries, a warp 16 of its rows with their state in registers; keys and values
+// stream through shared memory in steps of 64.
+//
+// The arithmetic of a row is one softmax step per 64 keys, counted from the start of their run, in
+// local order, and depends on nothing else. So neither the shape of the block, nor where queries
+// are cut, nor cutting keys at multiples of 64 from the start of a run changes a bit: a step of
+// which a row sees nothing multiplies its state by 1 and adds 0.
+namespace rm::device {
+
+constexpr int kSoftmaxKeys = 64;
+
+struct AttentionForwardParams {
+    const std::uint16_t* q;  // (T, Hq, D) bf16
+    const std::uint16_t* k;  // (S, Hk, D) bf16
+    const std::uint16_t* v;  // (S, Hk, D) bf16
+    float* acc;              // (T, Hq, D), not normalised
+    float* m;                // (T, Hq), the highest score in powers of two
+    float* l;                // (T, Hq), relative to 2^m
+    int Hq, Hk, D;
+    int group;         // Hq / Hk
+    float scale_log2;  // log2(e) / sqrt(D), usually
+    int num_tiles;     // of queries
+    RunList q_runs, kv_runs;
+};
+
+// Warps of an SM: what the registers of 16 rows allow.
+template <int kHead>
+constexpr int kForwardWarps = kHead == 64 ? 12 : 8;
+
+template <int kHead, int kWarps, int kStages>
+struct AttentionForward {
+    static constexpr const char* kName = "attention_fwd";
+    static constexpr int kThreads = 32 * kWarps;
+    static constexpr int kRows = 16 * kWarps;  // queries of a block
+    static constexpr int kStep = kSoftmaxKeys;
+    static constexpr int kMinBlocks = kForwardWarps<kHead> / kWarps;
+    static_assert(kHead == 64 || kHead == 128, "registers hold 16 rows of one head per warp");
+    static_assert(kStages == 1 || kStages == 2, "one pair of tiles, or one ahead");
+
+    struct Shared {
+        SharedTile<kStep, kHead> k[kStages];
+        SharedTile<kStep, kHead> v[kStages];
+    };
+    using Params = AttentionForwardParams;
+    using Tile = SharedTile<kStep, kHead>;
+    using Scores = RegisterTile<kMmaRows, kStep>;
+    using Probabilities = OperandTile<kMmaRows, kStep>;
+    struct State {
+        RegisterTile<kMmaRows, kHead> acc;
+        RowValues<kMmaRows> m, l;
+    };
+
+    SIMT_FN static void run(const Params& p, Shared& shared) {
+        const QueryTask task = QueryTask::of<kRows>(p);
+        KeyWalk<kStep> walk(p.kv_runs, task.rows);
+        RunTile next;
+        if (!walk.next(next)) return;  // nothing is seen here: the state stays
+        const auto copy = [&](Tile& to, const std::uint16_t* from, const RunTile& keys) {
+            copy_async<kThreads>(to,
+                                 head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
+        };
+        copy(shared.k[0], p.k, next);
+        if (kStages == 2) copy(shared.v[0], p.v, next);
+        simt::cp_async_commit();
+
+        const WarpRows rows(task.rows);
+        OperandTile<kMmaRows, kHead> q;
+        load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
+        State state;
+        load_state(state, p, task.head, rows);
+
+        // With two stages the next tiles arrive during a whole step, and one barrier says both that
+        // these have arrived and that all warps have left the others. With one stage the values
+        // arrive during the scores, and the next keys during the sum of values.
+        bool more = true;
+        for (int stage = 0; more; stage = (stage + 1) % kStages) {
+            const RunTile keys = next;
+            more = walk.next(next);
+            simt::cp_async_wait<0>();
+            simt::sync_block();
+            if constexpr (kStages == 1) copy(shared.v[0], p.v, keys);
+            if constexpr (kStages == 2) {
+                if (more) copy(shared.k[stage ^ 1], p.k, next);
+                if (more) copy(shared.v[stage ^ 1], p.v, next);
+            }
+            simt::cp_async_commit();
+
+            const bool active = rows.see_any(keys);
+            Probabilities probabilities;
+            if (active) {
+                Scores scores;
+                fill(scores, 0);
+                mma_ABt(scores, q, shared.k[stage].at(0, 0));
+                if (!rows.see_all(keys, kStep)) hide(scores, rows, keys);
+                softmax_step(probabilities, scores, state, p.scale_log2);
+            }
+            if constexpr (kStages == 1) {
+                simt::cp_async_wait<0>();
+                simt::sync_block();
+                if (more) copy(shared.k[0], p.k, next);
+                simt::cp_async_commit();
+            }
+            if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
+        }
+        store_state(state, p, task.head, rows);
+    }
+
+    // Scores of keys that a row does not see become -inf.
+    SIMT_FN static void hide(Scores& scores, const WarpRows& rows, const RunTile& keys) {
+        for_each(scores, [&](float& score, int row, int column, int, int) {
+            if (column >= keys_seen(rows.position + row, keys)) score = -INFINITY;
+        });
+    }
+
+    // Raises m to the highest score of the step, shrinks what was summed before accordingly, and
+    // gives the probabilities relative to the new m. The sum of a row is complete after each step,
+    // not only after the last, so that the state in memory is the state in registers. fmaf where a
+    // compiler could choose: every shape must round alike.
+    SIMT_FN static void softmax_step(Probabilities& probabilities, Scores& scores, State& state,
+                                     float scale_log2) {
+        RowValues<kMmaRows> highest, base, keep, sum;
+        fill(highest, -INFINITY);
+        row_max(highest, scores);
+        SIMT_UNROLL
+        for (int r = 0; r < 2; ++r) {
+            const float before = state.m.x[0][r];
+            const float m = fmaxf(before, highest.x[0][r] * scale_log2);
+            state.m.x[0][r] = m;
+            base.x[0][r] = m == -INFINITY ? 0 : m;  // a row that has seen nothing stays so
+            keep.x[0][r] = simt::exp2(before - base.x[0][r]);
+        }
+        for_each(scores, [&](float& score, int, int, int i, int r) {
+            score = simt::exp2(fmaf(score, scale_log2, -base.x[i][r]));
+        });
+        row_sum(sum, scores);
+        SIMT_UNROLL
+        for (int r = 0; r < 2; ++r)
+            state.l.x[0][r] = fmaf(state.l.x[0][r], keep.x[0][r], sum.x[0][r]);
+        scale_rows(state.acc, keep);
+        to_operand(probabilities, scores);
+    }
+
+    SIMT_FN static void load_state(State& state, const Params& p, int head, const WarpRows& rows) {
+        load(state.acc, head_rows(p.acc, p.Hq, p.D, head, rows.token, rows.count));
+        SIMT_UNROLL
+        for (int r = 0; r < 2; ++r) {
+            const bool inside = fragment_row(2 * r) < rows.count;
+            const std::int64_t row = rows.token + fragment_row(2 * r);
+            state.m.x[0][r] = inside ? p.m[row * p.Hq + head] : -INFINITY;
+            state.l.x[0][r] = inside ? p.l[row * p.Hq + head] : 0;
+        }
+    }
+    SIMT_FN static void store_state(const State& state, const Params& p, int head,
+                                    const WarpRows& rows) {
+        store(head_rows(p.acc, p.Hq, p.D, head, rows.token, rows.count), state.acc);
+        SIMT_UNROLL
+        for (int r = 0; r < 2; ++r) {
+            if (fragment_row(2 * r) >= rows.count || fragment_column(0) != 0) continue;
+            const std::int64_t row = rows.token + fragment_row(2 * r);
+            p.m[row * p.Hq + head] = state.m.x[0][r];
+            p.l[row * p.Hq + head] = state.l.x[0][r];
+        }
+    }
+};
+
+}  // namespace rm::device

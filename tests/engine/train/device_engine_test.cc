@@ -1,0 +1,170 @@
+// The engine on the device kernels: the layouts train what one rank trains, and what only moves
+// data changes no bit. Tiny sizes, two steps: on `emu` every instruction of a kernel is played.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/train/device_backend.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/train_run.h"
+
+namespace rm {
+namespace {
+
+using test::device_backend;
+using test::RigConfig;
+using test::RigResult;
+
+// Head dims are the device's; the rest is as small as it goes.
+ModelConfig tiny_model() {
+    return {.vocabulary = 61,
+            .hidden = 32,
+            .num_layers = 2,
+            .num_query_heads = 2,
+            .num_kv_heads = 1,
+            .head_dim = 64,
+            .feed_forward = 48};
+}
+
+struct Layout {
+    int data;
+    int ring;
+    std::int64_t context;
+};
+
+RigConfig rig_of(const Layout& layout, const test::KernelsFactory& backend) {
+    RigConfig config;
+    config.backend = backend;
+    config.mesh = Mesh::make(layout.data, layout.ring, 1, 1).value();
+    config.model = tiny_model();
+    config.context = layout.context;
+    config.sequences = 2;
+    return config;
+}
+
+class OnTheDevice : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!test::has_device_backend()) GTEST_SKIP() << "no device";
+    }
+};
+
+class DeviceLayout : public OnTheDevice, public testing::WithParamInterface<Layout> {};
+
+// ||x - r|| <= 2 ||n - r|| + 4 ulp ||r||: r the fp64 run, n one rank, x the mesh.
+TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
+    const Layout& layout = GetParam();
+    RigConfig config = rig_of({1, 1, layout.context}, test::ref_backend());
+    config.steps = 0;
+    const RigResult exact = run_rig(config);
+    config.backend = device_backend();
+    const RigResult one = run_rig(config);
+    config = rig_of(layout, device_backend());
+    config.steps = 0;
+    const RigResult mesh = run_rig(config);
+    EXPECT_NEAR(mesh.losses[0], exact.losses[0],
+                2 * std::abs(one.losses[0] - exact.losses[0]) + 1e-3);
+    for (const auto& [name, r] : exact.gradients) {
+        const double ulp = std::ldexp(1.0, -23);
+        const double allowed =
+            2 * test::norm_difference(one.gradients.at(name), r) + 4 * ulp * test::norm(r);
+        EXPECT_LE(test::norm_difference(mesh.gradients.at(name), r), allowed) << name;
+    }
+    // bf16 against fp64: some of the gradients are really those of the model.
+    for (const auto& [name, r] : exact.gradients) {
+        EXPECT_LE(test::norm_difference(one.gradients.at(name), r), 0.05 * test::norm(r)) << name;
+    }
+}
+
+// With and without padding; 192 / 4 tokens are less than a tile.
+INSTANTIATE_TEST_SUITE_P(SixLayouts, DeviceLayout,
+                         testing::Values(Layout{1, 2, 300}, Layout{1, 3, 384}, Layout{1, 5, 320},
+                                         Layout{2, 1, 128}, Layout{2, 2, 192}, Layout{2, 3, 192}),
+                         [](const auto& info) {
+                             return format("Data{}Ring{}", info.param.data, info.param.ring);
+                         });
+
+class DeviceIdentity : public OnTheDevice {
+protected:
+    static RigResult two_steps(const Layout& layout, std::int64_t chunk, std::uint64_t seed) {
+        RigConfig config = rig_of(layout, device_backend(seed));
+        config.steps = 2;
+        config.chunk = chunk;
+        return run_rig(config);
+    }
+    static void expect_same(const RigResult& a, const RigResult& b) {
+        EXPECT_EQ(a.losses, b.losses);
+        EXPECT_EQ(a.gradients, b.gradients);
+        EXPECT_EQ(a.weights, b.weights);
+    }
+};
+
+TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
+    for (const Layout& layout : {Layout{1, 1, 320}, Layout{1, 2, 256}}) {
+        const RigResult small = two_steps(layout, 64, 0);
+        expect_same(two_steps(layout, 128, 0), small);
+        expect_same(two_steps(layout, 512, 0), small);
+    }
+}
+
+// What threads are to a CPU: warps run in other orders, others first.
+TEST_F(DeviceIdentity, TheOrderInWhichWarpsRunChangesNoBit) {
+    for (const Layout& layout : {Layout{1, 1, 192}, Layout{1, 3, 192}}) {
+        const RigResult lock_step = two_steps(layout, 64, 0);
+        expect_same(two_steps(layout, 64, 7), lock_step);
+    }
+}
+
+class DeviceRun : public OnTheDevice {
+protected:
+    DeviceRun() {
+        dir_.write("data/a.txt", test::some_text(1, 600));
+        config_.spec.name = "test";
+        config_.spec.precision = "bf16";
+        config_.spec.model.preset = "micro";  // its sizes are these:
+        config_.model = tiny_model();
+        config_.model->vocabulary = 300;
+        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0};
+        config_.spec.stages = {
+            {.context = 128, .batch = 128, .tokens = 2 * 128, .learning_rate = 3e-3}};
+        config_.spec.memory.tile = 64;
+        config_.plan.memory = {64, 128};
+        config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
+    }
+    // The state after step 2.
+    std::map<std::string, std::string> train(const std::string& name) {
+        const test::TrainRun run = train_some(name);
+        return run.outcome.ok() ? test::checkpoint_bytes(dir_.file(name) + "/e1-s2")
+                                : std::map<std::string, std::string>();
+    }
+    test::TrainRun train_some(const std::string& name) {
+        config_.checkpoint_dir = dir_.file(name);
+        test::TrainRun run = test::run_training(config_, device_backend());
+        EXPECT_TRUE(run.outcome.ok()) << run.outcome.error().message;
+        return run;
+    }
+
+    TempDir dir_;
+    RankConfig config_;
+};
+
+TEST_F(DeviceRun, ACheckpointWrittenDuringTheNextStepChangesNoBit) {
+    const auto without = train("without");
+    config_.spec.checkpoint = {"", 1, 10};
+    EXPECT_EQ(train("every-step"), without);
+    config_.stop_after_steps = 1;
+    train_some("stopped");
+    EXPECT_EQ(test::checkpoint_bytes(dir_.file("every-step/e1-s1")),
+              test::checkpoint_bytes(dir_.file("stopped/e1-s1")));
+}
+
+TEST_F(DeviceRun, SavingAndResumingChangesNoBit) {
+    const auto straight = train("straight");
+    config_.stop_after_steps = 1;
+    train_some("resumed");
+    config_.stop_after_steps = 0;
+    EXPECT_EQ(train("resumed"), straight);
+}
+
+}  // namespace
+}  // namespace rm

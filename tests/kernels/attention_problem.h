@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/layout.h"
+#include "tests/kernels/op_cases.h"
+
+namespace rm::test {
+
+struct AttentionSizes {
+    std::int64_t num_query_heads = 1;
+    std::int64_t num_kv_heads = 1;
+    std::int64_t head_dim = 16;
+};
+
+// usual: a few units apart. huge: hundreds apart, most probabilities underflow. very_negative: all
+// equal and so low that exp(score) and exp(-score) are out of range.
+enum class AttentionScores { usual, huge, very_negative };
+
+// Forward over the key-value blocks one after the other, then backward over the same.
+struct AttentionProblem {
+    AttentionSizes sizes;
+    std::vector<Run> q_runs;
+    std::vector<std::vector<Run>> kv_blocks;
+    AttentionScores scores = AttentionScores::usual;
+};
+
+OpCase attention_case(const std::string& name, AttentionProblem problem);
+
+// What slot `first_slot` of a ring sees, hop by hop.
+std::vector<std::vector<Run>> zigzag_blocks(std::int64_t context, std::int64_t padded, int ring,
+                                            int first_slot);
+
+}  // namespace rm::test

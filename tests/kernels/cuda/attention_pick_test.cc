@@ -1,0 +1,100 @@
+#include "kernels/cuda/attention_pick.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "kernels/cuda/attention_runs.h"
+
+namespace rm::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using enum AttentionForwardShape;
+using enum AttentionBackwardShape;
+
+using Runs = std::vector<rm::Run>;
+
+const DeviceProfile kL40S;
+
+TEST(AttentionPick, TakesWideBlocksWhereTheyFillTheDevice) {
+    EXPECT_EQ(pick_attention_fwd({.D = 128, .wide_blocks = 142}, kL40S), d128_wide);
+    EXPECT_EQ(pick_attention_fwd({.D = 128, .wide_blocks = 141}, kL40S), d128_narrow);
+    EXPECT_EQ(pick_attention_fwd({.D = 64, .wide_blocks = 1000}, kL40S), d64_wide);
+    EXPECT_EQ(pick_attention_fwd({.D = 64, .wide_blocks = 1}, kL40S), d64_narrow);
+}
+
+TEST(AttentionPick, PadsHeadsToTheCompiledSizes) {
+    EXPECT_EQ(head_columns("op", 8), 64);
+    EXPECT_EQ(head_columns("op", 64), 64);
+    EXPECT_EQ(head_columns("op", 72), 128);
+    EXPECT_EQ(head_columns("op", 128), 128);
+}
+
+TEST(AttentionPick, RefusesOtherHeadsByName) {
+    for (const std::int64_t D : {0, 17, 136, 256}) {
+        EXPECT_THAT(
+            [&] { pick_attention_bwd({.D = D}, true, kL40S); },
+            ThrowsMessage<CheckError>(HasSubstr(format(
+                "attention_bwd: heads of D = {}; multiples of 8 up to 128 are possible", D))));
+    }
+}
+
+TEST(AttentionPick, SumsQueryGradientsInOrderWhereTheCallerWantsTheSameBits) {
+    EXPECT_EQ(pick_attention_bwd({.D = 128}, true, kL40S), d128_ordered);
+    EXPECT_EQ(pick_attention_bwd({.D = 128}, false, kL40S), d128_atomic);
+    EXPECT_EQ(pick_attention_bwd({.D = 40}, true, kL40S), d64_ordered);
+    EXPECT_EQ(pick_attention_bwd({.D = 40}, false, kL40S), d64_atomic);
+}
+
+TEST(AttentionPick, SaysWhatADeviceLacks) {
+    const DeviceProfile small{.shared_per_block = {48 * 1024}};
+    EXPECT_THAT([&] { pick_attention_bwd({.D = 128}, true, small); },
+                ThrowsMessage<CheckError>(HasSubstr("the device gives 49152 to a block")));
+}
+
+TEST(AttentionPick, IsPrintable) {
+    EXPECT_EQ(to_string(d128_wide),
+              "attention_fwd 128x64, 8 warps, 2 stages, D up to 128, 256 threads, 65536 bytes "
+              "shared");
+}
+
+TEST(AttentionRuns, LeaveOutPaddingAndKeepTheTokensPlace) {
+    const Runs runs = {{0, 5, 10}, {kPaddingDocument, 0, 7}, {1, 0, 0}, {2, 100, 1}};
+    const auto lists = run_lists("op", runs);
+    ASSERT_EQ(lists.size(), 1U);
+    ASSERT_EQ(lists[0].count, 2);
+    EXPECT_EQ(lists[0].runs[0].token, 0);
+    EXPECT_EQ(lists[0].runs[0].first, 5);
+    EXPECT_EQ(lists[0].runs[1].document, 2);
+    EXPECT_EQ(lists[0].runs[1].token, 17);
+    EXPECT_EQ(num_tiles(lists[0], 8), 3);
+}
+
+TEST(AttentionRuns, AreCutWhereParametersAreFull) {
+    const Runs runs(2 * device::kMaxRuns + 1, {0, 0, 3});
+    const auto lists = run_lists("op", runs);
+    ASSERT_EQ(lists.size(), 3U);
+    EXPECT_EQ(lists[0].count, device::kMaxRuns);
+    EXPECT_EQ(lists[2].count, 1);
+    EXPECT_EQ(lists[2].runs[0].token, 3 * 2 * device::kMaxRuns);
+    EXPECT_TRUE(run_lists("op", Runs{}).empty());
+}
+
+TEST(AttentionRuns, BeyondThirtyTwoBitsAreRefused) {
+    const Runs runs = {{0, (std::int64_t{1} << 31) - 5, 10}};
+    EXPECT_THAT([&] { run_lists("attention_fwd", runs); },
+                ThrowsMessage<CheckError>(HasSubstr("positions and tokens up to 2147483647")));
+}
+
+TEST(AttentionRuns, OfAnotherDocumentOrLaterAreNotSeen) {
+    const auto list = [](const Runs& runs) { return run_lists("op", runs).at(0); };
+    EXPECT_TRUE(sees_any(list({{0, 10, 5}}), list({{0, 14, 5}})));
+    EXPECT_FALSE(sees_any(list({{0, 10, 5}}), list({{0, 15, 5}})));
+    EXPECT_FALSE(sees_any(list({{0, 10, 5}}), list({{1, 0, 5}})));
+    EXPECT_TRUE(sees_any(list({{0, 10, 5}, {1, 0, 1}}), list({{2, 0, 9}, {1, 0, 5}})));
+}
+
+}  // namespace
+}  // namespace rm::cuda

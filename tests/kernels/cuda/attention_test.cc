@@ -1,0 +1,243 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "kernels/cuda/attention_merge.h"
+#include "kernels/emu/emu_kernels.h"
+#include "kernels/ref/ref_kernels.h"
+#include "tests/kernels/attention_cuts.h"
+#include "tests/kernels/attention_problem.h"
+#include "tests/kernels/naive.h"
+
+// Attention of the device kernels under the emulator: both head sizes and every shape of block.
+namespace rm::test {
+namespace {
+
+using Runs = std::vector<rm::Run>;
+
+constexpr std::uint64_t kSeed = 23;
+constexpr std::uint64_t kNumSchedules = 8;
+// Of one multiprocessor: few blocks fill it, so wide ones are taken.
+const DeviceProfile kWide{.num_sms = 1};
+const DeviceProfile kNarrow{.num_sms = 1 << 20};
+
+std::vector<OpCase> cases() {
+    const Runs causal = {{0, 0, 150}};
+    const Runs documents = {
+        {0, 0, 67}, {kPaddingDocument, 0, 9}, {1, 5, 3}, {2, 0, 70}, {kPaddingDocument, 0, 2}};
+    const auto ring = zigzag_blocks(290, 296, 2, 0);  // slot 0 holds the padding
+    return {
+        attention_case("causal_64", {{2, 2, 64}, causal, {causal}}),
+        attention_case("causal_128", {{2, 2, 128}, causal, {causal}}),
+        attention_case("full_128", {{2, 2, 128}, {{0, 200, 65}}, {{{0, 0, 100}}}}),
+        attention_case("four_heads_share_keys_128", {{4, 1, 128}, {{0, 3, 77}}, {{{0, 0, 141}}}}),
+        attention_case("eight_heads_share_keys_64", {{8, 1, 64}, {{0, 0, 72}}, {{{0, 0, 72}}}}),
+        attention_case("head_of_40", {{4, 2, 40}, {{0, 0, 133}}, {{{0, 0, 133}}}}),
+        attention_case("head_of_104", {{1, 1, 104}, {{0, 0, 67}}, {{{0, 0, 67}}}}),
+        attention_case("documents_64", {{2, 1, 64}, documents, {documents}}),
+        attention_case("documents_128", {{2, 1, 128}, documents, {documents}}),
+        attention_case("zigzag_64", {{2, 1, 64}, ring.front(), ring}),
+        attention_case("nobody_sees_128",
+                       {{4, 1, 128}, {{0, 0, 65}}, {{{0, 65, 40}}, {{0, 0, 65}}, {{1, 0, 30}}}}),
+    };
+}
+
+Outputs run_emu(const OpCase& op_case, const EmuOptions& options) {
+    return run_case(op_case, *make_emu_kernels(options), kSeed, DType::bf16);
+}
+
+struct Yardstick {
+    explicit Yardstick(const OpCase& op_case) {
+        NaiveKernels<float, Bf16> naive;
+        r = run_case(op_case, *make_ref_kernels(), kSeed, DType::bf16);
+        n = run_case(op_case, naive, kSeed, DType::bf16);
+    }
+    void expect_as_good(const Outputs& x) const { expect_as_good_as_naive(x, r, n); }
+    Outputs r, n;
+};
+
+class EmuAttention : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(EmuAttention, IsAsCloseToTheOracleAsTheNaiveLoops) {
+    const Outputs x = run_emu(GetParam(), {.profile = kWide});
+    Yardstick(GetParam()).expect_as_good(x);
+}
+
+TEST_P(EmuAttention, GivesTheSameBitsOnEveryScheduleInBlocksOfAnyShape) {
+    const Outputs lock_step = run_emu(GetParam(), {.profile = kWide});
+    for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
+        SCOPED_TRACE(format("schedule {}", seed));
+        const DeviceProfile& profile = seed % 2 == 0 ? kNarrow : kWide;
+        expect_identical(run_emu(GetParam(), {.seed = seed, .profile = profile}), lock_step);
+    }
+}
+
+TEST_P(EmuAttention, MaySumQueryGradientsByAtomics) {
+    const Yardstick yardstick(GetParam());
+    const Outputs ordered = run_emu(GetParam(), {});
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
+        SCOPED_TRACE(format("schedule {}", seed));
+        Outputs x = run_emu(GetParam(), {.seed = seed, .reproducible = false});
+        yardstick.expect_as_good(x);
+        x.erase("d_q");
+        Outputs others = ordered;
+        others.erase("d_q");
+        expect_identical(x, others);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, EmuAttention, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name.substr(10); });
+
+class EmuAttentionCuts : public ::testing::TestWithParam<DeviceProfile> {
+protected:
+    void expect_cuts_change_no_bit(const CutAttention& attention) {
+        expect_invariant(*make_emu_kernels({.seed = 2, .profile = GetParam()}), attention);
+    }
+};
+
+TEST_P(EmuAttentionCuts, OfCausalAttentionChangeNoBit) {
+    const Runs causal = {{0, 0, 200}};
+    expect_cuts_change_no_bit({causal, causal, 1, 1, 128});
+    expect_cuts_change_no_bit({causal, causal, 4, 1, 64});
+}
+
+TEST_P(EmuAttentionCuts, OfZigzagPiecesAndDocumentsChangeNoBit) {
+    const Runs zigzag = zigzag_runs(380, 384, 2, 0, 0);
+    expect_cuts_change_no_bit({zigzag, zigzag_runs(380, 384, 2, 1, 0), 2, 1, 64});
+    const Runs documents = {{0, 0, 70}, {1, 0, 30}, {2, 64, 129}, {kPaddingDocument, 0, 27}};
+    expect_cuts_change_no_bit({documents, documents, 2, 2, 40});
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, EmuAttentionCuts, ::testing::Values(kWide, kNarrow),
+                         [](const auto& info) { return info.index == 0 ? "wide" : "narrow"; });
+
+// A call with more runs than kernel parameters hold becomes several launches.
+TEST(EmuAttention, OfManyDocumentsIsAttentionOfEach) {
+    constexpr std::int64_t kDocuments = 250, D = 64;
+    Runs runs;
+    for (int i = 0; i < kDocuments; ++i)
+        runs.push_back({i, 0, 1 + i % 3});
+    const CutAttention attention{runs, runs, 1, 1, D};
+    const auto kernels = make_emu_kernels({.seed = 1});
+    const std::int64_t T = num_tokens(runs), half = T / 2;
+    const Cut whole{{{0, T}}, {{0, T}}};
+    const Cut halves{{{0, half}, {half, T - half}}, {{0, half}, {half, T - half}}};
+    const OpCase many = attention_case("many_documents", {{1, 1, D}, runs, {runs}});
+    Yardstick(many).expect_as_good(run_emu(many, {}));
+    expect_identical(run_attention(*kernels, attention, whole),
+                     run_attention(*kernels, attention, halves));
+}
+
+// Scores of which exp is out of range, and rows that see nothing.
+TEST(EmuAttention, StaysFiniteWhereScoresAreOutOfRange) {
+    const Runs runs = {{0, 0, 90}, {kPaddingDocument, 0, 11}};
+    for (const auto scores : {AttentionScores::huge, AttentionScores::very_negative}) {
+        for (const bool reproducible : {true, false}) {
+            const OpCase op_case = attention_case("", {{4, 2, 128}, runs, {runs}, scores});
+            for (const auto& [name, x] :
+                 run_emu(op_case, {.seed = 3, .reproducible = reproducible})) {
+                for (std::size_t i = 0; i < x.numbers.size(); ++i) {
+                    const bool padding = name == "lse" && i >= 90 * 4;
+                    ASSERT_EQ(std::isfinite(x.numbers[i]), !padding) << name << " " << i;
+                }
+            }
+        }
+    }
+}
+
+TEST(EmuAttention, GivesPaddingZerosAndLeavesItsGradientsAlone) {
+    const Runs runs = {{kPaddingDocument, 0, 40}, {3, 0, 30}};
+    const OpCase op_case = attention_case("", {{8, 1, 64}, runs, {runs}});
+    const Outputs x = run_emu(op_case, {});
+    Harness inputs(*make_emu_kernels(), kSeed, DType::bf16);
+    for (std::size_t i = 0; i < 40 * 8; ++i)
+        ASSERT_EQ(x.at("lse").numbers[i], -std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < 40 * 8 * 64; ++i)
+        ASSERT_EQ(x.at("out").numbers[i], 0);
+    Yardstick(op_case).expect_as_good(x);
+}
+
+// Attention over two blocks of keys, each normalised, then merged.
+struct Partials {
+    std::int64_t T = 70, Hq = 4, D = 64;
+    Runs queries = {{0, 30, 60}, {1, 0, 10}};
+    // Some rows see keys of the first block only, some of both, some of none.
+    std::vector<Runs> blocks = {{{0, 0, 50}}, {{0, 50, 33}}};
+};
+
+template <typename Merge>
+Outputs run_merge(Kernels& kernels, const Partials& sizes, const Merge& merge) {
+    Harness h(kernels, kSeed, DType::bf16);
+    const auto [T, Hq, D, queries, blocks] = sizes;
+    const auto make_state = [&] {
+        return AttentionState{.acc = h.output(Role::accum, {T, Hq, D}),
+                              .m = h.output(Role::accum, {T, Hq}),
+                              .l = h.output(Role::accum, {T, Hq})};
+    };
+    const AttentionState merged = make_state();
+    kernels.attention_begin({.state = merged}, h.stream());
+    const TensorView q = h.input(Role::compute, {T, Hq, D}, 1.5);
+    for (const Runs& runs : blocks) {
+        const std::int64_t S = num_tokens(runs);
+        const AttentionState state = make_state();
+        const AttentionFwd fwd{.state = state,
+                               .q = q,
+                               .k = h.input(Role::compute, {S, 1, D}, 1.5),
+                               .v = h.input(Role::compute, {S, 1, D}),
+                               .q_runs = queries,
+                               .kv_runs = runs,
+                               .scale = 0.125};
+        const AttentionFinish finish{.state = state,
+                                     .out = h.output(Role::compute, {T, Hq, D}),
+                                     .lse = h.output(Role::accum, {T, Hq})};
+        kernels.attention_begin({.state = state}, h.stream());
+        kernels.attention_fwd(fwd, h.workspace(fwd), h.stream());
+        kernels.attention_finish(finish, h.stream());
+        merge(AttentionMerge{merged, finish.out, finish.lse}, h.stream());
+        h.stream().synchronize();
+    }
+    const TensorView out = h.output(Role::compute, {T, Hq, D});
+    const TensorView lse = h.output(Role::accum, {T, Hq});
+    kernels.attention_finish({.state = merged, .out = out, .lse = lse}, h.stream());
+    h.keep("out", out);
+    h.keep("lse", lse);
+    return h.outputs();
+}
+
+// On a state whose m is natural, as the naive kernels and the oracle keep it.
+template <typename T, typename S>
+void merge_naively(const AttentionMerge& op, Stream& stream) {
+    stream.synchronize();
+    NaiveElements<const T, S> out(op.out);
+    const std::int64_t D = op.out.dim(2);
+    for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
+        const T lse = op.lse.as<T>()[row];
+        if (std::isinf(lse)) continue;
+        T& m = op.state.m.as<T>()[row];
+        const T max = std::max(m, lse), keep = std::exp(m - max), weight = std::exp(lse - max);
+        m = max;
+        op.state.l.as<T>()[row] = op.state.l.as<T>()[row] * keep + weight;
+        T* acc = op.state.acc.as<T>() + row * D;
+        for (std::int64_t d = 0; d < D; ++d)
+            acc[d] = acc[d] * keep + out[row * D + d] * weight;
+    }
+}
+
+TEST(EmuAttentionMerge, OfNormalisedResultsIsAsGoodAsTheNaiveOne) {
+    NaiveKernels<float, Bf16> naive;
+    const auto n = run_merge(naive, {}, merge_naively<float, Bf16>);
+    const auto r = run_merge(*make_ref_kernels(), {}, merge_naively<double, double>);
+    for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
+        SCOPED_TRACE(format("schedule {}", seed));
+        const DeviceProfile profile;
+        const auto merge = [&](const AttentionMerge& op, Stream& stream) {
+            cuda::run(op, {.stream = stream, .profile = profile, .emulation = {seed}});
+        };
+        expect_as_good_as_naive(run_merge(*make_emu_kernels({.seed = seed}), {}, merge), r, n);
+    }
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,168 @@
+#include "tests/kernels/cuda/device_cases.h"
+
+#include <cmath>
+
+namespace rm::test {
+namespace {
+
+void rmsnorm(Harness& h, std::int64_t T, std::int64_t C) {
+    const RmsNormFwd fwd{.x = h.input(Role::compute, {T, C}, 2),
+                         .weight = h.input(Role::master, {C}),
+                         .y = h.output(Role::compute, {T, C}),
+                         .rstd = h.output(Role::accum, {T})};
+    h.kernels().rmsnorm_fwd(fwd, h.stream());
+    const RmsNormBwd bwd{.d_y = h.input(Role::compute, {T, C}),
+                         .x = fwd.x,
+                         .weight = fwd.weight,
+                         .rstd = fwd.rstd,
+                         .d_x = h.input(Role::compute, {T, C}),
+                         .d_weight = h.input(Role::accum, {C})};
+    h.kernels().rmsnorm_bwd(bwd, h.workspace(bwd), h.stream());
+    h.keep("y", fwd.y);
+    h.keep("d_x", bwd.d_x);
+    h.keep("d_weight", bwd.d_weight);
+}
+
+// Rows from the second on: with an odd F they do not begin at 16 bytes.
+void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
+    const auto rest = [&](const TensorView& x) { return x.rows(1, T - 1); };
+    const SwigluFwd fwd{.gate = rest(h.input(Role::compute, {T, F})),
+                        .up = rest(h.input(Role::compute, {T, F})),
+                        .h = rest(h.output(Role::compute, {T, F}))};
+    h.kernels().swiglu_fwd(fwd, h.stream());
+    const SwigluBwd bwd{.d_h = rest(h.input(Role::compute, {T, F})),
+                        .gate = fwd.gate,
+                        .up = fwd.up,
+                        .d_gate = rest(h.output(Role::compute, {T, F})),
+                        .d_up = rest(h.output(Role::compute, {T, F}))};
+    h.kernels().swiglu_bwd(bwd, h.stream());
+    h.keep("h", fwd.h);
+    h.keep("d_gate", bwd.d_gate);
+    h.keep("d_up", bwd.d_up);
+}
+
+void embedding(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
+    const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
+                           .table = h.input(Role::master, {V, C}),
+                           .x = h.output(Role::compute, {T, C})};
+    h.kernels().embedding_fwd(fwd, h.stream());
+    const EmbeddingBwd bwd{.tokens = fwd.tokens,
+                           .d_x = h.input(Role::compute, {T, C}),
+                           .d_table = h.input(Role::accum, {V, C})};
+    h.kernels().embedding_bwd(bwd, h.stream());
+    h.keep("x", fwd.x);
+    h.keep("d_table", bwd.d_table);
+}
+
+void loss(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V) {
+    const PreparedWeight& head = h.prepared(V, C);
+    const LinearCrossEntropy op{.x = h.input(Role::compute, {T, C}, 3),
+                                .head = &head,
+                                .targets = h.tokens(T, V, kIgnoreTarget),
+                                .scale = 1.0 / 77,
+                                .loss_sum = h.filled(Role::f64, {1}, 0),
+                                .d_x = h.output(Role::compute, {T, C}),
+                                .d_head = h.input(Role::accum, {V, C}, 1e-2)};
+    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
+    h.keep("d_x", op.d_x);
+    h.keep("d_head", op.d_head);
+}
+
+// Many short documents, so that their runs fill several launches.
+void rope_of_many_documents(Harness& h, std::int64_t num_documents, std::int64_t half) {
+    std::vector<Run> runs;
+    for (std::int64_t i = 0; i < num_documents; ++i)
+        runs.push_back({static_cast<std::int32_t>(i), 1000 * i, i % 4});
+    std::vector<double> inv_freq;
+    for (std::int64_t i = 0; i < half; ++i)
+        inv_freq.push_back(std::pow(1e6, -static_cast<double>(i) / static_cast<double>(half)));
+    const std::int64_t T = num_tokens(runs);
+    const RopeTable table{.runs = runs,
+                          .inv_freq = inv_freq,
+                          .cos = h.output(Role::accum, {T, half}),
+                          .sin = h.output(Role::accum, {T, half})};
+    h.kernels().rope_table(table, h.stream());
+    h.stream().synchronize();  // the table borrows runs and frequencies of this frame
+    h.keep("cos", table.cos);
+    h.keep("sin", table.sin);
+}
+
+// There and back again in every type, from an address that is aligned and from one that is not.
+void conversions(Harness& h, std::int64_t size) {
+    for (const std::int64_t first : {0, 1}) {
+        const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
+        const TensorView compute = rest(h.input(Role::compute, {size}));
+        const TensorView accum = rest(h.input(Role::accum, {size}));
+        const auto copy = [&](const std::string& name, const TensorView& from, Role to) {
+            const TensorView target = rest(h.output(to, {size}));
+            h.kernels().copy({.from = from, .to = target}, h.stream());
+            h.keep(format("{}_from_{}", name, first), target);
+            return target;
+        };
+        copy("compute_to_accum", compute, Role::accum);
+        copy("accum_to_compute", accum, Role::compute);
+        copy("accum_to_accum", accum, Role::accum);
+        copy("accum_to_f64", accum, Role::f64);
+        copy("f64_to_accum", copy("compute_to_f64", compute, Role::f64), Role::accum);
+        const TensorView sum = rest(h.input(Role::accum, {size}));
+        h.kernels().add({.x = accum, .y = sum}, h.stream());
+        h.keep(format("sum_from_{}", first), sum);
+        const TensorView zeros = rest(h.output(Role::f64, {size}));
+        h.kernels().fill_zero({.x = zeros}, h.stream());
+        h.keep(format("zeros_from_{}", first), zeros);
+    }
+}
+
+// The norm in several parts and one update, from an aligned address and from one that is not.
+void update(Harness& h, std::int64_t size, std::int64_t first) {
+    const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
+    const TensorView grad = rest(h.input(Role::accum, {size}));
+    const SumSquares squares{.x = grad, .sum = h.filled(Role::f64, {1}, 0)};
+    h.kernels().sum_squares(squares, h.workspace(squares), h.stream());
+    const TensorView clip = h.output(Role::f64, {3});
+    h.kernels().clip_factor({.sum = squares.sum, .max_norm = 1, .out = clip}, h.stream());
+    const AdamW op{.weight = rest(h.input(Role::master, {size})),
+                   .grad = grad,
+                   .m = rest(h.filled(Role::accum, {size}, 0)),
+                   .v = rest(h.filled(Role::accum, {size}, 0)),
+                   .clip = clip,
+                   .learning_rate = 3e-3,
+                   .weight_decay = 0.1};
+    h.kernels().adamw(op, h.stream());
+    h.keep("weight", op.weight);
+    h.keep("m", op.m);
+    h.keep("v", op.v);
+}
+
+}  // namespace
+
+std::vector<OpCase> device_cases() {
+    return {
+        {"rmsnorm_32_threads", [](Harness& h) { rmsnorm(h, 40, 512); }},
+        {"rmsnorm_64_threads", [](Harness& h) { rmsnorm(h, 35, 1024 + 8); }},
+        {"rmsnorm_128_threads", [](Harness& h) { rmsnorm(h, 17, 3000); }},
+        {"rmsnorm_256_threads", [](Harness& h) { rmsnorm(h, 16, 4096 + 8); }},
+        {"rmsnorm_512_threads", [](Harness& h) { rmsnorm(h, 3, 8192 + 8); }},
+        {"rmsnorm_any_row", [](Harness& h) { rmsnorm(h, 2, 16384 + 8); }},
+        {"rmsnorm_many_parts", [](Harness& h) { rmsnorm(h, 33 * 16 + 1, 264); }},
+        {"swiglu_aligned", [](Harness& h) { swiglu_from_the_second_row(h, 5, 104); }},
+        {"swiglu_unaligned", [](Harness& h) { swiglu_from_the_second_row(h, 5, 101); }},
+        {"embedding_of_few_tokens", [](Harness& h) { embedding(h, 200, 3, 128); }},
+        {"embedding_of_wide_rows", [](Harness& h) { embedding(h, 3, 2, 4096 + 8); }},
+        {"loss_of_many_columns", [](Harness& h) { loss(h, 70, 8, 2 * 2048 + 8); }},
+        {"loss_unaligned", [](Harness& h) { loss(h, 67, 8, 101); }},
+        {"update_aligned", [](Harness& h) { update(h, 20011, 0); }},
+        {"update_unaligned", [](Harness& h) { update(h, 20011, 1); }},
+        {"rope_of_many_documents", [](Harness& h) { rope_of_many_documents(h, 200, 4); }},
+        {"conversions", [](Harness& h) { conversions(h, 1003); }},
+    };
+}
+
+std::vector<OpCase> large_device_cases() {
+    return {
+        {"embedding_of_two_segments", [](Harness& h) { embedding(h, 8192 + 100, 5000, 8); }},
+        {"loss_of_many_rows", [](Harness& h) { loss(h, 4096 + 100, 16, 16); }},
+    };
+}
+
+}  // namespace rm::test

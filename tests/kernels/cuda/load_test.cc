@@ -1,0 +1,40 @@
+#include "kernels/cuda/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CudaLibrary, SaysWhatIsMissingAndThatTheCpuIsThere) {
+    const auto kernels = load_cuda_kernels({});
+    if (kernels) {
+        EXPECT_EQ((*kernels)->name(), "cuda");
+        return;
+    }
+    EXPECT_EQ(kernels.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(kernels.error().message, HasSubstr("no CUDA device: "));
+    EXPECT_THAT(kernels.error().message, HasSubstr(RM_EXPECTED_REASON));
+    EXPECT_THAT(kernels.error().message, HasSubstr("--device cpu"));
+}
+
+#ifdef RM_HAS_CUDA
+// What the library throws is caught by who opened it, by its type.
+TEST(CudaLibrary, ThrowsAcrossItsBoundary) {
+    try {
+        (void)load_cuda_kernels({.device = -1});
+        FAIL() << "nothing was thrown";
+    } catch (const CheckError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("device -1; CUDA counts from 0"));
+    }
+}
+
+TEST(CudaLibrary, RefusesADeviceThatIsNotThere) {
+    EXPECT_FALSE(load_cuda_kernels({.device = 1000}).ok());
+}
+#endif
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,9 @@
+#include "tests/kernels/factories.h"
+
+namespace rm::test {
+
+std::vector<Factory> emu_factories() {
+    return {};
+}
+
+}  // namespace rm::test

@@ -1,0 +1,165 @@
+#include "tests/support/closed_device.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "kernels/queue_stream.h"
+
+namespace rm::test {
+namespace {
+
+constexpr std::size_t kArenaBytes = std::size_t{256} << 20;
+constexpr std::size_t kAlignment = 256;  // as cudaMalloc
+
+// Address space that is open while somebody holds it open. Fresh and freed memory is all ones: NaN
+// in every floating type.
+class Arena {
+public:
+    Arena()
+        : base_(
+              static_cast<std::byte*>(::mmap(nullptr, kArenaBytes, PROT_NONE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+        RM_CHECK(base_ != MAP_FAILED, "no address space for an arena");
+        free_[0] = kArenaBytes;
+    }
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena() { ::munmap(base_, kArenaBytes); }
+
+    void open() {
+        const std::lock_guard lock(mutex_);
+        if (num_open_++ == 0) protect(PROT_READ | PROT_WRITE);
+    }
+    void close() {
+        const std::lock_guard lock(mutex_);
+        if (--num_open_ == 0) protect(PROT_NONE);
+    }
+
+    void* take(std::size_t size) {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [offset, room] : free_) {
+            if (room < size) continue;
+            if (room > size) free_[offset + size] = room - size;
+            const std::size_t taken = offset;
+            free_.erase(taken);
+            return base_ + taken;
+        }
+        return nullptr;
+    }
+    void give_back(void* data, std::size_t size) {
+        const std::lock_guard lock(mutex_);
+        auto at = free_.emplace(static_cast<std::byte*>(data) - base_, size).first;
+        if (const auto next = std::next(at);
+            next != free_.end() && at->first + at->second == next->first) {
+            at->second += next->second;
+            free_.erase(next);
+        }
+        if (at == free_.begin()) return;
+        if (const auto before = std::prev(at); before->first + before->second == at->first) {
+            before->second += at->second;
+            free_.erase(at);
+        }
+    }
+
+private:
+    void protect(int how) { RM_CHECK(::mprotect(base_, kArenaBytes, how) == 0, "mprotect failed"); }
+
+    std::byte* base_;
+    std::mutex mutex_;
+    int num_open_ = 0;
+    std::map<std::size_t, std::size_t> free_;  // offset -> bytes
+};
+
+class Open {
+public:
+    explicit Open(Arena& arena) : arena_(arena) { arena_.open(); }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    ~Open() { arena_.close(); }
+
+private:
+    Arena& arena_;
+};
+
+class OpeningBody final : public StreamBody {
+public:
+    explicit OpeningBody(Arena& arena) : arena_(arena) {}
+    void run(const std::function<void()>& work) override {
+        const Open open(arena_);
+        work();
+    }
+
+private:
+    Arena& arena_;
+};
+
+class ClosedDevice final : public Device {
+public:
+    std::unique_ptr<Stream> make_stream(std::string_view name) override {
+        return std::make_unique<QueueStream>(name, std::make_unique<OpeningBody>(arena_));
+    }
+    std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
+        return std::make_unique<QueueStream>(name);
+    }
+    std::unique_ptr<Event> make_event() override { return make_host_event(); }
+    void upload(const void* host, const TensorView& to, Stream& stream) override {
+        stream.enqueue("upload", [host, to] { std::memcpy(to.data(), host, to.bytes().size()); });
+    }
+    void download(const TensorView& from, void* host, Stream& stream) override {
+        stream.enqueue("download",
+                       [from, host] { std::memcpy(host, from.data(), from.bytes().size()); });
+    }
+
+    bool host_visible() const override { return false; }
+    void write(const void* host, const TensorView& to) override {
+        const Open open(arena_);
+        std::memcpy(to.data(), host, to.bytes().size());
+    }
+    void read(const TensorView& from, void* host) override {
+        const Open open(arena_);
+        std::memcpy(host, from.data(), from.bytes().size());
+    }
+    void zero(const TensorView& tensor) override {
+        const Open open(arena_);
+        std::memset(tensor.data(), 0, tensor.bytes().size());
+    }
+
+protected:
+    void* allocate_bytes(Bytes size) override {
+        const std::size_t rounded = round(size);
+        void* data = arena_.take(rounded);
+        if (data != nullptr) fill_with_ones(data, rounded);
+        return data;
+    }
+    void free_bytes(void* data, Bytes size) override {
+        fill_with_ones(data, round(size));
+        arena_.give_back(data, round(size));
+    }
+    void* allocate_pinned(Bytes size) override {
+        return std::malloc(static_cast<std::size_t>(size.value) + 1);
+    }
+    void free_pinned(void* data, Bytes /*size*/) override { std::free(data); }
+
+private:
+    static std::size_t round(Bytes size) {
+        return (static_cast<std::size_t>(size.value) / kAlignment + 1) * kAlignment;
+    }
+    void fill_with_ones(void* data, std::size_t size) {
+        const Open open(arena_);
+        std::memset(data, 0xff, size);
+    }
+
+    Arena arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_closed_device() {
+    return std::make_unique<ClosedDevice>();
+}
+
+}  // namespace rm::test
