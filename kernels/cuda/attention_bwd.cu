@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention_runs.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/attention_bwd_kv.cuh"
 #include "kernels/device/attention_bwd_q.cuh"
 
@@ -82,6 +83,8 @@ Bytes workspace_bytes(const AttentionBwd&, const DeviceProfile&) {
 
 void run(const AttentionBwd& op, Workspace, const Launch& where) {
     using enum AttentionBackwardShape;
+    RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.d_out, op.d_q, op.d_k, op.d_v}),
+             "attention_bwd: a tensor begins at an address that is no multiple of 16 bytes");
     const AttentionBackwardShape shape =
         pick_attention_bwd({.D = op.q.dim(2)}, where.reproducible, where.profile);
     if (where.log != nullptr) where.log->choice(where.op, to_string(shape));

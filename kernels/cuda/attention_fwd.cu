@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention_runs.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/attention_fwd.cuh"
 
 namespace rm::cuda {
@@ -45,6 +46,8 @@ void launch_all(const AttentionFwd& op, const Launch& where) {
 
 void run(const AttentionFwd& op, const Launch& where) {
     using enum AttentionForwardShape;
+    RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.state.acc}),
+             "attention_fwd: a tensor begins at an address that is no multiple of 16 bytes");
     AttentionCall call{.D = op.q.dim(2)};
     for (const device::RunList& queries : run_lists("attention_fwd", op.q_runs))
         call.wide_blocks += num_tiles(queries, kWideRows) * op.q.dim(1);
@@ -52,7 +55,7 @@ void run(const AttentionFwd& op, const Launch& where) {
     if (where.log != nullptr) where.log->choice(where.op, to_string(shape));
     switch (shape) {
         case d64_narrow:
-            return launch_all<d64_narrow, device::AttentionForward<64, 4, 2>>(op, where);
+            return launch_all<d64_narrow, device::AttentionForward<64, 4, 1>>(op, where);
         case d64_wide:
             return launch_all<d64_wide, device::AttentionForward<64, 8, 2>>(op, where);
         case d128_narrow:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/device/attention_runs.cuh"
 #include "kernels/device/attention_tiles.cuh"
 
@@ -30,23 +32,24 @@ struct AttentionForwardParams {
     RunList q_runs, kv_runs;
 };
 
-// Warps of an SM: what the registers of 16 rows allow.
-template <int kHead>
-constexpr int kForwardWarps = kHead == 64 ? 12 : 8;
-
 template <int kHead, int kWarps, int kStages>
 struct AttentionForward {
     static constexpr const char* kName = "attention_fwd";
     static constexpr int kThreads = 32 * kWarps;
     static constexpr int kRows = 16 * kWarps;  // queries of a block
     static constexpr int kStep = kSoftmaxKeys;
-    static constexpr int kMinBlocks = kForwardWarps<kHead> / kWarps;
+    // At 128 columns a warp keeps its queries in registers. At 64 it reads them again in every
+    // step: 4 of 36 ldmatrix, for 16 registers, which make room for twice as many warps.
+    static constexpr bool kKeepsQueries = kHead == 128;
+    static constexpr int kMinBlocks = (kKeepsQueries ? 8 : 16) / kWarps;
     static_assert(kHead == 64 || kHead == 128, "registers hold 16 rows of one head per warp");
     static_assert(kStages == 1 || kStages == 2, "one pair of tiles, or one ahead");
 
+    struct Nothing {};
     struct Shared {
         SharedTile<kStep, kHead> k[kStages];
         SharedTile<kStep, kHead> v[kStages];
+        std::conditional_t<kKeepsQueries, Nothing, SharedTile<kRows, kHead>> q;
     };
     using Params = AttentionForwardParams;
     using Tile = SharedTile<kStep, kHead>;
@@ -67,12 +70,18 @@ struct AttentionForward {
                                  head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
         };
         copy(shared.k[0], p.k, next);
-        if (kStages == 2) copy(shared.v[0], p.v, next);
+        if constexpr (kStages == 2) copy(shared.v[0], p.v, next);
+        if constexpr (!kKeepsQueries) {
+            const RunTile& queries = task.rows;
+            copy_async<kThreads>(
+                shared.q, head_rows(p.q, p.Hq, p.D, task.head, queries.token, queries.count));
+        }
         simt::cp_async_commit();
 
         const WarpRows rows(task.rows);
         OperandTile<kMmaRows, kHead> q;
-        load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
+        if constexpr (kKeepsQueries)
+            load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
         State state;
         load_state(state, p, task.head, rows);
 
@@ -97,7 +106,9 @@ struct AttentionForward {
             if (active) {
                 Scores scores;
                 fill(scores, 0);
-                mma_ABt(scores, q, shared.k[stage].at(0, 0));
+                const auto k = shared.k[stage].at(0, 0);
+                if constexpr (kKeepsQueries) mma_ABt(scores, q, k);
+                if constexpr (!kKeepsQueries) mma_ABt<kHead>(scores, shared.q.at(rows.first, 0), k);
                 if (!rows.see_all(keys, kStep)) hide(scores, rows, keys);
                 softmax_step(probabilities, scores, state, p.scale_log2);
             }

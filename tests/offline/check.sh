@@ -31,11 +31,10 @@ root=$base/root
 keep='^(libc6-dev|libc-dev-bin|linux-libc-dev|libstdc\+\+-[0-9]+-dev|libgcc-[0-9]+-dev|libcrypt-dev|libnsl-dev|libtirpc-dev|libobjc-.*|dpkg-dev|binutils-dev)$'
 packages=$(dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' | sed -n 's/ ii *$//p' |
   grep -E -- '-dev$|^googletest$|^nlohmann|^googlemock$' | grep -vE "$keep" || true)
-for package in $packages; do
-  dpkg -L "$package" | sort -r | while IFS= read -r path; do
-    if [ -L "$root$path" ] || [ -f "$root$path" ]; then rm -f "$root$path"; else rmdir "$root$path" 2>/dev/null || true; fi
-  done
-done
+# Directories stay, empty; what lies under /lib is listed there and found under /usr.
+# shellcheck disable=SC2086  # packages are words
+dpkg -L $packages | sed -n 's,^/lib/,/usr/lib/,; /^\/usr\/./p' | sort -u | sed "s,^,$root," |
+  xargs -d '\n' rm -f 2>/dev/null || true
 echo "hidden: $(wc -w <<<"$packages") development packages"
 for header in nlohmann/json.hpp xxhash.h gtest/gtest.h boost/version.hpp grpcpp/grpcpp.h oneapi/dnnl/dnnl.hpp pcre2.h; do
   [ ! -e "$root/usr/include/$header" ] || { echo "still there: $header"; exit 1; }

@@ -56,7 +56,7 @@ TEST(AttentionPick, SaysWhatADeviceLacks) {
 
 TEST(AttentionPick, IsPrintable) {
     EXPECT_EQ(to_string(d128_wide),
-              "attention_fwd 128x64, 8 warps, 2 stages, D up to 128, 256 threads, 65536 bytes "
+              "attention_fwd 128x64, 8 warps, 2 stages, D up to 128, 256 threads, 66560 bytes "
               "shared");
 }
 
