@@ -9,8 +9,9 @@
 namespace rm {
 
 template <typename K>
-constexpr std::size_t kSharedBytes =
-    std::is_empty_v<typename K::Shared> ? 0 : sizeof(typename K::Shared);
+constexpr std::size_t kSharedBytes = std::is_empty_v<typename K::Shared>
+                                         ? 0
+                                         : sizeof(typename K::Shared);
 
 template <typename K>
 __global__ void __launch_bounds__(K::kThreads, K::kMinBlocks)
