@@ -84,6 +84,30 @@ INSTANTIATE_TEST_SUITE_P(SixLayouts, DeviceLayout,
                              return format("Data{}Ring{}", info.param.data, info.param.ring);
                          });
 
+// A step with its update, beside the same on `cpu` in bf16.
+TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
+    RigConfig config = rig_of({1, 1, 192}, test::ref_backend());
+    const RigResult exact = run_rig(config);
+    config.backend = test::cpu_backend(1, DType::bf16);
+    const RigResult cpu = run_rig(config);
+    config.backend = device_backend();
+    const RigResult device = run_rig(config);
+    const auto error = [](double a, double b) { return std::abs(a - b); };
+    EXPECT_LE(error(device.losses[0], exact.losses[0]),
+              2 * error(cpu.losses[0], exact.losses[0]) + 1e-3);
+    for (const auto& [name, r] : exact.gradients) {
+        EXPECT_LE(test::norm_difference(device.gradients.at(name), r),
+                  2 * test::norm_difference(cpu.gradients.at(name), r))
+            << name;
+    }
+    // AdamW's first step is the sign of the gradient: weights differ where that is near zero.
+    for (const auto& [name, r] : exact.weights) {
+        EXPECT_LE(test::norm_difference(device.weights.at(name), r),
+                  2 * test::norm_difference(cpu.weights.at(name), r) + 1e-6 * test::norm(r))
+            << name;
+    }
+}
+
 class DeviceIdentity : public OnTheDevice {
 protected:
     static RigResult two_steps(const Layout& layout, std::int64_t chunk, std::uint64_t seed) {

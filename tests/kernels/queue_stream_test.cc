@@ -1,0 +1,97 @@
+// What a device makes of a stream: here one that remembers what its thread was given.
+#include "kernels/queue_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A machine that plays what it is given at once and may find a fault later.
+class RecordingBody final : public StreamBody {
+public:
+    explicit RecordingBody(std::vector<std::string>& calls, std::exception_ptr late = nullptr)
+        : calls_(calls), late_(std::move(late)) {}
+    void run(const std::function<void()>& work) override {
+        calls_.emplace_back("run");
+        work();
+    }
+    void call_host(std::function<void()> work) override {
+        calls_.emplace_back("call_host");
+        work();
+    }
+    void record(EventRecord& record) override {
+        calls_.emplace_back("record");
+        record.complete();
+    }
+    void wait(EventRecord& record) override {
+        calls_.emplace_back("wait");
+        record.wait();
+    }
+    std::exception_ptr finish() override { return late_; }
+
+private:
+    std::vector<std::string>& calls_;
+    std::exception_ptr late_;
+};
+
+TEST(QueueStream, GivesItsBodyEverythingInOrder) {
+    std::vector<std::string> calls;
+    const auto event = make_host_event();
+    QueueStream stream("gpu", std::make_unique<RecordingBody>(calls));
+    stream.wait(*event);  // never recorded: nothing to wait for
+    stream.enqueue("add", [] {});
+    stream.call_host("mark", [] {});
+    stream.record(*event);
+    stream.wait(*event);
+    stream.synchronize();
+    EXPECT_THAT(calls, ElementsAre("run", "call_host", "record", "wait"));
+}
+
+TEST(QueueStream, SkipsHostCallsAfterAnError) {
+    QueueStream stream("gpu");
+    bool called = false;
+    stream.enqueue("broken", [] { throw std::runtime_error("planted"); });
+    stream.call_host("mark", [&] { called = true; });
+    EXPECT_THROW(stream.synchronize(), StreamError);
+    EXPECT_FALSE(called);
+}
+
+std::string error_of(QueueStream& stream) {
+    try {
+        stream.synchronize();
+        return "";
+    } catch (const StreamError& error) {
+        EXPECT_NE(error.cause(), nullptr);
+        return error.what();
+    }
+}
+
+// A fault that the machine finds after the op was handed to it.
+TEST(QueueStream, NamesTheLastOpWhenTheMachineFailsLater) {
+    std::vector<std::string> calls;
+    const auto fault = std::make_exception_ptr(std::runtime_error("illegal address"));
+    QueueStream stream("gpu", std::make_unique<RecordingBody>(calls, fault));
+    stream.enqueue("first", [] {});
+    stream.enqueue("second", [] {});
+    const std::string words = error_of(stream);
+    EXPECT_THAT(words, HasSubstr("second, or an op before it, on stream gpu: illegal address"));
+    stream.enqueue("third", [] {});
+    EXPECT_EQ(error_of(stream), words) << "the first error stays";
+}
+
+TEST(QueueStream, KeepsTheErrorOfAnOpBeforeALaterFault) {
+    std::vector<std::string> calls;
+    const auto fault = std::make_exception_ptr(std::runtime_error("illegal address"));
+    QueueStream stream("gpu", std::make_unique<RecordingBody>(calls, fault));
+    stream.enqueue("launch", [] { throw std::runtime_error("too many threads"); });
+    EXPECT_THAT(error_of(stream), HasSubstr("launch on stream gpu: too many threads"));
+}
+
+}  // namespace
+}  // namespace rm
