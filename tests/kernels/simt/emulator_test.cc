@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/simt/fiber.h"
 #include "kernels/simt/simt.h"
 
 namespace rm::simt {
@@ -203,6 +204,15 @@ TEST(Emulator, CountsBarriersOfBlocksAndProductsOfWarps) {
     const EmulatorCounts counts = emulate({3}, kThreads, 0, body, {});
     EXPECT_EQ(counts.barriers, 3);
     EXPECT_EQ(counts.products, 6);
+}
+
+TEST(EmulatorDeathTest, AStackThatOverflowsEndsAtItsGuard) {
+    const auto body = [](void*) {
+        auto* top = static_cast<volatile char*>(__builtin_frame_address(0));
+        for (std::size_t used = 0; used < Fiber::kStackBytes; used += 4096)
+            top[-static_cast<std::ptrdiff_t>(used)] = 0;
+    };
+    EXPECT_DEATH(emulate({}, 32, 0, body, {}), "");
 }
 
 TEST(Emulator, RefusesABlockThatIsNoWholeNumberOfWarps) {
