@@ -29,6 +29,9 @@ void adamw(const AdamW& op) {
                  op.v.num_elements() == size,
              "adamw: weight {}, grad {}, m {}, v {}", shape_string(op.weight),
              shape_string(op.grad), shape_string(op.m), shape_string(op.v));
+    RM_CHECK(op.m.dtype() == DType::f64 && op.v.dtype() == DType::f64,
+             "adamw: ref keeps moments in f64 and rounds nothing; m is {}, v is {}",
+             shape_string(op.m), shape_string(op.v));
     const double* clip = op.clip.as<double>();
     if (clip[2] == 0) return;
     const double correction1 = 1 - std::pow(op.beta1, static_cast<double>(op.step));

@@ -113,6 +113,27 @@ void conversions(Harness& h, std::int64_t size) {
     }
 }
 
+// The norm in several parts and one update, from an aligned address and from one that is not.
+void update(Harness& h, std::int64_t size, std::int64_t first) {
+    const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
+    const TensorView grad = rest(h.input(Role::accum, {size}));
+    const SumSquares squares{.x = grad, .sum = h.filled(Role::f64, {1}, 0)};
+    h.kernels().sum_squares(squares, h.workspace(squares), h.stream());
+    const TensorView clip = h.output(Role::f64, {3});
+    h.kernels().clip_factor({.sum = squares.sum, .max_norm = 1, .out = clip}, h.stream());
+    const AdamW op{.weight = rest(h.input(Role::master, {size})),
+                   .grad = grad,
+                   .m = rest(h.filled(Role::accum, {size}, 0)),
+                   .v = rest(h.filled(Role::accum, {size}, 0)),
+                   .clip = clip,
+                   .learning_rate = 3e-3,
+                   .weight_decay = 0.1};
+    h.kernels().adamw(op, h.stream());
+    h.keep("weight", op.weight);
+    h.keep("m", op.m);
+    h.keep("v", op.v);
+}
+
 }  // namespace
 
 std::vector<OpCase> device_cases() {
@@ -129,6 +150,9 @@ std::vector<OpCase> device_cases() {
         {"embedding_of_few_tokens", [](Harness& h) { embedding(h, 200, 3, 128); }},
         {"embedding_of_wide_rows", [](Harness& h) { embedding(h, 3, 2, 4096 + 8); }},
         {"loss_of_many_columns", [](Harness& h) { loss(h, 70, 8, 2 * 2048 + 8); }},
+        {"loss_unaligned", [](Harness& h) { loss(h, 67, 8, 101); }},
+        {"update_aligned", [](Harness& h) { update(h, 20011, 0); }},
+        {"update_unaligned", [](Harness& h) { update(h, 20011, 1); }},
         {"rope_of_many_documents", [](Harness& h) { rope_of_many_documents(h, 200, 4); }},
         {"conversions", [](Harness& h) { conversions(h, 1003); }},
     };
