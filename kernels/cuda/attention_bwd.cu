@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention_runs.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/attention_bwd_kv.cuh"
 #include "kernels/device/attention_bwd_q.cuh"
 
@@ -36,10 +37,9 @@ void each_pair_of_lists(const AttentionBwd& op, const Visit& visit) {
     const auto kv_lists = run_lists("attention_bwd", op.kv_runs);
     for (const device::RunList& queries : run_lists("attention_bwd", op.q_runs)) {
         for (const device::RunList& keys : kv_lists) {
-            if (!sees_any(queries, keys)) continue;
             params.q_runs = queries;
             params.kv_runs = keys;
-            visit(params);
+            if (link(params.q_runs, params.kv_runs)) visit(params);
         }
     }
 }
@@ -49,12 +49,12 @@ void launch_keys(device::AttentionBackwardParams params, const Launch& where) {
     constexpr AttentionShape kTable = shape_of(kShape);
     static_assert(Kernel::kRows == kTable.rows && Kernel::kThreads == kTable.threads &&
                   sizeof(typename Kernel::Shared) <= static_cast<std::size_t>(kTable.shared.value));
-    params.num_tiles = static_cast<int>(num_tiles(params.kv_runs, Kernel::kRows));
+    params.num_tiles = number_tiles(params.kv_runs, Kernel::kRows);
     launch<Kernel>(where, {.x = params.num_tiles * params.Hk}, params);
 }
 template <typename Kernel>
 void launch_queries(device::AttentionBackwardParams params, const Launch& where) {
-    params.num_tiles = static_cast<int>(num_tiles(params.q_runs, Kernel::kRows));
+    params.num_tiles = number_tiles(params.q_runs, Kernel::kRows);
     launch<Kernel>(where, {.x = params.num_tiles * params.Hq}, params);
 }
 
@@ -82,6 +82,8 @@ Bytes workspace_bytes(const AttentionBwd&, const DeviceProfile&) {
 
 void run(const AttentionBwd& op, Workspace, const Launch& where) {
     using enum AttentionBackwardShape;
+    RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.d_out, op.d_q, op.d_k, op.d_v}),
+             "attention_bwd: a tensor begins at an address that is no multiple of 16 bytes");
     const AttentionBackwardShape shape =
         pick_attention_bwd({.D = op.q.dim(2)}, where.reproducible, where.profile);
     if (where.log != nullptr) where.log->choice(where.op, to_string(shape));

@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention_runs.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/attention_fwd.cuh"
 
 namespace rm::cuda {
@@ -32,10 +33,10 @@ void launch_all(const AttentionFwd& op, const Launch& where) {
     const auto kv_lists = run_lists("attention_fwd", op.kv_runs);
     for (const device::RunList& queries : run_lists("attention_fwd", op.q_runs)) {
         params.q_runs = queries;
-        params.num_tiles = static_cast<int>(num_tiles(queries, Kernel::kRows));
+        params.num_tiles = number_tiles(params.q_runs, Kernel::kRows);
         for (const device::RunList& keys : kv_lists) {
-            if (!sees_any(queries, keys)) continue;
             params.kv_runs = keys;
+            if (!link(params.q_runs, params.kv_runs)) continue;
             launch<Kernel>(where, {.x = params.num_tiles * params.Hq}, params);
         }
     }
@@ -45,16 +46,18 @@ void launch_all(const AttentionFwd& op, const Launch& where) {
 
 void run(const AttentionFwd& op, const Launch& where) {
     using enum AttentionForwardShape;
+    RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.state.acc}),
+             "attention_fwd: a tensor begins at an address that is no multiple of 16 bytes");
     AttentionCall call{.D = op.q.dim(2)};
-    for (const device::RunList& queries : run_lists("attention_fwd", op.q_runs))
-        call.wide_blocks += num_tiles(queries, kWideRows) * op.q.dim(1);
+    for (device::RunList& queries : run_lists("attention_fwd", op.q_runs))
+        call.wide_blocks += number_tiles(queries, kWideRows) * op.q.dim(1);
     const AttentionForwardShape shape = pick_attention_fwd(call, where.profile);
     if (where.log != nullptr) where.log->choice(where.op, to_string(shape));
     switch (shape) {
         case d64_narrow:
-            return launch_all<d64_narrow, device::AttentionForward<64, 4, 2>>(op, where);
+            return launch_all<d64_narrow, device::AttentionForward<64, 4, 1>>(op, where);
         case d64_wide:
-            return launch_all<d64_wide, device::AttentionForward<64, 8, 2>>(op, where);
+            return launch_all<d64_wide, device::AttentionForward<64, 8, 1>>(op, where);
         case d128_narrow:
             return launch_all<d128_narrow, device::AttentionForward<128, 4, 1>>(op, where);
         case d128_wide:

@@ -1,6 +1,5 @@
 #include "kernels/cuda/attention_runs.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "base/check.h"
@@ -29,27 +28,43 @@ std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run>
     return lists;
 }
 
-namespace {
-std::span<const device::TokenRun> runs_of(const device::RunList& list) {
-    return {list.runs, static_cast<std::size_t>(list.count)};
+int number_tiles(device::RunList& list, int rows) {
+    std::int64_t count = 0;
+    for (int i = 0; i < list.count; ++i) {
+        list.runs[i].first_tile = static_cast<int>(count);
+        count += ceil_div(list.runs[i].length, rows);
+    }
+    return static_cast<int>(count);
 }
+
+namespace {
+
+bool sees(const device::TokenRun& q, const device::TokenRun& k) {
+    return q.document == k.document && k.first < q.first + q.length;
+}
+
+void add(device::TokenRun& run, int other) {
+    if (run.see_begin == run.see_end) run.see_begin = static_cast<short>(other);
+    run.see_end = static_cast<short>(other + 1);
+}
+
 }  // namespace
 
-std::int64_t num_tiles(const device::RunList& list, int rows) {
-    std::int64_t count = 0;
-    for (const device::TokenRun& run : runs_of(list))
-        count += ceil_div(run.length, rows);
-    return count;
-}
-
-bool sees_any(const device::RunList& queries, const device::RunList& keys) {
-    const auto sees = [](const device::TokenRun& q, const device::TokenRun& k) {
-        return q.document == k.document && k.first < q.first + q.length;
-    };
-    return std::ranges::any_of(runs_of(queries), [&](const device::TokenRun& q) {
-        return std::ranges::any_of(runs_of(keys),
-                                   [&](const device::TokenRun& k) { return sees(q, k); });
-    });
+bool link(device::RunList& queries, device::RunList& keys) {
+    for (device::RunList* list : {&queries, &keys}) {
+        for (device::TokenRun& run : list->runs)
+            run.see_begin = run.see_end = 0;
+    }
+    bool any = false;
+    for (int q = 0; q < queries.count; ++q) {
+        for (int k = 0; k < keys.count; ++k) {
+            if (!sees(queries.runs[q], keys.runs[k])) continue;
+            any = true;
+            add(queries.runs[q], k);
+            add(keys.runs[k], q);
+        }
+    }
+    return any;
 }
 
 }  // namespace rm::cuda

@@ -16,10 +16,10 @@ namespace rm::cuda {
 // and tokens must fit 32 bits: a CheckError names the op and the run.
 std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run> runs);
 
-// Tiles of `rows` tokens, cut from the start of each run.
-std::int64_t num_tiles(const device::RunList& list, int rows);
+// Numbers the tiles of `rows` tokens, cut from the start of each run; gives how many they are.
+int number_tiles(device::RunList& list, int rows);
 
-// Whether any query sees any key.
-bool sees_any(const device::RunList& queries, const device::RunList& keys);
+// Tells every run which runs of the other side see it or are seen by it. False: none does.
+bool link(device::RunList& queries, device::RunList& keys);
 
 }  // namespace rm::cuda

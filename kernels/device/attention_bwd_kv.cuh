@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/device/attention_bwd.cuh"
 
 // The gradients of keys and values: d_v += p^T d_out, d_k += d_s^T q, and with atomics
@@ -36,12 +38,14 @@ struct AttentionBackwardKeys {
         SharedTile<kStep, kHead> q[2];
         SharedTile<kStep, kHead> d_out[2];
         ScoreStats stats[2][kStep];
-        RunTile keys;  // here and not in registers, of which the loop has none to spare
+        RunTile keys;
         std::conditional_t<kAddsQueries, SharedTile<kRows, kStep>, Nothing> d_s;  // (keys, queries)
     };
     using Params = AttentionBackwardParams;
     using Scores = RegisterTile<kMmaRows, kPart>;  // (keys, queries)
-    using Operand = OperandTile<kMmaRows, kPart>;
+    struct KeySums {
+        RegisterTile<kMmaRows, kHead> d_k, d_v;
+    };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
         const int kv_head = simt::block_x() / p.num_tiles;
@@ -73,9 +77,9 @@ struct AttentionBackwardKeys {
             const WarpRows rows(shared.keys);
             return head_rows(sums, p.Hk, p.D, kv_head, rows.token, rows.count);
         };
-        RegisterTile<kMmaRows, kHead> d_k, d_v;
-        load(d_k, memory(p.d_k));
-        load(d_v, memory(p.d_v));
+        KeySums sums;
+        load(sums.d_k, memory(p.d_k));
+        load(sums.d_v, memory(p.d_v));
 
         bool more = true;
         for (int stage = 0; more; stage ^= 1) {
@@ -92,23 +96,8 @@ struct AttentionBackwardKeys {
             for (int part = 0; part < kStep; part += kPart) {
                 Scores d_s;
                 fill(d_s, 0);
-                if (keys.seen_by_any(queries)) {
-                    const auto q = shared.q[stage].at(part, 0);
-                    const auto d_out = shared.d_out[stage].at(part, 0);
-                    const ScoreStats* stats = shared.stats[stage] + part;
-                    Scores probabilities;
-                    Operand operand;
-                    fill(probabilities, 0);
-                    mma_ABt<kHead>(probabilities, shared.k.at(keys.first, 0), q);
-                    to_probabilities(probabilities, stats, p);
-                    if (!keys.seen_by_all(queries)) hide(probabilities, keys, queries, part);
-                    to_operand(operand, probabilities);
-                    mma_AB(d_v, operand, d_out);
-                    mma_ABt(d_s, v, d_out);
-                    to_gradients(d_s, probabilities, stats, p);
-                    to_operand(operand, d_s);
-                    mma_AB(d_k, operand, q);
-                }
+                if (keys.seen_by_any(queries))
+                    add_part(sums, d_s, v, shared, stage, part, keys, queries, p);
                 if constexpr (kAddsQueries) store(shared.d_s.at(keys.first, part), d_s);
             }
             if constexpr (kAddsQueries) {
@@ -117,8 +106,29 @@ struct AttentionBackwardKeys {
                     shared, head_rows(p.d_q, p.Hq, p.D, head, queries.token, queries.count));
             }
         }
-        store(memory(p.d_k), d_k);
-        store(memory(p.d_v), d_v);
+        store(memory(p.d_k), sums.d_k);
+        store(memory(p.d_v), sums.d_v);
+    }
+
+    // Four of the five products of 16 keys and kPart queries; gives d_s for the fifth.
+    SIMT_FN static void add_part(KeySums& sums, Scores& d_s, const OperandTile<kMmaRows, kHead>& v,
+                                 Shared& shared, int stage, int part, const WarpRows& keys,
+                                 const RunTile& queries, const Params& p) {
+        const auto q = shared.q[stage].at(part, 0);
+        const auto d_out = shared.d_out[stage].at(part, 0);
+        const ScoreStats* stats = shared.stats[stage] + part;
+        Scores probabilities;
+        OperandTile<kMmaRows, kPart> operand;
+        fill(probabilities, 0);
+        mma_ABt<kHead>(probabilities, shared.k.at(keys.first, 0), q);
+        to_probabilities(probabilities, stats, p);
+        if (!keys.seen_by_all(queries)) hide(probabilities, keys, queries, part);
+        to_operand(operand, probabilities);
+        mma_AB(sums.d_v, operand, d_out);
+        mma_ABt(d_s, v, d_out);
+        to_gradients(d_s, probabilities, stats, p);
+        to_operand(operand, d_s);
+        mma_AB(sums.d_k, operand, q);
     }
 
     // lse and delta of a step travel through a register of one thread per query: they are read

@@ -24,13 +24,16 @@ struct AttentionBackwardQueries {
     struct Shared {
         SharedTile<kStep, kHead> k[2];
         SharedTile<kStep, kHead> v[2];
+        RunTile queries;
     };
     using Params = AttentionBackwardParams;
     using Scores = RegisterTile<kMmaRows, kPart>;
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        const QueryTask task = QueryTask::of<kRows>(p);
-        KeyWalk<kStep> walk(p.kv_runs, task.rows);
+        const QueryTask task(p);
+        if (simt::thread() == 0) shared.queries = tile_at<kRows>(p.q_runs, task.tile);
+        simt::sync_block();
+        KeyWalk<kStep> walk(p.kv_runs, shared.queries);
         RunTile next;
         if (!walk.next(next)) return;  // nothing is seen here: d_q stays
         const auto copy = [&](int stage, const RunTile& keys) {
@@ -43,7 +46,7 @@ struct AttentionBackwardQueries {
         };
         copy(0, next);
 
-        const WarpRows rows(task.rows);
+        const WarpRows rows(shared.queries);
         OperandTile<kMmaRows, kHead> q, d_out;
         load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
         load(d_out, head_rows(p.d_out, p.Hq, p.D, task.head, rows.token, rows.count));

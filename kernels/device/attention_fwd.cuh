@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/device/attention_runs.cuh"
 #include "kernels/device/attention_tiles.cuh"
 
@@ -30,23 +32,25 @@ struct AttentionForwardParams {
     RunList q_runs, kv_runs;
 };
 
-// Warps of an SM: what the registers of 16 rows allow.
-template <int kHead>
-constexpr int kForwardWarps = kHead == 64 ? 12 : 8;
-
 template <int kHead, int kWarps, int kStages>
 struct AttentionForward {
     static constexpr const char* kName = "attention_fwd";
     static constexpr int kThreads = 32 * kWarps;
     static constexpr int kRows = 16 * kWarps;  // queries of a block
     static constexpr int kStep = kSoftmaxKeys;
-    static constexpr int kMinBlocks = kForwardWarps<kHead> / kWarps;
+    // At 128 columns a warp keeps its queries in registers. At 64 it reads them again in every
+    // step: 4 of 36 ldmatrix, for 16 registers, which make room for twice as many warps.
+    static constexpr bool kKeepsQueries = kHead == 128;
+    static constexpr int kMinBlocks = (kKeepsQueries ? 8 : 16) / kWarps;
     static_assert(kHead == 64 || kHead == 128, "registers hold 16 rows of one head per warp");
     static_assert(kStages == 1 || kStages == 2, "one pair of tiles, or one ahead");
 
+    struct Nothing {};
     struct Shared {
         SharedTile<kStep, kHead> k[kStages];
         SharedTile<kStep, kHead> v[kStages];
+        RunTile queries;
+        std::conditional_t<kKeepsQueries, Nothing, SharedTile<kRows, kHead>> q;
     };
     using Params = AttentionForwardParams;
     using Tile = SharedTile<kStep, kHead>;
@@ -58,8 +62,11 @@ struct AttentionForward {
     };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        const QueryTask task = QueryTask::of<kRows>(p);
-        KeyWalk<kStep> walk(p.kv_runs, task.rows);
+        const QueryTask task(p);
+        if (simt::thread() == 0) shared.queries = tile_at<kRows>(p.q_runs, task.tile);
+        simt::sync_block();
+        const RunTile& queries = shared.queries;
+        KeyWalk<kStep> walk(p.kv_runs, queries);
         RunTile next;
         if (!walk.next(next)) return;  // nothing is seen here: the state stays
         const auto copy = [&](Tile& to, const std::uint16_t* from, const RunTile& keys) {
@@ -67,12 +74,17 @@ struct AttentionForward {
                                  head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
         };
         copy(shared.k[0], p.k, next);
-        if (kStages == 2) copy(shared.v[0], p.v, next);
+        if constexpr (kStages == 2) copy(shared.v[0], p.v, next);
+        if constexpr (!kKeepsQueries) {
+            copy_async<kThreads>(
+                shared.q, head_rows(p.q, p.Hq, p.D, task.head, queries.token, queries.count));
+        }
         simt::cp_async_commit();
 
-        const WarpRows rows(task.rows);
+        const WarpRows rows(queries);
         OperandTile<kMmaRows, kHead> q;
-        load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
+        if constexpr (kKeepsQueries)
+            load(q, head_rows(p.q, p.Hq, p.D, task.head, rows.token, rows.count));
         State state;
         load_state(state, p, task.head, rows);
 
@@ -97,7 +109,9 @@ struct AttentionForward {
             if (active) {
                 Scores scores;
                 fill(scores, 0);
-                mma_ABt(scores, q, shared.k[stage].at(0, 0));
+                const auto k = shared.k[stage].at(0, 0);
+                if constexpr (kKeepsQueries) mma_ABt(scores, q, k);
+                if constexpr (!kKeepsQueries) mma_ABt<kHead>(scores, shared.q.at(rows.first, 0), k);
                 if (!rows.see_all(keys, kStep)) hide(scores, rows, keys);
                 softmax_step(probabilities, scores, state, p.scale_log2);
             }
@@ -109,7 +123,7 @@ struct AttentionForward {
             }
             if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
         }
-        store_state(state, p, task.head, rows);
+        store_state(state, p, task.head, WarpRows(queries));  // read again, not kept
     }
 
     // Scores of keys that a row does not see become -inf.

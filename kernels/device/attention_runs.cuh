@@ -16,21 +16,22 @@ struct RunTile {
     int count;
     int position;  // of the first
     int document;
+    int see_begin, see_end;  // runs of the other side
 };
 
 // Tile `index` of all tiles of kRows rows.
 template <int kRows>
 SIMT_FN RunTile tile_at(const RunList& list, int index) {
     int run = 0;
-    for (;; ++run) {
-        const int num_tiles = (list.runs[run].length + kRows - 1) / kRows;
-        if (index < num_tiles) break;
-        index -= num_tiles;
+    for (int end = list.count; end - run > 1;) {
+        const int middle = (run + end) / 2;
+        (list.runs[middle].first_tile <= index ? run : end) = middle;
     }
     const TokenRun& found = list.runs[run];
-    const int at = index * kRows;
+    const int at = (index - found.first_tile) * kRows;
     return {found.token + at, found.length - at < kRows ? found.length - at : kRows,
-            found.first + at, found.document};
+            found.first + at, found.document,
+            found.see_begin,  found.see_end};
 }
 
 // How many keys, counted from the first of the tile, the query at `position` sees: one more for
@@ -40,33 +41,40 @@ SIMT_FN int keys_seen(int position, const RunTile& keys) {
     return seen < keys.count ? seen : keys.count;
 }
 
+// Both walks borrow what they are given, and look at it only where a run ends: block-uniform
+// numbers in registers are what the loops around them have none to spare for.
+
 // The tiles of kStep keys of which a tile of queries sees something, in local order.
 template <int kStep>
 class KeyWalk {
 public:
     SIMT_FN KeyWalk(const RunList& list, const RunTile& queries)
-        : list_(list), document_(queries.document), last_(queries.position + queries.count - 1) {}
+        : list_(list), queries_(queries), run_(queries.see_begin - 1) {}
 
     SIMT_FN bool next(RunTile& keys) {
         at_ += kStep;
         while (at_ >= seen_) {
-            if (++run_ >= list_.count) return false;
+            if (++run_ >= queries_.see_end) return false;
             const TokenRun& run = list_.runs[run_];
-            const int seen = last_ - run.first + 1;
-            seen_ = run.document != document_ ? 0 : seen < run.length ? seen : run.length;
+            const int seen = keys_seen(queries_.position + queries_.count - 1,
+                                       {run.token, run.length, run.first, run.document, 0, 0});
+            seen_ = run.document == queries_.document ? seen : 0;
             at_ = 0;
         }
         const TokenRun& run = list_.runs[run_];
-        keys = {run.token + at_, run.length - at_ < kStep ? run.length - at_ : kStep,
-                run.first + at_, document_};
+        keys = {run.token + at_,
+                run.length - at_ < kStep ? run.length - at_ : kStep,
+                run.first + at_,
+                run.document,
+                0,
+                0};
         return true;
     }
 
 private:
     const RunList& list_;
-    int document_;
-    int last_;  // position of the last query
-    int run_ = -1;
+    const RunTile& queries_;
+    int run_;
     int at_ = 0;    // first key of the present tile, from the run's start
     int seen_ = 0;  // keys of the present run that the last query sees
 };
@@ -76,9 +84,8 @@ private:
 template <int kStep>
 class QueryWalk {
 public:
-    // Borrows all three.
     SIMT_FN QueryWalk(const RunList& list, const RunTile& keys, const int& group)
-        : list_(list), keys_(keys), group_(group), head_(group - 1) {}
+        : list_(list), keys_(keys), group_(group), run_(keys.see_begin - 1), head_(group - 1) {}
 
     SIMT_FN bool next(RunTile& queries, int& head) {
         if (++head_ == group_) {
@@ -86,8 +93,12 @@ public:
             if (!next_tile()) return false;
         }
         const TokenRun& run = list_.runs[run_];
-        queries = {run.token + at_, run.length - at_ < kStep ? run.length - at_ : kStep,
-                   run.first + at_, run.document};
+        queries = {run.token + at_,
+                   run.length - at_ < kStep ? run.length - at_ : kStep,
+                   run.first + at_,
+                   run.document,
+                   0,
+                   0};
         head = head_;
         return true;
     }
@@ -96,7 +107,7 @@ private:
     SIMT_FN bool next_tile() {
         at_ += kStep;
         while (at_ >= length_) {
-            if (++run_ >= list_.count) return false;
+            if (++run_ >= keys_.see_end) return false;
             const TokenRun& run = list_.runs[run_];
             const int blind = keys_.position - run.first;  // queries before the first key
             length_ = run.document == keys_.document ? run.length : 0;
@@ -108,23 +119,21 @@ private:
     const RunList& list_;
     const RunTile& keys_;
     const int& group_;
-    int run_ = -1;
+    int run_;
     int at_ = 0;      // first query of the present tile, from the run's start
     int length_ = 0;  // queries of the present run
     int head_;        // within the group
 };
 
-// Which tile and heads a block has. A kv head's blocks are neighbours, so that its keys and values
-// stay in the second level of cache; later tiles see more and go first.
+// Which tile and heads a block of queries has. A kv head's blocks are neighbours, so that its keys
+// and values stay in the second level of cache; later tiles see more and go first.
 struct QueryTask {
-    template <int kRows, typename Params>
-    SIMT_FN static QueryTask of(const Params& p) {
-        const int tile = simt::block_x() / p.group % p.num_tiles;
-        const int kv_head = simt::block_x() / p.group / p.num_tiles;
-        return {tile_at<kRows>(p.q_runs, p.num_tiles - 1 - tile), kv_head,
-                kv_head * p.group + simt::block_x() % p.group};
-    }
-    RunTile rows;
+    template <typename Params>
+    SIMT_FN explicit QueryTask(const Params& p)
+        : tile(p.num_tiles - 1 - simt::block_x() / p.group % p.num_tiles),
+          kv_head(simt::block_x() / p.group / p.num_tiles),
+          head(kv_head * p.group + simt::block_x() % p.group) {}
+    int tile;
     int kv_head;
     int head;
 };

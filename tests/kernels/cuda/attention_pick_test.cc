@@ -56,20 +56,21 @@ TEST(AttentionPick, SaysWhatADeviceLacks) {
 
 TEST(AttentionPick, IsPrintable) {
     EXPECT_EQ(to_string(d128_wide),
-              "attention_fwd 128x64, 8 warps, 2 stages, D up to 128, 256 threads, 65536 bytes "
+              "attention_fwd 128x64, 8 warps, 2 stages, D up to 128, 256 threads, 66560 bytes "
               "shared");
 }
 
 TEST(AttentionRuns, LeaveOutPaddingAndKeepTheTokensPlace) {
     const Runs runs = {{0, 5, 10}, {kPaddingDocument, 0, 7}, {1, 0, 0}, {2, 100, 1}};
-    const auto lists = run_lists("op", runs);
+    auto lists = run_lists("op", runs);
     ASSERT_EQ(lists.size(), 1U);
     ASSERT_EQ(lists[0].count, 2);
     EXPECT_EQ(lists[0].runs[0].token, 0);
     EXPECT_EQ(lists[0].runs[0].first, 5);
     EXPECT_EQ(lists[0].runs[1].document, 2);
     EXPECT_EQ(lists[0].runs[1].token, 17);
-    EXPECT_EQ(num_tiles(lists[0], 8), 3);
+    EXPECT_EQ(number_tiles(lists[0], 8), 3);
+    EXPECT_EQ(lists[0].runs[1].first_tile, 2);
 }
 
 TEST(AttentionRuns, AreCutWhereParametersAreFull) {
@@ -88,12 +89,30 @@ TEST(AttentionRuns, BeyondThirtyTwoBitsAreRefused) {
                 ThrowsMessage<CheckError>(HasSubstr("positions and tokens up to 2147483647")));
 }
 
+bool any_seen(const Runs& queries, const Runs& keys) {
+    auto q = run_lists("op", queries), k = run_lists("op", keys);
+    return link(q.at(0), k.at(0));
+}
+
 TEST(AttentionRuns, OfAnotherDocumentOrLaterAreNotSeen) {
-    const auto list = [](const Runs& runs) { return run_lists("op", runs).at(0); };
-    EXPECT_TRUE(sees_any(list({{0, 10, 5}}), list({{0, 14, 5}})));
-    EXPECT_FALSE(sees_any(list({{0, 10, 5}}), list({{0, 15, 5}})));
-    EXPECT_FALSE(sees_any(list({{0, 10, 5}}), list({{1, 0, 5}})));
-    EXPECT_TRUE(sees_any(list({{0, 10, 5}, {1, 0, 1}}), list({{2, 0, 9}, {1, 0, 5}})));
+    EXPECT_TRUE(any_seen({{0, 10, 5}}, {{0, 14, 5}}));
+    EXPECT_FALSE(any_seen({{0, 10, 5}}, {{0, 15, 5}}));
+    EXPECT_FALSE(any_seen({{0, 10, 5}}, {{1, 0, 5}}));
+    EXPECT_TRUE(any_seen({{0, 10, 5}, {1, 0, 1}}, {{2, 0, 9}, {1, 0, 5}}));
+}
+
+TEST(AttentionRuns, KnowWhichRunsTheySee) {
+    auto q = run_lists("op", Runs{{7, 0, 4}, {0, 10, 5}, {1, 0, 1}});
+    auto k = run_lists("op", Runs{{0, 0, 5}, {1, 0, 9}, {0, 5, 9}, {0, 15, 9}});
+    ASSERT_TRUE(link(q[0], k[0]));
+    const auto seen = [](const device::TokenRun& run) {
+        return std::pair<int, int>(run.see_begin, run.see_end);
+    };
+    EXPECT_EQ(seen(q[0].runs[0]), std::pair(0, 0)) << "nothing";
+    EXPECT_EQ(seen(q[0].runs[1]), std::pair(0, 3)) << "the first and the third";
+    EXPECT_EQ(seen(q[0].runs[2]), std::pair(1, 2));
+    EXPECT_EQ(seen(k[0].runs[2]), std::pair(1, 2));
+    EXPECT_EQ(seen(k[0].runs[3]), std::pair(0, 0)) << "is later than every query";
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
+#include <limits>
+#include <sstream>
 
 #include "kernels/cuda/attention_merge.h"
 #include "kernels/emu/emu_kernels.h"
@@ -14,6 +16,8 @@
 namespace rm::test {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 using Runs = std::vector<rm::Run>;
 
 constexpr std::uint64_t kSeed = 23;
@@ -148,15 +152,48 @@ TEST(EmuAttention, StaysFiniteWhereScoresAreOutOfRange) {
 }
 
 TEST(EmuAttention, GivesPaddingZerosAndLeavesItsGradientsAlone) {
-    const Runs runs = {{kPaddingDocument, 0, 40}, {3, 0, 30}};
-    const OpCase op_case = attention_case("", {{8, 1, 64}, runs, {runs}});
+    constexpr std::size_t kPadding = 40, kHeads = 8, kD = 64;
+    const Runs runs = {{kPaddingDocument, 0, kPadding}, {3, 0, 30}};
+    const OpCase op_case = attention_case("", {{kHeads, 1, kD}, runs, {runs}});
+    const Yardstick yardstick(op_case);
     const Outputs x = run_emu(op_case, {});
-    Harness inputs(*make_emu_kernels(), kSeed, DType::bf16);
-    for (std::size_t i = 0; i < 40 * 8; ++i)
+    yardstick.expect_as_good(x);
+    for (std::size_t i = 0; i < kPadding * kHeads; ++i)
         ASSERT_EQ(x.at("lse").numbers[i], -std::numeric_limits<double>::infinity());
-    for (std::size_t i = 0; i < 40 * 8 * 64; ++i)
+    for (std::size_t i = 0; i < kPadding * kHeads * kD; ++i) {
         ASSERT_EQ(x.at("out").numbers[i], 0);
-    Yardstick(op_case).expect_as_good(x);
+        ASSERT_EQ(x.at("d_q").numbers[i], yardstick.r.at("d_q").numbers[i]);
+    }
+    for (std::size_t i = 0; i < kPadding * kD; ++i) {
+        ASSERT_EQ(x.at("d_k0").numbers[i], yardstick.r.at("d_k0").numbers[i]);
+        ASSERT_EQ(x.at("d_v0").numbers[i], yardstick.r.at("d_v0").numbers[i]);
+    }
+}
+
+TEST(EmuAttention, SaysWhatItChose) {
+    std::ostringstream said;
+    const Runs runs = {{0, 0, 40}};
+    run_emu(attention_case("", {{8, 8, 128}, runs, {runs}}), {.explain = &said});
+    EXPECT_THAT(said.str(), HasSubstr("attention_fwd 64x64, 4 warps, 1 stage, D up to 128"));
+    EXPECT_THAT(said.str(), HasSubstr("attention_bwd 128x32, 8 warps, ordered, D up to 128"));
+}
+
+TEST(EmuAttention, RefusesWhatItCannotReadSixteenBytesAtATime) {
+    const auto kernels = make_emu_kernels();
+    Harness h(*kernels, kSeed);
+    const auto run = [&](std::int64_t D, std::int64_t offset) {
+        const TensorView all = h.input(Role::compute, {2, 1, 144});
+        const TensorView q(all.as<std::uint16_t>() + offset, DType::bf16, {1, 1, D});
+        const AttentionState state{.acc = h.output(Role::accum, {1, 1, D}),
+                                   .m = h.output(Role::accum, {1, 1}),
+                                   .l = h.output(Role::accum, {1, 1})};
+        const Runs runs = {{0, 0, 1}};
+        kernels->attention_fwd(
+            {.state = state, .q = q, .k = q, .v = q, .q_runs = runs, .kv_runs = runs}, {},
+            h.stream());
+    };
+    EXPECT_THAT([&] { run(64, 4); }, ThrowsMessage<CheckError>(HasSubstr("multiple of 16 bytes")));
+    EXPECT_THAT([&] { run(136, 0); }, ThrowsMessage<CheckError>(HasSubstr("heads of D = 136")));
 }
 
 // Attention over two blocks of keys, each normalised, then merged.
@@ -170,7 +207,7 @@ struct Partials {
 template <typename Merge>
 Outputs run_merge(Kernels& kernels, const Partials& sizes, const Merge& merge) {
     Harness h(kernels, kSeed, DType::bf16);
-    const auto [T, Hq, D, queries, blocks] = sizes;
+    const std::int64_t T = sizes.T, Hq = sizes.Hq, D = sizes.D;
     const auto make_state = [&] {
         return AttentionState{.acc = h.output(Role::accum, {T, Hq, D}),
                               .m = h.output(Role::accum, {T, Hq}),
@@ -179,14 +216,14 @@ Outputs run_merge(Kernels& kernels, const Partials& sizes, const Merge& merge) {
     const AttentionState merged = make_state();
     kernels.attention_begin({.state = merged}, h.stream());
     const TensorView q = h.input(Role::compute, {T, Hq, D}, 1.5);
-    for (const Runs& runs : blocks) {
+    for (const Runs& runs : sizes.blocks) {
         const std::int64_t S = num_tokens(runs);
         const AttentionState state = make_state();
         const AttentionFwd fwd{.state = state,
                                .q = q,
                                .k = h.input(Role::compute, {S, 1, D}, 1.5),
                                .v = h.input(Role::compute, {S, 1, D}),
-                               .q_runs = queries,
+                               .q_runs = sizes.queries,
                                .kv_runs = runs,
                                .scale = 0.125};
         const AttentionFinish finish{.state = state,

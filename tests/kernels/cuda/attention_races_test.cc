@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/attention_merge.h"
+#include "kernels/emu/emu_kernels.h"
+#include "tests/kernels/attention_problem.h"
+
+// Every attention kernel once, small, for the thread sanitizer: a report fails the program.
+namespace rm::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+
+void run_attention_of(std::int64_t head_dim, const EmuOptions& options) {
+    // Several tiles on both sides, so that every buffer is filled again.
+    const std::vector<rm::Run> runs = {{0, 0, 140}};
+    const OpCase op_case = attention_case("", {{2, 1, head_dim}, runs, {runs}});
+    run_case(op_case, *make_emu_kernels(options), kSeed, DType::bf16);
+}
+
+TEST(AttentionRaces, AreNoneInWideBlocksAndOrderedGradients) {
+    const DeviceProfile profile{.num_sms = 1};
+    run_attention_of(64, {.seed = 0, .profile = profile});
+    run_attention_of(128, {.seed = 1, .profile = profile});
+}
+
+TEST(AttentionRaces, AreNoneInNarrowBlocksAndAtomics) {
+    run_attention_of(64, {.seed = 1, .reproducible = false});
+    run_attention_of(128, {.seed = 0, .reproducible = false});
+}
+
+TEST(AttentionRaces, AreNoneInTheMerge) {
+    const auto kernels = make_emu_kernels();
+    Harness h(*kernels, kSeed, DType::bf16);
+    for (const std::int64_t D : {64, 72}) {
+        const AttentionState state{.acc = h.input(Role::accum, {37, 2, D}),
+                                   .m = h.input(Role::accum, {37, 2}),
+                                   .l = h.filled(Role::accum, {37, 2}, 1)};
+        const DeviceProfile profile;
+        cuda::run(AttentionMerge{.state = state,
+                                 .out = h.input(Role::compute, {37, 2, D}),
+                                 .lse = h.input(Role::accum, {37, 2})},
+                  {.stream = h.stream(), .profile = profile});
+        h.stream().synchronize();
+    }
+}
+
+}  // namespace
+}  // namespace rm::test
