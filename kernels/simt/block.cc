@@ -116,7 +116,7 @@ void Block::start_threads() {
     for (int i = 0; i < num_threads_; ++i) {
         threads_[i].state = State::fresh;
         threads_[i].copies.clear();
-        threads_[i].fiber.start(&Block::entry);
+        threads_[i].fiber.start(&Block::entry, i);
     }
     for (int i = 0; i < num_threads_ / kWarpLanes; ++i) {
         warps_[i].arrived = 0;
@@ -216,7 +216,7 @@ void Block::wait(const char* what, const Place& place) {
     Thread& thread = *running_;
     thread.state = State::waits;
     thread.waits_in = what;
-    thread.place = place;
+    thread.place = &place;
     warp_of(thread).ready &= ~(1u << (thread.index % kWarpLanes));
     thread.fiber.switch_to(next_of_pass());
     if (unwinding_) throw Unwound();
@@ -224,11 +224,11 @@ void Block::wait(const char* what, const Place& place) {
 
 void Block::sync(const Place& place) {
     if (arrived_ == 0) {
-        barrier_place_ = place;
-    } else if (!same(barrier_place_, place)) {
+        barrier_place_ = &place;
+    } else if (!same(*barrier_place_, place)) {
         throw EmulatorError(format("{}: thread {} is in sync_block at {}, {} others at {}", shown(),
                                    running_->index, rm::simt::shown(place), arrived_,
-                                   rm::simt::shown(barrier_place_)));
+                                   rm::simt::shown(*barrier_place_)));
     }
     RacePoint& point = barrier_[phase_ & 1];
     point.release();
@@ -256,11 +256,11 @@ void Block::sync_lanes(const Place& place) {
 void Block::enter(Warp& warp, const char* function, const Place& place) {
     if (warp.arrived == 0) {
         warp.function = function;
-        warp.place = place;
-    } else if (!same(warp.function, function) || !same(warp.place, place)) {
+        warp.place = &place;
+    } else if (!same(warp.function, function) || !same(*warp.place, place)) {
         throw EmulatorError(format("{}: thread {} is in {} at {}, others of its warp in {} at {}",
                                    shown(), running_->index, function, rm::simt::shown(place),
-                                   warp.function, rm::simt::shown(warp.place)));
+                                   warp.function, rm::simt::shown(*warp.place)));
     }
     warp.arrived |= 1u << (running_->index % kWarpLanes);
 }
@@ -284,7 +284,7 @@ std::string Block::diagnosis() const {
             ++threads_at["have exited"];
         } else {
             ++threads_at[format("wait in {} at {}", thread.waits_in,
-                                rm::simt::shown(thread.place))];
+                                rm::simt::shown(*thread.place))];
         }
     }
     std::string text = shown() + " cannot go on:";

@@ -40,8 +40,9 @@ enum class State : std::uint8_t { fresh, ready, waits, done };
 struct Thread {
     int index = 0;
     State state = State::fresh;
-    const char* waits_in = "";  // the barrier or warp function
-    Place place;
+    // The barrier or warp function it is in, and where that was called; the caller's, which waits.
+    const char* waits_in = "";
+    const Place* place = nullptr;
     CopyQueue copies;
     Fiber fiber;
 };
@@ -71,8 +72,8 @@ struct Warp {
     std::uint32_t ready = 0;    // one bit per lane that can run
     std::uint32_t arrived = 0;  // one bit per lane in the warp function
     unsigned generation = 0;
-    const char* function = "";
-    Place place;
+    const char* function = "";  // of the first lane that arrived
+    const Place* place = nullptr;
     std::array<RacePoint, 2> barrier;
 };
 
@@ -129,7 +130,7 @@ private:
     Thread* running_ = nullptr;
     Pass pass_;
     int arrived_ = 0;  // threads at the block's barrier
-    Place barrier_place_;
+    const Place* barrier_place_ = nullptr;
     unsigned phase_ = 0;
     int num_alive_ = 0;  // threads that have not exited
     bool unwinding_ = false;

@@ -84,7 +84,7 @@ void Fiber::adopt() {
 #endif
 }
 
-void Fiber::start(void (*entry)()) {
+void Fiber::start(void (*entry)(), int colour) {
 #ifdef RM_TSAN
     if (stack_ != nullptr) {
         free_stack(stack_);
@@ -96,7 +96,9 @@ void Fiber::start(void (*entry)()) {
     if (stack_ == nullptr) stack_ = make_stack();
     bottom_ = stack_;
     size_ = kStackBytes;
-    void** top = reinterpret_cast<void**>(static_cast<char*>(stack_) + kStackBytes);
+    constexpr int kColours = 32, kColourBytes = 9 * 64;
+    char* end = static_cast<char*>(stack_) + kStackBytes - colour % kColours * kColourBytes;
+    void** top = reinterpret_cast<void**>(end);
     *--top = nullptr;  // the stack pointer is 16-byte aligned at entry, as after a call
     *--top = reinterpret_cast<void*>(entry);
     for (int saved_register = 0; saved_register < 6; ++saved_register)

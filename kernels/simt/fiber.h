@@ -13,15 +13,21 @@ public:
     Fiber& operator=(const Fiber&) = delete;
     ~Fiber();
 
-    void adopt();                 // becomes the stack that calls
-    void start(void (*entry)());  // `entry` runs at the first switch to it and must never return
+    void adopt();  // becomes the stack that calls
+    // `entry` runs at the first switch to it and must never return. Fibers of different colours do
+    // not compete for the same lines of the cache.
+    void start(void (*entry)(), int colour);
     // From this fiber, which is running, to another; returns when someone switches back.
     void switch_to(Fiber& to);
     [[noreturn]] void end_in(Fiber& to);  // the last switch of a fiber
     static void arrived();                // the first thing that a fiber's entry does
 
     // The lowest page is a guard: a body that needs more stack crashes there.
+#ifdef RM_TSAN
+    static constexpr std::size_t kStackBytes = 64 * 1024;  // that it has to forget, block by block
+#else
     static constexpr std::size_t kStackBytes = 256 * 1024;
+#endif
 
 private:
     void finish_switch();

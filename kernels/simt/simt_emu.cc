@@ -111,49 +111,73 @@ struct Int8Operand {
     }
 };
 
-// d += a b of 16 x 8 sums. The order of summation is one of those that a GPU may use; s8 wraps.
+// Eight sums side by side; what is added may wrap.
+template <typename T>
+struct Row8;
+template <>
+struct Row8<float> {
+    using Type = float __attribute__((vector_size(32)));
+};
+template <>
+struct Row8<int> {
+    using Type = std::uint32_t __attribute__((vector_size(32)));
+};
+
+// d += a b of 16 x 8 sums, four rows at a time to keep the adders busy. The order of summation is
+// one of those that a GPU may use.
 template <typename T, int kDepth>
 void multiply(T (&d)[16][8], const T (&a)[16][kDepth], const T (&b)[kDepth][8]) {
-    using Wrapping = std::conditional_t<std::is_integral_v<T>, std::uint32_t, T>;
-    for (int i = 0; i < 16; ++i) {
-        Wrapping sum[8] = {};
+    using Row = typename Row8<T>::Type;
+    constexpr int kAtOnce = 4;
+    for (int i = 0; i < 16; i += kAtOnce) {
+        Row sums[kAtOnce] = {};
         for (int k = 0; k < kDepth; ++k) {
-            for (int j = 0; j < 8; ++j)
-                sum[j] += static_cast<Wrapping>(a[i][k] * b[k][j]);
+            Row right;
+            std::memcpy(&right, b[k], sizeof(right));
+            for (int r = 0; r < kAtOnce; ++r)
+                sums[r] += right * static_cast<decltype(right[0] + 0)>(a[i + r][k]);
         }
-        for (int j = 0; j < 8; ++j)
-            d[i][j] = static_cast<T>(static_cast<Wrapping>(d[i][j]) + sum[j]);
+        for (int r = 0; r < kAtOnce; ++r) {
+            Row row;
+            std::memcpy(&row, d[i + r], sizeof(row));
+            row += sums[r];
+            std::memcpy(d[i + r], &row, sizeof(row));
+        }
     }
 }
 
 // PTX ISA, "mma.m16n8k16" (16-bit elements, E = 2 to a register) and "mma.m16n8k32" (8-bit, E = 4):
-// a is 16 x 8E, b 8E x 8, c and d 16 x 8. Lane l, with g = l / 4 and t = l % 4, holds of a rows g
-// and g + 8 at columns E t and E t + 4E, of b column g at rows E t and E t + 4E, of c and d rows g
-// and g + 8 at columns 2 t and 2 t + 1.
+// a is 16 x 8E, b 8E x 8, c and d 16 x 8. Lane 4 g + t holds of a rows g and g + 8 at columns E t
+// and E t + 4E, of b column g at rows E t and E t + 4E, of c and d rows g and g + 8 at columns 2 t
+// and 2 t + 1.
 template <typename Format>
 void product(const Slots& in, Slots& out) {
     using T = typename Format::Sum;
     constexpr int kE = Format::kPerRegister, kDepth = 8 * kE;
     T a[16][kDepth], b[kDepth][8], d[16][8];
-    for (int lane = 0; lane < kWarpLanes; ++lane) {
-        const auto x = load<Operands<T>>(in[static_cast<std::size_t>(lane)]);
-        const int g = lane / 4, t = lane % 4;
-        for (int e = 0; e < kE; ++e) {
+    for (int g = 0; g < 8; ++g) {
+        for (int t = 0; t < 4; ++t) {
+            const auto x = load<Operands<T>>(in[static_cast<std::size_t>(4 * g + t)]);
             for (int half = 0; half < 2; ++half) {
-                const int k = kE * t + 4 * kE * half + e;
-                a[g][k] = Format::decode(x.a[2 * half], e);
-                a[g + 8][k] = Format::decode(x.a[2 * half + 1], e);
-                b[k][g] = Format::decode(x.b[half], e);
+                for (int e = 0; e < kE; ++e) {
+                    const int k = kE * t + 4 * kE * half + e;
+                    a[g][k] = Format::decode(x.a[2 * half], e);
+                    a[g + 8][k] = Format::decode(x.a[2 * half + 1], e);
+                    b[k][g] = Format::decode(x.b[half], e);
+                }
             }
+            std::memcpy(&d[g][2 * t], x.c, 2 * sizeof(T));
+            std::memcpy(&d[g + 8][2 * t], x.c + 2, 2 * sizeof(T));
         }
-        for (int i = 0; i < 4; ++i)
-            d[g + 8 * (i / 2)][2 * t + i % 2] = x.c[i];
     }
     multiply(d, a, b);
-    for (int lane = 0; lane < kWarpLanes; ++lane) {
-        const int g = lane / 4, t = 2 * (lane % 4);
-        store(out[static_cast<std::size_t>(lane)],
-              Sums<T>{{d[g][t], d[g][t + 1], d[g + 8][t], d[g + 8][t + 1]}});
+    for (int g = 0; g < 8; ++g) {
+        for (int t = 0; t < 4; ++t) {
+            Sums<T> mine;
+            std::memcpy(mine.d, &d[g][2 * t], 2 * sizeof(T));
+            std::memcpy(mine.d + 2, &d[g + 8][2 * t], 2 * sizeof(T));
+            store(out[static_cast<std::size_t>(4 * g + t)], mine);
+        }
     }
 }
 

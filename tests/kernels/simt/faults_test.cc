@@ -3,6 +3,7 @@
 
 #include "kernels/simt/sanitizers.h"
 #include "tests/kernels/simt/pipelined_product.h"
+#include "tests/kernels/simt/seeds.h"
 
 // Tests of the tests: faults that are planted in a kernel, each caught by its means.
 namespace rm::device {
@@ -11,8 +12,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-constexpr std::uint64_t kNumSeeds = 8;
 
 template <Fault kFault>
 int num_wrong_seeds() {

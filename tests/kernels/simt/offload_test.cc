@@ -8,13 +8,13 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/kernels/simt/seeds.h"
+
 namespace rm {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-constexpr std::uint64_t kNumSeeds = 8;
 
 // Tensors of given sizes in bf16, each in memory of its own that begins `shift` elements after an
 // aligned address, and ends where the tensor ends.

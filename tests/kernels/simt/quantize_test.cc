@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/bf16.h"
+#include "tests/kernels/simt/seeds.h"
 
 // The launchers on the emulator against the host's loops: bit for bit, on every seed.
 namespace rm {
@@ -16,8 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-constexpr std::uint64_t kNumSeeds = 8;
 
 std::vector<float> draw(std::int64_t count, std::uint32_t seed, float scale = 1) {
     std::mt19937 random(seed);

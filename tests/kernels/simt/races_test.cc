@@ -3,24 +3,18 @@
 #include <cstdlib>
 
 #include "tests/kernels/simt/pipelined_product.h"
+#include "tests/kernels/simt/seeds.h"
 
 // Under the thread sanitizer (clang's) every CUDA thread is a thread to it, and only barriers order
 // memory: a missing one is reported on any schedule, the lock step included, whether or not the
 // result was right. A report makes this program fail; planted ones happen in a child process.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RM_RACES_ARE_REPORTED 1
-#endif
-#endif
 
 namespace rm::device {
 namespace {
 
-constexpr std::uint64_t kNumSeeds = 8;
-
 TEST(Races, TheKernelWithoutAFaultHasNone) {
     const ProductProblem problem;
-    for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed)
+    for (std::uint64_t seed = 0; seed < 8; ++seed)
         EXPECT_EQ(problem.on_emulator<Fault::none>(seed), problem.on_host()) << "seed " << seed;
 }
 
@@ -57,7 +51,7 @@ TEST(Races, BlocksThatWriteDifferentElementsHaveNone) {
 TEST(Races, AtomicsAndConsecutiveKernelsHaveNone) {
     int sum = 0;
     const auto body = [&](void*) { simt::atomic_add(&sum, 1); };
-    for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
         simt::emulate({2}, 64, 0, body, {seed});
         ++sum;
     }

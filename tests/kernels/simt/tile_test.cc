@@ -11,6 +11,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/simt/emulator.h"
+#include "tests/kernels/simt/seeds.h"
 
 // Every word of the tile vocabulary beside the host's answer. Operands are small integers, so that
 // products are exact in any order.
@@ -65,7 +66,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
 // Runs `body(shared)` on one warp with every seed and gives it a fresh result each time.
 template <typename Shared, typename Body>
 void on_one_warp(const Body& body) {
-    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed) {
         SCOPED_TRACE(seed);
         body([&](const auto& kernel) {
             simt::emulate({}, 32, sizeof(Shared),
@@ -272,7 +273,7 @@ using Tile = RegisterTile<kRows, kColumns>;
 template <typename PerRow>
 std::vector<std::vector<float>> values_of_rows(const Matrix& from, float start,
                                                const PerRow& per_row) {
-    std::vector<std::vector<float>> got(kRows);
+    std::vector<std::vector<float>> got(kRows, std::vector<float>(4));
     const auto kernel = [&](void*) {
         Tile tile;
         load(tile, from.x.data(), kColumns, kRows);
@@ -281,8 +282,8 @@ std::vector<std::vector<float>> values_of_rows(const Matrix& from, float start,
         per_row(values, tile);
         for (int i = 0; i < kRows / 16; ++i) {
             for (int r = 0; r < 2; ++r)
-                got[static_cast<std::size_t>(i * 16 + fragment_row(2 * r))].push_back(
-                    values.x[i][r]);
+                got[static_cast<std::size_t>(i * 16 + fragment_row(2 * r))]
+                   [static_cast<std::size_t>(simt::lane() % 4)] = values.x[i][r];
         }
     };
     simt::emulate({}, 32, 0, kernel, {4});
