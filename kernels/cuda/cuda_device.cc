@@ -39,7 +39,8 @@ public:
         for (const cudaEvent_t event : free_)
             cudaEventDestroy(event);
     }
-    cudaEvent_t take() {
+    // Null when the device fails: a record must complete all the same.
+    cudaEvent_t take() noexcept {
         const std::lock_guard lock(mutex_);
         if (!free_.empty()) {
             const cudaEvent_t event = free_.back();
@@ -47,8 +48,7 @@ public:
             return event;
         }
         cudaEvent_t event = nullptr;
-        check_cuda("cudaEventCreate", cudaEventCreateWithFlags(
-                                          &event, cudaEventDisableTiming | cudaEventBlockingSync));
+        cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync);
         return event;
     }
     void give_back(cudaEvent_t event) {
@@ -79,9 +79,9 @@ public:
     }
     void record_on(cudaStream_t stream) {
         const cudaEvent_t event = pool_.take();
-        if (cudaEventRecord(event, stream) == cudaSuccess) {
+        if (event != nullptr && cudaEventRecord(event, stream) == cudaSuccess) {
             event_ = event;
-        } else {
+        } else if (event != nullptr) {
             pool_.give_back(event);
         }
         complete();

@@ -139,7 +139,17 @@ TEST_P(CpuMesh, ChunkSizeChangesNoBit) {
     }
 }
 
+bool has(test::RigTransport transport) {
+#ifdef RM_HAS_GLOO
+    constexpr bool kHasGloo = true;
+#else
+    constexpr bool kHasGloo = false;
+#endif
+    return kHasGloo || transport == test::RigTransport::local;
+}
+
 TEST_P(CpuMesh, GlooAndLocalGiveTheSameBits) {
+    if (!has(test::RigTransport::gloo)) GTEST_SKIP() << "this build has no gloo";
     RigConfig config = base_config(backend(1), mesh_of(2, 3));
     config.context = 384;
     config.steps = 2;
@@ -157,6 +167,7 @@ class RingBytes : public testing::TestWithParam<std::tuple<int, test::RigTranspo
 
 TEST_P(RingBytes, EqualTheDocumentedFormula) {
     const auto [ring, transport, compute] = GetParam();
+    if (!has(transport)) GTEST_SKIP() << "this build has no gloo";
     RigConfig config = base_config(test::cpu_backend(1, compute), mesh_of(1, ring));
     config.context = 64 * ring;
     config.sequences = 3;  // three micro-batches per step
