@@ -25,9 +25,9 @@ Result<fs::path> find_library() {
         if (fs::exists(place / kFile, ignored)) return place / kFile;
     }
     return unavailable(
-        format("{} is not in {}, {} or {}: this build has no CUDA (the cuda preset "
-               "makes it), or the file was not installed",
-               kFile, places[0].string(), places[1].string(), places[2].string()));
+        format("{} is neither in {} nor in ../bin or ../lib of it: this build has no CUDA (the "
+               "cuda preset makes it), or the file was not installed",
+               kFile, here.string()));
 }
 
 // Stays open: its code may be in use until the process ends.
