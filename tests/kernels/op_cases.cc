@@ -62,20 +62,6 @@ void loss_only(Harness& h, std::int64_t group, std::int64_t C, std::int64_t V) {
     h.keep("loss_sum", losses);
 }
 
-void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V) {
-    const PreparedWeight& head = h.prepared(V, C);
-    const LinearCrossEntropy op{.x = h.input(Role::compute, {T, C}, 3),
-                                .head = &head,
-                                .targets = h.tokens(T, V, kIgnoreTarget),
-                                .scale = 1.0 / 77,
-                                .loss_sum = h.filled(Role::f64, {1}, 0),
-                                .d_x = h.output(Role::compute, {T, C}),
-                                .d_head = h.input(Role::accum, {V, C}, 1e-2)};
-    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
-    h.keep("d_x", op.d_x);
-    h.keep("d_head", op.d_head);
-}
-
 void copy_add_fill(Harness& h) {
     const TensorView x = h.input(Role::compute, {33, 17});
     const TensorView y = h.input(Role::compute, {33, 17});
@@ -164,6 +150,20 @@ void adamw_skips_what_is_not_finite(Harness& h) {
 }
 
 }  // namespace
+
+void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V) {
+    const PreparedWeight& head = h.prepared(V, C);
+    const LinearCrossEntropy op{.x = h.input(Role::compute, {T, C}, 3),
+                                .head = &head,
+                                .targets = h.tokens(T, V, kIgnoreTarget),
+                                .scale = 1.0 / 77,
+                                .loss_sum = h.filled(Role::f64, {1}, 0),
+                                .d_x = h.output(Role::compute, {T, C}),
+                                .d_head = h.input(Role::accum, {V, C}, 1e-2)};
+    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
+    h.keep("d_x", op.d_x);
+    h.keep("d_head", op.d_head);
+}
 
 std::vector<OpCase> linear_cases() {
     return {

@@ -29,6 +29,11 @@ std::vector<OpCase> extreme_attention_cases();  // scores of which exp is out of
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
 
+// Bodies of cases, for suites that have sizes of their own.
+void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C);
+void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C);
+void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V);
+
 Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed,
                  DType precision = DType::f32);
 

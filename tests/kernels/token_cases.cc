@@ -5,25 +5,6 @@
 namespace rm::test {
 namespace {
 
-void rmsnorm(Harness& h, std::int64_t T, std::int64_t C) {
-    const RmsNormFwd fwd{.x = h.input(Role::compute, {T, C}, 2),
-                         .weight = h.input(Role::master, {C}),
-                         .y = h.output(Role::compute, {T, C}),
-                         .rstd = h.output(Role::accum, {T})};
-    h.kernels().rmsnorm_fwd(fwd, h.stream());
-    const RmsNormBwd bwd{.d_y = h.input(Role::compute, {T, C}),
-                         .x = fwd.x,
-                         .weight = fwd.weight,
-                         .rstd = fwd.rstd,
-                         .d_x = h.input(Role::compute, {T, C}),
-                         .d_weight = h.input(Role::accum, {C})};
-    h.kernels().rmsnorm_bwd(bwd, h.workspace(bwd), h.stream());
-    h.keep("y", fwd.y);
-    h.keep("d_x", bwd.d_x);
-    if (T >= 256) h.keep("rstd", fwd.rstd);
-    if (C >= 256) h.keep("d_weight", bwd.d_weight);
-}
-
 void rope(Harness& h, Rotation rotation, std::int64_t D, double scale) {
     const std::vector<Run> runs = {{0, 0, 20}, {1, 4'000'000, 13}, {kPaddingDocument, 7, 5}};
     std::vector<double> inv_freq;
@@ -77,7 +58,28 @@ void swiglu_extremes(Harness& h) {
 }
 
 // Few distinct tokens, so that rows of the table gather many gradients.
-void embedding(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
+}  // namespace
+
+void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
+    const RmsNormFwd fwd{.x = h.input(Role::compute, {T, C}, 2),
+                         .weight = h.input(Role::master, {C}),
+                         .y = h.output(Role::compute, {T, C}),
+                         .rstd = h.output(Role::accum, {T})};
+    h.kernels().rmsnorm_fwd(fwd, h.stream());
+    const RmsNormBwd bwd{.d_y = h.input(Role::compute, {T, C}),
+                         .x = fwd.x,
+                         .weight = fwd.weight,
+                         .rstd = fwd.rstd,
+                         .d_x = h.input(Role::compute, {T, C}),
+                         .d_weight = h.input(Role::accum, {C})};
+    h.kernels().rmsnorm_bwd(bwd, h.workspace(bwd), h.stream());
+    h.keep("y", fwd.y);
+    h.keep("d_x", bwd.d_x);
+    if (T >= 256) h.keep("rstd", fwd.rstd);
+    if (C >= 256) h.keep("d_weight", bwd.d_weight);
+}
+
+void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
     const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
                            .table = h.input(Role::master, {V, C}),
                            .x = h.output(Role::compute, {T, C})};
@@ -90,22 +92,20 @@ void embedding(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
     h.keep("d_table", bwd.d_table);
 }
 
-}  // namespace
-
 std::vector<OpCase> token_cases() {
     return {
-        {"rmsnorm", [](Harness& h) { rmsnorm(h, 300, 96); }},
-        {"rmsnorm_odd_sizes", [](Harness& h) { rmsnorm(h, 257, 33); }},
-        {"rmsnorm_wide", [](Harness& h) { rmsnorm(h, 70, 515); }},
-        {"rmsnorm_one_token", [](Harness& h) { rmsnorm(h, 1, 300); }},
+        {"rmsnorm", [](Harness& h) { rmsnorm_both_ways(h, 300, 96); }},
+        {"rmsnorm_odd_sizes", [](Harness& h) { rmsnorm_both_ways(h, 257, 33); }},
+        {"rmsnorm_wide", [](Harness& h) { rmsnorm_both_ways(h, 70, 515); }},
+        {"rmsnorm_one_token", [](Harness& h) { rmsnorm_both_ways(h, 1, 300); }},
         {"rope_forward", [](Harness& h) { rope(h, Rotation::forward, 32, 1); }},
         {"rope_backward", [](Harness& h) { rope(h, Rotation::backward, 16, 1); }},
         {"rope_scaled_wide_head", [](Harness& h) { rope(h, Rotation::forward, 128, 1.25); }},
         {"swiglu", [](Harness& h) { swiglu(h, 37, 101, Alias::none); }},
         {"swiglu_in_place", [](Harness& h) { swiglu(h, 64, 48, Alias::d_gate_is_d_h); }},
         {"swiglu_extremes", swiglu_extremes},
-        {"embedding", [](Harness& h) { embedding(h, 200, 19, 40); }},
-        {"embedding_of_bytes", [](Harness& h) { embedding(h, 333, 257, 33); }},
+        {"embedding", [](Harness& h) { embedding_both_ways(h, 200, 19, 40); }},
+        {"embedding_of_bytes", [](Harness& h) { embedding_both_ways(h, 333, 257, 33); }},
     };
 }
 

@@ -5,24 +5,6 @@
 namespace rm::test {
 namespace {
 
-void rmsnorm(Harness& h, std::int64_t T, std::int64_t C) {
-    const RmsNormFwd fwd{.x = h.input(Role::compute, {T, C}, 2),
-                         .weight = h.input(Role::master, {C}),
-                         .y = h.output(Role::compute, {T, C}),
-                         .rstd = h.output(Role::accum, {T})};
-    h.kernels().rmsnorm_fwd(fwd, h.stream());
-    const RmsNormBwd bwd{.d_y = h.input(Role::compute, {T, C}),
-                         .x = fwd.x,
-                         .weight = fwd.weight,
-                         .rstd = fwd.rstd,
-                         .d_x = h.input(Role::compute, {T, C}),
-                         .d_weight = h.input(Role::accum, {C})};
-    h.kernels().rmsnorm_bwd(bwd, h.workspace(bwd), h.stream());
-    h.keep("y", fwd.y);
-    h.keep("d_x", bwd.d_x);
-    h.keep("d_weight", bwd.d_weight);
-}
-
 // Rows from the second on: with an odd F they do not begin at 16 bytes.
 void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
     const auto rest = [&](const TensorView& x) { return x.rows(1, T - 1); };
@@ -39,33 +21,6 @@ void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
     h.keep("h", fwd.h);
     h.keep("d_gate", bwd.d_gate);
     h.keep("d_up", bwd.d_up);
-}
-
-void embedding(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
-    const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
-                           .table = h.input(Role::master, {V, C}),
-                           .x = h.output(Role::compute, {T, C})};
-    h.kernels().embedding_fwd(fwd, h.stream());
-    const EmbeddingBwd bwd{.tokens = fwd.tokens,
-                           .d_x = h.input(Role::compute, {T, C}),
-                           .d_table = h.input(Role::accum, {V, C})};
-    h.kernels().embedding_bwd(bwd, h.stream());
-    h.keep("x", fwd.x);
-    h.keep("d_table", bwd.d_table);
-}
-
-void loss(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V) {
-    const PreparedWeight& head = h.prepared(V, C);
-    const LinearCrossEntropy op{.x = h.input(Role::compute, {T, C}, 3),
-                                .head = &head,
-                                .targets = h.tokens(T, V, kIgnoreTarget),
-                                .scale = 1.0 / 77,
-                                .loss_sum = h.filled(Role::f64, {1}, 0),
-                                .d_x = h.output(Role::compute, {T, C}),
-                                .d_head = h.input(Role::accum, {V, C}, 1e-2)};
-    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
-    h.keep("d_x", op.d_x);
-    h.keep("d_head", op.d_head);
 }
 
 // Many short documents, so that their runs fill several launches.
@@ -138,19 +93,19 @@ void update(Harness& h, std::int64_t size, std::int64_t first) {
 
 std::vector<OpCase> device_cases() {
     return {
-        {"rmsnorm_32_threads", [](Harness& h) { rmsnorm(h, 40, 512); }},
-        {"rmsnorm_64_threads", [](Harness& h) { rmsnorm(h, 35, 1024 + 8); }},
-        {"rmsnorm_128_threads", [](Harness& h) { rmsnorm(h, 17, 3000); }},
-        {"rmsnorm_256_threads", [](Harness& h) { rmsnorm(h, 16, 4096 + 8); }},
-        {"rmsnorm_512_threads", [](Harness& h) { rmsnorm(h, 3, 8192 + 8); }},
-        {"rmsnorm_any_row", [](Harness& h) { rmsnorm(h, 2, 16384 + 8); }},
-        {"rmsnorm_many_parts", [](Harness& h) { rmsnorm(h, 33 * 16 + 1, 264); }},
+        {"rmsnorm_32_threads", [](Harness& h) { rmsnorm_both_ways(h, 40, 512); }},
+        {"rmsnorm_64_threads", [](Harness& h) { rmsnorm_both_ways(h, 35, 1024 + 8); }},
+        {"rmsnorm_128_threads", [](Harness& h) { rmsnorm_both_ways(h, 17, 3000); }},
+        {"rmsnorm_256_threads", [](Harness& h) { rmsnorm_both_ways(h, 16, 4096 + 8); }},
+        {"rmsnorm_512_threads", [](Harness& h) { rmsnorm_both_ways(h, 3, 8192 + 8); }},
+        {"rmsnorm_any_row", [](Harness& h) { rmsnorm_both_ways(h, 2, 16384 + 8); }},
+        {"rmsnorm_many_parts", [](Harness& h) { rmsnorm_both_ways(h, 33 * 16 + 1, 264); }},
         {"swiglu_aligned", [](Harness& h) { swiglu_from_the_second_row(h, 5, 104); }},
         {"swiglu_unaligned", [](Harness& h) { swiglu_from_the_second_row(h, 5, 101); }},
-        {"embedding_of_few_tokens", [](Harness& h) { embedding(h, 200, 3, 128); }},
-        {"embedding_of_wide_rows", [](Harness& h) { embedding(h, 3, 2, 4096 + 8); }},
-        {"loss_of_many_columns", [](Harness& h) { loss(h, 70, 8, 2 * 2048 + 8); }},
-        {"loss_unaligned", [](Harness& h) { loss(h, 67, 8, 101); }},
+        {"embedding_of_few_tokens", [](Harness& h) { embedding_both_ways(h, 200, 3, 128); }},
+        {"embedding_of_wide_rows", [](Harness& h) { embedding_both_ways(h, 3, 2, 4096 + 8); }},
+        {"loss_of_many_columns", [](Harness& h) { loss_and_gradients(h, 70, 8, 2 * 2048 + 8); }},
+        {"loss_unaligned", [](Harness& h) { loss_and_gradients(h, 67, 8, 101); }},
         {"update_aligned", [](Harness& h) { update(h, 20011, 0); }},
         {"update_unaligned", [](Harness& h) { update(h, 20011, 1); }},
         {"rope_of_many_documents", [](Harness& h) { rope_of_many_documents(h, 200, 4); }},
@@ -160,8 +115,9 @@ std::vector<OpCase> device_cases() {
 
 std::vector<OpCase> large_device_cases() {
     return {
-        {"embedding_of_two_segments", [](Harness& h) { embedding(h, 8192 + 100, 5000, 8); }},
-        {"loss_of_many_rows", [](Harness& h) { loss(h, 4096 + 100, 16, 16); }},
+        {"embedding_of_two_segments",
+         [](Harness& h) { embedding_both_ways(h, 8192 + 100, 5000, 8); }},
+        {"loss_of_many_rows", [](Harness& h) { loss_and_gradients(h, 4096 + 100, 16, 16); }},
     };
 }
 
