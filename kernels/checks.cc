@@ -21,6 +21,14 @@ public:
         return bind<names>(tensor, name, types_.master);
     }
     template <DimNames names>
+    Operands& compute_or_accum(const TensorView& tensor, std::string_view name) {
+        return bind_either<names>(tensor, name, types_.accum);
+    }
+    template <DimNames names>
+    Operands& compute_or_master(const TensorView& tensor, std::string_view name) {
+        return bind_either<names>(tensor, name, types_.master);
+    }
+    template <DimNames names>
     Operands& scalars(const TensorView& tensor, std::string_view name) {
         return bind<names>(tensor, name, DType::f64);
     }
@@ -60,6 +68,14 @@ private:
         expect(tensor, name, dtype);
         return *this;
     }
+    template <DimNames names>
+    Operands& bind_either(const TensorView& tensor, std::string_view name, DType other) {
+        dims_.bind<names>(tensor, name);
+        RM_CHECK(tensor.dtype() == types_.compute || tensor.dtype() == other,
+                 "{}: {} is {}, should be {} or {}", op_, name, shape_string(tensor),
+                 to_string(types_.compute), to_string(other));
+        return *this;
+    }
     void expect(const TensorView& tensor, std::string_view name, DType dtype) const {
         RM_CHECK(tensor.dtype() == dtype, "{}: {} is {}, should be {}", op_, name,
                  shape_string(tensor), to_string(dtype));
@@ -83,6 +99,18 @@ void check_heads_and_runs(std::string_view name, const Op& op, const Operands& o
     check_tokens(name, "q_runs", op.q_runs, operands["T"]);
     check_tokens(name, "kv_runs", op.kv_runs, operands["S"]);
     RM_CHECK(op.scale > 0, "{}: scale {}; it must be positive", name, op.scale);
+}
+
+void check_share(std::string_view name, const RowShare& rows, std::int64_t here) {
+    const std::int64_t total = rows.total == 0 ? here : rows.total;
+    RM_CHECK(here > 0 && rows.first >= 0 && rows.first + here <= total,
+             "{}: rows {}+{} of a vocabulary of {}", name, rows.first, here, total);
+}
+
+void check_some_heads(std::string_view name, std::int64_t first, std::int64_t count,
+                      std::int64_t heads) {
+    RM_CHECK(first >= 0 && count >= 0 && first + count <= heads,
+             "copy_heads: heads {}+{} of {}, which has {}", first, count, name, heads);
 }
 
 }  // namespace
@@ -157,8 +185,9 @@ Dims check_operands(const SwigluBwd& op, const NumericTypes& types) {
 
 Dims check_operands(const EmbeddingFwd& op, const NumericTypes& types) {
     Operands operands("embedding_fwd", types);
-    operands.indices<"T">(op.tokens, "tokens").master<"V C">(op.table, "table");
+    operands.indices<"T">(op.tokens, "tokens").compute_or_master<"V C">(op.table, "table");
     operands.compute<"T C">(op.x, "x");
+    check_share("embedding_fwd", op.rows, operands["V"]);
     return operands.dims();
 }
 
@@ -166,6 +195,7 @@ Dims check_operands(const EmbeddingBwd& op, const NumericTypes& types) {
     Operands operands("embedding_bwd", types);
     operands.indices<"T">(op.tokens, "tokens").compute<"T C">(op.d_x, "d_x");
     operands.accum<"V C">(op.d_table, "d_table");
+    check_share("embedding_bwd", op.rows, operands["V"]);
     return operands.dims();
 }
 
@@ -174,6 +204,31 @@ Dims check_operands(const LinearCrossEntropy& op, const NumericTypes& types) {
     operands.compute<"T C">(op.x, "x").weight<"V C">(op.head, "head");
     operands.indices<"T">(op.targets, "targets").scalars<"1">(op.loss_sum, "loss_sum");
     if (!op.d_x.empty()) operands.compute<"T C">(op.d_x, "d_x").accum<"V C">(op.d_head, "d_head");
+    return operands.dims();
+}
+
+Dims check_operands(const HeadStatistics& op, const NumericTypes& types) {
+    Operands operands("head_statistics", types);
+    operands.compute<"T C">(op.x, "x").weight<"V C">(op.head, "head");
+    operands.indices<"T">(op.targets, "targets").scalars<"T 3">(op.statistics, "statistics");
+    check_share("head_statistics", op.rows, operands["V"]);
+    return operands.dims();
+}
+
+Dims check_operands(const CombineHeadStatistics& op, const NumericTypes& types) {
+    Operands operands("combine_head_statistics", types);
+    operands.scalars<"G T 3">(op.parts, "parts").indices<"T">(op.targets, "targets");
+    operands.scalars<"T">(op.lse, "lse").scalars<"1">(op.loss_sum, "loss_sum");
+    RM_CHECK(operands["G"] > 0, "combine_head_statistics: no parts");
+    return operands.dims();
+}
+
+Dims check_operands(const HeadBwd& op, const NumericTypes& types) {
+    Operands operands("head_bwd", types);
+    operands.compute<"T C">(op.x, "x").weight<"V C">(op.head, "head");
+    operands.indices<"T">(op.targets, "targets").scalars<"T">(op.lse, "lse");
+    operands.compute<"T C">(op.d_x, "d_x").accum<"V C">(op.d_head, "d_head");
+    check_share("head_bwd", op.rows, operands["V"]);
     return operands.dims();
 }
 
@@ -233,6 +288,24 @@ Dims check_operands(const Add& op, const NumericTypes& types) {
     return Operands("add", types).elements(op.x, "x").elements(op.y, "y", op.x.dtype()).dims();
 }
 
+Dims check_operands(const CopyHeads& op, const NumericTypes& types) {
+    Operands operands("copy_heads", types);
+    operands.compute_or_accum<"T A D">(op.from, "from").compute_or_accum<"T B D">(op.to, "to");
+    check_some_heads("from", op.from_first, op.count, operands["A"]);
+    check_some_heads("to", op.to_first, op.count, operands["B"]);
+    return operands.dims();
+}
+
+Dims check_operands(const SumParts& op, const NumericTypes& types) {
+    const std::int64_t G = op.parts.rank() == 0 ? 0 : op.parts.dim(0);
+    RM_CHECK(G > 0 && op.parts.num_elements() == G * op.y.num_elements(),
+             "sum_parts: parts {} are not one or more of y {}", shape_string(op.parts),
+             shape_string(op.y));
+    Operands operands("sum_parts", types);
+    operands.compute_or_accum<"G elements">(op.parts.reshaped({G, op.y.num_elements()}), "parts");
+    return operands.elements(op.y, "y", op.parts.dtype()).dims();
+}
+
 Dims check_operands(const SumSquares& op, const NumericTypes& types) {
     return Operands("sum_squares", types)
         .elements(op.x, "x", types.accum)
@@ -255,13 +328,16 @@ Dims check_operands(const AdamW& op, const NumericTypes& types) {
     operands.elements(op.m, "m").elements(op.v, "v", op.m.dtype());
     operands.scalars<"3">(op.clip, "clip");
     RM_CHECK(op.step >= 1, "adamw: step {}; the first is 1", op.step);
+    RM_CHECK(op.columns == 0 || (op.columns > 0 && op.first_column >= 0 &&
+                                 op.first_column + op.columns <= op.all_columns),
+             "adamw: columns {}+{} of {}", op.first_column, op.columns, op.all_columns);
     return operands.dims();
 }
 
 Dims check_prepare(const TensorView& weight, const PreparedWeight& prepared,
                    const NumericTypes& types) {
     Operands operands("prepare", types);
-    operands.weight<"N K">(&prepared, "prepared").master<"N K">(weight, "weight");
+    operands.weight<"N K">(&prepared, "prepared").compute_or_master<"N K">(weight, "weight");
     return operands.dims();
 }
 

@@ -20,6 +20,9 @@ Dims check_operands(const SwigluBwd& op, const NumericTypes& types);
 Dims check_operands(const EmbeddingFwd& op, const NumericTypes& types);
 Dims check_operands(const EmbeddingBwd& op, const NumericTypes& types);
 Dims check_operands(const LinearCrossEntropy& op, const NumericTypes& types);
+Dims check_operands(const HeadStatistics& op, const NumericTypes& types);
+Dims check_operands(const CombineHeadStatistics& op, const NumericTypes& types);
+Dims check_operands(const HeadBwd& op, const NumericTypes& types);
 Dims check_operands(const AttentionBegin& op, const NumericTypes& types);
 Dims check_operands(const AttentionFwd& op, const NumericTypes& types);
 Dims check_operands(const AttentionFinish& op, const NumericTypes& types);
@@ -28,11 +31,13 @@ Dims check_operands(const AttentionBwd& op, const NumericTypes& types);
 Dims check_operands(const FillZero& op, const NumericTypes& types);
 Dims check_operands(const Copy& op, const NumericTypes& types);
 Dims check_operands(const Add& op, const NumericTypes& types);
+Dims check_operands(const CopyHeads& op, const NumericTypes& types);
+Dims check_operands(const SumParts& op, const NumericTypes& types);
 Dims check_operands(const SumSquares& op, const NumericTypes& types);
 Dims check_operands(const ClipFactor& op, const NumericTypes& types);
 Dims check_operands(const AdamW& op, const NumericTypes& types);
 
-// A weight of master values and the prepared one that is to hold it.
+// A weight and the prepared one that is to hold it.
 Dims check_prepare(const TensorView& weight, const PreparedWeight& prepared,
                    const NumericTypes& types);
 

@@ -106,18 +106,27 @@ struct SwigluBwd {
     TensorView d_up;    // (T, F) compute
 };
 
+// Which rows of a tensor of `total` rows a view holds: of an embedding or a head that is cut by
+// rows over ranks. total 0: the view is all of it.
+struct RowShare {
+    std::int64_t first = 0;
+    std::int64_t total = 0;
+};
+
 // A token outside the vocabulary is an error of the stream. A device cannot raise one: there the
-// token's row is NaN, and so is the loss.
+// token's row is NaN, and so is the loss. A token whose row another rank has gives zeros.
 struct EmbeddingFwd {
     TensorView tokens;  // (T) i32, each in [0, V)
-    TensorView table;   // (V, C) master
+    TensorView table;   // (V here, C) master or compute
     TensorView x;       // (T, C) compute
+    RowShare rows = {};
 };
-// d_table[token] += d_x, in token order: deterministic.
+// d_table[token] += d_x, in token order: deterministic. Tokens of other ranks' rows add nothing.
 struct EmbeddingBwd {
     TensorView tokens;   // (T) i32
     TensorView d_x;      // (T, C) compute
-    TensorView d_table;  // (V, C) accum
+    TensorView d_table;  // (V here, C) accum
+    RowShare rows = {};
 };
 
 constexpr std::int32_t kIgnoreTarget = -1;
@@ -134,6 +143,36 @@ struct LinearCrossEntropy {
     TensorView loss_sum;  // (1) f64, summed into
     TensorView d_x;       // (T, C) compute, overwritten; empty: forward only
     TensorView d_head;    // (V, C) accum, summed into
+};
+
+// The same loss when the head is cut by rows over ranks (vocabulary-parallel, Megatron-LM), in
+// three ops. First each rank's softmax statistics over its own rows, per token: the largest logit
+// m, the sum of exp(logit - m), and the target's logit where its row is here, else 0. Tokens
+// without a target give zeros. Logits of all tokens never exist at once.
+struct HeadStatistics {
+    TensorView x;  // (T, C) compute
+    const PreparedWeight* head = nullptr;
+    TensorView targets;  // (T) i32, kIgnoreTarget: no loss
+    RowShare rows = {};
+    TensorView statistics;  // (T, 3) f64: m, sum, target logit
+};
+// Then those of all ranks, merged in rank order: the same bits on each of them.
+struct CombineHeadStatistics {
+    TensorView parts;     // (G, T, 3) f64
+    TensorView targets;   // (T) i32
+    TensorView lse;       // (T) f64, logsumexp over the whole vocabulary; 0 without a target
+    TensorView loss_sum;  // (1) f64, summed into: lse - target logit
+};
+// Then gradients of scale * loss_sum from logits that are formed again. d_x is this rank's share.
+struct HeadBwd {
+    TensorView x;  // (T, C) compute
+    const PreparedWeight* head = nullptr;
+    TensorView targets;  // (T) i32
+    RowShare rows = {};
+    TensorView lse;  // (T) f64
+    double scale = 1;
+    TensorView d_x;     // (T, C) compute, overwritten
+    TensorView d_head;  // (V here, C) accum, summed into
 };
 
 // The running state of attention: unnormalised output, row maximum and row sum, exactly what the
@@ -198,6 +237,25 @@ struct Add {  // y += x
     TensorView y;
 };
 
+// to[:, to_first + i, :] = from[:, from_first + i, :] for i in [0, count), converted to the
+// target's dtype; Into::add adds (in accum, rounded once). How heads are cut, replicated and
+// joined.
+struct CopyHeads {
+    TensorView from;  // (T, A, D) compute or accum
+    TensorView to;    // (T, B, D) compute or accum
+    std::int64_t from_first = 0;
+    std::int64_t to_first = 0;
+    std::int64_t count = 0;
+    Into into = Into::overwrite;
+};
+// y = the sum of G parts, or is added to: formed in accum, in the order of the parts (y first), and
+// rounded once.
+struct SumParts {
+    TensorView parts;  // (G, ...) compute or accum
+    TensorView y;      // (...) of the same dtype
+    Into into = Into::overwrite;
+};
+
 // sum += sum of squares, in f64.
 struct SumSquares {
     TensorView x;    // any shape, accum
@@ -212,8 +270,8 @@ struct ClipFactor {
 };
 // AdamW (Loshchilov and Hutter, 2019) with bias correction. Does nothing when clip says not finite.
 // Moments in bf16 are rounded stochastically: up with the probability that makes the expectation
-// exact, drawn from (rounding_seed, step, first_element + the element's index), so that any cut of
-// a tensor over ranks gives the same bits. The update uses the moments before they are rounded.
+// exact, drawn from (rounding_seed, step, the element's index in the whole tensor), so that any cut
+// of a tensor over ranks gives the same bits. The update uses the moments before they are rounded.
 struct AdamW {
     TensorView weight;  // master
     TensorView grad;    // accum
@@ -227,7 +285,13 @@ struct AdamW {
     double weight_decay = 0;
     std::int64_t step = 1;            // 1 on the first update
     std::uint64_t rounding_seed = 0;  // one per tensor
-    std::int64_t first_element = 0;   // index of weight's first element in the whole tensor
+    // With p = first_element + i, element i is element p of the whole tensor; or, when that is cut
+    // by columns (`columns` > 0 of them here), (p / columns) * all_columns + first_column +
+    // p % columns.
+    std::int64_t first_element = 0;
+    std::int64_t columns = 0;
+    std::int64_t all_columns = 0;
+    std::int64_t first_column = 0;
 };
 
 struct NumericTypes {
@@ -246,6 +310,7 @@ public:
     virtual Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const = 0;
     virtual std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
                                                           std::int64_t num_columns) = 0;
+    // `weight` is master or compute; the same bits from either.
     virtual void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) = 0;
 
     // Scratch each op needs; pure, reads shapes only (views may have no memory). Ops without an
@@ -255,6 +320,8 @@ public:
     virtual Bytes workspace_bytes(const LinearBwdWeight& op) const = 0;
     virtual Bytes workspace_bytes(const RmsNormBwd& op) const = 0;
     virtual Bytes workspace_bytes(const LinearCrossEntropy& op) const = 0;
+    virtual Bytes workspace_bytes(const HeadStatistics& op) const = 0;
+    virtual Bytes workspace_bytes(const HeadBwd& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionFwd& op) const = 0;
     virtual Bytes workspace_bytes(const AttentionBwd& op) const = 0;
     virtual Bytes workspace_bytes(const SumSquares& op) const = 0;
@@ -274,6 +341,9 @@ public:
     virtual void embedding_bwd(const EmbeddingBwd& op, Stream& stream) = 0;
     virtual void linear_cross_entropy(const LinearCrossEntropy& op, Workspace workspace,
                                       Stream& stream) = 0;
+    virtual void head_statistics(const HeadStatistics& op, Workspace workspace, Stream& stream) = 0;
+    virtual void combine_head_statistics(const CombineHeadStatistics& op, Stream& stream) = 0;
+    virtual void head_bwd(const HeadBwd& op, Workspace workspace, Stream& stream) = 0;
     virtual void attention_begin(const AttentionBegin& op, Stream& stream) = 0;
     virtual void attention_fwd(const AttentionFwd& op, Workspace workspace, Stream& stream) = 0;
     virtual void attention_finish(const AttentionFinish& op, Stream& stream) = 0;
@@ -282,6 +352,8 @@ public:
     virtual void fill_zero(const FillZero& op, Stream& stream) = 0;
     virtual void copy(const Copy& op, Stream& stream) = 0;
     virtual void add(const Add& op, Stream& stream) = 0;
+    virtual void copy_heads(const CopyHeads& op, Stream& stream) = 0;
+    virtual void sum_parts(const SumParts& op, Stream& stream) = 0;
     virtual void sum_squares(const SumSquares& op, Workspace workspace, Stream& stream) = 0;
     virtual void clip_factor(const ClipFactor& op, Stream& stream) = 0;
     virtual void adamw(const AdamW& op, Stream& stream) = 0;

@@ -1,27 +1,45 @@
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/cpu/ops.h"
+#include "kernels/vocabulary_part.h"
 
 namespace rm::cpu {
 namespace {
 
-std::int64_t checked_token(const std::int32_t* tokens, std::int64_t t, std::int64_t V) {
-    const std::int64_t token = tokens[t];
-    RM_CHECK(token >= 0 && token < V, "token {} at {} is outside the vocabulary of {}", token, t,
-             V);
-    return token;
+template <typename E>
+void copy_row(const E* row, E* x, std::int64_t C, const simd::RowLoops<E>&) {
+    std::memcpy(x, row, static_cast<std::size_t>(C) * sizeof(E));
+}
+void copy_row(const float* row, Bf16* x, std::int64_t C, const simd::RowLoops<Bf16>& loops) {
+    loops.round(row, x, C);
+}
+
+template <typename Row, typename E>
+void embed(const EmbeddingFwd& op, const simd::RowLoops<E>& loops, Context& context) {
+    const auto* tokens = op.tokens.as<std::int32_t>();
+    const Row* table = op.table.as<Row>();
+    E* x = op.x.as<E>();
+    const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
+    const VocabularyPart part(op.rows, op.table.dim(0));
+    context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t t = first; t < first + count; ++t) {
+            const std::int64_t row = part.row_of(tokens[t], "token", t);
+            if (row == VocabularyPart::kElsewhere) {
+                std::fill_n(x + t * C, C, E(0));
+            } else {
+                copy_row(table + row * C, x + t * C, C, loops);
+            }
+        }
+    });
 }
 
 }  // namespace
 
 void run(const EmbeddingFwd& op, Context& context) {
-    const auto* tokens = op.tokens.as<std::int32_t>();
-    const auto* table = op.table.as<float>();
-    const std::int64_t T = op.x.dim(0), C = op.x.dim(1), V = op.table.dim(0);
     with_rows("embedding_fwd", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
-        E* x = op.x.as<E>();
-        context.workers.for_blocks(T, kTile, [&](std::int64_t first, std::int64_t count, int) {
-            for (std::int64_t t = first; t < first + count; ++t)
-                loops.round(table + checked_token(tokens, t, V) * C, x + t * C, C);
-        });
+        if (op.table.dtype() == op.x.dtype()) return embed<E>(op, loops, context);
+        embed<float>(op, loops, context);
     });
 }
 
@@ -31,13 +49,15 @@ void run(const EmbeddingBwd& op, Context& context) {
     constexpr std::int64_t kColumns = 128;
     const auto* tokens = op.tokens.as<std::int32_t>();
     auto* d_table = op.d_table.as<float>();
-    const std::int64_t T = op.d_x.dim(0), C = op.d_x.dim(1), V = op.d_table.dim(0);
+    const std::int64_t T = op.d_x.dim(0), C = op.d_x.dim(1);
+    const VocabularyPart part(op.rows, op.d_table.dim(0));
     with_rows("embedding_bwd", op.d_x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E* d_x = op.d_x.as<E>();
         context.workers.for_blocks(C, kColumns, [&](std::int64_t first, std::int64_t count, int) {
             for (std::int64_t t = 0; t < T; ++t) {
-                const std::int64_t token = checked_token(tokens, t, V);
-                loops.accumulate(d_x + t * C + first, d_table + token * C + first, count);
+                const std::int64_t row = part.row_of(tokens[t], "token", t);
+                if (row == VocabularyPart::kElsewhere) continue;
+                loops.accumulate(d_x + t * C + first, d_table + row * C + first, count);
             }
         });
     });

@@ -68,9 +68,10 @@ public:
     void pack(const simd::MatrixView& b, std::int64_t) override {
         const SequentialOneDnn sequential;
         dnnl::stream stream(engine_);
-        const memory::desc plain({K(), N()}, memory::data_type::f32,
-                                 memory::dims{b.k_stride, b.n_stride});
-        memory from(plain, engine_, const_cast<float*>(b.data));
+        const auto type =
+            b.type == simd::Type::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+        const memory::desc plain({K(), N()}, type, memory::dims{b.k_stride, b.n_stride});
+        memory from(plain, engine_, const_cast<void*>(b.data));
         memory to(form(), engine_, packed_.data());
         dnnl::reorder(from, to).execute(stream, from, to);
     }
@@ -99,11 +100,11 @@ private:
     memory::desc form() const { return overwrite_.description.weights_desc(); }
     const Primitive& primitive_of(const simd::ProductRows& op) const {
         if (op.add) return add_;
-        const bool widens = op.y_type == simd::Out::f32 && compute_ != DType::f32;
+        const bool widens = op.y_type == simd::Type::f32 && compute_ != DType::f32;
         return widens ? overwrite_f32_ : overwrite_;
     }
     std::int64_t num_bytes_of_row(const simd::ProductRows& op) const {
-        return N() * size_of(op.y_type == simd::Out::f32 ? DType::f32 : DType::bf16);
+        return N() * size_of(op.y_type == simd::Type::f32 ? DType::f32 : DType::bf16);
     }
     std::int64_t scratchpad_bytes() const {
         std::int64_t bytes = 0;

@@ -10,18 +10,27 @@ const CpuPreparedWeight& weight_of(const PreparedWeight* prepared) {
     return *own;
 }
 
+namespace {
+
+simd::Type type_of(const TensorView& tensor) {
+    return tensor.dtype() == DType::bf16 ? simd::Type::bf16 : simd::Type::f32;
+}
+
+}  // namespace
+
 void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context) {
-    const auto* data = weight.as<float>();
     const std::int64_t K = prepared.num_columns();
     PackedMatrix& forward = prepared.forward();
     PackedMatrix& backward = prepared.backward();
     const std::int64_t num_forward = forward.num_pack_items();
     const auto pack = [&](std::int64_t item, int) {
-        if (item < num_forward) {
-            forward.pack({.data = data, .k_stride = 1, .n_stride = K}, item);
-        } else {
-            backward.pack({.data = data, .k_stride = K, .n_stride = 1}, item - num_forward);
-        }
+        const bool is_forward = item < num_forward;
+        PackedMatrix& matrix = is_forward ? forward : backward;
+        matrix.pack({.data = weight.data(),
+                     .type = type_of(weight),
+                     .k_stride = is_forward ? 1 : K,
+                     .n_stride = is_forward ? K : 1},
+                    is_forward ? item : item - num_forward);
     };
     context.workers.for_items(num_forward + backward.num_pack_items(), pack);
 }
@@ -53,7 +62,7 @@ void Product::run(const TensorView& x, const TensorView& y, Into into, Context& 
                           .x_stride = K,
                           .y = element(y, t * N),
                           .y_stride = N,
-                          .y_type = y.dtype() == DType::bf16 ? simd::Out::bf16 : simd::Out::f32,
+                          .y_type = type_of(y),
                           .add = into == Into::add,
                           .scratch = workers_ + worker * worker_floats_});
     });

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/whole_elements.h"
 
 // Element-wise ops and reductions over whole tensors.
 namespace rm::cpu {
@@ -146,7 +147,7 @@ class RoundedMoments {
 public:
     RoundedMoments(const AdamW& op, Context& context)
         : key_(mix64(mix64(op.rounding_seed) ^ static_cast<std::uint64_t>(op.step))),
-          first_(op.first_element),
+          op_(op),
           m_(op.m.as<Bf16>()),
           v_(op.v.as<Bf16>()),
           context_(context) {}
@@ -159,22 +160,24 @@ public:
             context_.loops.rows_bf16.widen(m_ + at, m.data(), size);
             context_.loops.rows_bf16.widen(v_ + at, v.data(), size);
             update(at, m.data(), v.data(), size);
-            for (std::int64_t i = 0; i < size; ++i)
-                round(at + i, m[static_cast<std::size_t>(i)], v[static_cast<std::size_t>(i)]);
+            WholeElements elements(op_, at);
+            for (std::int64_t i = 0; i < size; ++i) {
+                const std::uint64_t random = mix64(key_ ^ elements.take());
+                m_[at + i] = rounded(m[static_cast<std::size_t>(i)], random);
+                v_[at + i] = rounded(v[static_cast<std::size_t>(i)], random >> 16);
+            }
         }
     }
 
 private:
     static constexpr std::int64_t kAtOnce = 1024;
 
-    void round(std::int64_t i, float m, float v) const {
-        const std::uint64_t random = mix64(key_ ^ static_cast<std::uint64_t>(first_ + i));
-        m_[i] = to_bf16_stochastically(m, static_cast<std::uint16_t>(random));
-        v_[i] = to_bf16_stochastically(v, static_cast<std::uint16_t>(random >> 16));
+    static Bf16 rounded(float value, std::uint64_t random) {
+        return to_bf16_stochastically(value, static_cast<std::uint16_t>(random));
     }
 
     std::uint64_t key_;
-    std::int64_t first_;
+    const AdamW& op_;
     Bf16 *m_, *v_;
     Context& context_;
 };

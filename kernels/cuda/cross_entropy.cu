@@ -1,13 +1,14 @@
 #include "kernels/cuda/cross_entropy_pick.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
-#include "kernels/device/cross_entropy.cuh"
+#include "kernels/device/head.cuh"
 #include "kernels/scratch.h"
+#include "kernels/vocabulary_part.h"
 
 namespace rm::cuda {
 namespace {
 
-static_assert(device::CrossEntropy<1>::kIgnore == kIgnoreTarget);
+static_assert(device::CrossEntropy<1>::Row::kIgnore == kIgnoreTarget);
 
 // Some rows, whose logits exist at once. Their gradients lie in the logits' memory, in bf16, one
 // row in the first half of each row.
@@ -40,77 +41,174 @@ private:
     std::int64_t stride() const { return 2 * logits.dim(1); }
 };
 
-// How the op uses its workspace.
+// How an op over the head uses its workspace.
 struct Layout {
-    Layout(const LinearCrossEntropy& op, const MatMul& matmul, Scratch& scratch) {
-        const std::int64_t V = op.head->num_rows(), C = op.head->num_columns();
-        rows = pick_loss_rows(op.x.dim(0), V);
+    enum class Products { logits, all };
+
+    Layout(const TensorView& x, const PreparedWeight* prepared, Products needed,
+           const MatMul& matmul, Scratch& scratch)
+        : head(weight_of(prepared).view()) {
+        const std::int64_t V = head.dim(0), C = head.dim(1);
+        rows = pick_loss_rows(x.dim(0), V);
         logits = {scratch.floats(rows * V), DType::f32, {rows, V}};
         losses = scratch.doubles(rows);
         const TensorView tokens(nullptr, DType::bf16, {rows, C});
         const Chunk chunk{.x = tokens,
-                          .head = weight_of(op.head).view(),
+                          .head = head,
                           .logits = logits,
                           .d_x = tokens,
                           .d_head = {nullptr, DType::f32, {V, C}}};
         Bytes most = matmul.workspace_bytes(chunk.make_logits());
-        most = std::max(most, matmul.workspace_bytes(chunk.make_d_x()));
-        most = std::max(most, matmul.workspace_bytes(chunk.add_d_head()));
+        if (needed == Products::all) {
+            most = std::max(most, matmul.workspace_bytes(chunk.make_d_x()));
+            most = std::max(most, matmul.workspace_bytes(chunk.add_d_head()));
+        }
         products = scratch.workspace(most);
     }
 
+    // fn(first, chunk) for the rows of x that exist at once, in order, when their logits have been
+    // queued.
+    template <typename Fn>
+    void for_chunks(const TensorView& x, const TensorView& d_x, const TensorView& d_head,
+                    MatMul& matmul, const Launch& where, const Fn& fn) const {
+        for (std::int64_t first = 0; first < x.dim(0); first += rows) {
+            const std::int64_t count = std::min(rows, x.dim(0) - first);
+            const Chunk chunk{.x = x.rows(first, count),
+                              .head = head,
+                              .logits = logits.rows(0, count),
+                              .d_x = d_x.empty() ? TensorView() : d_x.rows(first, count),
+                              .d_head = d_head};
+            matmul.run(chunk.make_logits(), products, where);
+            fn(first, chunk);
+        }
+    }
+    // When the gradients have taken the place of the logits.
+    void spread(const Chunk& chunk, MatMul& matmul, const Launch& where) const {
+        matmul.run(chunk.make_d_x(), products, where);
+        matmul.run(chunk.add_d_head(), products, where);
+    }
+
+    TensorView head;
     std::int64_t rows = 0;
     TensorView logits;         // (rows, V) f32
     double* losses = nullptr;  // (rows)
     Workspace products;
 };
 
-// Losses and gradients of `rows` rows of logits.
-void launch_rows(const LinearCrossEntropy& op, const TensorView& logits,
-                 const std::int32_t* targets, double* losses, const Launch& where) {
-    const device::CrossEntropyParams params{.logits = logits.as<float>(),
-                                            .targets = targets,
-                                            .losses = losses,
-                                            .V = logits.dim(1),
-                                            .scale = static_cast<float>(op.scale),
-                                            .gradients = !op.d_x.empty()};
-    if (rows_are_aligned(params.V, {logits})) {
-        launch<device::CrossEntropy<8>>(where, one_block_each(logits.dim(0)), params);
+Layout layout_of(const LinearCrossEntropy& op, const MatMul& matmul, Scratch& scratch) {
+    return {op.x, op.head, Layout::Products::all, matmul, scratch};
+}
+Layout layout_of(const HeadStatistics& op, const MatMul& matmul, Scratch& scratch) {
+    return {op.x, op.head, Layout::Products::logits, matmul, scratch};
+}
+Layout layout_of(const HeadBwd& op, const MatMul& matmul, Scratch& scratch) {
+    return {op.x, op.head, Layout::Products::all, matmul, scratch};
+}
+
+template <typename Op>
+Bytes bytes_of(const Op& op, const MatMul& matmul) {
+    Scratch scratch;
+    layout_of(op, matmul, scratch);
+    return scratch.used();
+}
+
+// A kernel with a block for each row of logits, as wide as their addresses allow.
+template <template <int> typename K>
+void launch_rows(const TensorView& logits, const typename K<1>::Params& params,
+                 const Launch& where) {
+    if (rows_are_aligned(logits.dim(1), {logits})) {
+        launch<K<8>>(where, one_block_each(logits.dim(0)), params);
     } else {
-        launch<device::CrossEntropy<1>>(where, one_block_each(logits.dim(0)), params);
+        launch<K<1>>(where, one_block_each(logits.dim(0)), params);
     }
-    launch<device::AddLosses>(where, {},
-                              {.losses = losses,
-                               .rows = static_cast<int>(logits.dim(0)),
-                               .loss_sum = op.loss_sum.as<double>()});
+}
+
+device::HeadPart part_of(const RowShare& rows, const TensorView& head) {
+    const VocabularyPart part(rows, head.dim(0));
+    return {.V = head.dim(0), .first = part.first(), .total = part.size()};
 }
 
 }  // namespace
 
 Bytes workspace_bytes(const LinearCrossEntropy& op, const MatMul& matmul) {
-    Scratch scratch;
-    const Layout layout(op, matmul, scratch);
-    return scratch.used();
+    return bytes_of(op, matmul);
+}
+Bytes workspace_bytes(const HeadStatistics& op, const MatMul& matmul) {
+    return bytes_of(op, matmul);
+}
+Bytes workspace_bytes(const HeadBwd& op, const MatMul& matmul) {
+    return bytes_of(op, matmul);
 }
 
 void run(const LinearCrossEntropy& op, MatMul& matmul, Workspace workspace, const Launch& where) {
     Scratch scratch(workspace);
-    const Layout layout(op, matmul, scratch);
-    const std::int64_t T = op.x.dim(0);
+    const Layout layout = layout_of(op, matmul, scratch);
     const bool backward = !op.d_x.empty();
-    for (std::int64_t first = 0; first < T; first += layout.rows) {
-        const std::int64_t rows = std::min(layout.rows, T - first);
-        const Chunk chunk{.x = op.x.rows(first, rows),
-                          .head = weight_of(op.head).view(),
-                          .logits = layout.logits.rows(0, rows),
-                          .d_x = backward ? op.d_x.rows(first, rows) : TensorView(),
-                          .d_head = op.d_head};
-        matmul.run(chunk.make_logits(), layout.products, where);
-        launch_rows(op, chunk.logits, op.targets.as<std::int32_t>() + first, layout.losses, where);
-        if (!backward) continue;
-        matmul.run(chunk.make_d_x(), layout.products, where);
-        matmul.run(chunk.add_d_head(), layout.products, where);
+    const auto finish = [&](std::int64_t first, const Chunk& chunk) {
+        launch_rows<device::CrossEntropy>(chunk.logits,
+                                          {.logits = chunk.logits.as<float>(),
+                                           .targets = op.targets.as<std::int32_t>() + first,
+                                           .losses = layout.losses,
+                                           .V = chunk.logits.dim(1),
+                                           .scale = static_cast<float>(op.scale),
+                                           .gradients = backward},
+                                          where);
+        launch<device::AddLosses>(where, {},
+                                  {.losses = layout.losses,
+                                   .rows = static_cast<int>(chunk.logits.dim(0)),
+                                   .loss_sum = op.loss_sum.as<double>()});
+        if (backward) layout.spread(chunk, matmul, where);
+    };
+    layout.for_chunks(op.x, op.d_x, op.d_head, matmul, where, finish);
+}
+
+void run(const HeadStatistics& op, MatMul& matmul, Workspace workspace, const Launch& where) {
+    Scratch scratch(workspace);
+    const Layout layout = layout_of(op, matmul, scratch);
+    const auto finish = [&](std::int64_t first, const Chunk& chunk) {
+        launch_rows<device::HeadStatisticsOfRows>(
+            chunk.logits,
+            {.logits = chunk.logits.as<float>(),
+             .targets = op.targets.as<std::int32_t>() + first,
+             .statistics = op.statistics.as<double>() + 3 * first,
+             .part = part_of(op.rows, layout.head)},
+            where);
+    };
+    layout.for_chunks(op.x, {}, {}, matmul, where, finish);
+}
+
+void run(const CombineHeadStatistics& op, const Launch& where) {
+    using Sum = device::SumOfRows;
+    const std::int64_t T = op.parts.dim(1);
+    for (std::int64_t first = 0; first < T; first += Sum::kMaxRows) {
+        const std::int64_t count = std::min<std::int64_t>(Sum::kMaxRows, T - first);
+        const device::HeadPartsParams params{.parts = op.parts.as<double>() + 3 * first,
+                                             .targets = op.targets.as<std::int32_t>() + first,
+                                             .lse = op.lse.as<double>() + first,
+                                             .tokens = static_cast<int>(count),
+                                             .num_parts = static_cast<int>(op.parts.dim(0)),
+                                             .step = 3 * T};
+        using Lse = device::HeadLse;
+        launch<Lse>(where, pick_grid<Lse>(count, Lse::kThreads, where.profile), params);
+        launch<device::AddHeadLosses>(where, {},
+                                      {.head = params, .loss_sum = op.loss_sum.as<double>()});
     }
+}
+
+void run(const HeadBwd& op, MatMul& matmul, Workspace workspace, const Launch& where) {
+    Scratch scratch(workspace);
+    const Layout layout = layout_of(op, matmul, scratch);
+    const auto finish = [&](std::int64_t first, const Chunk& chunk) {
+        launch_rows<device::HeadGradientOfRows>(chunk.logits,
+                                                {.logits = chunk.logits.as<float>(),
+                                                 .targets = op.targets.as<std::int32_t>() + first,
+                                                 .lse = op.lse.as<double>() + first,
+                                                 .part = part_of(op.rows, layout.head),
+                                                 .scale = static_cast<float>(op.scale)},
+                                                where);
+        layout.spread(chunk, matmul, where);
+    };
+    layout.for_chunks(op.x, op.d_x, op.d_head, matmul, where, finish);
 }
 
 }  // namespace rm::cuda

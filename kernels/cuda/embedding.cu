@@ -1,24 +1,37 @@
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/device/embedding.cuh"
+#include "kernels/vocabulary_part.h"
 
 namespace rm::cuda {
 
-void run(const EmbeddingFwd& op, const Launch& where) {
+namespace {
+
+template <typename Table>
+void embed(const EmbeddingFwd& op, const Launch& where) {
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
-    const device::EmbeddingForwardParams params{.tokens = op.tokens.as<std::int32_t>(),
-                                                .table = op.table.as<float>(),
-                                                .x = op.x.as<std::uint16_t>(),
-                                                .T = T,
-                                                .V = op.table.dim(0),
-                                                .C = C};
+    const VocabularyPart part(op.rows, op.table.dim(0));
+    const device::EmbeddingForwardParams<Table> params{
+        .tokens = op.tokens.as<std::int32_t>(),
+        .table = op.table.as<Table>(),
+        .x = op.x.as<std::uint16_t>(),
+        .T = T,
+        .C = C,
+        .rows = {.first = part.first(), .rows = op.table.dim(0), .V = part.size()}};
     const auto go = [&]<int kWidth>() {
-        using Kernel = device::EmbeddingForward<kWidth>;
+        using Kernel = device::EmbeddingForward<Table, kWidth>;
         launch<Kernel>(where, pick_grid<Kernel>(T * C / kWidth, Kernel::kThreads, where.profile),
                        params);
     };
     if (rows_are_aligned(C, {op.table, op.x})) return go.template operator()<8>();
     go.template operator()<1>();
+}
+
+}  // namespace
+
+void run(const EmbeddingFwd& op, const Launch& where) {
+    if (op.table.dtype() == DType::bf16) return embed<std::uint16_t>(op, where);
+    embed<float>(op, where);
 }
 
 namespace {
@@ -37,8 +50,9 @@ void run_segments(const EmbeddingBwd& op, const Launch& where) {
                         .d_x = op.d_x.as<std::uint16_t>() + first * C,
                         .d_table = op.d_table.as<float>(),
                         .num_tokens = static_cast<int>(count),
-                        .V = op.d_table.dim(0),
-                        .C = C});
+                        .C = C,
+                        .first = op.rows.first,
+                        .rows = op.d_table.dim(0)});
     }
 }
 

@@ -69,7 +69,10 @@ void run_adamw(const AdamW& op, const Launch& where) {
          .eps = static_cast<float>(op.eps),
          .weight_decay = static_cast<float>(op.weight_decay),
          .rounding_key = mix64(mix64(op.rounding_seed) ^ static_cast<std::uint64_t>(op.step)),
-         .first_element = op.first_element});
+         .place = {.first_element = op.first_element,
+                   .columns = op.columns,
+                   .all_columns = op.all_columns,
+                   .first_column = op.first_column}});
 }
 
 }  // namespace

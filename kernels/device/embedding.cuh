@@ -4,38 +4,47 @@
 #include "kernels/device/vectors.h"
 
 // A table's rows by token, and the gradient of the table: deterministic, without a sort and without
-// memory of its own. A token outside the vocabulary gives NaN in its row, which the loss shows, and
-// no gradient.
+// memory of its own. The table may be some rows of a vocabulary: tokens of the others give zeros
+// and no gradient. A token outside the vocabulary gives NaN, which the loss shows, and no gradient.
 namespace rm::device {
 
+// The rows [first, first + rows) of a vocabulary of V: other tokens' are elsewhere.
+struct EmbeddingRows {
+    std::int64_t first;
+    std::int64_t rows;
+    std::int64_t V;
+};
+
+template <typename Table>
 struct EmbeddingForwardParams {
     const std::int32_t* tokens;  // (T)
-    const float* table;          // (V, C)
+    const Table* table;          // (rows, C), f32 or bf16
     std::uint16_t* x;            // (T, C) bf16
     std::int64_t T;
-    std::int64_t V;
     std::int64_t C;
+    EmbeddingRows rows;
 };
-template <int kWidth>
+template <typename Table, int kWidth>
 struct EmbeddingForward {
     static constexpr const char* kName = kWidth == 1 ? "embedding_fwd_unaligned" : "embedding_fwd";
     static constexpr int kThreads = 256;
     static constexpr int kMinBlocks = 4;
     struct Shared {};
-    using Params = EmbeddingForwardParams;
+    using Params = EmbeddingForwardParams<Table>;
 
     SIMT_FN static void run(const Params& p, Shared&) {
         const std::int64_t per_row = p.C / kWidth;
         for_each<kThreads>(p.T * per_row, [&](std::int64_t i) {
             const std::int64_t t = i / per_row, c = (i - t * per_row) * kWidth;
-            const std::int64_t token = p.tokens[t];
+            const std::int64_t token = p.tokens[t], at = token - p.rows.first;
             float row[kWidth];
-            if (token >= 0 && token < p.V) {
-                load(p.table + token * p.C + c, row);
+            if (at >= 0 && at < p.rows.rows) {
+                load(p.table + at * p.C + c, row);
             } else {
+                const bool known = token >= 0 && token < p.rows.V;
                 SIMT_UNROLL
                 for (int j = 0; j < kWidth; ++j)
-                    row[j] = not_a_number();
+                    row[j] = known ? 0 : not_a_number();
             }
             store(p.x + t * p.C + c, row);
         });
@@ -45,10 +54,11 @@ struct EmbeddingForward {
 struct EmbeddingBackwardParams {
     const std::int32_t* tokens;  // (num_tokens), at most kMaxTokens
     const std::uint16_t* d_x;    // (num_tokens, C) bf16
-    float* d_table;              // (V, C), summed into
+    float* d_table;              // (rows, C), summed into
     int num_tokens;
-    std::int64_t V;
     std::int64_t C;
+    std::int64_t first;  // row of the whole table
+    std::int64_t rows;
 };
 // Block x belongs to the token at x, of which it finds all occurrences; when x is the first, it
 // adds their rows in order. Block y has a range of columns.
@@ -70,12 +80,13 @@ struct EmbeddingBackward {
     SIMT_FN static void run(const Params& p, Shared& shared) {
         const int mine = simt::block_x();
         const std::int32_t token = p.tokens[mine];
-        if (token < 0 || token >= p.V) return;
+        const std::int64_t row = token - p.first;
+        if (row < 0 || row >= p.rows) return;
         mark_occurrences(p, token, shared);
         simt::sync_block();
         const int count = list_occurrences(shared);
         if (shared.rows[0] != mine) return;
-        add_rows(p, token, shared.rows, count);
+        add_rows(p, row, shared.rows, count);
     }
 
 private:
@@ -111,13 +122,13 @@ private:
         return total;
     }
 
-    SIMT_FN static void add_rows(const Params& p, std::int64_t token, const std::uint16_t* rows,
+    SIMT_FN static void add_rows(const Params& p, std::int64_t row, const std::uint16_t* rows,
                                  int count) {
         SIMT_UNROLL
         for (int v = 0; v < kVectors; ++v) {
             const std::int64_t c = static_cast<std::int64_t>(simt::block_y()) * kColumns +
                                    (v * kThreads + simt::thread()) * kWidth;
-            if (c < p.C) add_columns(p.d_x + c, p.C, rows, count, p.d_table + token * p.C + c);
+            if (c < p.C) add_columns(p.d_x + c, p.C, rows, count, p.d_table + row * p.C + c);
         }
     }
 

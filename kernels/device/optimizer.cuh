@@ -82,6 +82,42 @@ struct Clip {
     }
 };
 
+// Which elements of a whole tensor those of an update are.
+struct AdamWPlace {
+    std::int64_t first_element;
+    std::int64_t columns;  // 0: not cut by columns
+    std::int64_t all_columns;
+    std::int64_t first_column;
+};
+// Elements of the whole tensor from element `at` of the update on.
+class WholeElements {
+public:
+    SIMT_FN WholeElements(const AdamWPlace& place, std::int64_t at)
+        : element_(place.first_element + at), left_(0), columns_(0), gap_(0) {
+        if (place.columns == 0) return;
+        const std::int64_t row = element_ / place.columns, column = element_ - row * place.columns;
+        element_ = row * place.all_columns + place.first_column + column;
+        left_ = place.columns - column;
+        columns_ = place.columns;
+        gap_ = place.all_columns - place.columns;
+    }
+
+    SIMT_FN std::uint64_t take() {
+        const auto element = static_cast<std::uint64_t>(element_++);
+        if (--left_ == 0) {
+            left_ = columns_;
+            element_ += gap_;
+        }
+        return element;
+    }
+
+private:
+    std::int64_t element_;
+    std::int64_t left_;  // in this row; below 0 where rows do not matter
+    std::int64_t columns_;
+    std::int64_t gap_;
+};
+
 template <typename Moment>
 struct AdamWParams {
     float* weight;
@@ -92,7 +128,7 @@ struct AdamWParams {
     std::int64_t count;
     float learning_rate, beta1, rest1, beta2, rest2, correction1, correction2, eps, weight_decay;
     std::uint64_t rounding_key;  // of this tensor and step
-    std::int64_t first_element;
+    AdamWPlace place;
 };
 template <typename Moment>
 struct AdamWUpdate {
@@ -144,10 +180,10 @@ struct AdamWUpdate {
         SIMT_FN static void store_moments(const AdamWParams<std::uint16_t>& p, std::int64_t at,
                                           const float (&m)[kCount], const float (&v)[kCount]) {
             Words<std::uint16_t, kCount> rounded_m, rounded_v;
+            WholeElements elements(p.place, at);
             SIMT_UNROLL
             for (int i = 0; i < kCount; ++i) {
-                const auto element = static_cast<std::uint64_t>(p.first_element + at + i);
-                const std::uint64_t random = mix64(p.rounding_key ^ element);
+                const std::uint64_t random = mix64(p.rounding_key ^ elements.take());
                 rounded_m.x[i] = to_bf16_stochastically(m[i], random);
                 rounded_v.x[i] = to_bf16_stochastically(v[i], random >> 16);
             }

@@ -3,16 +3,41 @@
 #include <vector>
 
 #include "kernels/ref/ref_ops.h"
+#include "kernels/vocabulary_part.h"
 
 namespace rm::ref {
 namespace {
 
-double log_sum_exp(const std::vector<double>& values) {
-    const double max = *std::max_element(values.begin(), values.end());
-    double sum = 0;
-    for (const double value : values)
-        sum += std::exp(value - max);
-    return max + std::log(sum);
+std::vector<double> logits_of(const double* x, const TensorView& head) {
+    const std::int64_t V = head.dim(0), C = head.dim(1);
+    std::vector<double> logits;
+    for (std::int64_t v = 0; v < V; ++v) {
+        const double* w = head.as<double>() + v * C;
+        double sum = 0;
+        for (std::int64_t c = 0; c < C; ++c)
+            sum += x[c] * w[c];
+        logits.push_back(sum);
+    }
+    return logits;
+}
+
+// sum of exp(logit - max)
+struct Total {
+    double max = 0, sum = 0;
+    double log_sum_exp() const { return max + std::log(sum); }
+};
+Total total_of(const std::vector<double>& logits) {
+    Total total{.max = *std::max_element(logits.begin(), logits.end())};
+    for (const double logit : logits)
+        total.sum += std::exp(logit - total.max);
+    return total;
+}
+
+// The gradient of scale * (lse - logit[target]), in the logits' place; the target may be elsewhere.
+void to_gradient(std::vector<double>& logits, double lse, double scale, std::int64_t target) {
+    for (double& logit : logits)
+        logit = scale * std::exp(logit - lse);
+    if (target != VocabularyPart::kElsewhere) logits[static_cast<std::size_t>(target)] -= scale;
 }
 
 // d_x and d_head of one row from the gradient of its logits.
@@ -38,30 +63,83 @@ void linear_cross_entropy(const LinearCrossEntropy& op) {
     dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
     dims.bind<"1">(op.loss_sum, "loss_sum");
     if (backward) dims.bind<"T C">(op.d_x, "d_x").bind<"V C">(op.d_head, "d_head");
-    const auto T = dims["T"], C = dims["C"], V = dims["V"];
-    std::vector<double> logits(static_cast<std::size_t>(V));
+    const auto T = dims["T"], C = dims["C"];
+    const VocabularyPart all({}, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
         const double* x = op.x.as<double>() + t * C;
         double* d_x = backward ? op.d_x.as<double>() + t * C : nullptr;
         if (backward) std::fill(d_x, d_x + C, 0.0);
         const std::int32_t target = op.targets.as<std::int32_t>()[t];
         if (target == kIgnoreTarget) continue;
-        RM_CHECK(target >= 0 && target < V, "target {} at {} is outside the vocabulary of {}",
-                 target, t, V);
-        for (std::int64_t v = 0; v < V; ++v) {
-            const double* w = head.as<double>() + v * C;
-            double sum = 0;
-            for (std::int64_t c = 0; c < C; ++c)
-                sum += x[c] * w[c];
-            logits[static_cast<std::size_t>(v)] = sum;
-        }
-        const double lse = log_sum_exp(logits);
-        const double target_logit = logits[static_cast<std::size_t>(target)];
-        op.loss_sum.as<double>()[0] += lse - target_logit;
+        const std::int64_t row = all.row_of(target, "target", t);
+        std::vector<double> logits = logits_of(x, head);
+        const double lse = total_of(logits).log_sum_exp();
+        op.loss_sum.as<double>()[0] += lse - logits[static_cast<std::size_t>(row)];
         if (!backward) continue;
-        for (double& logit : logits)
-            logit = op.scale * std::exp(logit - lse);
-        logits[static_cast<std::size_t>(target)] -= op.scale;
+        to_gradient(logits, lse, op.scale, row);
+        backward_row(logits, x, head, d_x, op.d_head.as<double>());
+    }
+}
+
+void head_statistics(const HeadStatistics& op) {
+    const TensorView& head = weight_of(op.head);
+    Dims dims("head_statistics");
+    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
+    dims.bind<"T 3">(op.statistics, "statistics");
+    const auto T = dims["T"], C = dims["C"];
+    const VocabularyPart part(op.rows, dims["V"]);
+    for (std::int64_t t = 0; t < T; ++t) {
+        double* out = op.statistics.as<double>() + 3 * t;
+        std::fill(out, out + 3, 0.0);
+        const std::int32_t target = op.targets.as<std::int32_t>()[t];
+        if (target == kIgnoreTarget) continue;
+        const std::int64_t row = part.row_of(target, "target", t);
+        const std::vector<double> logits = logits_of(op.x.as<double>() + t * C, head);
+        const Total total = total_of(logits);
+        out[0] = total.max;
+        out[1] = total.sum;
+        if (row != VocabularyPart::kElsewhere) out[2] = logits[static_cast<std::size_t>(row)];
+    }
+}
+
+void combine_head_statistics(const CombineHeadStatistics& op) {
+    Dims dims("combine_head_statistics");
+    dims.bind<"G T 3">(op.parts, "parts").bind<"T">(op.targets, "targets").bind<"T">(op.lse, "lse");
+    dims.bind<"1">(op.loss_sum, "loss_sum");
+    const auto T = dims["T"], G = dims["G"];
+    for (std::int64_t t = 0; t < T; ++t) {
+        double& lse = op.lse.as<double>()[t];
+        lse = 0;
+        if (op.targets.as<std::int32_t>()[t] == kIgnoreTarget) continue;
+        const auto part = [&](std::int64_t g) { return op.parts.as<double>() + 3 * (g * T + t); };
+        Total total{.max = part(0)[0]};
+        for (std::int64_t g = 1; g < G; ++g)
+            total.max = std::max(total.max, part(g)[0]);
+        double target_logit = 0;
+        for (std::int64_t g = 0; g < G; ++g) {
+            total.sum += part(g)[1] * std::exp(part(g)[0] - total.max);
+            target_logit += part(g)[2];
+        }
+        lse = total.log_sum_exp();
+        op.loss_sum.as<double>()[0] += lse - target_logit;
+    }
+}
+
+void head_bwd(const HeadBwd& op) {
+    const TensorView& head = weight_of(op.head);
+    Dims dims("head_bwd");
+    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
+    dims.bind<"T">(op.lse, "lse").bind<"T C">(op.d_x, "d_x").bind<"V C">(op.d_head, "d_head");
+    const auto T = dims["T"], C = dims["C"];
+    const VocabularyPart part(op.rows, dims["V"]);
+    for (std::int64_t t = 0; t < T; ++t) {
+        const double* x = op.x.as<double>() + t * C;
+        double* d_x = op.d_x.as<double>() + t * C;
+        std::fill(d_x, d_x + C, 0.0);
+        const std::int32_t target = op.targets.as<std::int32_t>()[t];
+        if (target == kIgnoreTarget) continue;
+        std::vector<double> logits = logits_of(x, head);
+        to_gradient(logits, op.lse.as<double>()[t], op.scale, part.row_of(target, "target", t));
         backward_row(logits, x, head, d_x, op.d_head.as<double>());
     }
 }

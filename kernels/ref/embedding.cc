@@ -1,26 +1,22 @@
 #include <algorithm>
 
 #include "kernels/ref/ref_ops.h"
+#include "kernels/vocabulary_part.h"
 
 namespace rm::ref {
-namespace {
-
-std::int64_t checked_token(const TensorView& tokens, std::int64_t t, std::int64_t V) {
-    const std::int64_t token = tokens.as<std::int32_t>()[t];
-    RM_CHECK(token >= 0 && token < V, "token {} at {} is outside the vocabulary of {}", token, t,
-             V);
-    return token;
-}
-
-}  // namespace
 
 void embedding_fwd(const EmbeddingFwd& op) {
     Dims dims("embedding_fwd");
     dims.bind<"T">(op.tokens, "tokens").bind<"V C">(op.table, "table").bind<"T C">(op.x, "x");
-    const auto T = dims["T"], C = dims["C"], V = dims["V"];
+    const auto T = dims["T"], C = dims["C"];
+    const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
-        const double* row = op.table.as<double>() + checked_token(op.tokens, t, V) * C;
-        std::copy(row, row + C, op.x.as<double>() + t * C);
+        const std::int64_t row = part.row_of(op.tokens.as<std::int32_t>()[t], "token", t);
+        double* x = op.x.as<double>() + t * C;
+        std::fill(x, x + C, 0.0);
+        if (row == VocabularyPart::kElsewhere) continue;
+        const double* from = op.table.as<double>() + row * C;
+        std::copy(from, from + C, x);
     }
 }
 
@@ -28,10 +24,13 @@ void embedding_bwd(const EmbeddingBwd& op) {
     Dims dims("embedding_bwd");
     dims.bind<"T">(op.tokens, "tokens").bind<"T C">(op.d_x, "d_x");
     dims.bind<"V C">(op.d_table, "d_table");
-    const auto T = dims["T"], C = dims["C"], V = dims["V"];
+    const auto T = dims["T"], C = dims["C"];
+    const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
+        const std::int64_t row = part.row_of(op.tokens.as<std::int32_t>()[t], "token", t);
+        if (row == VocabularyPart::kElsewhere) continue;
         const double* d_x = op.d_x.as<double>() + t * C;
-        double* d_row = op.d_table.as<double>() + checked_token(op.tokens, t, V) * C;
+        double* d_row = op.d_table.as<double>() + row * C;
         for (std::int64_t c = 0; c < C; ++c)
             d_row[c] += d_x[c];
     }

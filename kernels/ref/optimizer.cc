@@ -1,6 +1,9 @@
 #include <cmath>
 
+#include "base/random.h"
+#include "kernels/bf16.h"
 #include "kernels/ref/ref_ops.h"
+#include "kernels/whole_elements.h"
 
 namespace rm::ref {
 
@@ -22,6 +25,42 @@ void clip_factor(const ClipFactor& op) {
     out[2] = std::isfinite(norm) ? 1 : 0;
 }
 
+namespace {
+
+// One element's moments, kept in f64 or in bf16, rounded stochastically.
+class Moments {
+public:
+    explicit Moments(const AdamW& op)
+        : op_(op),
+          key_(mix64(mix64(op.rounding_seed) ^ static_cast<std::uint64_t>(op.step))),
+          elements_(op, 0) {}
+
+    // update(m, v) of element i; elements come in order.
+    template <typename Update>
+    void change(std::int64_t i, const Update& update) {
+        if (op_.m.dtype() == DType::f64)
+            return update(op_.m.as<double>()[i], op_.v.as<double>()[i]);
+        Bf16 &kept_m = op_.m.as<Bf16>()[i], &kept_v = op_.v.as<Bf16>()[i];
+        double m = from_bf16(kept_m), v = from_bf16(kept_v);
+        update(m, v);
+        const std::uint64_t random = mix64(key_ ^ elements_.take());
+        kept_m = rounded(m, random);
+        kept_v = rounded(v, random >> 16);
+    }
+
+private:
+    static Bf16 rounded(double value, std::uint64_t random) {
+        return to_bf16_stochastically(static_cast<float>(value),
+                                      static_cast<std::uint16_t>(random));
+    }
+
+    const AdamW& op_;
+    std::uint64_t key_;
+    WholeElements elements_;
+};
+
+}  // namespace
+
 void adamw(const AdamW& op) {
     Dims("adamw").bind<"3">(op.clip, "clip");
     const std::int64_t size = op.weight.num_elements();
@@ -29,22 +68,22 @@ void adamw(const AdamW& op) {
                  op.v.num_elements() == size,
              "adamw: weight {}, grad {}, m {}, v {}", shape_string(op.weight),
              shape_string(op.grad), shape_string(op.m), shape_string(op.v));
-    RM_CHECK(op.m.dtype() == DType::f64 && op.v.dtype() == DType::f64,
-             "adamw: ref keeps moments in f64 and rounds nothing; m is {}, v is {}",
-             shape_string(op.m), shape_string(op.v));
+    RM_CHECK(op.m.dtype() == op.v.dtype(), "adamw: m is {}, v is {}", shape_string(op.m),
+             shape_string(op.v));
     const double* clip = op.clip.as<double>();
     if (clip[2] == 0) return;
     const double correction1 = 1 - std::pow(op.beta1, static_cast<double>(op.step));
     const double correction2 = 1 - std::pow(op.beta2, static_cast<double>(op.step));
     double* weight = op.weight.as<double>();
-    double* m = op.m.as<double>();
-    double* v = op.v.as<double>();
+    Moments moments(op);
     for (std::int64_t i = 0; i < size; ++i) {
         const double grad = op.grad.as<double>()[i] * clip[1];
-        m[i] = op.beta1 * m[i] + (1 - op.beta1) * grad;
-        v[i] = op.beta2 * v[i] + (1 - op.beta2) * grad * grad;
-        const double step = m[i] / correction1 / (std::sqrt(v[i] / correction2) + op.eps);
-        weight[i] -= op.learning_rate * (step + op.weight_decay * weight[i]);
+        moments.change(i, [&](double& m, double& v) {
+            m = op.beta1 * m + (1 - op.beta1) * grad;
+            v = op.beta2 * v + (1 - op.beta2) * grad * grad;
+            const double step = m / correction1 / (std::sqrt(v / correction2) + op.eps);
+            weight[i] -= op.learning_rate * (step + op.weight_decay * weight[i]);
+        });
     }
 }
 

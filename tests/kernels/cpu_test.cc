@@ -66,6 +66,39 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
     return h.outputs();
 }
 
+// The same of the head's ops when the vocabulary is cut; its first rows are here.
+Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
+    constexpr std::int64_t kTokens = 300, kRows = 50, kAllRows = 90, kColumns = 70;
+    const RowShare share{0, kAllRows};
+    Harness h(kernels, kSeed);
+    const TensorView x = h.input(Role::compute, {kTokens, kColumns});
+    const TensorView targets = h.tokens(kTokens, kAllRows, kIgnoreTarget);
+    const PreparedWeight& head = h.prepared(kRows, kColumns);
+    const TensorView statistics = h.output(Role::f64, {kTokens, 3});
+    const TensorView lse = h.output(Role::f64, {kTokens});
+    const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
+    const TensorView d_x = h.output(Role::compute, {kTokens, kColumns});
+    const TensorView d_head = h.input(Role::accum, {kRows, kColumns});
+    for (std::int64_t t = 0; t < kTokens; t += tile) {
+        const std::int64_t count = std::min(tile, kTokens - t);
+        const auto rows = [&](const TensorView& all) { return all.rows(t, count); };
+        const HeadStatistics forward{rows(x), &head, rows(targets), share, rows(statistics)};
+        kernels.head_statistics(forward, h.workspace(forward), h.stream());
+        kernels.combine_head_statistics(
+            {rows(statistics).reshaped({1, count, 3}), rows(targets), rows(lse), loss_sum},
+            h.stream());
+        const HeadBwd backward{rows(x),   &head, rows(targets), share,
+                               rows(lse), 0.01,  rows(d_x),     d_head};
+        kernels.head_bwd(backward, h.workspace(backward), h.stream());
+    }
+    h.keep("statistics", statistics);
+    h.keep("lse", lse);
+    h.keep("loss_sum", loss_sum);
+    h.keep("d_x", d_x);
+    h.keep("d_head", d_head);
+    return h.outputs();
+}
+
 class SumsOverTokens : public ::testing::TestWithParam<Factory> {};
 
 TEST_P(SumsOverTokens, MayBeCutAtTiles) {
@@ -73,6 +106,13 @@ TEST_P(SumsOverTokens, MayBeCutAtTiles) {
     const Outputs whole = run_sums_over_tokens(*kernels, 1000);
     expect_identical(run_sums_over_tokens(*kernels, kTile), whole);
     expect_identical(run_sums_over_tokens(*kernels, 3 * kTile), whole);
+}
+
+TEST_P(SumsOverTokens, OfAHeadInPartsMayBeCutAtTiles) {
+    const auto kernels = GetParam().make();
+    const Outputs whole = run_head_over_tokens(*kernels, 1000);
+    expect_identical(run_head_over_tokens(*kernels, kTile), whole);
+    expect_identical(run_head_over_tokens(*kernels, 3 * kTile), whole);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, SumsOverTokens, ::testing::ValuesIn(kernel_factories()),

@@ -134,6 +134,8 @@ DType Harness::dtype_of_role(Role role) const {
             return kernels_.types().master;
         case Role::f64:
             return DType::f64;
+        case Role::bf16:
+            return DType::bf16;
         case Role::i32:
             return DType::i32;
     }
@@ -181,8 +183,11 @@ TensorView Harness::tokens(std::int64_t count, std::int64_t below, std::int64_t 
 
 const PreparedWeight& Harness::prepared(std::int64_t num_rows, std::int64_t num_columns) {
     const double scale = 1 / std::sqrt(static_cast<double>(num_columns));
-    const TensorView weight = input(Role::master, {num_rows, num_columns}, scale);
-    weights_.push_back(kernels_.make_prepared(num_rows, num_columns));
+    return prepared(input(Role::master, {num_rows, num_columns}, scale));
+}
+
+const PreparedWeight& Harness::prepared(const TensorView& weight) {
+    weights_.push_back(kernels_.make_prepared(weight.dim(0), weight.dim(1)));
     kernels_.prepare(weight, *weights_.back(), *stream_);
     return *weights_.back();
 }

@@ -20,7 +20,7 @@ struct Values {
 using Outputs = std::map<std::string, Values>;
 
 // compute, accum and master are whatever dtype the implementation says.
-enum class Role { compute, accum, master, f64, i32 };
+enum class Role { compute, accum, master, f64, bf16, i32 };
 
 using Shape = std::initializer_list<std::int64_t>;
 
@@ -40,6 +40,7 @@ public:
     TensorView output(Role role, Shape shape);  // NaN until written
     TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
     const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
+    const PreparedWeight& prepared(const TensorView& weight);
     // Of NaNs, exactly as large as the op asks for.
     template <typename Op>
     Workspace workspace(const Op& op) {

@@ -100,8 +100,10 @@ public:
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream&) override {
         auto& own = dynamic_cast<NaiveWeight<T>&>(prepared);
-        for (std::int64_t i = 0; i < weight.num_elements(); ++i)
-            own.values.push_back(rounded(of(weight)[i]));
+        with_storage(weight, [&]<typename W>() {
+            for (std::int64_t i = 0; i < weight.num_elements(); ++i)
+                own.values.push_back(rounded(static_cast<T>(naive_value(weight.as<W>()[i]))));
+        });
     }
 
     Bytes workspace_bytes(const LinearFwd&) const override { return {}; }
@@ -109,6 +111,8 @@ public:
     Bytes workspace_bytes(const LinearBwdWeight&) const override { return {}; }
     Bytes workspace_bytes(const RmsNormBwd&) const override { return {}; }
     Bytes workspace_bytes(const LinearCrossEntropy&) const override { return {}; }
+    Bytes workspace_bytes(const HeadStatistics&) const override { return {}; }
+    Bytes workspace_bytes(const HeadBwd&) const override { return {}; }
     Bytes workspace_bytes(const AttentionFwd&) const override { return {}; }
     Bytes workspace_bytes(const AttentionBwd&) const override { return {}; }
     Bytes workspace_bytes(const SumSquares&) const override { return {}; }
@@ -125,6 +129,9 @@ public:
     void embedding_fwd(const EmbeddingFwd& op, Stream&) override;
     void embedding_bwd(const EmbeddingBwd& op, Stream&) override;
     void linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) override;
+    void head_statistics(const HeadStatistics& op, Workspace, Stream&) override;
+    void combine_head_statistics(const CombineHeadStatistics& op, Stream&) override;
+    void head_bwd(const HeadBwd& op, Workspace, Stream&) override;
     void attention_begin(const AttentionBegin& op, Stream&) override;
     void attention_fwd(const AttentionFwd& op, Workspace, Stream&) override;
     void attention_finish(const AttentionFinish& op, Stream&) override;
@@ -135,6 +142,8 @@ public:
     }
     void copy(const Copy& op, Stream&) override;
     void add(const Add& op, Stream&) override;
+    void copy_heads(const CopyHeads& op, Stream&) override;
+    void sum_parts(const SumParts& op, Stream&) override;
     void sum_squares(const SumSquares& op, Workspace, Stream&) override;
     void clip_factor(const ClipFactor& op, Stream&) override;
     void adamw(const AdamW& op, Stream&) override;
@@ -161,6 +170,15 @@ private:
         return sum;
     }
     static T sigmoid(T x) { return 1 / (1 + std::exp(-x)); }
+    static T sum_of_powers(const std::vector<T>& logits, T max) {
+        T sum = 0;
+        for (const T logit : logits)
+            sum += std::exp(logit - max);
+        return sum;
+    }
+    static std::vector<T> logits_of(const T* x, const PreparedWeight* head);
+    static void spread(const std::vector<T>& logits, T lse, std::int64_t target, double scale,
+                       const PreparedWeight* head, const T* x, T* d_x, T* d_head);
 
     std::unique_ptr<Device> device_ = make_host_device();
 };
@@ -295,139 +313,24 @@ void NaiveKernels<T, S>::swiglu_bwd(const SwigluBwd& op, Stream&) {
 
 template <typename T, typename S>
 void NaiveKernels<T, S>::embedding_fwd(const EmbeddingFwd& op, Stream&) {
-    const std::int64_t C = op.x.dim(1);
+    const std::int64_t C = op.x.dim(1), V = op.table.dim(0);
     Out x(op.x);
-    for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
-        x[i] = of(op.table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C];
-    }
+    with_storage(op.table, [&]<typename Row>() {
+        for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
+            const std::int64_t row = op.tokens.as<std::int32_t>()[i / C] - op.rows.first;
+            const bool here = row >= 0 && row < V;
+            x[i] = here ? static_cast<T>(naive_value(op.table.as<Row>()[row * C + i % C])) : T(0);
+        }
+    });
 }
 
 template <typename T, typename S>
 void NaiveKernels<T, S>::embedding_bwd(const EmbeddingBwd& op, Stream&) {
-    const std::int64_t C = op.d_x.dim(1);
+    const std::int64_t C = op.d_x.dim(1), V = op.d_table.dim(0);
     In d_x(op.d_x);
     for (std::int64_t i = 0; i < op.d_x.num_elements(); ++i) {
-        of(op.d_table)[op.tokens.as<std::int32_t>()[i / C] * C + i % C] += d_x[i];
-    }
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) {
-    const std::int64_t C = op.x.dim(1), V = op.head->num_rows();
-    const T* w = weight_of(op.head);
-    In all_x(op.x);
-    std::vector<T> logits(static_cast<std::size_t>(V));
-    for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
-        const T* x = all_x + t * C;
-        if (!op.d_x.empty()) std::memset(op.d_x.rows(t, 1).data(), 0, C * sizeof(S));
-        const std::int32_t target = op.targets.as<std::int32_t>()[t];
-        if (target == kIgnoreTarget) continue;
-        for (std::int64_t v = 0; v < V; ++v)
-            logits[static_cast<std::size_t>(v)] = dot(x, w + v * C, C);
-        const T max = *std::max_element(logits.begin(), logits.end());
-        T sum = 0;
-        for (const T logit : logits)
-            sum += std::exp(logit - max);
-        const T lse = max + std::log(sum);
-        *op.loss_sum.as<double>() += lse - logits[static_cast<std::size_t>(target)];
-        if (op.d_x.empty()) continue;
-        Out d_x(op.d_x.rows(t, 1));
-        for (std::int64_t v = 0; v < V; ++v) {
-            const T p = std::exp(logits[static_cast<std::size_t>(v)] - lse);
-            const T d_logit = rounded(static_cast<T>(op.scale) * (p - (v == target ? T(1) : T(0))));
-            T* d_head = of(op.d_head) + v * C;
-            for (std::int64_t c = 0; c < C; ++c) {
-                d_x[c] += d_logit * w[v * C + c];
-                d_head[c] += d_logit * x[c];
-            }
-        }
-    }
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::attention_begin(const AttentionBegin& op, Stream&) {
-    std::fill_n(of(op.state.acc), op.state.acc.num_elements(), T(0));
-    std::fill_n(of(op.state.m), op.state.m.num_elements(), -std::numeric_limits<T>::infinity());
-    std::fill_n(of(op.state.l), op.state.l.num_elements(), T(0));
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) {
-    const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
-    const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
-    In q(op.q), k(op.k), v(op.v);
-    std::vector<T> scores(keys.size());
-    for (std::int64_t row = 0; row < op.q.dim(0) * Hq; ++row) {
-        const std::int64_t hk = row % Hq / (Hq / Hk);
-        const T before = of(op.state.m)[row];
-        T max = before;
-        for (std::int64_t s = 0; s < op.k.dim(0); ++s) {
-            const bool seen = naive_sees(queries[row / Hq], keys[s]);
-            const T product = dot(q + row * D, k + (s * Hk + hk) * D, D);
-            scores[static_cast<std::size_t>(s)] =
-                seen ? static_cast<T>(op.scale) * product : -std::numeric_limits<T>::infinity();
-            max = std::max(max, scores[static_cast<std::size_t>(s)]);
-        }
-        if (std::isinf(max)) continue;
-        T* acc = of(op.state.acc) + row * D;
-        const T keep = std::exp(before - max);
-        for (std::int64_t d = 0; d < D; ++d)
-            acc[d] *= keep;
-        of(op.state.l)[row] *= keep;
-        of(op.state.m)[row] = max;
-        for (std::int64_t s = 0; s < op.k.dim(0); ++s) {
-            const T p = std::exp(scores[static_cast<std::size_t>(s)] - max);
-            of(op.state.l)[row] += p;
-            for (std::int64_t d = 0; d < D; ++d)
-                acc[d] += rounded(p) * v[(s * Hk + hk) * D + d];
-        }
-    }
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::attention_finish(const AttentionFinish& op, Stream&) {
-    const std::int64_t D = op.out.dim(2);
-    Out out(op.out);
-    for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
-        const T l = of(op.state.l)[row];
-        of(op.lse)[row] = of(op.state.m)[row] + std::log(l);
-        for (std::int64_t d = 0; d < D; ++d) {
-            out[row * D + d] = l == 0 ? T(0) : of(op.state.acc)[row * D + d] / l;
-        }
-    }
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::attention_delta(const AttentionDelta& op, Stream&) {
-    const std::int64_t D = op.out.dim(2);
-    In d_out(op.d_out), out(op.out);
-    for (std::int64_t row = 0; row < op.delta.num_elements(); ++row) {
-        of(op.delta)[row] = dot(d_out + row * D, out + row * D, D);
-    }
-}
-
-template <typename T, typename S>
-void NaiveKernels<T, S>::attention_bwd(const AttentionBwd& op, Workspace, Stream&) {
-    const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
-    const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
-    const auto scale = static_cast<T>(op.scale);
-    In all_q(op.q), all_k(op.k), all_v(op.v), all_d_out(op.d_out);
-    for (std::int64_t row = 0; row < op.q.dim(0) * Hq; ++row) {
-        for (std::int64_t s = 0; s < op.k.dim(0); ++s) {
-            if (!naive_sees(queries[row / Hq], keys[s])) continue;
-            const std::int64_t at_q = row * D;
-            const std::int64_t at_k = (s * Hk + row % Hq / (Hq / Hk)) * D;
-            const T *q = all_q + at_q, *k = all_k + at_k, *d_out = all_d_out + at_q;
-            T *d_q = of(op.d_q) + at_q, *d_k = of(op.d_k) + at_k, *d_v = of(op.d_v) + at_k;
-            const T p = std::exp(scale * dot(q, k, D) - of(op.lse)[row]);
-            const T d_p = dot(d_out, all_v + at_k, D);
-            const T d_score = rounded(scale * p * (d_p - of(op.delta)[row]));
-            for (std::int64_t d = 0; d < D; ++d) {
-                d_q[d] += d_score * k[d];
-                d_k[d] += d_score * q[d];
-                d_v[d] += rounded(p) * d_out[d];
-            }
-        }
+        const std::int64_t row = op.tokens.as<std::int32_t>()[i / C] - op.rows.first;
+        if (row >= 0 && row < V) of(op.d_table)[row * C + i % C] += d_x[i];
     }
 }
 
@@ -450,6 +353,39 @@ void NaiveKernels<T, S>::add(const Add& op, Stream&) {
         NaiveElements<T, X> y(op.y);
         for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
             y[i] += x[i];
+    });
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::copy_heads(const CopyHeads& op, Stream&) {
+    const std::int64_t D = op.from.dim(2), width = op.count * D;
+    const std::int64_t A = op.from.dim(1), B = op.to.dim(1);
+    with_storage(op.from, [&]<typename From>() {
+        with_storage(op.to, [&]<typename To>() {
+            NaiveElements<const T, From> from(op.from);
+            NaiveElements<T, To> to(op.to);
+            for (std::int64_t i = 0; i < op.from.dim(0) * width; ++i) {
+                const std::int64_t t = i / width, at = i % width;
+                T& y = to[(t * B + op.to_first) * D + at];
+                const T x = from[(t * A + op.from_first) * D + at];
+                y = op.into == Into::add ? y + x : x;
+            }
+        });
+    });
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::sum_parts(const SumParts& op, Stream&) {
+    const std::int64_t size = op.y.num_elements();
+    with_storage(op.y, [&]<typename E>() {
+        NaiveElements<const T, E> parts(op.parts);
+        NaiveElements<T, E> y(op.y);
+        for (std::int64_t i = 0; i < size; ++i) {
+            T sum = op.into == Into::add ? y[i] : T(0);
+            for (std::int64_t g = 0; g < op.parts.dim(0); ++g)
+                sum += parts[g * size + i];
+            y[i] = sum;
+        }
     });
 }
 
@@ -490,3 +426,6 @@ void NaiveKernels<T, S>::adamw(const AdamW& op, Stream&) {
 }
 
 }  // namespace rm::test
+
+#include "tests/kernels/naive_attention.h"
+#include "tests/kernels/naive_loss.h"

@@ -28,11 +28,22 @@ std::vector<OpCase> attention_cases();          // causal, documents, zigzag, pa
 std::vector<OpCase> extreme_attention_cases();  // scores of which exp is out of range
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
+std::vector<OpCase> cut_cases();     // heads and vocabularies cut over ranks, sums of parts
 
 // Bodies of cases, for suites that have sizes of their own.
 void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C);
 void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C);
 void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V);
+void embedding_in_parts(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C, std::int64_t G);
+void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, std::int64_t G);
+void heads_copied(Harness& h, std::int64_t T, std::int64_t D);
+void parts_summed(Harness& h, std::int64_t G, std::int64_t size);
+
+// The rows of a vocabulary of V that rank `g` of G has: the first V % G have one more.
+struct CutRows {
+    std::int64_t first = 0, count = 0;
+};
+CutRows cut_rows(std::int64_t V, std::int64_t G, std::int64_t g);
 
 Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed,
                  DType precision = DType::f32);

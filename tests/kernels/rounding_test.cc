@@ -15,25 +15,26 @@ namespace {
 constexpr std::uint64_t kSeed = 23;
 constexpr std::uint64_t kRoundingSeed = 0xfeedface;
 
-std::vector<Factory> factories_in_bf16() {
-    std::vector<Factory> factories;
-    for (const Factory& factory : kernel_factories()) {
-        if (factory.make()->types().compute == DType::bf16) factories.push_back(factory);
-    }
-    return factories;
-}
+// Which columns of a whole tensor these are; all of them when `count` is 0.
+struct Columns {
+    std::int64_t first = 0, count = 0, all = 0;
+};
 
-// `size` elements after some steps; moments in `moments`.
+// A tensor with its gradient and moments, in `moments`.
 struct State {
     State(Harness& h, std::int64_t size, Role moments)
-        : weight(h.input(Role::master, {size})),
-          grad(h.input(Role::accum, {size})),
+        : State(h, h.input(Role::master, {size}), h.input(Role::accum, {size}), moments) {}
+    State(Harness& h, const TensorView& weight, const TensorView& grad, Role moments)
+        : weight(weight),
+          grad(grad),
+          size(weight.num_elements()),
           m(h.filled(moments, {size}, 0)),
           v(h.filled(moments, {size}, 0)),
           clip(h.filled(Role::f64, {3}, 1)) {}
 
     // One step over [first, first + count).
-    void step(Harness& h, std::int64_t step, std::int64_t first, std::int64_t count) const {
+    void step(Harness& h, std::int64_t step, std::int64_t first, std::int64_t count,
+              const Columns& columns = {}) const {
         const auto part = [&](const TensorView& x) { return x.rows(first, count); };
         h.kernels().adamw({.weight = part(weight),
                            .grad = part(grad),
@@ -43,24 +44,36 @@ struct State {
                            .learning_rate = 1e-2,
                            .step = step,
                            .rounding_seed = kRoundingSeed,
-                           .first_element = first},
+                           .first_element = first,
+                           .columns = columns.count,
+                           .all_columns = columns.all,
+                           .first_column = columns.first},
                           h.stream());
     }
+    // Three steps, each over ranges of `range` elements.
+    void run(Harness& h, std::int64_t range, const Columns& columns = {}) const {
+        for (std::int64_t at = 1; at <= 3; ++at) {
+            for (std::int64_t first = 0; first < size; first += range)
+                step(h, at, first, std::min(range, size - first), columns);
+        }
+    }
 
-    TensorView weight, grad, m, v, clip;
+    TensorView weight, grad;
+    std::int64_t size = 0;
+    TensorView m, v, clip;
 };
 
 class RoundedMoments : public ::testing::TestWithParam<Factory> {};
 
-TEST_P(RoundedMoments, AreTheF32OnesRoundedByTheElementsRandomNumbers) {
+TEST_P(RoundedMoments, AreTheExactOnesRoundedByTheElementsRandomNumbers) {
     constexpr std::int64_t kSize = 1001;
     const auto kernels = GetParam().make();
     Harness exact(*kernels, kSeed), rounded(*kernels, kSeed);
-    const State f32(exact, kSize, Role::accum), bf16(rounded, kSize, Role::compute);
-    f32.step(exact, 1, 0, kSize);
+    const State accum(exact, kSize, Role::accum), bf16(rounded, kSize, Role::bf16);
+    accum.step(exact, 1, 0, kSize);
     bf16.step(rounded, 1, 0, kSize);
-    EXPECT_EQ(rounded.read(bf16.weight), exact.read(f32.weight));
-    const auto m = exact.read(f32.m), v = exact.read(f32.v);
+    EXPECT_EQ(rounded.read(bf16.weight), exact.read(accum.weight));
+    const auto m = exact.read(accum.m), v = exact.read(accum.v);
     const auto rounded_m = rounded.read(bf16.m), rounded_v = rounded.read(bf16.v);
     for (std::int64_t i = 0; i < kSize; ++i) {
         const auto at = static_cast<std::size_t>(i);
@@ -79,11 +92,8 @@ TEST_P(RoundedMoments, DoNotDependOnHowATensorIsCut) {
     const auto kernels = GetParam().make();
     const auto run = [&](std::int64_t part) {
         Harness h(*kernels, kSeed);
-        const State state(h, kSize, Role::compute);
-        for (std::int64_t step = 1; step <= 3; ++step) {
-            for (std::int64_t first = 0; first < kSize; first += part)
-                state.step(h, step, first, std::min(part, kSize - first));
-        }
+        const State state(h, kSize, Role::bf16);
+        state.run(h, part);
         h.keep("weight", state.weight);
         h.keep("m", state.m);
         h.keep("v", state.v);
@@ -94,6 +104,50 @@ TEST_P(RoundedMoments, DoNotDependOnHowATensorIsCut) {
         expect_identical(run(part), whole);
 }
 
+// The columns [first, first + count) of a matrix with `all` of them.
+std::vector<double> columns_of(const std::vector<double>& matrix, const Columns& columns) {
+    std::vector<double> part;
+    for (std::size_t i = 0; i < matrix.size(); ++i) {
+        const std::int64_t column = static_cast<std::int64_t>(i) % columns.all - columns.first;
+        if (column >= 0 && column < columns.count) part.push_back(matrix[i]);
+    }
+    return part;
+}
+
+TEST_P(RoundedMoments, DoNotDependOnHowColumnsAreCut) {
+    constexpr std::int64_t kRows = 9, kColumns = 30;
+    const auto kernels = GetParam().make();
+    Harness h(*kernels, kSeed);
+    const TensorView weight = h.input(Role::master, {kRows * kColumns});
+    const TensorView grad = h.input(Role::accum, {kRows * kColumns});
+    const auto cut = [&](const TensorView& all, const Columns& columns) {
+        const TensorView part = h.output(Role::accum, {kRows * columns.count});
+        kernels->copy_heads({.from = all.reshaped({kRows, kColumns, 1}),
+                             .to = part.reshaped({kRows, columns.count, 1}),
+                             .from_first = columns.first,
+                             .count = columns.count},
+                            h.stream());
+        return part;
+    };
+    std::vector<std::pair<Columns, State>> parts;
+    for (const auto& [first, count] : {std::pair{0, 11}, {11, 1}, {12, 18}}) {
+        const Columns columns{first, count, kColumns};
+        for (const std::int64_t range : {kRows * kColumns, std::int64_t{7}}) {
+            const State part(h, cut(weight, columns), cut(grad, columns), Role::bf16);
+            part.run(h, range, columns);
+            parts.emplace_back(columns, part);
+        }
+    }
+    const State whole(h, weight, grad, Role::bf16);
+    whole.run(h, kRows * kColumns);
+    for (const auto& [columns, part] : parts) {
+        SCOPED_TRACE(format("columns {}+{}", columns.first, columns.count));
+        EXPECT_EQ(h.read(part.weight), columns_of(h.read(whole.weight), columns));
+        EXPECT_EQ(h.read(part.m), columns_of(h.read(whole.m), columns));
+        EXPECT_EQ(h.read(part.v), columns_of(h.read(whole.v), columns));
+    }
+}
+
 // A value between two neighbours becomes either, and their mean is the value: within five standard
 // deviations of a mean of kSize draws.
 TEST_P(RoundedMoments, AreUnbiased) {
@@ -101,7 +155,7 @@ TEST_P(RoundedMoments, AreUnbiased) {
     const auto kernels = GetParam().make();
     for (const double gradient : {0.3, -7.77, 1e-20}) {
         Harness h(*kernels, kSeed);
-        State state(h, kSize, Role::compute);
+        State state(h, kSize, Role::bf16);
         state.grad = h.filled(Role::accum, {kSize}, gradient);
         state.step(h, 1, 0, kSize);
         Harness exact(*kernels, kSeed);
@@ -123,7 +177,7 @@ TEST_P(RoundedMoments, AreUnbiased) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, RoundedMoments, ::testing::ValuesIn(factories_in_bf16()),
+INSTANTIATE_TEST_SUITE_P(Kernels, RoundedMoments, ::testing::ValuesIn(kernel_factories()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(StochasticRounding, KeepsWhatHasNoNeighbours) {

@@ -57,7 +57,6 @@ void swiglu_extremes(Harness& h) {
     h.keep("h", fwd.h);
 }
 
-// Few distinct tokens, so that rows of the table gather many gradients.
 }  // namespace
 
 void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
@@ -79,6 +78,7 @@ void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
     if (C >= 256) h.keep("d_weight", bwd.d_weight);
 }
 
+// Few distinct tokens, so that rows of the table gather many gradients.
 void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
     const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
                            .table = h.input(Role::master, {V, C}),

@@ -231,7 +231,7 @@ void rows_into(const simd::ProductRows& op) {
 
 template <typename Kind>
 void product_rows(const simd::ProductRows& op) {
-    if (op.y_type == simd::Out::f32) return rows_into<Kind, float>(op);
+    if (op.y_type == simd::Type::f32) return rows_into<Kind, float>(op);
     rows_into<Kind, Bf16>(op);
 }
 
@@ -266,10 +266,10 @@ void product_columns(const simd::ProductOfColumns& op) {
 // follow each other in memory follow each other along K.
 enum class Along { k, n };
 
-template <Along along>
+template <Along along, typename From>
 RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptrdiff_t n,
                            std::ptrdiff_t count_k, std::ptrdiff_t count_n, Vec (&rows)[kWidth]) {
-    const float* from = b.data + k * b.k_stride + n * b.n_stride;
+    const From* from = static_cast<const From*>(b.data) + k * b.k_stride + n * b.n_stride;
     const std::ptrdiff_t ahead = 2 * kWidth * b.k_stride, stride = b.k_stride + b.n_stride - 1;
     for (int i = 0; i < kWidth; ++i) {
         __builtin_prefetch(from + ahead + i * stride);
@@ -284,12 +284,12 @@ RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptr
 
 // Calls write(k, column of the panel, square) for all of a panel; the rows of a square follow each
 // other along K. Squares come in the order of memory, so that few streams are read at a time.
-template <Along along, typename Write>
+template <Along along, typename From, typename Write>
 RM_INLINE void for_squares(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
                            std::ptrdiff_t last, const Write& write) {
     const auto visit = [&](std::ptrdiff_t k, std::ptrdiff_t c) __attribute__((always_inline)) {
         Vec square[kWidth];
-        load_square<along>(b, k, n + c, K - k, last - n - c, square);
+        load_square<along, From>(b, k, n + c, K - k, last - n - c, square);
         write(k, c, square);
     };
     if (along == Along::k) {
@@ -307,7 +307,7 @@ RM_INLINE void for_squares(const simd::MatrixView& b, std::ptrdiff_t K, std::ptr
 
 struct PackF32 {
     static std::ptrdiff_t padded(std::ptrdiff_t K) { return K; }
-    template <Along along>
+    template <Along along, typename From>
     static void panel(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
                       std::ptrdiff_t last, float* to) {
         const auto write = [&](std::ptrdiff_t k, std::ptrdiff_t c, const Vec(&square)[kWidth])
@@ -315,13 +315,13 @@ struct PackF32 {
             for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; ++i)
                 store(to + (k + i) * kPanel + c, square[i]);
         };
-        for_squares<along>(b, K, n, last, write);
+        for_squares<along, From>(b, K, n, last, write);
     }
 };
 
 struct PackPairs {
     static std::ptrdiff_t padded(std::ptrdiff_t K) { return round_up(K, 2); }
-    template <Along along>
+    template <Along along, typename From>
     static void panel(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
                       std::ptrdiff_t last, Bf16* to) {
         const auto write = [&](std::ptrdiff_t k, std::ptrdiff_t c, const Vec(&square)[kWidth])
@@ -329,21 +329,31 @@ struct PackPairs {
             for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; i += 2)
                 store_words(to + (k + i) * kPanel + 2 * c, words_of(square[i], square[i + 1]));
         };
-        for_squares<along>(b, K, n, last, write);
+        for_squares<along, From>(b, K, n, last, write);
     }
 };
+
+template <typename Pack, typename Packed, typename From>
+void pack_columns_of(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t first,
+                     std::ptrdiff_t last, void* packed) {
+    for (std::ptrdiff_t n = first; n < last; n += kPanel) {
+        Packed* to = static_cast<Packed*>(packed) + n * Pack::padded(K);
+        if (b.n_stride == 1) {
+            Pack::template panel<Along::n, From>(b, K, n, last, to);
+        } else {
+            Pack::template panel<Along::k, From>(b, K, n, last, to);
+        }
+    }
+}
 
 template <typename Pack, typename Packed>
 void pack_columns(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t first,
                   std::ptrdiff_t last, void* packed) {
-    for (std::ptrdiff_t n = first; n < last; n += kPanel) {
-        Packed* to = static_cast<Packed*>(packed) + n * Pack::padded(K);
-        if (b.n_stride == 1) {
-            Pack::template panel<Along::n>(b, K, n, last, to);
-        } else {
-            Pack::template panel<Along::k>(b, K, n, last, to);
-        }
+    if constexpr (sizeof(Packed) == sizeof(Bf16)) {
+        if (b.type == simd::Type::bf16)
+            return pack_columns_of<Pack, Packed, Bf16>(b, K, first, last, packed);
     }
+    pack_columns_of<Pack, Packed, float>(b, K, first, last, packed);
 }
 
 template <typename Pack, typename Packed>

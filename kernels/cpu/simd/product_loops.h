@@ -17,7 +17,7 @@ constexpr std::ptrdiff_t kProductColumns = 512;
 // Columns are packed, and cut, at multiples of this.
 constexpr std::ptrdiff_t kPackColumns = 64;
 
-enum class Out { f32, bf16 };
+enum class Type { f32, bf16 };  // of stored numbers
 
 // Columns [first, first + columns) of y = or += x B, with B (K, N) packed. Strides count elements.
 struct ProductRows {
@@ -28,7 +28,7 @@ struct ProductRows {
     const void* packed = nullptr;  // all of B
     void* y = nullptr;             // (rows, N)
     std::ptrdiff_t y_stride = 0;
-    Out y_type = Out::f32;
+    Type y_type = Type::f32;
     bool add = false;
     float* scratch = nullptr;
 };
@@ -48,7 +48,8 @@ struct ProductOfColumns {
 // A matrix B (K, N) by strides, one of which is 1: element (k, n) is data[k * k_stride + n *
 // n_stride].
 struct MatrixView {
-    const float* data = nullptr;
+    const void* data = nullptr;
+    Type type = Type::f32;  // bf16 only where that is what is packed
     std::ptrdiff_t k_stride = 0, n_stride = 0;
 };
 

@@ -109,6 +109,14 @@ std::vector<OpCase> device_cases() {
         {"update_aligned", [](Harness& h) { update(h, 20011, 0); }},
         {"update_unaligned", [](Harness& h) { update(h, 20011, 1); }},
         {"rope_of_many_documents", [](Harness& h) { rope_of_many_documents(h, 200, 4); }},
+        {"embedding_parts_unaligned", [](Harness& h) { embedding_in_parts(h, 40, 61, 33, 3); }},
+        {"embedding_parts_aligned", [](Harness& h) { embedding_in_parts(h, 40, 61, 40, 2); }},
+        {"head_of_many_columns", [](Harness& h) { head_in_parts(h, 44, 8, 2 * (2048 + 8), 2); }},
+        {"head_unaligned", [](Harness& h) { head_in_parts(h, 44, 8, 601, 2); }},
+        {"heads_aligned", [](Harness& h) { heads_copied(h, 9, 16); }},
+        {"heads_unaligned", [](Harness& h) { heads_copied(h, 52, 1); }},
+        {"parts_aligned", [](Harness& h) { parts_summed(h, 3, 2056); }},
+        {"parts_unaligned", [](Harness& h) { parts_summed(h, 3, 2057); }},
         {"conversions", [](Harness& h) { conversions(h, 1003); }},
     };
 }

@@ -173,16 +173,50 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNan) {
 TEST(DeviceKernels, TurnTheRowOfAWrongTokenIntoNan) {
     const auto emu = make_emu_kernels();
     Harness h(*emu, kSeed);
-    const TensorView wrong = h.filled(Role::i32, {4}, -1);
     const TensorView table = h.input(Role::master, {2, 8});
     const TensorView x = h.output(Role::compute, {4, 8});
     const TensorView d_table = h.filled(Role::accum, {2, 8}, 0);
-    emu->embedding_fwd({.tokens = wrong, .table = table, .x = x}, h.stream());
-    emu->embedding_bwd({.tokens = wrong, .d_x = x, .d_table = d_table}, h.stream());
-    for (const double number : h.read(x))
-        EXPECT_TRUE(std::isnan(number));
-    for (const double number : h.read(d_table))
-        EXPECT_EQ(number, 0);
+    for (const auto& [token, rows] : {std::pair{-1, RowShare{}}, {9, {2, 9}}, {-1, {2, 9}}}) {
+        const TensorView wrong = h.filled(Role::i32, {4}, token);
+        emu->embedding_fwd({.tokens = wrong, .table = table, .x = x, .rows = rows}, h.stream());
+        emu->embedding_bwd({.tokens = wrong, .d_x = x, .d_table = d_table, .rows = rows},
+                           h.stream());
+        for (const double number : h.read(x))
+            EXPECT_TRUE(std::isnan(number));
+        for (const double number : h.read(d_table))
+            EXPECT_EQ(number, 0);
+    }
+}
+
+TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
+    const auto emu = make_emu_kernels();
+    Harness h(*emu, kSeed);
+    const RowShare rows{20, 40};  // the target is outside these and outside all
+    const PreparedWeight& head = h.prepared(20, 8);
+    const TensorView x = h.input(Role::compute, {3, 8}), wrong = h.filled(Role::i32, {3}, 40);
+    const TensorView lse = h.output(Role::f64, {3}), loss_sum = h.filled(Role::f64, {1}, 0);
+    const HeadStatistics statistics{.x = x,
+                                    .head = &head,
+                                    .targets = wrong,
+                                    .rows = rows,
+                                    .statistics = h.output(Role::f64, {3, 3})};
+    emu->head_statistics(statistics, h.workspace(statistics), h.stream());
+    emu->combine_head_statistics({.parts = statistics.statistics.reshaped({1, 3, 3}),
+                                  .targets = wrong,
+                                  .lse = lse,
+                                  .loss_sum = loss_sum},
+                                 h.stream());
+    const HeadBwd bwd{.x = x,
+                      .head = &head,
+                      .targets = wrong,
+                      .rows = rows,
+                      .lse = lse,
+                      .d_x = h.output(Role::compute, {3, 8}),
+                      .d_head = h.filled(Role::accum, {20, 8}, 0)};
+    emu->head_bwd(bwd, h.workspace(bwd), h.stream());
+    EXPECT_TRUE(std::isnan(h.read(loss_sum)[0]));
+    EXPECT_TRUE(std::isnan(h.read(bwd.d_x)[0]));
+    EXPECT_TRUE(std::isnan(h.read(bwd.d_head)[0]));
 }
 
 TEST(DeviceRandom, IsThatOfTheHost) {

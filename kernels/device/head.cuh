@@ -1,0 +1,151 @@
+#pragma once
+
+#include "kernels/device/cross_entropy.cuh"
+
+// Cross entropy whose vocabulary is cut over ranks: what a rank knows of its own rows of the head,
+// how that of all ranks becomes the loss, and the gradient of a rank's logits. A target outside the
+// whole vocabulary makes all of it NaN.
+namespace rm::device {
+
+// Which part of the vocabulary the logits are of.
+struct HeadPart {
+    std::int64_t V;      // logits of a row
+    std::int64_t first;  // their place in the vocabulary
+    std::int64_t total;  // of the vocabulary
+
+    SIMT_FN bool knows(std::int32_t target) const { return target >= 0 && target < total; }
+};
+
+struct HeadStatisticsParams {
+    const float* logits;          // (rows, V)
+    const std::int32_t* targets;  // (rows)
+    double* statistics;           // (rows, 3), out: max, sum, target logit
+    HeadPart part;
+};
+// One block per row.
+template <int kWidth>
+struct HeadStatisticsOfRows {
+    static constexpr const char* kName =
+        kWidth == 1 ? "head_statistics_unaligned" : "head_statistics";
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
+    using Row = LogitsRow<kThreads, kWidth>;
+    using Shared = typename Row::Shared;
+    using Params = HeadStatisticsParams;
+
+    SIMT_FN static void run(const Params& p, Shared& shared) {
+        const std::int64_t row = simt::block_x();
+        const float* logits = p.logits + row * p.part.V;
+        double* out = p.statistics + 3 * row;
+        const std::int32_t target = p.targets[row];
+        if (target == Row::kIgnore) {
+            if (simt::thread() < 3) out[simt::thread()] = 0;
+            return;
+        }
+        const auto total = Row::total_of(logits, p.part.V, shared);
+        if (simt::thread() != 0) return;
+        out[0] = total.max;
+        out[1] = total.sum;
+        out[2] = target_logit(p, logits, target);
+    }
+
+private:
+    SIMT_FN static float target_logit(const Params& p, const float* logits, std::int32_t target) {
+        if (!p.part.knows(target)) return not_a_number();
+        const std::int64_t at = target - p.part.first;
+        return at >= 0 && at < p.part.V ? logits[at] : 0;
+    }
+};
+
+struct HeadGradientParams {
+    float* logits;                // (rows, V); the first half of each row becomes its gradient
+    const std::int32_t* targets;  // (rows)
+    const double* lse;            // (rows)
+    HeadPart part;
+    float scale;
+};
+// One block per row.
+template <int kWidth>
+struct HeadGradientOfRows {
+    static constexpr const char* kName = kWidth == 1 ? "head_gradient_unaligned" : "head_gradient";
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
+    using Row = LogitsRow<kThreads, kWidth>;
+    struct Shared {};
+    using Params = HeadGradientParams;
+
+    SIMT_FN static void run(const Params& p, Shared&) {
+        const std::int64_t row = simt::block_x();
+        float* logits = p.logits + row * p.part.V;
+        const std::int32_t target = p.targets[row];
+        if (target == Row::kIgnore)
+            return Row::clear(reinterpret_cast<std::uint16_t*>(logits), p.part.V);
+        // exp(logit - lse) in two factors: lse in f32 is off by as much as a logit is.
+        const auto shift = static_cast<float>(p.lse[row]);
+        const auto rest = static_cast<float>(static_cast<double>(shift) - p.lse[row]);
+        const float factor = p.part.knows(target) ? p.scale * expf(rest) : not_a_number();
+        Row::write_gradient(logits, p.part.V, shift, factor, target - p.part.first, p.scale);
+    }
+};
+
+// The statistics of all ranks, for T tokens from some token on.
+struct HeadPartsParams {
+    const double* parts;          // (G, T, 3)
+    const std::int32_t* targets;  // (T)
+    double* lse;                  // (T)
+    int tokens;
+    int num_parts;
+    std::int64_t step;  // from a part to the next
+};
+
+struct HeadLse {
+    static constexpr const char* kName = "head_lse";
+    static constexpr int kThreads = 128;
+    static constexpr int kMinBlocks = 4;
+    struct Shared {};
+    using Params = HeadPartsParams;
+
+    SIMT_FN static void run(const Params& p, Shared&) {
+        for_each<kThreads>(p.tokens, [&](std::int64_t t) {
+            p.lse[t] = p.targets[t] == LogitsRow<32, 1>::kIgnore ? 0 : lse_of(p, p.parts + 3 * t);
+        });
+    }
+
+private:
+    SIMT_FN static double lse_of(const Params& p, const double* token) {
+        double max = token[0], sum = 0;
+        for (int g = 1; g < p.num_parts; ++g)
+            max = fmax(max, token[g * p.step]);
+        for (int g = 0; g < p.num_parts; ++g)
+            sum += token[g * p.step + 1] * exp(token[g * p.step] - max);
+        return log(sum) + max;
+    }
+};
+
+// loss_sum += lse - target logit
+struct AddHeadLosses {
+    static constexpr const char* kName = "add_head_losses";
+    static constexpr int kThreads = SumOfRows::kThreads;
+    static constexpr int kMinBlocks = 1;
+    using Shared = SumOfRows::Shared;
+    struct Params {
+        HeadPartsParams head;  // at most SumOfRows::kMaxRows tokens
+        double* loss_sum;
+    };
+
+    SIMT_FN static void run(const Params& p, Shared& shared) {
+        SumOfRows::add(p.head.tokens, p.loss_sum, shared,
+                       [&](int token) { return loss_of(p.head, token); });
+    }
+
+private:
+    SIMT_FN static double loss_of(const HeadPartsParams& p, int token) {
+        if (p.targets[token] == LogitsRow<32, 1>::kIgnore) return 0;
+        double target_logit = 0;
+        for (int g = 0; g < p.num_parts; ++g)
+            target_logit += p.parts[g * p.step + 3 * token + 2];
+        return p.lse[token] - target_logit;
+    }
+};
+
+}  // namespace rm::device
