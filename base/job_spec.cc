@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "base/layout.h"
 #include "base/model_preset.h"
@@ -12,6 +13,7 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kMaxName = 63;
+constexpr std::int64_t kTileUnit = 64;  // tokens
 
 Status check_name(const std::string& name) {
     const bool shaped = !name.empty() && name.size() <= kMaxName && name.front() != '.' &&
@@ -148,13 +150,24 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
     return {};
 }
 
+// A tile is shared by the ranks of a tensor group.
+Status check_tile_splits(std::int64_t tile, int tensor) {
+    if (tile % tensor == 0) return {};
+    const std::int64_t step = std::lcm<std::int64_t>(kTileUnit, tensor);
+    const std::int64_t below = tile / step * step;
+    return invalid_argument(
+        "memory.tile: {} is not a multiple of parallel.tensor {}; the nearest multiples of {} that "
+        "are: {}",
+        tile, tensor, kTileUnit,
+        below > 0 ? format("{} or {}", below, below + step) : format("{}", step));
+}
+
 Status check_parallel(const JobSpec& spec) {
-    if (!spec.parallel) return {};
-    for (const Axis axis : {Axis::ulysses, Axis::tensor}) {
-        if (spec.parallel->size(axis) == 1) continue;
-        return invalid_argument("parallel.{}: {} is not there yet; leave it out or 1",
-                                to_string(axis), spec.parallel->size(axis));
+    if (spec.zero < 0 || spec.zero > 3) {
+        return invalid_argument("parallel.zero: {} must be 0, 1, 2 or 3", spec.zero);
     }
+    if (!spec.parallel) return {};
+    RM_RETURN_IF_ERROR(check_tile_splits(spec.memory.tile, spec.parallel->size(Axis::tensor)));
     // What a directory holds is known where it is read.
     if (!spec.model.preset.empty()) {
         RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
@@ -170,9 +183,9 @@ Status check_parallel(const JobSpec& spec) {
 }
 
 Status check_memory(const MemorySpec& memory) {
-    if (memory.tile < 64 || memory.tile % 64 != 0) {
-        return invalid_argument("memory.tile: {} must be a positive multiple of 64 tokens",
-                                memory.tile);
+    if (memory.tile < kTileUnit || memory.tile % kTileUnit != 0) {
+        return invalid_argument("memory.tile: {} must be a positive multiple of {} tokens",
+                                memory.tile, kTileUnit);
     }
     if (memory.chunk < 0 || memory.chunk % memory.tile != 0) {
         return invalid_argument("memory.chunk: {} must be a multiple of the tile, {} tokens",
@@ -194,6 +207,9 @@ Status check_optimizer(const OptimizerSpec& o) {
     if (!(o.clip_norm >= 0)) {
         return invalid_argument("optimizer.clip_norm: {} must not be negative; 0 never clips",
                                 o.clip_norm);
+    }
+    if (o.moments != "fp32" && o.moments != "bf16") {
+        return invalid_argument("optimizer.moments: '{}' is not known; fp32 or bf16", o.moments);
     }
     return {};
 }
@@ -219,6 +235,18 @@ Status check_rest(const JobSpec& spec) {
                                 spec.evaluation.every_steps, spec.evaluation.tokens);
     }
     return {};
+}
+
+// The word among `words` that `text` is; the error names them all: a, b or c.
+template <typename E>
+Result<E> parse_word(std::string_view what, std::string_view text, std::initializer_list<E> words) {
+    std::string known;
+    for (const E& word : words) {
+        if (to_string(word) == text) return word;
+        const bool last = &word == words.end() - 1;
+        known += format("{}{}", known.empty() ? "" : last ? " or " : ", ", to_string(word));
+    }
+    return invalid_argument("{} '{}' is not known; {}", what, text, known);
 }
 
 }  // namespace
@@ -256,10 +284,51 @@ std::string_view to_string(Schedule schedule) {
 }
 
 Result<Schedule> parse_schedule(std::string_view text) {
-    for (const Schedule s : {Schedule::constant, Schedule::cosine, Schedule::linear}) {
-        if (to_string(s) == text) return s;
+    return parse_word<Schedule>("schedule", text,
+                                {Schedule::constant, Schedule::cosine, Schedule::linear});
+}
+
+std::string_view to_string(Documents documents) {
+    switch (documents) {
+        case Documents::joined:
+            return "joined";
+        case Documents::separate:
+            return "separate";
     }
-    return invalid_argument("schedule '{}' is not known; constant, cosine or linear", text);
+    return "?";
+}
+
+Result<Documents> parse_documents(std::string_view text) {
+    return parse_word<Documents>("documents", text, {Documents::joined, Documents::separate});
+}
+
+std::string_view to_string(Positions positions) {
+    switch (positions) {
+        case Positions::reset:
+            return "reset";
+        case Positions::running:
+            return "running";
+    }
+    return "?";
+}
+
+Result<Positions> parse_positions(std::string_view text) {
+    return parse_word<Positions>("positions", text, {Positions::reset, Positions::running});
+}
+
+std::string_view to_string(OptimizerPlace place) {
+    switch (place) {
+        case OptimizerPlace::device:
+            return "device";
+        case OptimizerPlace::host:
+            return "host";
+    }
+    return "?";
+}
+
+Result<OptimizerPlace> parse_optimizer_place(std::string_view text) {
+    return parse_word<OptimizerPlace>("place", text,
+                                      {OptimizerPlace::device, OptimizerPlace::host});
 }
 
 std::int64_t StageSpec::num_steps() const {

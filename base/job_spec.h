@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/layout.h"
 #include "base/mesh.h"
 #include "base/result.h"
 
@@ -32,11 +33,20 @@ std::string to_string(const DataSource& source);
 // What follows the last '@' is a proportion when it is a number; then it must be positive.
 Result<DataSource> parse_data_source(std::string_view text);
 
+// What a sequence that holds several documents is: one text, or texts that do not see each other.
+enum class Documents { joined, separate };
+std::string_view to_string(Documents documents);
+Result<Documents> parse_documents(std::string_view text);
+std::string_view to_string(Positions positions);
+Result<Positions> parse_positions(std::string_view text);
+
 struct DataSpec {
     std::vector<DataSource> sources;
     std::string format = "auto";      // auto | text | jsonl | megatron | llmc
     std::string tokenizer = "bytes";  // bytes, or the path of a tokenizer.json
     double holdout = 0.02;            // share of the data kept out of training for evaluation
+    Documents documents = Documents::joined;
+    Positions positions = Positions::reset;  // of separate documents
     bool operator==(const DataSpec&) const = default;
 };
 
@@ -60,12 +70,19 @@ struct StageSpec {
     std::int64_t sequences_per_step() const { return batch / context; }
 };
 
+// Where master weights and moments are and the update runs.
+enum class OptimizerPlace { device, host };
+std::string_view to_string(OptimizerPlace place);
+Result<OptimizerPlace> parse_optimizer_place(std::string_view text);
+
 struct OptimizerSpec {
     double beta1 = 0.9;
     double beta2 = 0.95;
     double eps = 1e-8;
     double weight_decay = 0.1;
     double clip_norm = 1.0;  // 0: never clips
+    OptimizerPlace place = OptimizerPlace::device;
+    std::string moments = "fp32";  // fp32 | bf16 (rounded stochastically)
     bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -107,6 +124,9 @@ struct JobSpec {
     std::uint64_t seed = 1;
     std::vector<StageSpec> stages;
     std::optional<Mesh> parallel;  // nothing: auto
+    // ZeRO stage over data x ring x ulysses: 0 shards nothing, 1 the optimizer's state, 2 gradients
+    // too, 3 weights too.
+    int zero = 0;
     MemorySpec memory;
     std::string precision = "fp32";  // of compute: fp32 | bf16; weights and sums are fp32
     OptimizerSpec optimizer;

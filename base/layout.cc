@@ -1,6 +1,7 @@
 #include "base/layout.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rm {
 namespace {
@@ -113,23 +114,50 @@ std::vector<TokenRange> zigzag_ranges(std::int64_t padded, int ring, int slot) {
 
 std::vector<Run> zigzag_runs(std::int64_t context, std::int64_t padded, int ring, int slot,
                              std::int32_t document) {
-    std::vector<Run> runs;
-    const auto append = [&](Run run) {
-        if (run.length == 0) return;
-        const bool continues = !runs.empty() && runs.back().document == run.document &&
-                               runs.back().first + runs.back().length == run.first;
-        if (continues) {
-            runs.back().length += run.length;
-        } else {
-            runs.push_back(run);
-        }
-    };
-    for (const TokenRange& range : zigzag_ranges(padded, ring, slot)) {
-        const std::int64_t real = std::clamp<std::int64_t>(context - range.first, 0, range.count);
-        append({document, range.first, real});
-        append({kPaddingDocument, range.first + real, range.count - real});
+    const std::span<const std::int64_t> documents(&context, context > 0 ? 1 : 0);
+    const Placement placement = place_documents(documents, padded, ring, Positions::reset);
+    std::vector<Run> runs = runs_of(placement.slots.at(static_cast<std::size_t>(slot)));
+    for (Run& run : runs) {
+        if (run.document != kPaddingDocument) run.document = document;
     }
     return runs;
+}
+
+std::vector<Run> runs_of(std::span<const Piece> pieces) {
+    std::vector<Run> runs;
+    for (const Piece& piece : pieces)
+        runs.push_back(piece.run);
+    return runs;
+}
+
+std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement) {
+    const std::size_t ring = placement.slots.size();
+    std::vector<std::vector<Run>> runs;
+    for (const std::vector<Piece>& pieces : placement.slots)
+        runs.push_back(runs_of(pieces));
+    std::vector<std::vector<std::int64_t>> work(ring, std::vector<std::int64_t>(ring));
+    for (std::size_t step = 0; step < ring; ++step) {
+        for (std::size_t slot = 0; slot < ring; ++slot)
+            work[step][slot] = attended_pairs(runs[slot], runs[(slot + ring - step) % ring]);
+    }
+    return work;
+}
+
+RingBalance ring_balance(const Placement& placement) {
+    const auto ring = static_cast<double>(placement.slots.size());
+    RingBalance balance;
+    double most = 0;
+    double all = 0;
+    for (const std::vector<std::int64_t>& step : ring_work(placement)) {
+        const auto largest = static_cast<double>(*std::max_element(step.begin(), step.end()));
+        const auto sum =
+            static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0}));
+        if (sum > 0) balance.worst_step = std::max(balance.worst_step, largest * ring / sum);
+        most += largest;
+        all += sum;
+    }
+    if (all > 0) balance.overall = most * ring / all;
+    return balance;
 }
 
 }  // namespace rm

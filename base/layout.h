@@ -40,8 +40,9 @@ struct TokenRange {
 };
 
 // Cuts the local token order at multiples of `tile_tokens` counted from each run's start,
-// ascending, with one short tile allowed at the end of a run. A tile is arithmetic: every GEMM over
-// tokens, every weight-gradient accumulation, loss sum and attention step is one tile.
+// ascending, with one short tile allowed at the end of a run. Attention may be cut there and
+// nowhere else without changing a bit. GEMMs over tokens, weight-gradient accumulations and loss
+// sums are cut as one run of all local tokens: where documents begin and end changes nothing there.
 std::vector<TokenRange> cut_tiles(std::span<const Run> runs, std::int64_t tile_tokens);
 
 // Groups `tiles` into chunks of at most `tiles_per_chunk`. A chunk is data movement only.
@@ -63,5 +64,47 @@ std::vector<Run> zigzag_runs(std::int64_t context, std::int64_t padded, int ring
 // For each run token in local order, its index in the (padded) sequence; how data is cut for a
 // slot.
 std::vector<TokenRange> zigzag_ranges(std::int64_t padded, int ring, int slot);
+
+// How positions of packed documents count (RoPE's position): from 0 in each, or through the whole
+// sequence.
+enum class Positions { reset, running };
+
+// Consecutive tokens of the padded sequence, and the run they are.
+struct Piece {
+    std::int64_t first = 0;  // index in the padded sequence
+    Run run;
+    bool operator==(const Piece&) const = default;
+};
+
+// What each ring slot holds of one sequence, in local token order; padded / R tokens each. Computed
+// alike on all ranks.
+struct Placement {
+    std::vector<std::vector<Piece>> slots;
+    bool operator==(const Placement&) const = default;
+};
+
+// Places a sequence of documents with these lengths, in this order, then padding, so that ring
+// slots hold equal numbers of tokens and do near equal attention work in every ring step. A
+// document longer than 64 R 16 tokens is zigzag-cut (2R pieces that differ by at most a token, slot
+// r holds pieces r and 2R-1-r; Brandon et al., Striped Attention; zigzag as in
+// ring-flash-attention); the others go whole, largest first, to the slot with the least work, and
+// are cut only to keep token counts equal. Where that leaves more than 2 % of imbalance, the
+// largest of the others are zigzag-cut too, as few as do. One document alone is plain zigzag of the
+// padded sequence. `padded`: a multiple of 2R, at least the sum of `documents`; document n of the
+// list has the runs' number n.
+Placement place_documents(std::span<const std::int64_t> documents, std::int64_t padded, int ring,
+                          Positions positions);
+
+std::vector<Run> runs_of(std::span<const Piece> pieces);
+
+// Query-key pairs by ring step and slot: in step s, slot r attends to the keys of slot r - s.
+std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement);
+
+// Slots wait for each other in every step. 1 is even.
+struct RingBalance {
+    double worst_step = 1;  // the largest of the steps' max over mean of the slots' work
+    double overall = 1;     // sum of the steps' max over sum of their means: what waiting costs
+};
+RingBalance ring_balance(const Placement& placement);
 
 }  // namespace rm

@@ -36,7 +36,7 @@ std::string_view to_string(Axis axis) {
     return "?";
 }
 
-Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor) {
+Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor, int inner_ring) {
     Mesh mesh;
     mesh.sizes_ = {data, ring, ulysses, tensor};
     std::int64_t product = 1;
@@ -51,6 +51,17 @@ Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor) {
                                     ulysses, tensor, kMaxRanks);
         }
     }
+    if (inner_ring < 0) {
+        return invalid_argument(
+            "mesh: inner ring is {}; it must be 1 or more, or 0 for the whole ring", inner_ring);
+    }
+    if (inner_ring > 0 && ring % inner_ring != 0) {
+        return invalid_argument(
+            "mesh: inner ring is {}, which does not divide the ring of {}; the nearest that does: "
+            "{}",
+            inner_ring, ring, nearest_divisors(ring, inner_ring));
+    }
+    mesh.inner_ring_ = inner_ring == ring ? 0 : inner_ring;
     return mesh;
 }
 
@@ -105,6 +116,9 @@ std::string to_string(const Mesh& mesh) {
     for (const Axis axis : kAxes) {
         if (mesh.size(axis) == 1) continue;
         text += format("{}{} {}", text.empty() ? "" : " x ", to_string(axis), mesh.size(axis));
+        if (axis == Axis::ring && mesh.outer_ring() > 1) {
+            text += format(" ({} of {})", mesh.outer_ring(), mesh.inner_ring());
+        }
     }
     return text.empty() ? "one rank" : text;
 }

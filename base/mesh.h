@@ -21,9 +21,13 @@ public:
     using Coords = std::array<int, 4>;  // indexed by Axis
 
     Mesh() = default;
-    // Every size is at least 1, their product at most 65,536.
-    static Result<Mesh> make(int data, int ring, int ulysses, int tensor);
+    // Every size is at least 1, their product at most 65,536. `inner_ring` divides `ring`; 0 is the
+    // whole ring. Smaller than the ring it makes a double ring: consecutive ring slots form inner
+    // rings, and slots of equal place in them the outer rings between.
+    static Result<Mesh> make(int data, int ring, int ulysses, int tensor, int inner_ring = 0);
 
+    int inner_ring() const { return inner_ring_ == 0 ? size(Axis::ring) : inner_ring_; }
+    int outer_ring() const { return size(Axis::ring) / inner_ring(); }
     int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
     int num_ranks() const;
     Coords coords(int rank) const;
@@ -39,9 +43,10 @@ public:
 
 private:
     std::array<int, 4> sizes_ = {1, 1, 1, 1};
+    int inner_ring_ = 0;  // 0: as large as the ring
 };
 
-std::string to_string(const Mesh& mesh);  // data 2 x ring 4
+std::string to_string(const Mesh& mesh);  // data 2 x ring 4; data 2 x ring 8 (2 of 4)
 
 // What a mesh demands of a model; see check_mesh.
 struct ModelDims {

@@ -21,6 +21,7 @@ struct MemoryPolicy {
 // the present state before it is used.
 struct Plan {
     Mesh mesh;
+    int zero = 0;                     // ZeRO stage
     std::vector<DeviceId> placement;  // indexed by rank
     MemoryPolicy memory;
     Seconds collective_timeout{60};

@@ -17,9 +17,24 @@ struct Peak {
     bool operator==(const Peak&) const = default;
 };
 
+// Kinds by name: those of the device as MemoryKind names them, and `host weights` and the like of
+// state that lives in host memory.
 struct MemoryReport {
-    std::map<std::string, Bytes> by_kind;  // MemoryKind names
-    Bytes total;
+    std::map<std::string, Bytes> by_kind;
+    Bytes total;  // of the device
+
+    void add(const std::string& kind, Bytes bytes) {
+        by_kind[kind] += bytes;
+        if (!kind.starts_with("host ")) total += bytes;
+    }
+};
+
+// What one mesh axis moved in a step. Axes by name: ring, ulysses, tensor, gradient (the ZeRO
+// group: reduction and gathers), world.
+struct AxisTraffic {
+    std::int64_t bytes_sent = 0;  // by this rank
+    double wait_seconds = 0;      // compute waiting for it: the exposed part
+    bool operator==(const AxisTraffic&) const = default;
 };
 
 // One optimizer step, as rank 0 knows it (the last three groups are this rank's own).
@@ -40,12 +55,12 @@ struct StepReport {
     double hfu = 0;          // what was recomputed counted too, causal
     std::string peak_name;   // what MFU is measured against
     // Of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and head
-    // but for attention), ring_exposed and reduce_exposed (compute waiting for others), checkpoint
-    // (waiting for its writer), optimizer, data, idle (the rest).
+    // but for attention), ring_exposed, ulysses_exposed, tensor_exposed, gather_exposed (ZeRO-3's
+    // weights) and reduce_exposed (compute waiting for others), checkpoint (waiting for its
+    // writer), optimizer, data, idle (the rest).
     std::map<std::string, double> phase_seconds;
     MemoryReport memory;
-    std::int64_t ring_bytes_sent = 0;  // this rank, this step
-    double ring_wait_seconds = 0;      // compute waiting for a hop: the exposed part
+    std::map<std::string, AxisTraffic> axes;  // of this rank; only those that moved something
     std::string last_collective;
 };
 

@@ -15,6 +15,20 @@ std::string rate(const StepReport& report) {
     return format("{:.0}", speed);
 }
 
+// What each axis has moved and which share of the step waited for it; the word is said once.
+std::string traffic(const StepReport& report) {
+    std::string text;
+    for (const std::string_view name : {"ring", "ulysses", "tensor", "gradient"}) {
+        const auto axis = report.axes.find(std::string(name));
+        if (axis == report.axes.end() || axis->second.bytes_sent == 0) continue;
+        const double exposed = std::min(1.0, axis->second.wait_seconds / report.seconds);
+        text +=
+            format("{}{} {} {}{:.1}%", text.empty() ? "  " : ", ", name,
+                   Bytes{axis->second.bytes_sent}, text.empty() ? "exposed " : "", exposed * 100);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string step_line(const StepReport& r, std::string_view peak_name) {
@@ -24,10 +38,7 @@ std::string step_line(const StepReport& r, std::string_view peak_name) {
         line += format("  MFU {:.1}% (causal, {})", r.causal_mfu * 100, peak_name);
     }
     if (r.memory.total.value > 0) line += format("  mem {}", r.memory.total);
-    if (r.ring_bytes_sent > 0 && r.seconds > 0) {
-        const double exposed = std::min(1.0, r.ring_wait_seconds / r.seconds);
-        line += format("  ring {} exposed {:.1}%", Bytes{r.ring_bytes_sent}, exposed * 100);
-    }
+    if (r.seconds > 0) line += traffic(r);
     if (!r.finite) line += "  not finite: update skipped";
     return line;
 }

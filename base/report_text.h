@@ -8,10 +8,10 @@
 // Reports as the lines people read, in ring-train, in a rank's log and in the command line alike.
 namespace rm {
 
-// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)  mem 41.2
-// GiB
-//   ring 3.1 GiB exposed 3.0%
-// without the parts that are not known. `exposed` is the share of the step spent waiting for hops.
+// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)
+//   mem 41.2 GiB  ring 3.1 GiB exposed 3.0%, tensor 1.2 GiB 0.4%, gradient 512.0 MiB 0.1%
+// in one line, without the parts that are not known. Each axis that moved something has its bytes
+// and its exposed part: the share of the step in which compute waited for it.
 std::string step_line(const StepReport& report, std::string_view peak_name);
 std::string evaluation_line(const EvaluationReport& report);
 // Stages count from 0 in the code and from 1 for people.

@@ -1,6 +1,7 @@
 #include "cli/describe_job.h"
 
 #include "base/report_text.h"
+#include "cli/draw_mesh.h"
 #include "cli/job_text.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -26,7 +27,22 @@ std::string data_text(const pb::DataSpec& data) {
         sources += sources.empty() ? "" : ", ";
         sources += to_string(DataSource{source.path(), source.proportion()});
     }
-    return format("{} ({}, {} held out)", sources, data.tokenizer(), percent_text(data.holdout()));
+    const bool separate = data.documents() == to_string(Documents::separate);
+    return format("{} ({}, {} held out{})", sources, data.tokenizer(), percent_text(data.holdout()),
+                  separate ? format(", separate documents, positions {}", data.positions()) : "");
+}
+
+std::string model_text(const pb::JobSpec& spec) {
+    const pb::ModelSpec& model = spec.model();
+    const std::string& moments = spec.optimizer().moments();
+    return format("{}, {}{}", model.from().empty() ? model.preset() : model.from(),
+                  spec.precision(), moments == "bf16" ? ", moments bf16" : "");
+}
+
+// As asked for; the attempts have the mesh that was made of it.
+std::string parallel_text(const pb::JobSpec& spec) {
+    if (spec.has_parallel()) return mesh_text(spec.parallel(), spec.zero());
+    return spec.zero() > 0 ? format("auto, ZeRO-{}", spec.zero()) : "auto";
 }
 
 std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
@@ -49,12 +65,10 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
         line(out, "ended",
              format("{}, after {}", when(job.ended(), now), span_text(age_of(job, now))));
     }
-    const pb::ModelSpec& model = job.spec().model();
-    line(out, "model",
-         (model.from().empty() ? model.preset() : model.from()) + ", " + job.spec().precision());
+    line(out, "model", model_text(job.spec()));
     line(out, "data", data_text(job.spec().data()));
     line(out, "seed", format("{}", job.spec().seed()));
-    line(out, "mesh", job.spec().has_parallel() ? mesh_text(job.spec().parallel()) : "auto");
+    line(out, "mesh", parallel_text(job.spec()));
     line(out, "checkpoint", checkpoint_text(job.spec().checkpoint()));
     if (!job.failure().empty()) line(out, "failure", job.failure());
 }
@@ -116,7 +130,8 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
                  {"CAUSE"}});
     for (const pb::Attempt& a : job.attempts()) {
         const WallTime end = a.has_ended() ? from_proto(a.ended()) : now;
-        table.add({format("{}", a.epoch()), attempt_state_name(a.state()), mesh_text(a.mesh()),
+        table.add({format("{}", a.epoch()), attempt_state_name(a.state()),
+                   mesh_text(a.mesh(), a.zero()),
                    a.has_started() ? to_iso8601(from_proto(a.started())) : "",
                    a.has_started() ? span_text(end - from_proto(a.started())) : "",
                    format("{}", a.stages_done()), a.last_checkpoint_path(), a.cause()});
@@ -124,16 +139,11 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
     table.print(out, "  ");
 }
 
-void print_placement(const Output& out, const pb::Job& job) {
+void print_mesh(const Output& out, const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr || attempt->placement().empty()) return;
-    heading(out, format("placement of attempt {}", attempt->epoch()));
-    Table table({{"RANK", Align::right}, {"NODE"}, {"DEVICE", Align::right}});
-    for (int rank = 0; rank < attempt->placement_size(); ++rank) {
-        const pb::Placement& place = attempt->placement(rank);
-        table.add({format("{}", rank), place.node_id(), format("{}", place.device())});
-    }
-    table.print(out, "  ");
+    heading(out, format("mesh of attempt {}", attempt->epoch()));
+    draw_mesh(out, *attempt);
 }
 
 }  // namespace
@@ -144,7 +154,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_progress(out, job);
     print_stages(out, job);
     print_attempts(out, job, now);
-    print_placement(out, job);
+    print_mesh(out, job);
 }
 
 }  // namespace rm

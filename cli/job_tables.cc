@@ -57,7 +57,7 @@ std::string time_text(const google::protobuf::Timestamp& time) {
 
 std::string mesh_of(const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
-    return attempt == nullptr ? "" : mesh_text(attempt->mesh());
+    return attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero());
 }
 
 std::string stage_of(const pb::Job& job) {
@@ -100,7 +100,7 @@ Row history_row(const pb::Job& job, const pb::Attempt* attempt, Detail detail, W
                newest ? step_text(job) : "",
                newest ? loss_text(job) : "",
                newest ? held_out_text(job) : "",
-               attempt == nullptr ? "" : mesh_text(attempt->mesh()),
+               attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero()),
                attempt == nullptr || !attempt->has_started() ? "" : time_text(attempt->started()),
                attempt == nullptr ? "" : took_text(*attempt, now)};
     if (detail == Detail::wide) {
@@ -127,7 +127,8 @@ Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
             job.has_ended() ? time_text(job.ended()) : "",
             attempt == nullptr ? "" : format("{}", attempt->epoch()),
             attempt == nullptr ? "" : attempt_state_name(attempt->state()),
-            attempt == nullptr ? "" : mesh_text(attempt->mesh()),
+            attempt == nullptr ? "" : mesh_text(attempt->mesh(), 0),
+            attempt == nullptr ? "" : format("{}", attempt->zero()),
             attempt == nullptr || !attempt->has_started() ? "" : time_text(attempt->started()),
             attempt == nullptr || !attempt->has_ended() ? "" : time_text(attempt->ended()),
             stepped ? format("{}", step.step()) : "",
@@ -239,6 +240,7 @@ Table history_csv(const std::vector<pb::Job>& jobs) {
                              "attempt",
                              "attempt_state",
                              "mesh",
+                             "zero",
                              "attempt_started",
                              "attempt_ended",
                              "step",

@@ -58,9 +58,10 @@ Result<pb::JobState> parse_job_state(const std::string& name) {
     return invalid_argument("'{}' is not the state of a job; one of {}", name, known);
 }
 
-std::string mesh_text(const pb::MeshSpec& mesh) {
+std::string mesh_text(const pb::MeshSpec& mesh, int zero) {
     const auto made = from_proto(mesh);
-    return made ? to_string(*made) : "";
+    if (!made) return "";
+    return to_string(*made) + (zero > 0 ? format(", ZeRO-{}", zero) : "");
 }
 
 const pb::Attempt* newest_attempt(const pb::Job& job) {
@@ -118,7 +119,7 @@ std::string state_line(const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr) return line;
     return line + format(": attempt {} on {} devices ({})", attempt->epoch(),
-                         attempt->placement_size(), mesh_text(attempt->mesh()));
+                         attempt->placement_size(), mesh_text(attempt->mesh(), attempt->zero()));
 }
 
 }  // namespace rm

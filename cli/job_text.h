@@ -19,12 +19,12 @@ bool has_ended(const pb::Job& job);
 // INVALID_ARGUMENT lists the names.
 Result<pb::JobState> parse_job_state(const std::string& name);
 
-std::string mesh_text(const pb::MeshSpec& mesh);         // data 2 x ring 4
-const pb::Attempt* newest_attempt(const pb::Job& job);   // null before the first
-const pb::StageSpec* current_stage(const pb::Job& job);  // the last one of an ended job
-int num_devices(const pb::Job& job);                     // of the newest attempt; 0: none yet
-double tokens_per_second(const pb::StepReport& step);    // 0: unknown
-std::int64_t memory_total(const pb::StepReport& step);   // bytes, all kinds
+std::string mesh_text(const pb::MeshSpec& mesh, int zero);  // data 2 x ring 4, ZeRO-3
+const pb::Attempt* newest_attempt(const pb::Job& job);      // null before the first
+const pb::StageSpec* current_stage(const pb::Job& job);     // the last one of an ended job
+int num_devices(const pb::Job& job);                        // of the newest attempt; 0: none yet
+double tokens_per_second(const pb::StepReport& step);       // 0: unknown
+std::int64_t memory_total(const pb::StepReport& step);      // bytes, all kinds
 
 // Tokens that are left at the speed of the last step; nothing before the first step or after the
 // end.

@@ -75,6 +75,22 @@ std::string span_text(Seconds seconds) {
     return format("{}d{:02}h", s / 86400, s / 3600 % 24);
 }
 
+std::string ranges_text(const std::set<int>& numbers) {
+    constexpr int kMostPieces = 4;
+    std::string text;
+    int pieces = 0;
+    for (auto at = numbers.begin(); at != numbers.end(); ++pieces) {
+        if (pieces == kMostPieces) return format("{},..{}", text, *numbers.rbegin());
+        const int first = *at;
+        int last = first;
+        for (++at; at != numbers.end() && *at == last + 1; ++at)
+            last = *at;
+        text += text.empty() ? "" : ",";
+        text += first == last ? format("{}", first) : format("{}-{}", first, last);
+    }
+    return text;
+}
+
 Result<WallTime> parse_since(std::string_view text, WallTime now) {
     if (const auto span = parse_span(text)) return now + Seconds{-span->value};
     if (auto date = parse_date(std::string(text))) return date;

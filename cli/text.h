@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::string context_text(
 std::string grouped(std::int64_t value);  // 819,200
 std::string percent_text(double ratio);   // 46.1%
 std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
+// 0-3,8: neighbours joined; of many pieces only the first few and the last number.
+std::string ranges_text(const std::set<int>& numbers);
 
 // `2h`, `30m`, `3d` before `now`, or 2026-01-02, or 2026-01-02T03:04:05Z (UTC both).
 Result<WallTime> parse_since(std::string_view text, WallTime now);

@@ -166,7 +166,8 @@ private:
     }
 
     Plan place(const PlanningJob& job, const Pool& pool, const Mesh& mesh) {
-        Plan plan{.mesh = mesh, .placement = {}, .memory = memory_of(job.spec)};
+        Plan plan{
+            .mesh = mesh, .zero = job.spec.zero, .placement = {}, .memory = memory_of(job.spec)};
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
             const DeviceId& device = pool.free[static_cast<std::size_t>(rank)]->id;
             plan.placement.push_back(device);

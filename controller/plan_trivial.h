@@ -10,10 +10,10 @@
 //  * Order: oldest job first. A job that could run on this cluster but not now lets later ones pass
 //    until it has waited kMaxBypass; then later jobs wait for it.
 //  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
-//  kind
-//    as possible, and puts as many of them on the ring as the context allows, the rest on `data`.
+//    kind as possible, and puts as many of them on the ring as the context allows, the rest on
+//    `data`. The ZeRO stage is the job's.
 //  * Placement: ranks in mesh order on free devices of one kind and build, in order of
-//  registration.
+//    registration: `tensor`, the innermost axis, crosses nodes last.
 //  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
 namespace rm {
 

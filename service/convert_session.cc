@@ -124,6 +124,7 @@ void fill(pb::ControllerMessage& message, const LaunchAttempt& launch) {
     out.set_job_id(launch.job.value);
     *out.mutable_spec() = to_proto(launch.spec);
     *out.mutable_mesh() = to_proto(launch.plan.mesh);
+    out.set_zero(launch.plan.zero);
     out.set_tile_tokens(launch.plan.memory.tile_tokens);
     out.set_chunk_tokens(launch.plan.memory.chunk_tokens);
     out.set_collective_timeout_seconds(launch.plan.collective_timeout.value);
@@ -141,6 +142,7 @@ Result<LaunchAttempt> launch_from(const pb::LaunchAttempt& launch) {
     out.job = {launch.job_id()};
     RM_TRY(out.spec, from_proto(launch.spec()));
     RM_TRY(out.plan.mesh, from_proto(launch.mesh()));
+    out.plan.zero = launch.zero();
     out.plan.memory = {.tile_tokens = launch.tile_tokens(), .chunk_tokens = launch.chunk_tokens()};
     out.plan.collective_timeout = {launch.collective_timeout_seconds()};
     for (const pb::RankLaunch& rank : launch.ranks()) {

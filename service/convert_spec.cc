@@ -41,13 +41,22 @@ void fill(pb::DataSpec& out, const DataSpec& data) {
     out.set_format(data.format);
     out.set_tokenizer(data.tokenizer);
     out.set_holdout(data.holdout);
+    out.set_documents(std::string(to_string(data.documents)));
+    out.set_positions(std::string(to_string(data.positions)));
 }
 
-DataSpec data_from(const pb::DataSpec& data) {
+// A word that an older sender does not have is its default.
+std::string word_or(const std::string& word, const char* standard) {
+    return word.empty() ? standard : word;
+}
+
+Result<DataSpec> data_from(const pb::DataSpec& data) {
     DataSpec out{.sources = {},
                  .format = data.format(),
                  .tokenizer = data.tokenizer(),
                  .holdout = data.holdout()};
+    RM_TRY(out.documents, parse_documents(word_or(data.documents(), "joined")));
+    RM_TRY(out.positions, parse_positions(word_or(data.positions(), "reset")));
     for (const pb::DataSource& source : data.sources())
         out.sources.push_back({source.path(), source.proportion()});
     return out;
@@ -59,14 +68,19 @@ void fill(pb::OptimizerSpec& out, const OptimizerSpec& optimizer) {
     out.set_eps(optimizer.eps);
     out.set_weight_decay(optimizer.weight_decay);
     out.set_clip_norm(optimizer.clip_norm);
+    out.set_place(std::string(to_string(optimizer.place)));
+    out.set_moments(optimizer.moments);
 }
 
-OptimizerSpec optimizer_from(const pb::OptimizerSpec& optimizer) {
-    return {.beta1 = optimizer.beta1(),
-            .beta2 = optimizer.beta2(),
-            .eps = optimizer.eps(),
-            .weight_decay = optimizer.weight_decay(),
-            .clip_norm = optimizer.clip_norm()};
+Result<OptimizerSpec> optimizer_from(const pb::OptimizerSpec& optimizer) {
+    OptimizerSpec out{.beta1 = optimizer.beta1(),
+                      .beta2 = optimizer.beta2(),
+                      .eps = optimizer.eps(),
+                      .weight_decay = optimizer.weight_decay(),
+                      .clip_norm = optimizer.clip_norm()};
+    RM_TRY(out.place, parse_optimizer_place(word_or(optimizer.place(), "device")));
+    out.moments = word_or(optimizer.moments(), "fp32");
+    return out;
 }
 
 // The small parts: memory, resources, checkpoint, evaluation, export.
@@ -115,11 +129,12 @@ pb::MeshSpec to_proto(const Mesh& mesh) {
     out.set_ring(mesh.size(Axis::ring));
     out.set_ulysses(mesh.size(Axis::ulysses));
     out.set_tensor(mesh.size(Axis::tensor));
+    if (mesh.outer_ring() > 1) out.set_inner_ring(mesh.inner_ring());
     return out;
 }
 
 Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
-    return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor());
+    return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor(), mesh.inner_ring());
 }
 
 pb::JobSpec to_proto(const JobSpec& spec) {
@@ -132,6 +147,7 @@ pb::JobSpec to_proto(const JobSpec& spec) {
     for (const StageSpec& stage : spec.stages)
         fill(*out.add_stages(), stage);
     if (spec.parallel) *out.mutable_parallel() = to_proto(*spec.parallel);
+    out.set_zero(spec.zero);
     out.set_precision(spec.precision);
     fill(*out.mutable_optimizer(), spec.optimizer);
     fill_policies(out, spec);
@@ -142,7 +158,7 @@ Result<JobSpec> from_proto(const pb::JobSpec& spec) {
     JobSpec out;
     out.name = spec.name();
     out.model = {.preset = spec.model().preset(), .from = spec.model().from()};
-    out.data = data_from(spec.data());
+    RM_TRY(out.data, data_from(spec.data()));
     out.seed = spec.seed();
     for (const pb::StageSpec& stage : spec.stages()) {
         RM_TRY(StageSpec converted, stage_from(stage));
@@ -151,8 +167,9 @@ Result<JobSpec> from_proto(const pb::JobSpec& spec) {
     if (spec.has_parallel()) {
         RM_TRY(out.parallel, from_proto(spec.parallel()));
     }
+    out.zero = spec.zero();
     out.precision = spec.precision();
-    out.optimizer = optimizer_from(spec.optimizer());
+    RM_TRY(out.optimizer, optimizer_from(spec.optimizer()));
     read_policies(out, spec);
     return out;
 }
@@ -177,8 +194,11 @@ pb::StepReport to_proto(const StepReport& report) {
     for (const auto& [kind, bytes] : report.memory.by_kind) {
         (*out.mutable_memory_bytes())[kind] = bytes.value;
     }
-    out.set_ring_bytes_sent(report.ring_bytes_sent);
-    out.set_ring_wait_seconds(report.ring_wait_seconds);
+    for (const auto& [name, traffic] : report.axes) {
+        pb::AxisTraffic& axis = (*out.mutable_axes())[name];
+        axis.set_bytes_sent(traffic.bytes_sent);
+        axis.set_wait_seconds(traffic.wait_seconds);
+    }
     out.set_last_collective(report.last_collective);
     out.set_peak_name(report.peak_name);
     return out;
@@ -201,12 +221,11 @@ StepReport from_proto(const pb::StepReport& report) {
                    .hfu = report.hfu(),
                    .peak_name = report.peak_name(),
                    .phase_seconds = {report.phase_seconds().begin(), report.phase_seconds().end()},
-                   .ring_bytes_sent = report.ring_bytes_sent(),
-                   .ring_wait_seconds = report.ring_wait_seconds(),
                    .last_collective = report.last_collective()};
-    for (const auto& [kind, bytes] : report.memory_bytes()) {
-        out.memory.by_kind[kind] = Bytes{bytes};
-        out.memory.total += Bytes{bytes};
+    for (const auto& [kind, bytes] : report.memory_bytes())
+        out.memory.add(kind, Bytes{bytes});
+    for (const auto& [name, axis] : report.axes()) {
+        out.axes[name] = {.bytes_sent = axis.bytes_sent(), .wait_seconds = axis.wait_seconds()};
     }
     return out;
 }

@@ -9,11 +9,16 @@
 namespace rm {
 namespace {
 
-// A value that selects what exists, by name: "no ZeRO" may be written down.
-YamlReader read_only_zero() {
-    return [](const YamlValue& value) -> Status {
-        if (is_word(value.node, "0")) return {};
-        return not_there_yet()(value);
+// A text that is one of an enum's words.
+template <typename E>
+YamlReader read_word(E& target, Result<E> (*parse)(std::string_view)) {
+    return [&target, parse](const YamlValue& value) -> Status {
+        std::string word;
+        RM_RETURN_IF_ERROR(read_text(word)(value));
+        const Result<E> parsed = parse(word);
+        if (!parsed) return value.error(parsed.error().message);
+        target = *parsed;
+        return {};
     };
 }
 
@@ -53,24 +58,25 @@ YamlReader read_tokenizer(std::string& tokenizer, const std::string& base_direct
     };
 }
 
-YamlReader read_data(DataSpec& data, const std::string& base_directory) {
-    return [&data, base_directory](const YamlValue& value) {
-        return read_map(value,
-                        {{"path", read_sources(data.sources, base_directory), Presence::required},
-                         {"format", read_text(data.format)},
-                         {"tokenizer", read_tokenizer(data.tokenizer, base_directory)},
-                         {"holdout", read_number(data.holdout)}});
-    };
+// Who writes `positions` means documents that are apart.
+Status check_positions(const YamlValue& data, Documents documents) {
+    const YamlEntry* positions = data.node.find("positions");
+    if (positions == nullptr || documents == Documents::separate) return {};
+    return error_at(data.file_name, positions->place,
+                    "data.positions: is of separate documents, and these are joined; add "
+                    "documents: separate or remove the key");
 }
 
-YamlReader read_schedule(Schedule& schedule) {
-    return [&schedule](const YamlValue& value) -> Status {
-        std::string word;
-        RM_RETURN_IF_ERROR(read_text(word)(value));
-        const Result<Schedule> parsed = parse_schedule(word);
-        if (!parsed) return value.error(parsed.error().message);
-        schedule = *parsed;
-        return {};
+YamlReader read_data(DataSpec& data, const std::string& base_directory) {
+    return [&data, base_directory](const YamlValue& value) -> Status {
+        RM_RETURN_IF_ERROR(read_map(
+            value, {{"path", read_sources(data.sources, base_directory), Presence::required},
+                    {"format", read_text(data.format)},
+                    {"tokenizer", read_tokenizer(data.tokenizer, base_directory)},
+                    {"holdout", read_number(data.holdout)},
+                    {"documents", read_word(data.documents, parse_documents)},
+                    {"positions", read_word(data.positions, parse_positions)}}));
+        return check_positions(value, data.documents);
     };
 }
 
@@ -82,7 +88,7 @@ Status read_stage(const YamlValue& value, StageSpec& stage) {
                      {"rope_theta", read_number(stage.rope_theta)},
                      {"learning_rate", read_number(stage.learning_rate)},
                      {"warmup", read_steps(stage.warmup_steps)},
-                     {"schedule", read_schedule(stage.schedule)},
+                     {"schedule", read_word(stage.schedule, parse_schedule)},
                      {"final_learning_rate", read_number(stage.final_learning_rate)}});
 }
 
@@ -94,21 +100,26 @@ YamlReader read_stages(std::vector<StageSpec>& stages) {
     };
 }
 
-YamlReader read_parallel(std::optional<Mesh>& parallel) {
-    return [&parallel](const YamlValue& value) -> Status {
+// `zero` alone leaves the mesh automatic.
+YamlReader read_parallel(JobSpec& spec) {
+    return [&spec](const YamlValue& value) -> Status {
         if (is_word(value.node, "auto")) return {};
         if (value.node.kind != YamlNode::Kind::map) {
             return value.error("must be auto or a map such as {ring: 4, data: 1}");
         }
         std::array<int, 4> sizes = {1, 1, 1, 1};  // data, ring, ulysses, tensor
+        int inner_ring = 0;
         RM_RETURN_IF_ERROR(read_map(value, {{"data", read_whole(sizes[0])},
                                             {"ring", read_whole(sizes[1])},
+                                            {"inner_ring", read_whole(inner_ring)},
                                             {"ulysses", read_whole(sizes[2])},
                                             {"tensor", read_whole(sizes[3])},
-                                            {"zero", read_only_zero()}}));
-        const Result<Mesh> mesh = Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]);
+                                            {"zero", read_whole(spec.zero)}}));
+        const auto& entries = value.node.entries;
+        if (entries.size() == 1 && entries.front().key == "zero") return {};
+        const Result<Mesh> mesh = Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], inner_ring);
         if (!mesh) return value.error(mesh.error().message);
-        parallel = *mesh;
+        spec.parallel = *mesh;
         return {};
     };
 }
@@ -133,7 +144,9 @@ YamlReader read_optimizer(OptimizerSpec& optimizer) {
                                 {"beta2", read_number(optimizer.beta2)},
                                 {"eps", read_number(optimizer.eps)},
                                 {"weight_decay", read_number(optimizer.weight_decay)},
-                                {"clip_norm", read_number(optimizer.clip_norm)}});
+                                {"clip_norm", read_number(optimizer.clip_norm)},
+                                {"place", read_word(optimizer.place, parse_optimizer_place)},
+                                {"moments", read_text(optimizer.moments)}});
     };
 }
 
@@ -173,7 +186,7 @@ Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_d
                             {"data", read_data(spec.data, base_directory), Presence::required},
                             {"seed", read_whole(spec.seed)},
                             {"stages", read_stages(spec.stages), Presence::required},
-                            {"parallel", read_parallel(spec.parallel)},
+                            {"parallel", read_parallel(spec)},
                             {"memory", read_memory(spec.memory)},
                             {"precision", read_text(spec.precision)},
                             {"optimizer", read_optimizer(spec.optimizer)},

@@ -20,6 +20,7 @@ void start(Step& step, const JobId& id, const Plan& plan) {
     attempt.epoch = take_epoch(step);
     attempt.job = id;
     attempt.mesh = plan.mesh;
+    attempt.zero = plan.zero;
     attempt.memory = plan.memory;
     attempt.collective_timeout = plan.collective_timeout;
     for (const DeviceId& device : plan.placement)

@@ -28,8 +28,11 @@ void job_columns(Self& job, Visit&& visit) {
     visit("data_format", spec.data.format);
     visit("data_tokenizer", spec.data.tokenizer);
     visit("data_holdout", spec.data.holdout);
+    visit("data_documents", spec.data.documents);
+    visit("data_positions", spec.data.positions);
     visit("seed", spec.seed);
     visit("parallel", spec.parallel);
+    visit("zero", spec.zero);
     visit("memory_tile", spec.memory.tile);
     visit("memory_chunk", spec.memory.chunk);
     visit("precision", spec.precision);
@@ -38,6 +41,8 @@ void job_columns(Self& job, Visit&& visit) {
     visit("optimizer_eps", spec.optimizer.eps);
     visit("optimizer_weight_decay", spec.optimizer.weight_decay);
     visit("optimizer_clip_norm", spec.optimizer.clip_norm);
+    visit("optimizer_place", spec.optimizer.place);
+    visit("optimizer_moments", spec.optimizer.moments);
     visit("resources_devices", spec.resources.devices);
     visit("resources_kind", spec.resources.kind);
     visit("checkpoint_dir", spec.checkpoint.dir);
@@ -66,6 +71,7 @@ void attempt_columns(Self& attempt, Visit&& visit) {
     visit("job", attempt.job);
     visit("state", attempt.state);
     visit("mesh", attempt.mesh);
+    visit("zero", attempt.zero);
     visit("tile_tokens", attempt.memory.tile_tokens);
     visit("chunk_tokens", attempt.memory.chunk_tokens);
     visit("collective_timeout", attempt.collective_timeout);

@@ -57,6 +57,7 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
     launch.job = attempt.job;
     launch.spec = job->spec;
     launch.plan = {.mesh = attempt.mesh,
+                   .zero = attempt.zero,
                    .placement = {},
                    .memory = attempt.memory,
                    .collective_timeout = attempt.collective_timeout};

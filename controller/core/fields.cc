@@ -19,6 +19,23 @@ Status take(const Value& value, T& target, std::string_view wanted) {
 
 }  // namespace
 
+Status parse_name(std::string_view text, Schedule& schedule) {
+    RM_TRY(schedule, parse_schedule(text));
+    return {};
+}
+Status parse_name(std::string_view text, Documents& documents) {
+    RM_TRY(documents, parse_documents(text));
+    return {};
+}
+Status parse_name(std::string_view text, Positions& positions) {
+    RM_TRY(positions, parse_positions(text));
+    return {};
+}
+Status parse_name(std::string_view text, OptimizerPlace& place) {
+    RM_TRY(place, parse_optimizer_place(text));
+    return {};
+}
+
 std::string to_text(const Value& value) {
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
@@ -29,8 +46,9 @@ std::string to_text(const Value& value) {
 
 Value encode(const std::optional<Mesh>& mesh) {
     if (!mesh) return std::string();
-    return format("{}x{}x{}x{}", mesh->size(Axis::data), mesh->size(Axis::ring),
-                  mesh->size(Axis::ulysses), mesh->size(Axis::tensor));
+    return format("{}x{}x{}x{}{}", mesh->size(Axis::data), mesh->size(Axis::ring),
+                  mesh->size(Axis::ulysses), mesh->size(Axis::tensor),
+                  mesh->outer_ring() > 1 ? format("/{}", mesh->inner_ring()) : "");
 }
 
 Value encode(const std::vector<std::string>& lines) {
@@ -72,17 +90,18 @@ Status decode(const Value& value, std::optional<Mesh>& mesh) {
     RM_RETURN_IF_ERROR(decode(value, text));
     mesh.reset();
     if (text.empty()) return {};
-    std::array<int, 4> sizes{};
+    std::array<int, 5> sizes{};  // the last is the inner ring's, 0 without one
+    const std::size_t count = text.find('/') == std::string::npos ? 4 : 5;
     const char* at = text.data();
     const char* end = at + text.size();
-    for (int& size : sizes) {
-        const auto [next, error] = std::from_chars(at, end, size);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto [next, error] = std::from_chars(at, end, sizes[i]);
         if (error != std::errc()) {
             return make_error(ErrorCode::data_loss, "'{}' is not a mesh like 1x4x1x1", text);
         }
         at = next == end ? end : next + 1;
     }
-    RM_TRY(mesh, Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]));
+    RM_TRY(mesh, Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]));
     return {};
 }
 
@@ -114,13 +133,6 @@ Status decode(const Value& value, std::vector<std::string>& lines) {
         lines.push_back(text.substr(at, end - at));
         at = end + 1;
     }
-    return {};
-}
-
-Status decode(const Value& value, Schedule& schedule) {
-    std::string text;
-    RM_RETURN_IF_ERROR(decode(value, text));
-    RM_TRY(schedule, parse_schedule(text));
     return {};
 }
 

@@ -19,10 +19,17 @@ namespace rm {
 using Value = std::variant<std::int64_t, double, std::string>;
 std::string to_text(const Value& value);  // doubles keep all their bits
 
-Value encode(const std::optional<Mesh>& mesh);  // "1x4x1x1": data, ring, ulysses, tensor; or empty
+// "1x4x1x1": data, ring, ulysses, tensor; "1x8x1x1/2" with inner rings of 2; or empty.
+Value encode(const std::optional<Mesh>& mesh);
 Value encode(const std::vector<std::string>& lines);   // one per line
 Value encode(const std::vector<DataSource>& sources);  // the same, as texts
 Value encode(StopMode mode);
+
+// The words of the job file, by the names job_spec.h gives them.
+Status parse_name(std::string_view text, Schedule& schedule);
+Status parse_name(std::string_view text, Documents& documents);
+Status parse_name(std::string_view text, Positions& positions);
+Status parse_name(std::string_view text, OptimizerPlace& place);
 
 template <typename T>
 concept Named = requires(T value) {
@@ -49,9 +56,6 @@ template <Named T>
 Value encode(T name) {
     return std::string(to_string(name));
 }
-inline Value encode(Schedule schedule) {
-    return std::string(to_string(schedule));
-}
 inline Value encode(Epoch epoch) {
     return epoch.value;
 }
@@ -76,7 +80,6 @@ Status decode(const Value& value, std::optional<Mesh>& mesh);
 Status decode(const Value& value, Mesh& mesh);
 Status decode(const Value& value, std::vector<std::string>& lines);
 Status decode(const Value& value, std::vector<DataSource>& sources);
-Status decode(const Value& value, Schedule& schedule);
 Status decode(const Value& value, StopMode& mode);
 
 template <Whole T>

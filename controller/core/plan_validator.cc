@@ -10,6 +10,9 @@ Status check_mesh_of(const JobSpec& spec, const Plan& plan) {
         return invalid_argument("the mesh is {}, the job asks for {}", to_string(plan.mesh),
                                 to_string(*spec.parallel));
     }
+    if (plan.zero != spec.zero) {
+        return invalid_argument("the ZeRO stage is {}, the job asks for {}", plan.zero, spec.zero);
+    }
     JobSpec meshed = spec;
     meshed.parallel = plan.mesh;
     return validate(meshed);

@@ -36,6 +36,7 @@ struct Attempt {
     JobId job;
     AttemptState state = AttemptState::starting;
     Mesh mesh;
+    int zero = 0;  // ZeRO stage
     MemoryPolicy memory;
     Seconds collective_timeout{60};
     std::vector<RankRecord> ranks;  // by rank

@@ -43,15 +43,27 @@ pb::NodeState to_message(NodeState state) {
     return pb::NODE_STATE_UNSPECIFIED;
 }
 
+pb::Coordinates to_message(const Mesh::Coords& coords) {
+    pb::Coordinates message;
+    message.set_data(coords[static_cast<std::size_t>(Axis::data)]);
+    message.set_ring(coords[static_cast<std::size_t>(Axis::ring)]);
+    message.set_ulysses(coords[static_cast<std::size_t>(Axis::ulysses)]);
+    message.set_tensor(coords[static_cast<std::size_t>(Axis::tensor)]);
+    return message;
+}
+
 pb::Attempt to_message(const Attempt& attempt) {
     pb::Attempt message;
     message.set_epoch(attempt.epoch.value);
     message.set_state(to_message(attempt.state));
     *message.mutable_mesh() = to_proto(attempt.mesh);
+    message.set_zero(attempt.zero);
     for (const RankRecord& rank : attempt.ranks) {
+        const Mesh::Coords at = attempt.mesh.coords(message.placement_size());
         pb::Placement* placement = message.add_placement();
         placement->set_node_id(rank.device.node.value);
         placement->set_device(rank.device.index);
+        *placement->mutable_coordinates() = to_message(at);
     }
     *message.mutable_started() = to_proto(attempt.started);
     if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);

@@ -81,6 +81,17 @@ ALTER TABLE devices ADD COLUMN bf16_flops REAL NOT NULL DEFAULT 0;
 ALTER TABLE devices ADD COLUMN bf16_name TEXT NOT NULL DEFAULT '';
 )sql";
 
+// Meshes have ZeRO stages and inner rings ("1x8x1x1/2"), documents may be separate, the optimizer's
+// moments bf16.
+constexpr const char* kControl3 = R"sql(
+ALTER TABLE jobs ADD COLUMN zero INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN data_documents TEXT NOT NULL DEFAULT 'joined';
+ALTER TABLE jobs ADD COLUMN data_positions TEXT NOT NULL DEFAULT 'reset';
+ALTER TABLE jobs ADD COLUMN optimizer_place TEXT NOT NULL DEFAULT 'device';
+ALTER TABLE jobs ADD COLUMN optimizer_moments TEXT NOT NULL DEFAULT 'fp32';
+ALTER TABLE attempts ADD COLUMN zero INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -112,7 +123,7 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
-constexpr std::array<const char*, 2> kControl = {kControl1, kControl2};
+constexpr std::array<const char*, 3> kControl = {kControl1, kControl2, kControl3};
 constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
 
 }  // namespace

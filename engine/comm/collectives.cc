@@ -11,20 +11,7 @@ using ByteSpan = std::span<std::byte>;
 
 constexpr Bytes kBroadcastPiece = Staging::kPiece;
 
-// Consecutive elements of a tensor.
-struct Part {
-    std::int64_t first = 0;
-    std::int64_t count = 0;
-};
-
-// Sizes differ by at most one element; the longer parts come first.
-Part part_of(std::int64_t num_elements, int num_parts, int index) {
-    const std::int64_t base = num_elements / num_parts;
-    const std::int64_t longer = num_elements % num_parts;
-    return {index * base + std::min<std::int64_t>(index, longer), base + (index < longer ? 1 : 0)};
-}
-
-// The part that is `steps` places behind `index` on the ring.
+// The part whose index is `steps` behind this rank's.
 Part part_behind(const TensorView& x, const Group& group, int steps) {
     const int size = group.size();
     return part_of(x.num_elements(), size, ((group.index - steps) % size + size) % size);
@@ -58,20 +45,71 @@ std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
     return count / piece + (count % piece == 0 ? 0 : 1);
 }
 
-// Sends one part of a tensor to the next rank while another arrives from the previous.
-void shift_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
-                 const TensorView& in) {
-    const Part all_out{0, out.num_elements()}, all_in{0, in.num_elements()};
-    const std::int64_t piece = staging.piece_elements(out);
-    const std::int64_t count = num_pieces(std::max(all_out.count, all_in.count), piece);
-    for (std::int64_t i = 0; i < count; ++i) {
-        const TensorView target = view_of(in, piece_of(all_in, piece, i));
-        const TensorView source = view_of(out, piece_of(all_out, piece, i));
-        const auto arriving = recv_some(transport, group.previous(), staging.room(target, 0));
-        const auto leaving = send_some(transport, group.next(), staging.load(source, 0));
-        wait_some(transport, arriving);
-        staging.store(target, 0);
-        wait_some(transport, leaving);
+// `out` goes to one rank while `in` comes from another.
+struct Leg {
+    int to = 0;
+    int from = 0;
+    TensorView out;
+    TensorView in;
+};
+
+// Legs that go at once, each in pieces, at most as many as the staging has slots. A rank waits only
+// after it has posted its piece of every leg: where all ranks name their legs in one order, none
+// waits for a rank that waits for it.
+class Exchange {
+public:
+    Exchange(Transport& transport, Staging& staging, std::span<const Leg> legs)
+        : transport_(transport), staging_(staging), legs_(legs), messages_(legs.size()) {}
+
+    void run() {
+        std::int64_t count = 0;
+        for (const Leg& leg : legs_) {
+            const std::int64_t longer = std::max(leg.out.num_elements(), leg.in.num_elements());
+            count = std::max(count, num_pieces(longer, staging_.piece_elements(leg.out)));
+        }
+        for (std::int64_t i = 0; i < count; ++i)
+            exchange_piece(i);
+    }
+
+private:
+    struct Messages {
+        std::optional<MessageHandle> arriving;
+        std::optional<MessageHandle> leaving;
+    };
+
+    TensorView piece(const TensorView& x, std::int64_t index) const {
+        return view_of(x, piece_of({0, x.num_elements()}, staging_.piece_elements(x), index));
+    }
+
+    void exchange_piece(std::int64_t index) {
+        for (std::size_t i = 0; i < legs_.size(); ++i) {
+            const auto room = staging_.room(piece(legs_[i].in, index), static_cast<int>(i));
+            messages_[i].arriving = recv_some(transport_, legs_[i].from, room);
+        }
+        for (std::size_t i = 0; i < legs_.size(); ++i) {
+            const auto bytes = staging_.load(piece(legs_[i].out, index), static_cast<int>(i));
+            messages_[i].leaving = send_some(transport_, legs_[i].to, bytes);
+        }
+        for (std::size_t i = 0; i < legs_.size(); ++i) {
+            wait_some(transport_, messages_[i].arriving);
+            staging_.store(piece(legs_[i].in, index), static_cast<int>(i));
+        }
+        for (const Messages& messages : messages_)
+            wait_some(transport_, messages.leaving);
+    }
+
+    Transport& transport_;
+    Staging& staging_;
+    std::span<const Leg> legs_;
+    std::vector<Messages> messages_;
+};
+
+// As many legs at once as the staging has room for.
+void exchange(Transport& transport, Staging& staging, std::span<const Leg> legs) {
+    const std::size_t at_once = staging.num_slots();
+    for (std::size_t i = 0; i < legs.size(); i += at_once) {
+        const std::size_t count = std::min(at_once, legs.size() - i);
+        Exchange(transport, staging, legs.subspan(i, count)).run();
     }
 }
 
@@ -121,13 +159,20 @@ void shift_and_add(Transport& transport, const Group& group, Staging& staging, c
     }
 }
 
-// Passes the parts round the ring; this rank has the part `ahead` places ahead of its index.
-void gather_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
-                  int ahead) {
+// Passes the parts round the ring; this rank has its own.
+void gather_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& x) {
     for (int step = 0; step + 1 < group.size(); ++step) {
-        shift_parts(transport, group, staging, view_of(x, part_behind(x, group, step - ahead)),
-                    view_of(x, part_behind(x, group, step + 1 - ahead)));
+        const std::array<Leg, 1> leg = {
+            {{group.next(), group.previous(), view_of(x, part_behind(x, group, step)),
+              view_of(x, part_behind(x, group, step + 1))}}};
+        exchange(transport, staging, leg);
     }
+}
+
+// The rank `steps` places ahead on the ring; negative: behind.
+int rank_ahead(const Group& group, int steps) {
+    const int size = group.size();
+    return group.ranks[static_cast<std::size_t>(((group.index + steps) % size + size) % size)];
 }
 
 }  // namespace
@@ -139,35 +184,72 @@ Group make_group(std::vector<int> ranks, int rank) {
     return {std::move(ranks), index};
 }
 
+Part part_of(std::int64_t num_elements, int num_parts, int index) {
+    const std::int64_t base = num_elements / num_parts;
+    const std::int64_t longer = num_elements % num_parts;
+    return {index * base + std::min<std::int64_t>(index, longer), base + (index < longer ? 1 : 0)};
+}
+
 void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
                 const TensorView& in) {
-    RM_CHECK(out.dtype() == in.dtype() && out.num_elements() == in.num_elements(),
-             "ring_shift sends {} and receives {}", shape_string(out), shape_string(in));
-    if (group.size() == 1) return;
-    shift_parts(transport, group, staging, out, in);
+    const std::array<RingShift, 1> shift = {{{group, out, in}}};
+    ring_shifts(transport, staging, shift);
+}
+
+void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShift> shifts) {
+    std::vector<Leg> legs;
+    for (const auto& [group, out, in] : shifts) {
+        RM_CHECK(out.dtype() == in.dtype() && out.num_elements() == in.num_elements(),
+                 "ring_shift sends {} and receives {}", shape_string(out), shape_string(in));
+        if (group.size() > 1) legs.push_back({group.next(), group.previous(), out, in});
+    }
+    exchange(transport, staging, legs);
 }
 
 std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size) {
     return std::max<std::int64_t>(2, 2 * part_of(num_elements, group_size, 0).count);
 }
 
-void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
-                    const TensorView& scratch) {
+void reduce_scatter_sum(Transport& transport, const Group& group, Staging& staging,
+                        const TensorView& x, const TensorView& scratch) {
     if (group.size() == 1) return;
     RM_CHECK(scratch.dtype() == x.dtype() && scratch.num_elements() >= 2,
-             "all_reduce_sum of {} has scratch {}; it takes two elements or more of the same dtype",
+             "the sum of {} has scratch {}; it takes two elements or more of the same dtype",
              shape_string(x), shape_string(scratch));
-    for (int step = 0; step + 1 < group.size(); ++step) {
+    // A part starts at the rank after its own, so that it comes by there last.
+    for (int step = 1; step < group.size(); ++step) {
         shift_and_add(transport, group, staging, x, part_behind(x, group, step),
                       part_behind(x, group, step + 1), scratch);
     }
-    // The last part this rank added to is the one after its own: that one is complete.
-    gather_parts(transport, group, staging, x, 1);
+}
+
+void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
+                    const TensorView& scratch) {
+    reduce_scatter_sum(transport, group, staging, x, scratch);
+    gather_parts(transport, group, staging, x);
 }
 
 void all_gather(Transport& transport, const Group& group, Staging& staging,
                 const TensorView& whole) {
-    gather_parts(transport, group, staging, whole, 0);
+    gather_parts(transport, group, staging, whole);
+}
+
+void all_to_all(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
+                const TensorView& in) {
+    const int size = group.size();
+    RM_CHECK(out.dtype() == in.dtype() && out.num_elements() == in.num_elements() &&
+                 out.num_elements() % size == 0,
+             "all_to_all sends {} and receives {}; both are {} equal blocks", shape_string(out),
+             shape_string(in), size);
+    const auto block = [&](const TensorView& x, int steps) {
+        return view_of(x, part_behind(x, group, -steps));
+    };
+    std::vector<Leg> legs;
+    for (int step = 1; step < size; ++step) {
+        legs.push_back({rank_ahead(group, step), rank_ahead(group, -step), block(out, step),
+                        block(in, -step)});
+    }
+    exchange(transport, staging, legs);
 }
 
 void broadcast(Transport& transport, const Group& group, Staging& staging, const TensorView& x,

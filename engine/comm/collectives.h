@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/comm/staging.h"
@@ -12,8 +13,9 @@
 // dtype (f32, f64, i32) along the ring, so every transport gives the same bits and every rank of
 // the group ends with the same bits. A group of one moves nothing. With G ranks and n bytes, each
 // rank sends:
-//   ring_shift n, all_gather (G-1) n (n = its own part), all_reduce 2 (G-1) n/G (parts differ by
-//   one element when G does not divide), broadcast n along the chain, the last rank 0, barrier G-1.
+//   ring_shift n, all_gather (G-1) n (n = its own part), all_reduce 2 (G-1) n/G and reduce_scatter
+//   (G-1) n/G (parts differ by one element when G does not divide), all_to_all (G-1) n/G, broadcast
+//   n along the chain, the last rank 0, barrier G-1.
 // docs/communication.md has the exact formulas. `staging` says how the tensors' memory is reached
 // and changes no bit. Failures are the transport's: TransportError.
 namespace rm {
@@ -34,14 +36,42 @@ Group make_group(std::vector<int> ranks, int rank);
 void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
                 const TensorView& in);
 
-// Ring reduce-scatter, then all-gather, over G parts of x. Part p is summed from rank p onwards:
-// ((x_p + x_{p+1}) + x_{p+2}) + ... A part travels in pieces of half the scratch: one arrives while
-// the other is added. `scratch`: host memory of x's dtype, two elements at least, as many
-// on every rank; its size changes no bit.
+// One of several ring shifts that go at once, as a double ring's do: each at the speed of its own
+// links. All ranks name them in one order.
+struct RingShift {
+    const Group& group;
+    TensorView out;
+    TensorView in;
+};
+void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShift> shifts);
+
+// Ring reduce-scatter, then all-gather, over G parts of x. Part p is summed from the rank after p
+// onwards and ends with p: ((x_{p+1} + x_{p+2}) + ...) + x_p. A part travels in pieces of half the
+// scratch: one arrives while the other is added. `scratch`: host memory of x's dtype, two elements
+// at least, as many on every rank; its size changes no bit.
 void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
                     const TensorView& scratch);
 // More scratch than this is not used: two parts.
 std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size);
+
+// The first half of all_reduce_sum, with the same bits: this rank's own part, the one of its index,
+// is the sum; the others hold partial sums.
+void reduce_scatter_sum(Transport& transport, const Group& group, Staging& staging,
+                        const TensorView& x, const TensorView& scratch);
+
+// Elements [first, first + count) of `num_elements` are part `index` of `num_parts`: sizes differ
+// by at most one element, the longer parts come first.
+struct Part {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+};
+Part part_of(std::int64_t num_elements, int num_parts, int index);
+
+// `out` and `in` are G equal blocks: block i of `out` goes to the group's rank i, and block i of
+// `in` comes from it. This rank's own block of `in` is left as it is: the caller puts it there.
+// Directly between all pairs.
+void all_to_all(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
+                const TensorView& in);
 
 // `whole` (G parts, cut as in all_reduce_sum); this rank's own part, the one of its index, is in
 // place.

@@ -22,6 +22,10 @@ std::string_view to_string(CommOp op) {
             return "broadcast";
         case CommOp::barrier:
             return "barrier";
+        case CommOp::reduce_scatter_sum:
+            return "reduce_scatter_sum";
+        case CommOp::all_to_all:
+            return "all_to_all";
     }
     return "?";
 }
@@ -60,37 +64,71 @@ Communicator::~Communicator() {
     }
 }
 
-void Communicator::enqueue(GroupKey key, CommOp op, std::function<void(const Group&)> collective) {
+void Communicator::show(std::int32_t id, const std::function<void()>& play) {
+    progress_.last = id;
+    ++progress_.entered;
+    play();
+    ++progress_.left;
+}
+
+void Communicator::enqueue(GroupKey key, CommOp op, Play play) {
     if (group(key).size() == 1) return;
     const std::int32_t id = comm_id(key, op);
     const auto slot = static_cast<std::size_t>(id);
-    stream_.enqueue(names_[slot], [this, key, id, slot, collective = std::move(collective)] {
-        progress_.last = id;
-        ++progress_.entered;
+    stream_.enqueue(names_[slot], [this, key, id, slot, play = std::move(play)] {
         const std::int64_t before = transport_.bytes_sent();
-        collective(group(key));
+        show(id, [&] { play(group(key)); });
         bytes_sent_[slot] += transport_.bytes_sent() - before;
-        ++progress_.left;
     });
 }
 
-void Communicator::ring_shift(Axis axis, const TensorView& out, const TensorView& in) {
-    enqueue(group_key(axis), CommOp::ring_shift, [this, out, in](const Group& group) {
-        rm::ring_shift(transport_, group, staging_, out, in);
+void Communicator::ring_shift(GroupKey key, const TensorView& out, const TensorView& in) {
+    ring_shifts({{key, out, in}});
+}
+
+void Communicator::ring_shifts(std::vector<Shift> shifts) {
+    std::erase_if(shifts, [this](const Shift& shift) { return group(shift.key).size() == 1; });
+    if (shifts.empty()) return;
+    const std::int32_t id = comm_id(shifts[0].key, CommOp::ring_shift);
+    const auto& name = names_[static_cast<std::size_t>(id)];
+    stream_.enqueue(name, [this, id, shifts = std::move(shifts)] {
+        std::vector<RingShift> at_once;
+        for (const auto& [key, out, in] : shifts)
+            at_once.push_back({group(key), out, in});
+        show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
+        // The transport's count does not tell them apart.
+        for (const auto& [key, out, in] : shifts) {
+            bytes_sent_[static_cast<std::size_t>(comm_id(key, CommOp::ring_shift))] +=
+                out.num_bytes().value;
+        }
+    });
+}
+
+void Communicator::enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x) {
+    enqueue(key, op, [this, sum, x](const Group& group) {
+        const std::int64_t elements = kScratch.value / size_of(x.dtype());
+        const TensorView scratch(scratch_.data(), x.dtype(), {elements});
+        sum(transport_, group, staging_, x, scratch);
     });
 }
 
 void Communicator::all_reduce_sum(GroupKey key, const TensorView& x) {
-    enqueue(key, CommOp::all_reduce_sum, [this, x](const Group& group) {
-        const std::int64_t elements = kScratch.value / size_of(x.dtype());
-        const TensorView scratch(scratch_.data(), x.dtype(), {elements});
-        rm::all_reduce_sum(transport_, group, staging_, x, scratch);
-    });
+    enqueue_sum(key, CommOp::all_reduce_sum, rm::all_reduce_sum, x);
+}
+
+void Communicator::reduce_scatter_sum(GroupKey key, const TensorView& x) {
+    enqueue_sum(key, CommOp::reduce_scatter_sum, rm::reduce_scatter_sum, x);
 }
 
 void Communicator::all_gather(GroupKey key, const TensorView& whole) {
     enqueue(key, CommOp::all_gather, [this, whole](const Group& group) {
         rm::all_gather(transport_, group, staging_, whole);
+    });
+}
+
+void Communicator::all_to_all(GroupKey key, const TensorView& out, const TensorView& in) {
+    enqueue(key, CommOp::all_to_all, [this, out, in](const Group& group) {
+        rm::all_to_all(transport_, group, staging_, out, in);
     });
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/mesh.h"
 #include "engine/comm/collectives.h"
@@ -15,16 +16,27 @@
 namespace rm {
 
 // The groups a rank communicates in: one per mesh axis; `gradient`, the ranks that hold the same
-// parameters and see different tokens (data x ring x ulysses); `world`, all ranks.
-enum class GroupKey { data = 0, ring = 1, ulysses = 2, tensor = 3, gradient = 4, world = 5 };
-constexpr std::array<GroupKey, 6> kGroupKeys = {GroupKey::data,     GroupKey::ring,
-                                                GroupKey::ulysses,  GroupKey::tensor,
-                                                GroupKey::gradient, GroupKey::world};
+// parameters and see different tokens (data x ring x ulysses), which is the ZeRO group; `world`,
+// all ranks; `ring_inner` and `ring_outer`, the rank's two rings when the ring is a double one.
+enum class GroupKey {
+    data = 0,
+    ring = 1,
+    ulysses = 2,
+    tensor = 3,
+    gradient = 4,
+    world = 5,
+    ring_inner = 6,
+    ring_outer = 7
+};
+constexpr std::array<GroupKey, 8> kGroupKeys = {
+    GroupKey::data,     GroupKey::ring,  GroupKey::ulysses,    GroupKey::tensor,
+    GroupKey::gradient, GroupKey::world, GroupKey::ring_inner, GroupKey::ring_outer};
 std::string_view to_string(GroupKey key);
 GroupKey group_key(Axis axis);
 Group make_group(const Mesh& mesh, int rank, GroupKey key);
 
-// Next and previous of every group of every rank, sorted: what each transport has to connect.
+// Next and previous of every group of every rank, and all of its ulysses and tensor groups, sorted:
+// what each transport has to connect.
 PeerTable peers_of(const Mesh& mesh);
 
 enum class CommOp {
@@ -32,9 +44,11 @@ enum class CommOp {
     all_reduce_sum = 1,
     all_gather = 2,
     broadcast = 3,
-    barrier = 4
+    barrier = 4,
+    reduce_scatter_sum = 5,
+    all_to_all = 6
 };
-constexpr std::size_t kNumCommOps = 5;
+constexpr std::size_t kNumCommOps = 7;
 std::string_view to_string(CommOp op);
 
 // For the progress page: plain atomics that may lie in mapped memory. `entered` > `left` while a
@@ -68,9 +82,19 @@ public:
     // Waits for what is queued; after a failure elsewhere, abort the transport first.
     ~Communicator();
 
-    void ring_shift(Axis axis, const TensorView& out, const TensorView& in);
+    void ring_shift(GroupKey key, const TensorView& out, const TensorView& in);
+    // Shifts on several rings at once, shown as one collective of the first one's group, counted on
+    // each of theirs.
+    struct Shift {
+        GroupKey key;
+        TensorView out;
+        TensorView in;
+    };
+    void ring_shifts(std::vector<Shift> shifts);
     void all_reduce_sum(GroupKey key, const TensorView& x);
+    void reduce_scatter_sum(GroupKey key, const TensorView& x);
     void all_gather(GroupKey key, const TensorView& whole);
+    void all_to_all(GroupKey key, const TensorView& out, const TensorView& in);
     void broadcast(GroupKey key, const TensorView& x, int root_index);
     void barrier(GroupKey key);
 
@@ -80,7 +104,12 @@ public:
     static constexpr Bytes kScratch{std::int64_t{2} << 20};
 
 private:
-    void enqueue(GroupKey key, CommOp op, std::function<void(const Group&)> collective);
+    using Play = std::function<void(const Group&)>;
+    void enqueue(GroupKey key, CommOp op, Play play);
+    // Plays a collective of this id, shown while it is under way.
+    void show(std::int32_t id, const std::function<void()>& play);
+    using Sum = void (*)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
+    void enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x);
 
     Transport& transport_;
     Stream& stream_;

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -11,12 +13,14 @@
 namespace rm {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // One direction of one pair: a rendezvous. Whoever posts second copies, straight from the sender's
-// memory to the receiver's, and message n is over when n + 1 messages have been copied. The copy is
-// made under the mutex, so that after leave() returned nobody touches the memory of that side.
+// memory to the receiver's, and a message is over `delay` later. The copy is made under the mutex,
+// so that after leave() returned nobody touches the memory of that side.
 class Channel {
 public:
-    Channel(int from, int to) : ranks_{from, to} {}
+    Channel(int from, int to, Clock::duration delay) : ranks_{from, to}, delay_(delay) {}
 
     std::int64_t post_send(std::span<const std::byte> bytes) {
         const std::lock_guard lock(mutex_);
@@ -34,22 +38,23 @@ public:
 
     // Waits until message `index` of this side is over.
     Status wait(Direction side, std::int64_t index, Seconds timeout) {
+        const Clock::time_point deadline = deadline_after(timeout);
         std::unique_lock lock(mutex_);
-        const bool in_time = changed_.wait_until(lock, deadline_after(timeout), [&] {
-            return index < num_copied_ || left_[0] || left_[1] || !mismatch_.empty();
-        });
-        if (const auto& own = left_[slot(side)]) return make_error(ErrorCode::aborted, "{}", *own);
-        if (index < num_copied_) return {};
-        const std::size_t other = 1 - slot(side);
-        if (left_[other]) {
-            return make_error(ErrorCode::unavailable, "rank {} is gone: {}", ranks_[other],
-                              *left_[other]);
+        while (true) {
+            const Clock::time_point now = Clock::now();
+            end_due(now);
+            if (const auto& own = left_[slot(side)]) {
+                return make_error(ErrorCode::aborted, "{}", *own);
+            }
+            if (index < num_over_) return {};
+            const std::optional<Clock::time_point> due = due_time(index);
+            if (!due && cannot_come(side)) return lost(side);
+            if (now >= deadline) {
+                return make_error(ErrorCode::deadline_exceeded, "timed out after {}",
+                                  to_string(timeout));
+            }
+            changed_.wait_until(lock, due ? std::min(*due, deadline) : deadline);
         }
-        if (!in_time) {
-            return make_error(ErrorCode::deadline_exceeded, "timed out after {}",
-                              to_string(timeout));
-        }
-        return make_error(ErrorCode::internal, "{}", mismatch_);
     }
 
     // The first reason stays.
@@ -65,6 +70,29 @@ public:
 private:
     static std::size_t slot(Direction side) { return static_cast<std::size_t>(side); }
 
+    void end_due(Clock::time_point now) {
+        while (!due_.empty() && due_.front() <= now) {
+            due_.pop_front();
+            ++num_over_;
+        }
+    }
+
+    // Nothing where the message has not been copied.
+    std::optional<Clock::time_point> due_time(std::int64_t index) const {
+        const auto place = static_cast<std::size_t>(index - num_over_);
+        if (place >= due_.size()) return std::nullopt;
+        return due_[place];
+    }
+
+    bool cannot_come(Direction side) const { return left_[1 - slot(side)] || !mismatch_.empty(); }
+
+    Status lost(Direction side) const {
+        const std::size_t other = 1 - slot(side);
+        if (!left_[other]) return make_error(ErrorCode::internal, "{}", mismatch_);
+        return make_error(ErrorCode::unavailable, "rank {} is gone: {}", ranks_[other],
+                          *left_[other]);
+    }
+
     void copy_matches() {
         while (!sends_.empty() && !recvs_.empty() && !left_[0] && !left_[1] && mismatch_.empty()) {
             const auto source = sends_.front();
@@ -76,20 +104,22 @@ private:
                 if (!source.empty()) std::memcpy(target.data(), source.data(), source.size());
                 sends_.pop_front();
                 recvs_.pop_front();
-                ++num_copied_;
+                due_.push_back(Clock::now() + delay_);
             }
             changed_.notify_all();
         }
     }
 
     const std::array<int, 2> ranks_;  // indexed by Direction: the sender, the receiver
+    const Clock::duration delay_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::span<const std::byte>> sends_;
     std::deque<std::span<std::byte>> recvs_;
     std::int64_t num_sends_ = 0;
     std::int64_t num_recvs_ = 0;
-    std::int64_t num_copied_ = 0;
+    std::int64_t num_over_ = 0;
+    std::deque<Clock::time_point> due_;  // of the messages that are copied and not over, ascending
     std::string mismatch_;
     std::array<std::optional<std::string>, 2> left_;  // indexed by Direction: why that side left
 };
@@ -98,10 +128,12 @@ private:
 
 class LocalHub {
 public:
-    explicit LocalHub(int num_ranks) : num_ranks_(num_ranks) {
+    LocalHub(int num_ranks, LocalLinks links) : num_ranks_(num_ranks) {
+        const std::chrono::duration<double> delay(links.delay.value);
         for (int from = 0; from < num_ranks; ++from) {
             for (int to = 0; to < num_ranks; ++to)
-                channels_.emplace_back(from, to);
+                channels_.emplace_back(from, to,
+                                       std::chrono::duration_cast<Clock::duration>(delay));
         }
     }
 
@@ -207,8 +239,8 @@ private:
 
 }  // namespace
 
-std::shared_ptr<LocalHub> make_local_hub(int num_ranks) {
-    return std::make_shared<LocalHub>(num_ranks);
+std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links) {
+    return std::make_shared<LocalHub>(num_ranks, links);
 }
 
 std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,

@@ -3,6 +3,31 @@
 #include "engine/comm/communicator.h"
 
 namespace rm {
+namespace {
+
+// The rank's ring, of it the consecutive slots of its inner ring.
+std::vector<int> inner_ring(const Mesh& mesh, int rank) {
+    const std::vector<int> ring = mesh.group(rank, Axis::ring);
+    const int size = mesh.inner_ring();
+    const auto first = ring.begin() + mesh.coord(rank, Axis::ring) / size * size;
+    return {first, first + size};
+}
+
+// Of it the slots that have its place in their inner rings.
+std::vector<int> outer_ring(const Mesh& mesh, int rank) {
+    const std::vector<int> ring = mesh.group(rank, Axis::ring);
+    const int size = mesh.inner_ring();
+    std::vector<int> members;
+    for (int slot = mesh.coord(rank, Axis::ring) % size; slot < std::ssize(ring); slot += size)
+        members.push_back(ring[static_cast<std::size_t>(slot)]);
+    return members;
+}
+
+bool all_talk_to_all(GroupKey key) {
+    return key == GroupKey::ulysses || key == GroupKey::tensor;
+}
+
+}  // namespace
 
 std::string_view to_string(GroupKey key) {
     switch (key) {
@@ -18,6 +43,10 @@ std::string_view to_string(GroupKey key) {
             return "gradient";
         case GroupKey::world:
             return "world";
+        case GroupKey::ring_inner:
+            return "ring_inner";
+        case GroupKey::ring_outer:
+            return "ring_outer";
     }
     return "?";
 }
@@ -35,6 +64,10 @@ Group make_group(const Mesh& mesh, int rank, GroupKey key) {
             return make_group(mesh.group(rank, static_cast<Axis>(static_cast<int>(key))), rank);
         case GroupKey::gradient:
             return make_group(mesh.group(rank, {Axis::data, Axis::ring, Axis::ulysses}), rank);
+        case GroupKey::ring_inner:
+            return make_group(inner_ring(mesh, rank), rank);
+        case GroupKey::ring_outer:
+            return make_group(outer_ring(mesh, rank), rank);
         case GroupKey::world:
             break;
     }
@@ -49,6 +82,7 @@ PeerTable peers_of(const Mesh& mesh) {
             const Group group = make_group(mesh, rank, key);
             peers.insert(group.next());
             peers.insert(group.previous());
+            if (all_talk_to_all(key)) peers.insert(group.ranks.begin(), group.ranks.end());
         }
         peers.erase(rank);
         table.emplace_back(peers.begin(), peers.end());

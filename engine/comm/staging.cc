@@ -27,6 +27,10 @@ std::int64_t Staging::piece_elements(const TensorView& x) const {
     return kPiece.value / size_of(x.dtype());
 }
 
+std::size_t Staging::num_slots() const {
+    return device_ == nullptr ? std::numeric_limits<std::size_t>::max() : kFirstReceiving;
+}
+
 std::span<const std::byte> Staging::load(const TensorView& part, int slot) {
     if (device_ == nullptr || part.num_elements() == 0) return part.bytes();
     const std::span<std::byte> bytes(memory(slot), size_of_part(part));

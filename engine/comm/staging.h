@@ -20,7 +20,10 @@ public:
     // Elements of x that travel as one message.
     std::int64_t piece_elements(const TensorView& x) const;
 
-    // The bytes of `part`, at most a piece, to send. `slot` 0 or 1: what the other holds stays.
+    // Pieces that can travel at once in one direction.
+    std::size_t num_slots() const;
+
+    // The bytes of `part`, at most a piece, to send. What other slots hold stays.
     std::span<const std::byte> load(const TensorView& part, int slot);
     // Where to receive `part`; store() with the same slot puts it there.
     std::span<std::byte> room(const TensorView& part, int slot);

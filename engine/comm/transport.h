@@ -71,9 +71,14 @@ struct TransportOptions {
     Faults* faults = nullptr;
 };
 
-// Ranks as threads of one process; make one hub and one transport per rank from it.
+// Ranks as threads of one process; make one hub and one transport per rank from it. With a delay
+// every message takes that long from when both sides have posted it, as on a link of that latency:
+// for measuring what of it is hidden.
 class LocalHub;
-std::shared_ptr<LocalHub> make_local_hub(int num_ranks);  // shared by the transports made from it
+struct LocalLinks {
+    Seconds delay;  // of every message
+};
+std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links = {});
 std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
                                                 const TransportOptions& options);
 

@@ -22,6 +22,29 @@ Status check_sample_fits(const std::string& path, std::string_view what, std::in
         path, tokens, what, context, context + 1, tokens - 1);
 }
 
+void join(Sample& sample) {
+    sample.documents = {std::ssize(sample.tokens) - 1};
+    sample.ends_document = false;
+}
+
+// The sample that begins at token `first` of documents that end before tokens `ends`.
+Sample cut_sample(std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,
+                  std::int64_t first, std::int64_t context) {
+    const auto part =
+        tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(context + 1));
+    Sample sample;
+    sample.tokens.assign(part.begin(), part.end());
+    const std::int64_t last = first + context;
+    auto end = std::upper_bound(ends.begin(), ends.end(), first);
+    for (; first < last; ++end) {
+        const std::int64_t stop = std::min(*end, last);
+        sample.documents.push_back(stop - first);
+        sample.ends_document = stop == *end;
+        first = stop;
+    }
+    return sample;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const StreamPosition& position) {
@@ -69,12 +92,13 @@ Result<std::int64_t> SpanReader::read(const DocumentSpan& span, std::optional<To
 }
 
 TokenStream::TokenStream(const TokenSource& source, DocumentSet documents, std::uint64_t seed,
-                         std::int64_t vocabulary)
+                         std::int64_t vocabulary, Documents kind)
     : reader_(source, vocabulary),
       documents_(std::move(documents)),
       path_(source.path()),
       seed_(seed),
-      tokens_per_epoch_(documents_.num_tokens()) {
+      tokens_per_epoch_(documents_.num_tokens()),
+      kind_(kind) {
     RM_CHECK(!documents_.spans.empty(), "a stream over no document of {}", path_);
 }
 
@@ -97,10 +121,13 @@ std::int64_t TokenStream::length_of(const DocumentSpan& span) const {
     return span.tokens + (documents_.end ? 1 : 0);
 }
 
-Status TokenStream::fill(StreamPosition& from, std::span<std::int32_t> tokens) {
+Result<std::vector<std::int64_t>> TokenStream::fill(StreamPosition& from,
+                                                    std::span<std::int32_t> tokens) {
+    std::vector<std::int64_t> lengths;
     while (!tokens.empty()) {
         const DocumentSpan& span = span_at(from);
         RM_TRY(const std::int64_t count, reader_.read(span, documents_.end, from.offset, tokens));
+        lengths.push_back(count);
         tokens = tokens.subspan(static_cast<std::size_t>(count));
         from.offset += count;
         from.tokens += count;
@@ -111,7 +138,7 @@ Status TokenStream::fill(StreamPosition& from, std::span<std::int32_t> tokens) {
             ++from.epoch;
         }
     }
-    return {};
+    return lengths;
 }
 
 Result<Sample> TokenStream::next(std::int64_t context) {
@@ -120,10 +147,12 @@ Result<Sample> TokenStream::next(std::int64_t context) {
     sample.tokens.resize(static_cast<std::size_t>(context + 1));
     const std::span<std::int32_t> tokens(sample.tokens);
     StreamPosition after = position_;
-    RM_RETURN_IF_ERROR(fill(after, tokens.first(static_cast<std::size_t>(context))));
+    RM_TRY(sample.documents, fill(after, tokens.first(static_cast<std::size_t>(context))));
+    sample.ends_document = after.offset == 0;
+    if (kind_ == Documents::joined) join(sample);
     // The last target is the next sample's first input.
     StreamPosition peek = after;
-    RM_RETURN_IF_ERROR(fill(peek, tokens.last(1)));
+    if (const auto peeked = fill(peek, tokens.last(1)); !peeked) return peeked.error();
     position_ = after;
     return sample;
 }
@@ -155,7 +184,8 @@ Status TokenStream::seek(const StreamPosition& position) {
 
 Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
                                                const DocumentSet& held_out, std::int64_t vocabulary,
-                                               std::int64_t context, std::int64_t max_tokens) {
+                                               std::int64_t context, std::int64_t max_tokens,
+                                               Documents kind) {
     RM_CHECK(context > 0, "evaluation with context {}", context);
     RM_RETURN_IF_ERROR(
         check_sample_fits(source.path(), "held-out", held_out.num_tokens(), context));
@@ -163,17 +193,19 @@ Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
     const std::int64_t count = std::min((held_out.num_tokens() - 1) / context, wanted);
 
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(count * context + 1));
+    std::vector<std::int64_t> ends;
     std::span<std::int32_t> rest(tokens);
     SpanReader reader(source, vocabulary);
     for (const DocumentSpan& span : held_out.spans) {
         if (rest.empty()) break;
         RM_TRY(const std::int64_t read, reader.read(span, held_out.end, 0, rest));
         rest = rest.subspan(static_cast<std::size_t>(read));
+        ends.push_back((ends.empty() ? 0 : ends.back()) + span.tokens + (held_out.end ? 1 : 0));
     }
     std::vector<Sample> samples;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto first = tokens.begin() + i * context;
-        samples.push_back({{first, first + context + 1}});
+        samples.push_back(cut_sample(tokens, ends, i * context, context));
+        if (kind == Documents::joined) join(samples.back());
     }
     return samples;
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/job_spec.h"
 #include "base/result.h"
 #include "engine/data/split.h"
 #include "engine/data/token_source.h"
@@ -29,6 +30,12 @@ Result<StreamPosition> stream_position_from_json(const nlohmann::json& value);
 // Context + 1 consecutive tokens: inputs are the first `context`, targets the last.
 struct Sample {
     std::vector<std::int32_t> tokens;
+    // Of the first `context` tokens, the lengths of the documents they are of, in order; one where
+    // documents are joined. A document's end belongs to it, and what a sample has of a document
+    // that began before it is a document of its own.
+    std::vector<std::int64_t> documents;
+    // The last target is another document's: documents are separate and one ends just before it.
+    bool ends_document = false;
 };
 
 // Documents of a source read as one sequence, each with its end. An id that is not below
@@ -57,7 +64,7 @@ private:
 class TokenStream {
 public:
     TokenStream(const TokenSource& source, DocumentSet documents, std::uint64_t seed,
-                std::int64_t vocabulary);
+                std::int64_t vocabulary, Documents kind = Documents::joined);
 
     // invalid_argument when one epoch is shorter than one sample.
     Status check_enough(std::int64_t context) const;
@@ -75,13 +82,15 @@ public:
 private:
     const DocumentSpan& span_at(const StreamPosition& position);
     std::int64_t length_of(const DocumentSpan& span) const;
-    Status fill(StreamPosition& from, std::span<std::int32_t> tokens);
+    // How many tokens of each document it read, one after the other.
+    Result<std::vector<std::int64_t>> fill(StreamPosition& from, std::span<std::int32_t> tokens);
 
     SpanReader reader_;
     DocumentSet documents_;
     std::string path_;  // for messages
     std::uint64_t seed_;
     std::int64_t tokens_per_epoch_;
+    Documents kind_;
     StreamPosition position_;
     std::int64_t order_epoch_ = -1;
     std::vector<std::int64_t> order_;  // of order_epoch_
@@ -91,6 +100,7 @@ private:
 // targets, at least one. invalid_argument when the set is shorter than one sample.
 Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
                                                const DocumentSet& held_out, std::int64_t vocabulary,
-                                               std::int64_t context, std::int64_t max_tokens);
+                                               std::int64_t context, std::int64_t max_tokens,
+                                               Documents kind = Documents::joined);
 
 }  // namespace rm

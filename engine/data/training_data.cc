@@ -23,6 +23,7 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
                                         std::int64_t vocabulary) {
     TrainingData data;
     data.vocabulary_ = vocabulary;
+    data.documents_ = spec.documents;
     RM_TRY(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(spec.tokenizer));
     std::vector<MixedStream::Part> parts;
     for (std::size_t i = 0; i < spec.sources.size(); ++i) {
@@ -37,9 +38,9 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
         }
         const auto tokens = static_cast<double>(source.split.train.num_tokens());
         source.proportion = asked.proportion > 0 ? asked.proportion : tokens;
-        parts.push_back(
-            {TokenStream(*source.tokens, source.split.train, seed_of(seed, i), vocabulary),
-             source.proportion});
+        parts.push_back({TokenStream(*source.tokens, source.split.train, seed_of(seed, i),
+                                     vocabulary, spec.documents),
+                         source.proportion});
         data.sources_.push_back(std::move(source));
     }
     data.stream_ = std::make_unique<MixedStream>(std::move(parts), seed);
@@ -60,7 +61,7 @@ Result<std::vector<Sample>> TrainingData::evaluation_samples(std::int64_t contex
         const double share = static_cast<double>(weights[i]) / sum;
         auto samples = rm::evaluation_samples(
             *sources_[i].tokens, held_out, vocabulary_, context,
-            static_cast<std::int64_t>(static_cast<double>(max_tokens) * share));
+            static_cast<std::int64_t>(static_cast<double>(max_tokens) * share), documents_);
         if (samples) {
             all.insert(all.end(), samples->begin(), samples->end());
         } else if (samples.error().code != ErrorCode::invalid_argument) {

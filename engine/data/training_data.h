@@ -19,7 +19,8 @@ namespace rm {
 class TrainingData {
 public:
     // Finds, opens and splits every source. `vocabulary` is the model's. Where no source has a
-    // proportion, each gets its number of training tokens.
+    // proportion, each gets its number of training tokens. Samples know their documents where the
+    // spec says that these are separate.
     static Result<TrainingData> open(const DataSpec& spec, std::uint64_t seed,
                                      std::int64_t vocabulary);
     TrainingData(TrainingData&&) noexcept = default;
@@ -53,6 +54,7 @@ private:
 
     std::vector<Source> sources_;
     std::int64_t vocabulary_ = 0;
+    Documents documents_ = Documents::joined;
     std::unique_ptr<MixedStream> stream_;
     std::string hash_;
     std::optional<std::optional<TextEntropies>> entropies_;

@@ -10,7 +10,6 @@
 #include "engine/hf/directory.h"
 #include "engine/hf/index.h"
 #include "engine/model/rope.h"
-#include "kernels/host_blocks.h"
 
 namespace rm {
 namespace {
@@ -66,32 +65,29 @@ Status write_elements(DurableFile& file, const TensorView& weight, StorageType t
     return {};
 }
 
-Status write_shard_file(const std::string& path, const Shard& shard, const Weights& weights,
-                        StorageType type, HostBlocks& blocks, Faults& faults) {
+Status write_shard_file(const std::string& path, const Shard& shard, WholeWeights& weights,
+                        StorageType type, Faults& faults) {
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     const std::string header = encode_safetensors_header(shard.entries, export_metadata());
     RM_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(header))));
     for (const int parameter : shard.parameters) {
-        const TensorView weight = weights.weight(parameter);
-        const auto write =
-            weight.dtype() == DType::f64 ? write_elements<double> : write_elements<float>;
         RM_RETURN_IF_ERROR(
-            blocks.read(weight, [&](std::int64_t /*first*/, const TensorView& block) {
-                return write(file, block, type);
+            weights.read(parameter, [&](std::int64_t /*first*/, const TensorView& block) {
+                return block.dtype() == DType::f64 ? write_elements<double>(file, block, type)
+                                                   : write_elements<float>(file, block, type);
             }));
     }
     return file.finish();
 }
 
-Status write_weights(const std::string& dir, const HfExport& options, const Weights& weights,
+Status write_weights(const std::string& dir, const HfExport& options, WholeWeights& weights,
                      Faults& faults) {
     const std::vector<Shard> shards = cut_shards(weights.table(), options);
-    HostBlocks blocks(weights.device());
     HfWeightMap weight_map;
     std::int64_t total = 0;
     for (const Shard& shard : shards) {
-        RM_RETURN_IF_ERROR(write_shard_file(dir + "/" + shard.file, shard, weights, options.dtype,
-                                            blocks, faults));
+        RM_RETURN_IF_ERROR(
+            write_shard_file(dir + "/" + shard.file, shard, weights, options.dtype, faults));
         for (const SafetensorsEntry& entry : shard.entries)
             weight_map[entry.name] = shard.file;
         total += shard.bytes;
@@ -211,7 +207,7 @@ Status check_target(const HfExport& options, const fs::path& target) {
 
 }  // namespace
 
-Status export_hf(const HfExport& options, const ModelConfig& model, const Weights& weights,
+Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
                  Faults& faults) {
     RM_CHECK(options.dtype == StorageType::bf16 || options.dtype == StorageType::f32,
              "export as {}", to_string(options.dtype));

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/checkpoint/safetensors.h"
-#include "engine/model/weights.h"
+#include "engine/model/whole_weights.h"
 
 namespace rm {
 
@@ -24,8 +24,8 @@ struct HfExport {
 // `tokenizer`, which is what was trained with. `model.rope` is
 // the rotary embedding trained with. Written beside `path`, synced and renamed: a reader sees all
 // of it or nothing. An earlier export at `path` is replaced; anything else there is already_exists
-// and left alone. Host side, while no work is queued; one rank of those that hold all weights.
-Status export_hf(const HfExport& options, const ModelConfig& model, const Weights& weights,
+// and left alone. Host side, while no work is queued; rank 0 while the others serve.
+Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
                  Faults& faults);
 
 }  // namespace rm

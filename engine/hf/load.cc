@@ -9,26 +9,36 @@
 namespace rm {
 namespace {
 
-// `expected`: host memory, elements of the embedding from `first` on.
-template <typename T>
-Status compare_tied_head(const HfDirectory& directory, std::int64_t first,
-                         const TensorView& expected, std::int64_t C) {
+// The piece's elements from `first` of the parameter's part on; the whole tensor lies in the file.
+Status read_part(const HfDirectory& directory, const Parameter& p, std::int64_t first,
+                 const TensorView& out) {
+    for (std::int64_t done = 0; done < out.num_elements();) {
+        const std::int64_t at = first + done;
+        const std::int64_t rest = out.num_elements() - done;
+        const std::int64_t row = p.cut == Cut::columns ? p.part_shape[1] : 0;
+        const std::int64_t count = row == 0 ? rest : std::min(rest, row - at % row);
+        RM_RETURN_IF_ERROR(directory.read(p.name, p.whole_index(at), out.rows(done, count)));
+        done += count;
+    }
+    return {};
+}
+
+Status check_tied_head(const HfDirectory& directory, const Parameter& embedding) {
     constexpr std::int64_t kBlockElements = 1 << 18;
-    std::vector<T> block;
-    for (std::int64_t at = 0; at < expected.num_elements(); at += kBlockElements) {
-        const std::int64_t count = std::min(kBlockElements, expected.num_elements() - at);
-        block.resize(static_cast<std::size_t>(count));
-        const TensorView head(block.data(), expected.dtype(), {count});
-        RM_RETURN_IF_ERROR(directory.read(std::string(kHfHeadName), first + at, head));
+    std::vector<float> expected(kBlockElements), head(kBlockElements);
+    for (std::int64_t at = 0; at < embedding.num_elements(); at += kBlockElements) {
+        const std::int64_t count = std::min(kBlockElements, embedding.num_elements() - at);
+        const TensorView a(expected.data(), DType::f32, {count});
+        const TensorView b(head.data(), DType::f32, {count});
+        RM_RETURN_IF_ERROR(directory.read(embedding.name, at, a));
+        RM_RETURN_IF_ERROR(directory.read(std::string(kHfHeadName), at, b));
         for (std::int64_t i = 0; i < count; ++i) {
-            if (std::memcmp(&block[static_cast<std::size_t>(i)], expected.as<T>() + at + i,
-                            sizeof(T)) == 0) {
-                continue;
-            }
+            const auto n = static_cast<std::size_t>(i);
+            if (std::memcmp(&head[n], &expected[n], sizeof(float)) == 0) continue;
             return make_error(ErrorCode::data_loss,
                               "{}: tie_word_embeddings is true, but {} differs from {} in row {}",
-                              directory.path(), kHfHeadName, "model.embed_tokens.weight",
-                              (first + at + i) / C);
+                              directory.path(), kHfHeadName, embedding.name,
+                              (at + i) / embedding.shape[1]);
         }
     }
     return {};
@@ -36,24 +46,19 @@ Status compare_tied_head(const HfDirectory& directory, std::int64_t first,
 
 }  // namespace
 
-Status load_hf_weights(const HfDirectory& directory, Weights& weights) {
-    const ParameterTable& table = weights.table();
+Status load_hf_weights(const HfDirectory& directory, WeightState& weights) {
     HostBlocks blocks(weights.device());
-    for (int i = 0; i < static_cast<int>(table.all.size()); ++i) {
-        const std::string& name = table.all[static_cast<std::size_t>(i)].name;
+    for (const StatePiece& piece : weights.held()) {
+        const Parameter& p = weights.parameter(piece.parameter);
         RM_RETURN_IF_ERROR(
-            blocks.write(weights.weight(i), [&](std::int64_t first, const TensorView& block) {
-                return directory.read(name, first, block);
+            blocks.write(piece.weight, [&](std::int64_t first, const TensorView& block) {
+                return read_part(directory, p, piece.first + first, block);
             }));
     }
     weights.zero_moments();
     if (!directory.model().tied_head || !directory.has(std::string(kHfHeadName))) return {};
-    const TensorView& embedding = weights.embedding();
-    const auto compare =
-        embedding.dtype() == DType::f64 ? compare_tied_head<double> : compare_tied_head<float>;
-    return blocks.read(embedding, [&](std::int64_t first, const TensorView& block) {
-        return compare(directory, first, block, embedding.dim(1));
-    });
+    if (weights.share().world_rank != 0) return {};
+    return check_tied_head(directory, weights.parameter(weights.table().embedding));
 }
 
 }  // namespace rm

@@ -59,8 +59,25 @@ std::int64_t chunk_tokens(const MemorySpec& memory) {
     return std::max(memory.tile, kDefaultChunk / memory.tile * memory.tile);
 }
 
-void describe_runs(std::ostringstream& out, const RankLayout& layout) {
-    for (const Run& run : layout.sequence.local) {
+// Of a sequence that is one document.
+SequenceRuns runs_of_one_document(const RankLayout& layout) {
+    const std::int64_t document = layout.context;
+    const Placement placement =
+        place_documents({&document, 1}, layout.padded, layout.ring, Positions::reset);
+    return make_sequence_runs(placement, layout);
+}
+
+// In attention the ranks of a ulysses group see all tokens of their slot, each with its heads.
+std::int64_t share_of_pairs(const RankLayout& layout, const SequenceRuns& runs) {
+    const auto& queries = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
+    std::int64_t pairs = 0;
+    for (const auto& keys : runs.by_slot)
+        pairs += attended_pairs(queries, keys);
+    return pairs / layout.ulysses;
+}
+
+void describe_runs(std::ostringstream& out, const SequenceRuns& runs) {
+    for (const Run& run : runs.local) {
         out << (run.document == kPaddingDocument ? "  padding " : "  tokens ") << run.first << ".."
             << run.first + run.length - 1;
     }
@@ -88,6 +105,7 @@ RankConfig rank_config(const RingTrainConfig& config, int rank) {
     out.spec = config.spec;
     out.model = config.model;
     out.plan.mesh = mesh;
+    out.plan.zero = config.spec.zero;
     out.plan.memory = {config.spec.memory.tile, chunk_tokens(config.spec.memory)};
     out.plan.collective_timeout = {config.timeout_seconds};
     out.rank = rank;
@@ -104,7 +122,8 @@ Result<std::string> describe_layout(const RingTrainConfig& config) {
     const Mesh mesh = config.mesh();
     RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
     std::ostringstream out;
-    out << "mesh        " << to_string(mesh) << ", " << mesh.num_ranks() << " ranks\n"
+    out << "mesh        " << to_string(mesh) << ", " << mesh.num_ranks() << " ranks"
+        << (config.spec.zero > 0 ? format(", ZeRO-{}", config.spec.zero) : "") << '\n'
         << "parameters  " << model.num_parameters() << '\n';
     for (std::size_t i = 0; i < config.spec.stages.size(); ++i) {
         const StageSpec& stage = config.spec.stages[i];
@@ -115,12 +134,10 @@ Result<std::string> describe_layout(const RingTrainConfig& config) {
             RM_TRY(const RankLayout layout,
                    make_rank_layout(stage.context, mesh, rank, rank_plan.plan.memory.tile_tokens,
                                     rank_plan.plan.memory.chunk_tokens));
-            std::int64_t pairs = 0;
-            for (const auto& runs : layout.sequence.by_slot) {
-                pairs += attended_pairs(layout.sequence.local, runs);
-            }
+            const SequenceRuns runs = runs_of_one_document(layout);
+            const std::int64_t pairs = share_of_pairs(layout, runs);
             out << format("  rank {}:", rank);
-            describe_runs(out, layout);
+            describe_runs(out, runs);
             out << format("  ({} tokens, {} chunks, {} query-key pairs)\n", layout.local_tokens,
                           layout.chunks.size(), pairs);
         }

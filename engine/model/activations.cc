@@ -1,55 +1,71 @@
 #include "engine/model/activations.h"
 
-namespace rm {
+#include <numeric>
 
-LayerActivations::LayerActivations(Kernels& kernels, const ModelConfig& model, std::int64_t T) {
-    const auto make = [&](DType dtype, std::initializer_list<std::int64_t> shape) {
-        return Tensor(kernels.device(), MemoryKind::activations, dtype, shape);
-    };
-    const auto [compute, accum, master] = kernels.types();
-    const std::int64_t C = model.hidden;
-    const std::int64_t Hq = model.num_query_heads;
-    const std::int64_t D = model.head_dim;
-    x = make(compute, {T, C});
-    rstd = make(accum, {T});
-    q = make(compute, {T, Hq, D});
-    kv = make(compute, {2 * T, model.num_kv_heads, D});
-    out = make(compute, {T, Hq, D});
-    lse = make(accum, {T, Hq});
-    x_mid = make(compute, {T, C});
-    rstd_mid = make(accum, {T});
-    gate = make(compute, {T, model.feed_forward});
-    up = make(compute, {T, model.feed_forward});
+namespace rm {
+namespace {
+
+class Maker {
+public:
+    explicit Maker(Kernels& kernels) : kernels_(kernels) {}
+    Tensor compute(std::initializer_list<std::int64_t> shape) const {
+        return {kernels_.device(), MemoryKind::activations, kernels_.types().compute, shape};
+    }
+    Tensor accum(std::initializer_list<std::int64_t> shape) const {
+        return {kernels_.device(), MemoryKind::activations, kernels_.types().accum, shape};
+    }
+
+private:
+    Kernels& kernels_;
+};
+
+}  // namespace
+
+RankShapes::RankShapes(const ModelConfig& model, const RankLayout& layout)
+    : T(layout.local_tokens),
+      Ts(layout.local_tokens / layout.tensor),
+      S(layout.slot_tokens),
+      tile(layout.max_tile),
+      C(model.hidden),
+      F(model.feed_forward / layout.tensor),
+      D(model.head_dim),
+      Hq(model.num_query_heads / layout.tensor),
+      Hk(head_share(model, layout.tensor, layout.tensor_index).kv_count),
+      attended_q(Hq / layout.ulysses) {
+    // The longest runs of query heads that never straddle two key-value heads, whichever rank.
+    attended_kv = attended_q / std::gcd(attended_q, model.num_query_heads / model.num_kv_heads);
 }
 
-Scratch::Scratch(Kernels& kernels, const ModelConfig& model, const RankLayout& layout) {
-    const auto make = [&](DType dtype, std::initializer_list<std::int64_t> shape) {
-        return Tensor(kernels.device(), MemoryKind::activations, dtype, shape);
-    };
-    const auto [compute, accum, master] = kernels.types();
-    const std::int64_t T = layout.local_tokens;
-    const std::int64_t tile = layout.max_tile;
-    const std::int64_t C = model.hidden;
-    const std::int64_t F = model.feed_forward;
-    const std::int64_t Hq = model.num_query_heads;
-    const std::int64_t Hk = model.num_kv_heads;
-    const std::int64_t D = model.head_dim;
-    acc = make(accum, {T, Hq, D});
-    m = make(accum, {T, Hq});
-    l = make(accum, {T, Hq});
-    d_x = make(compute, {T, C});
-    d_out = make(compute, {T, Hq, D});
-    delta = make(accum, {T, Hq});
-    d_q = make(accum, {T, Hq, D});
-    rstd = make(accum, {tile});
-    normed = make(compute, {tile, C});
-    d_normed = make(compute, {tile, C});
-    h = make(compute, {tile, F});
-    d_h = make(compute, {tile, F});
-    d_up = make(compute, {tile, F});
-    d_q_tile = make(compute, {tile, Hq, D});
-    d_k_tile = make(compute, {tile, Hk, D});
-    d_v_tile = make(compute, {tile, Hk, D});
+LayerActivations::LayerActivations(Kernels& kernels, const RankShapes& s) {
+    const Maker make(kernels);
+    x = make.compute({s.Ts, s.C});
+    rstd = make.accum({s.Ts});
+    q = make.compute({s.S, s.attended_q, s.D});
+    kv = make.compute({2 * s.S, s.attended_kv, s.D});
+    lse = make.accum({s.S, s.attended_q});
+    out = make.compute({s.T, s.Hq, s.D});
+    x_mid = make.compute({s.Ts, s.C});
+    rstd_mid = make.accum({s.Ts});
+    gate = make.compute({s.T, s.F});
+    up = make.compute({s.T, s.F});
+}
+
+Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor) {
+    const Maker make(kernels);
+    acc = make.accum({s.S, s.attended_q, s.D});
+    m = make.accum({s.S, s.attended_q});
+    l = make.accum({s.S, s.attended_q});
+    d_out = make.compute({s.S, s.attended_q, s.D});
+    delta = make.accum({s.S, s.attended_q});
+    d_q = make.accum({s.S, s.attended_q, s.D});
+    d_x = make.compute({s.Ts, s.C});
+    rstd = make.accum({s.tile / tensor});
+    h = make.compute({s.tile, s.F});
+    d_h = make.compute({s.tile, s.F});
+    d_up = make.compute({s.tile, s.F});
+    d_q_tile = make.compute({s.tile, s.Hq, s.D});
+    d_k_tile = make.compute({s.tile, s.Hk, s.D});
+    d_v_tile = make.compute({s.tile, s.Hk, s.D});
 }
 
 }  // namespace rm

@@ -1,7 +1,12 @@
 #include "engine/model/kv_stream.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace rm {
 namespace {
+
+using Shifts = std::vector<Communicator::Shift>;
 
 struct KeyValue {
     TensorView k;
@@ -13,119 +18,240 @@ KeyValue split(const TensorView& both) {
     return {both.rows(0, rows), both.rows(rows, rows)};
 }
 
-// Foreign block `step` (1 .. R-1) lies in one of two buffers.
-std::size_t buffer_of(int step) {
-    return static_cast<std::size_t>((step - 1) % 2);
+int behind(int index, int steps, int size) {
+    return (index - steps + size) % size;
+}
+
+// Of the two buffers that take turns, the one of the n-th block that lies in them, counted from 1.
+std::size_t turn(int n) {
+    return static_cast<std::size_t>((n - 1) % 2);
+}
+
+// Of a tensor that has several hops of another ring to arrive, what travels beside this one.
+TensorView part(const TensorView& x, int num_parts, int index) {
+    const Part rows = part_of(x.dim(0), num_parts, index);
+    return x.rows(rows.first, rows.count);
+}
+
+int num_sums(const RingOrder& order) {
+    if (order.num_blocks() == 1) return 1;
+    return order.outer == 1 ? 3 : 5;
 }
 
 }  // namespace
 
+RingOrder::RingOrder(const Communicator& communicator) {
+    const Group& ring = communicator.group(GroupKey::ring);
+    const Group& inner_ring = communicator.group(GroupKey::ring_inner);
+    const Group& outer_ring = communicator.group(GroupKey::ring_outer);
+    inner = ring.size();
+    inner_index = ring.index;
+    if (inner_ring.size() == 1 || outer_ring.size() == 1) return;
+    inner_key = GroupKey::ring_inner;
+    inner = inner_ring.size();
+    inner_index = inner_ring.index;
+    outer = outer_ring.size();
+    outer_index = outer_ring.index;
+}
+
+std::size_t RingOrder::slot(int block) const {
+    return static_cast<std::size_t>(behind(outer_index, round(block), outer) * inner +
+                                    behind(inner_index, step(block), inner));
+}
+
+int RingOrder::backward(int n) const {
+    return (n / inner + 1) % outer * inner + (n % inner + 1) % inner;
+}
+
 RingBuffers::RingBuffers(Kernels& kernels, Communicator& comm, Stream& comm_stream,
-                         std::int64_t local_tokens, std::int64_t num_kv_heads,
-                         std::int64_t head_dim)
-    : communicator(comm), communication(comm_stream) {
+                         std::int64_t slot_tokens, std::int64_t num_kv_heads, std::int64_t head_dim)
+    : communicator(comm), communication(comm_stream), order(comm) {
     Device& device = kernels.device();
     const NumericTypes types = kernels.types();
     const auto make = [&](DType dtype) {
         return Tensor(device, MemoryKind::communication, dtype,
-                      {2 * local_tokens, num_kv_heads, head_dim});
+                      {2 * slot_tokens, num_kv_heads, head_dim});
     };
-    own_ready = device.make_event();
-    travel_summed = device.make_event();
-    const bool foreign = comm.group(GroupKey::ring).size() > 1;
-    for (std::size_t i = 0; i < 2; ++i) {
-        kv_arrived[i] = device.make_event();
-        kv_consumed[i] = device.make_event();
-        travel_arrived[i] = device.make_event();
-        if (foreign) kv[i] = make(types.compute);
-    }
-    travel[0] = make(types.accum);
-    if (!foreign) return;
-    travel[1] = make(types.accum);
-    local = make(types.accum);
+    const auto make_foreign = [&](std::array<Foreign, 2>& pair, int num_blocks) {
+        for (int i = 0; i < std::min(2, num_blocks); ++i) {
+            pair[static_cast<std::size_t>(i)] = {make(types.compute), device.make_event(),
+                                                 device.make_event()};
+        }
+    };
+    make_foreign(passing, order.inner - 1);
+    make_foreign(starting, order.outer - 1);
+    for (int i = 0; i < num_sums(order); ++i)
+        sums[static_cast<std::size_t>(i)] = make(types.accum);
+    for (auto* event : {&own_ready, &summed, &hops_over})
+        *event = device.make_event();
+}
+
+RingBuffers::Foreign& RingBuffers::foreign(int block) {
+    const int step = order.step(block);
+    return step > 0 ? passing[turn(step)] : starting[turn(order.round(block))];
 }
 
 RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers),
-      ops_(ops),
-      own_(own),
-      slot_runs_(slot_runs),
-      ring_(buffers.communicator.group(GroupKey::ring)) {}
+    : buffers_(buffers), order_(buffers.order), ops_(ops), own_(own), slot_runs_(slot_runs) {}
 
-TensorView RingKv::block(int step) const {
-    return step == 0 ? own_ : buffers_.kv[buffer_of(step)].view();
+TensorView RingKv::view(int block) const {
+    return block == 0 ? own_ : buffers_.foreign(block).block.view();
 }
 
-void RingKv::start_hop(int step) {
-    const std::size_t target = buffer_of(step);
-    // Its former block (of step - 2, or of the layer before) must have been used.
-    buffers_.communication.wait(*buffers_.kv_consumed[target]);
-    buffers_.communicator.ring_shift(Axis::ring, block(step - 1), block(step));
-    buffers_.communication.record(*buffers_.kv_arrived[target]);
+// Towards the next step of this round, and towards the next round. A target's former block (of this
+// layer or the one before) must have been used.
+void RingKv::start_hops() {
+    const int step = order_.step(block_);
+    const int round_start = block_ - step;
+    const int next_start = round_start + order_.inner;
+    const bool last_step = step + 1 == order_.inner;
+    Stream& communication = buffers_.communication;
+    Shifts shifts;
+    if (!last_step) {
+        communication.wait(*buffers_.foreign(block_ + 1).consumed);
+        shifts.push_back({order_.inner_key, view(block_), view(block_ + 1)});
+    }
+    if (next_start < num_blocks()) {
+        communication.wait(*buffers_.foreign(next_start).consumed);
+        shifts.push_back({GroupKey::ring_outer, part(view(round_start), order_.inner, step),
+                          part(view(next_start), order_.inner, step)});
+    }
+    buffers_.communicator.ring_shifts(std::move(shifts));
+    // The whole of the next round's first block is there when its last part is.
+    if (block_ + 1 < num_blocks()) communication.record(*buffers_.foreign(block_ + 1).arrived);
 }
 
 KvBlock RingKv::next() {
-    RM_CHECK(step_ < num_blocks(), "block {} of a ring of {}", step_, num_blocks());
-    if (step_ == 0) {
+    RM_CHECK(block_ < num_blocks(), "block {} of a ring of {}", block_, num_blocks());
+    if (num_blocks() > 1) move_on();
+    const KeyValue kv = split(view(block_));
+    return {kv.k, kv.v, slot_runs_[order_.slot(block_)]};
+}
+
+// To the current block; what other ranks need of it leaves.
+void RingKv::move_on() {
+    if (block_ == 0) {
         ops_.stream().record(*buffers_.own_ready);
         buffers_.communication.wait(*buffers_.own_ready);
     } else {
-        buffers_.exposed.begin(ops_.stream());
-        ops_.stream().wait(*buffers_.kv_arrived[buffer_of(step_)]);
-        buffers_.exposed.end(ops_.stream());
+        buffers_.exposed.forward.begin(ops_.stream());
+        ops_.stream().wait(*buffers_.foreign(block_).arrived);
+        buffers_.exposed.forward.end(ops_.stream());
     }
-    if (step_ + 1 < num_blocks()) start_hop(step_ + 1);
-    const auto slot = static_cast<std::size_t>((ring_.index - step_ + ring_.size()) % ring_.size());
-    const KeyValue kv = split(block(step_));
-    return {kv.k, kv.v, slot_runs_[slot]};
+    start_hops();
 }
 
 void RingKv::done() {
-    if (step_ > 0) ops_.stream().record(*buffers_.kv_consumed[buffer_of(step_)]);
-    ++step_;
+    if (block_ > 0) ops_.stream().record(*buffers_.foreign(block_).consumed);
+    ++block_;
 }
 
 RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                        const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers), ops_(ops), kv_(buffers, ops, own, slot_runs) {}
-
-KvGradBlock RingKvGrad::next() {
-    const KvBlock kv = kv_.next();
-    // Own block: its sum starts here. A foreign block: the sum is still on its way.
-    const TensorView target = step_ == 0 ? buffers_.travel[0].view() : buffers_.local.view();
-    ops_(FillZero{target});
-    const KeyValue grads = split(target);
-    return {kv, grads.k, grads.v};
+    : buffers_(buffers), order_(buffers.order), ops_(ops), own_(own), slot_runs_(slot_runs) {
+    if (num_blocks() > 1) start_first_hops();
 }
 
-void RingKvGrad::wait_for_travel() {
-    buffers_.exposed.begin(ops_.stream());
-    ops_.stream().wait(*buffers_.travel_arrived[static_cast<std::size_t>(current_)]);
-    buffers_.exposed.end(ops_.stream());
+TensorView RingKvGrad::view(int block) const {
+    return block == 0 ? own_ : buffers_.foreign(block).block.view();
+}
+
+// The first block, and before it the one that starts its round. Compute is past everything that was
+// in the buffers.
+void RingKvGrad::start_first_hops() {
+    const int first = order_.backward(0);
+    const int round_start = first - 1;
+    ops_.stream().record(*buffers_.own_ready);
+    buffers_.communication.wait(*buffers_.own_ready);
+    if (round_start > 0) {
+        buffers_.communicator.ring_shift(GroupKey::ring_outer, own_, view(round_start));
+    }
+    buffers_.communicator.ring_shift(order_.inner_key, view(round_start), view(first));
+    buffers_.communication.record(*buffers_.hops_over);
+}
+
+// What has the current block's compute to hide behind: the sum that this rank added to last, and
+// the block that is next.
+void RingKvGrad::start_hops() {
+    Shifts shifts;
+    if (place_in_round() > 0) {
+        shifts.push_back({order_.inner_key, at(places_.sent), at(places_.arriving)});
+    }
+    const int next = position_ + 1 < num_blocks() ? order_.backward(position_ + 1) : 0;
+    if (order_.step(next) > 0) shifts.push_back({order_.inner_key, view(next - 1), view(next)});
+    if (!ends_round()) add_outer_hops(shifts);
+    buffers_.communicator.ring_shifts(std::move(shifts));
+    buffers_.communication.record(*buffers_.hops_over);
+}
+
+// A part of the block that starts the next round, and of the sum of the rounds before. Both have
+// arrived when the last step of this round begins: with it the next round's first hop starts.
+void RingKvGrad::add_outer_hops(Shifts& shifts) const {
+    const int num_parts = order_.inner - 1;
+    const auto add = [&](const TensorView& out, const TensorView& in) {
+        shifts.push_back({GroupKey::ring_outer, part(out, num_parts, place_in_round()),
+                          part(in, num_parts, place_in_round())});
+    };
+    const int rounds_done = position_ / order_.inner;
+    const int round_start = (rounds_done + 1) * order_.inner;
+    if (rounds_done + 2 < order_.outer) add(view(round_start), view(round_start + order_.inner));
+    if (rounds_done > 0) add(at(places_.outer_sent), at(places_.outer_arriving));
+}
+
+void RingKvGrad::wait_for_hops() {
+    buffers_.exposed.backward.begin(ops_.stream());
+    ops_.stream().wait(*buffers_.hops_over);
+    buffers_.exposed.backward.end(ops_.stream());
+}
+
+KvGradBlock RingKvGrad::next() {
+    RM_CHECK(position_ < num_blocks(), "block {} of a ring of {}", position_, num_blocks());
+    if (position_ == 0 && num_blocks() > 1) {
+        wait_for_hops();
+        start_hops();
+    }
+    const int block = order_.backward(position_);
+    const KeyValue kv = split(view(block));
+    ops_(FillZero{at(places_.share)});
+    const KeyValue grads = split(at(places_.share));
+    return {{kv.k, kv.v, slot_runs_[order_.slot(block)]}, grads.k, grads.v};
+}
+
+// To this rank's share, the sum of the ranks before; where a round ends, that of the rounds before.
+void RingKvGrad::add_what_arrived() {
+    if (place_in_round() > 0) ops_(Add{at(places_.arriving), at(places_.share)});
+    if (ends_round() && position_ >= order_.inner) {
+        ops_(Add{at(places_.outer_arriving), at(places_.share)});
+    }
+}
+
+// What was sent before has left, so its buffer receives; what had arrived has been added.
+void RingKvGrad::pass_on() {
+    if (ends_round()) return std::swap(places_.outer_sent, places_.share);
+    const Places before = places_;
+    places_.sent = before.share;
+    places_.arriving = before.sent;
+    places_.share = before.arriving;
 }
 
 void RingKvGrad::done() {
-    kv_.done();
-    const auto here = static_cast<std::size_t>(current_);
-    if (step_ > 0) {
-        wait_for_travel();
-        ops_(Add{buffers_.local, buffers_.travel[here]});
+    const bool last = position_ + 1 == num_blocks();
+    if (num_blocks() > 1) {
+        wait_for_hops();
+        add_what_arrived();
     }
-    ++step_;
-    if (num_blocks() == 1) return;
-    ops_.stream().record(*buffers_.travel_summed);
-    buffers_.communication.wait(*buffers_.travel_summed);
-    const std::size_t there = 1 - here;
-    buffers_.communicator.ring_shift(Axis::ring, buffers_.travel[here], buffers_.travel[there]);
-    buffers_.communication.record(*buffers_.travel_arrived[there]);
-    current_ = static_cast<int>(there);
+    if (!last) pass_on();
+    ++position_;
+    if (last) return;
+    ops_.stream().record(*buffers_.summed);
+    buffers_.communication.wait(*buffers_.summed);
+    start_hops();
 }
 
 TensorView RingKvGrad::finish() {
-    RM_CHECK(step_ == num_blocks(), "finished after {} of {} blocks", step_, num_blocks());
-    if (num_blocks() > 1) wait_for_travel();
-    return buffers_.travel[static_cast<std::size_t>(current_)];
+    RM_CHECK(position_ == num_blocks(), "finished after {} of {} blocks", position_, num_blocks());
+    return at(places_.share);
 }
 
 }  // namespace rm

@@ -4,6 +4,10 @@
 
 namespace rm {
 
+inline TensorView at(const TensorView& tensor, const TokenRange& range) {
+    return tensor.rows(range.first, range.count);
+}
+
 // Kernels with the workspace and stream they run on, so that a schedule reads as a list of calls.
 // Borrows all three.
 class Ops {
@@ -29,6 +33,13 @@ public:
     void operator()(const LinearCrossEntropy& op) const {
         kernels_.linear_cross_entropy(op, workspace_, stream_);
     }
+    void operator()(const HeadStatistics& op) const {
+        kernels_.head_statistics(op, workspace_, stream_);
+    }
+    void operator()(const CombineHeadStatistics& op) const {
+        kernels_.combine_head_statistics(op, stream_);
+    }
+    void operator()(const HeadBwd& op) const { kernels_.head_bwd(op, workspace_, stream_); }
     void operator()(const AttentionBegin& op) const { kernels_.attention_begin(op, stream_); }
     void operator()(const AttentionFwd& op) const {
         kernels_.attention_fwd(op, workspace_, stream_);
@@ -41,6 +52,8 @@ public:
     void operator()(const FillZero& op) const { kernels_.fill_zero(op, stream_); }
     void operator()(const Copy& op) const { kernels_.copy(op, stream_); }
     void operator()(const Add& op) const { kernels_.add(op, stream_); }
+    void operator()(const CopyHeads& op) const { kernels_.copy_heads(op, stream_); }
+    void operator()(const SumParts& op) const { kernels_.sum_parts(op, stream_); }
     void operator()(const SumSquares& op) const { kernels_.sum_squares(op, workspace_, stream_); }
     void operator()(const ClipFactor& op) const { kernels_.clip_factor(op, stream_); }
     void operator()(const AdamW& op) const { kernels_.adamw(op, stream_); }

@@ -4,23 +4,57 @@
 #include <string>
 #include <vector>
 
+#include "base/mesh.h"
 #include "base/model_preset.h"
 
 namespace rm {
 
 enum class ParameterKind { embedding, norm, linear, head };
 
-// One tensor of the model, named and shaped as Hugging Face stores it, and its place in the flat
-// buffers that hold all of them (weights, gradients and both moments share the layout).
+// How the ranks of a tensor group cut a parameter: each has a part of its rows or columns, as equal
+// as can be (the first ones one longer), or all of it.
+enum class Cut { none, rows, columns };
+
+// What a rank holds of every parameter. The ZeRO group is data x ring x ulysses.
+struct WeightShare {
+    int tensor = 1;
+    int tensor_index = 0;
+    int zero_size = 1;
+    int zero_index = 0;
+    int stage = 0;  // of ZeRO
+    int world_size = 1;
+    int world_rank = 0;
+};
+WeightShare make_weight_share(const Mesh& mesh, int rank, int stage);
+
+// One tensor of the model, named and shaped as Hugging Face stores it, the part of it that this
+// tensor rank has, and where that part lies in the flat buffer of its unit.
 struct Parameter {
     std::string name;
     ParameterKind kind = ParameterKind::linear;
-    std::vector<std::int64_t> shape;  // (N, K), or (C) for norms
-    std::int64_t first = 0;           // element offset, a multiple of kParameterAlign
+    std::vector<std::int64_t> shape;  // of the whole: (N, K), or (C) for norms
     double init_std = 0;              // 0: ones
-    std::int64_t num_elements() const;
+    Cut cut = Cut::none;
+    std::vector<std::int64_t> part_shape;  // of this rank's part
+    std::int64_t part_start = 0;           // its first row or column in the whole
+    int unit = 0;
+    std::int64_t first = 0;  // element of the unit's flat buffer, a multiple of kParameterAlign
+
+    std::int64_t num_elements() const;   // of the whole
+    std::int64_t part_elements() const;  // of this rank's part
+    // Element `i` of the part, counted row-major, in the whole.
+    std::int64_t whole_index(std::int64_t i) const;
 };
 constexpr std::int64_t kParameterAlign = 16;
+
+// Parameters that travel together: gathered and reduced in one collective. The flat buffer is
+// zero_size equal parts, a multiple of kParameterAlign each; rank z of the ZeRO group owns part z.
+struct Unit {
+    std::string name;
+    std::vector<int> parameters;    // in flat order
+    std::int64_t num_elements = 0;  // padding included
+    std::int64_t first = 0;         // sum of the sizes of the units before it
+};
 
 // Indices into ParameterTable::all of one layer.
 struct LayerParameters {
@@ -35,15 +69,32 @@ struct LayerParameters {
     int down = 0;
 };
 
-// All parameters of a Llama-family model, in a fixed order.
+// Which heads a tensor rank works on.
+struct HeadShare {
+    std::int64_t q_first = 0;
+    std::int64_t q_count = 0;
+    std::int64_t kv_first = 0;  // the key-value heads that its query heads use
+    std::int64_t kv_count = 0;
+};
+HeadShare head_share(const ModelConfig& model, int tensor, int index);
+
+// All parameters of a Llama-family model, in a fixed order. Norms are never cut nor sharded: they
+// have no unit and a flat buffer of their own.
 struct ParameterTable {
     std::vector<Parameter> all;
     std::vector<LayerParameters> layers;
     int embedding = 0;
     int final_norm = 0;
-    int head = 0;                   // the embedding itself when tied
-    std::int64_t num_elements = 0;  // of a flat buffer, alignment included
+    int head = 0;  // the embedding itself when tied
+    std::vector<Unit> units;
+    int embedding_unit = 0;
+    int head_unit = 0;
+    std::int64_t unit_elements = 0;  // of all units
+    std::int64_t norm_elements = 0;  // of all norms, alignment included
+
+    static constexpr int kNoUnit = -1;
+    int layer_unit(int layer) const { return embedding_unit + 1 + layer; }
 };
-ParameterTable make_parameters(const ModelConfig& model);
+ParameterTable make_parameters(const ModelConfig& model, const WeightShare& share = {});
 
 }  // namespace rm

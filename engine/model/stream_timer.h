@@ -32,4 +32,11 @@ private:
     std::int64_t nanos_ = 0;
 };
 
+// What is timed in both passes.
+struct PassTimers {
+    StreamTimer forward;
+    StreamTimer backward;
+    double take() { return forward.take() + backward.take(); }
+};
+
 }  // namespace rm

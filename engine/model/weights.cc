@@ -1,103 +1,441 @@
 #include "engine/model/weights.h"
 
-#include "base/random.h"
-#include "kernels/host_blocks.h"
+#include <algorithm>
+#include <utility>
 
 namespace rm {
 namespace {
 
-// Elements first, first + 1, ... of a parameter. Rounded to f32 whatever T is, so that every
-// backend starts from the same numbers.
-template <typename T>
-void fill_normal(const TensorView& out, std::int64_t first, double std, std::uint64_t seed,
-                 std::uint64_t stream) {
-    T* data = out.as<T>();
-    for (std::int64_t i = 0; i < out.num_elements(); ++i) {
-        const auto element = static_cast<std::uint64_t>(first + i);
-        data[i] = static_cast<float>(std == 0 ? 1.0 : std * normal_at(seed, stream, element));
-    }
+// Parameters of PreparedLayer::linears, in its order.
+std::array<int, 7> linears_of(const LayerParameters& p) {
+    return {p.q, p.k, p.v, p.o, p.gate, p.up, p.down};
+}
+std::array<LinearWeight*, 7> linears_of(LayerWeights& w) {
+    return {&w.q, &w.k, &w.v, &w.o, &w.gate, &w.up, &w.down};
 }
 
 }  // namespace
 
-Weights::Weights(Kernels& kernels, const ModelConfig& model)
-    : device_(kernels.device()),
-      table_(make_parameters(model)),
-      weights_(kernels.device(), MemoryKind::weights, kernels.types().master,
-               {table_.num_elements}),
-      grads_(kernels.device(), MemoryKind::gradients, kernels.types().accum, {table_.num_elements}),
-      moments1_(kernels.device(), MemoryKind::optimizer, kernels.types().accum,
-                {table_.num_elements}),
-      moments2_(kernels.device(), MemoryKind::optimizer, kernels.types().accum,
-                {table_.num_elements}),
-      prepared_(table_.all.size()) {
-    for (const LayerParameters& p : table_.layers) {
-        layers_.push_back({norm_weight(p.attention_norm), linear_weight(kernels, p.q),
-                           linear_weight(kernels, p.k), linear_weight(kernels, p.v),
-                           linear_weight(kernels, p.o), norm_weight(p.mlp_norm),
-                           linear_weight(kernels, p.gate), linear_weight(kernels, p.up),
-                           linear_weight(kernels, p.down)});
-    }
-    embedding_ = weight(table_.embedding);
-    embedding_grad_ = grad(table_.embedding);
-    final_norm_ = norm_weight(table_.final_norm);
-    head_ = linear_weight(kernels, table_.head);
-    // Padding between parameters is summed, squared and saved with the rest: it must be zero.
-    for (const Tensor* flat : {&weights_, &grads_, &moments1_, &moments2_}) {
-        kernels.device().zero(*flat);
-    }
+Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state)
+    : streams_(streams),
+      state_(state),
+      heads_(head_share(model, state.share().tensor, state.share().tensor_index)),
+      head_dim_(model.head_dim),
+      grads_ready_(streams.kernels.device().make_event()),
+      grads_summed_(streams.kernels.device().make_event()) {
+    if (streams.host != nullptr) host_ = std::make_unique<HostTransfers>(streams, state);
+    make_buffers();
+    make_norms();
+    make_prepared(model);
+    final_norm_ = norm_weight(table().final_norm);
 }
 
-void Weights::prefetch(int /*layer*/) {}
-
-const LayerWeights& Weights::acquire(int layer) {
-    return layers_[static_cast<std::size_t>(layer)];
+bool Weights::is_layer(int unit) const {
+    const int layer = unit - table().layer_unit(0);
+    return layer >= 0 && layer < static_cast<int>(table().layers.size());
 }
 
-void Weights::release(int /*layer*/) {}
+void Weights::make_buffers() {
+    Device& device = streams_.kernels.device();
+    const auto [compute, accum, master] = streams_.kernels.types();
+    const std::int64_t layer = state_.unit(table().layer_unit(0)).num_elements;
+    std::vector<std::int64_t> sizes = {layer, layer};
+    sizes.push_back(state_.unit(table().embedding_unit).num_elements);
+    if (table().head_unit != table().embedding_unit)
+        sizes.push_back(state_.unit(table().head_unit).num_elements);
+    for (const std::int64_t size : sizes) {
+        if (gathers()) {
+            gather_.push_back({Tensor(device, MemoryKind::weights, compute, {size}), kNone, false,
+                               device.make_event(), device.make_event()});
+        }
+        if (!grads_whole()) {
+            grads_.push_back({Tensor(device, MemoryKind::gradients, accum, {size}), kNone,
+                              device.make_event(), device.make_event()});
+            device.zero(grads_.back().memory);
+        }
+    }
+    if (!host_ || resident()) return;
+    uploaded_ = Tensor(device, MemoryKind::weights, compute,
+                       {table().unit_elements / state_.share().zero_size});
+}
 
-TensorView Weights::view(const Tensor& flat, int parameter) const {
-    const Parameter& p = table_.all[static_cast<std::size_t>(parameter)];
-    const TensorView part = flat->rows(p.first, p.num_elements());
-    return p.shape.size() == 1 ? part : part.reshaped({p.shape[0], p.shape[1]});
+void Weights::make_norms() {
+    norm_weights_ = state_.norm_weights();
+    norm_grads_ = state_.norm_grads();
+    if (!host_) return;
+    Device& device = streams_.kernels.device();
+    const std::int64_t count = table().norm_elements;
+    norm_copies_ = Tensor(device, MemoryKind::weights, norm_weights_.dtype(), {count});
+    norm_sums_ = Tensor(device, MemoryKind::gradients, norm_grads_.dtype(), {count});
+    norm_weights_ = norm_copies_;
+    norm_grads_ = norm_sums_;
+}
+
+void Weights::make_prepared(const ModelConfig& model) {
+    const auto rows_of = [&](int i) {
+        const Parameter& p = state_.parameter(i);
+        const bool replicated = p.cut == Cut::none;
+        return replicated ? heads_.kv_count * head_dim_ : p.part_shape[0];
+    };
+    const std::size_t count = resident() ? table().layers.size() : 1;
+    for (std::size_t layer = 0; layer < count; ++layer) {
+        const auto parameters = linears_of(table().layers[layer]);
+        PreparedLayer& prepared = prepared_.emplace_back();
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            prepared.linears[i] = streams_.kernels.make_prepared(
+                rows_of(parameters[i]), state_.parameter(parameters[i]).part_shape[1]);
+        }
+    }
+    for (std::size_t layer = 0; layer < table().layers.size(); ++layer) {
+        const LayerParameters& p = table().layers[layer];
+        LayerWeights& weights = layers_.emplace_back();
+        weights.attention_norm = norm_weight(p.attention_norm);
+        weights.mlp_norm = norm_weight(p.mlp_norm);
+        const PreparedLayer& prepared = prepared_[resident() ? layer : 0];
+        for (std::size_t i = 0; i < prepared.linears.size(); ++i)
+            linears_of(weights)[i]->prepared = prepared.linears[i].get();
+    }
+    prepared_head_ =
+        streams_.kernels.make_prepared(state_.parameter(table().head).part_shape[0], model.hidden);
+    head_.prepared = prepared_head_.get();
 }
 
 NormWeight Weights::norm_weight(int parameter) const {
-    return {weight(parameter), grad(parameter)};
+    const Parameter& p = state_.parameter(parameter);
+    return {norm_weights_.rows(p.first, p.part_elements()),
+            norm_grads_.rows(p.first, p.part_elements())};
 }
 
-LinearWeight Weights::linear_weight(Kernels& kernels, int parameter) {
-    const Parameter& p = table_.all[static_cast<std::size_t>(parameter)];
-    auto& prepared = prepared_[static_cast<std::size_t>(parameter)];
-    prepared = kernels.make_prepared(p.shape[0], p.shape[1]);
-    return {prepared.get(), grad(parameter)};
+Weights::GatherBuffer& Weights::gather_buffer(int unit) {
+    if (is_layer(unit)) return gather_[static_cast<std::size_t>(unit % 2)];
+    return unit == table().embedding_unit ? gather_[2] : gather_[3];
 }
 
-void Weights::initialize(std::uint64_t seed) {
-    HostBlocks blocks(device_);
-    const auto fill = weights_->dtype() == DType::f64 ? fill_normal<double> : fill_normal<float>;
-    for (int i = 0; i < static_cast<int>(table_.all.size()); ++i) {
-        const double std = table_.all[static_cast<std::size_t>(i)].init_std;
-        const Status filled =
-            blocks.write(weight(i), [&](std::int64_t first, const TensorView& block) {
-                fill(block, first, std, seed, static_cast<std::uint64_t>(i));
-                return Status();
-            });
-        RM_CHECK(filled.ok(), "{}", filled.error().message);
+Weights::GradBuffer& Weights::grad_buffer(int unit) {
+    if (is_layer(unit)) return grads_[static_cast<std::size_t>(unit % 2)];
+    return unit == table().embedding_unit ? grads_[2] : grads_[3];
+}
+
+void Weights::prefetch(const Ops& ops, int unit) {
+    if (!resident()) stage(ops, unit);
+}
+
+void Weights::send_prefetched(int unit) {
+    if (!resident()) send(unit);
+}
+
+TensorView Weights::uploaded_part(int unit) const {
+    return uploaded_->rows(state_.unit(unit).first / state_.share().zero_size,
+                           state_.part_in_unit(unit).count);
+}
+
+// Puts this rank's part in its place.
+void Weights::stage(const Ops& ops, int unit) {
+    GatherBuffer& buffer = gather_buffer(unit);
+    if (buffer.unit == unit) return;
+    buffer.unit = unit;
+    buffer.sent = false;
+    const Part part = state_.part_in_unit(unit);
+    const TensorView place = buffer.memory->rows(part.first, part.count);
+    // What was gathered here before has been used: the compute stream is past it.
+    if (host_ && resident()) {
+        host_->bring(state_.master_part(unit), place);
+    } else {
+        ops(Copy{host_ ? uploaded_part(unit) : state_.master_part(unit), place});
     }
-    zero_moments();
+    streams_.compute.record(*buffer.staged);
 }
 
-void Weights::zero_moments() {
-    device_.zero(moments1_);
-    device_.zero(moments2_);
+void Weights::send(int unit) {
+    GatherBuffer& buffer = gather_buffer(unit);
+    if (buffer.sent) return;
+    buffer.sent = true;
+    streams_.communication.wait(*buffer.staged);
+    streams_.communicator.all_gather(GroupKey::gradient,
+                                     buffer.memory->rows(0, state_.unit(unit).num_elements));
+    streams_.communication.record(*buffer.arrived);
 }
 
-void Weights::prepare(const Ops& ops) {
-    for (std::size_t i = 0; i < prepared_.size(); ++i) {
-        if (!prepared_[i]) continue;
-        ops.kernels().prepare(weight(static_cast<int>(i)), *prepared_[i], ops.stream());
+void Weights::wait_for(const Ops& ops, int unit, Pass pass) {
+    stage(ops, unit);
+    send(unit);
+    StreamTimer& exposed =
+        pass == Pass::forward ? gather_exposed_.forward : gather_exposed_.backward;
+    exposed.begin(streams_.compute);
+    streams_.compute.wait(*gather_buffer(unit).arrived);
+    exposed.end(streams_.compute);
+}
+
+TensorView Weights::used_rows(const TensorView& flat, int index) const {
+    const Parameter& p = state_.parameter(index);
+    const TensorView part =
+        flat.rows(p.first, p.part_elements()).reshaped({p.part_shape[0], p.part_shape[1]});
+    if (p.cut != Cut::none) return part;
+    return part.rows(heads_.kv_first * head_dim_, heads_.kv_count * head_dim_);
+}
+
+// Of a unit that is whole on this rank: master weights at stage 0, else gathered ones.
+TensorView Weights::whole_unit(int unit) {
+    const std::int64_t size = state_.unit(unit).num_elements;
+    return gathers() ? gather_buffer(unit).memory->rows(0, size) : state_.whole_weights(unit);
+}
+
+void Weights::prepare_layer(const Ops& ops, int layer) {
+    const TensorView flat = whole_unit(table().layer_unit(layer));
+    const auto parameters = linears_of(table().layers[static_cast<std::size_t>(layer)]);
+    PreparedLayer& prepared = prepared_[resident() ? static_cast<std::size_t>(layer) : 0];
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        ops.kernels().prepare(used_rows(flat, parameters[i]), *prepared.linears[i], ops.stream());
     }
+}
+
+void Weights::prepare_head(const Ops& ops) {
+    const TensorView flat = whole_unit(table().head_unit);
+    ops.kernels().prepare(used_rows(flat, table().head), *prepared_head_, ops.stream());
+}
+
+std::vector<int> Weights::units_in_order(Pass pass) const {
+    std::vector<int> units;
+    for (int layer = 0; layer < static_cast<int>(table().layers.size()); ++layer)
+        units.push_back(table().layer_unit(layer));
+    if (pass == Pass::backward) std::ranges::reverse(units);
+    const auto head = pass == Pass::forward ? units.end() : units.begin();
+    if (table().head_unit != table().embedding_unit) units.insert(head, table().head_unit);
+    units.push_back(table().embedding_unit);
+    return units;
+}
+
+void Weights::refresh(const Ops& ops) {
+    renew(ops, [](int /*unit*/) {});
+}
+
+void Weights::update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of) {
+    const TensorView here = host_ ? host_->take_clip(clip) : clip;
+    renew(ops, [&](int unit) {
+        for (const StatePiece& piece : state_.held()) {
+            if (state_.parameter(piece.parameter).unit != unit) continue;
+            AdamW op = update_of(piece);
+            op.clip = here;
+            state_ops(ops)(op);
+        }
+    });
+}
+
+void Weights::renew(const Ops& ops, const UpdateUnit& update) {
+    for (GatherBuffer& buffer : gather_)
+        buffer.unit = kNone;
+    update(ParameterTable::kNoUnit);
+    if (host_) host_->bring(state_.norm_weights(), norm_weights_);
+    int previous = kNone;
+    for (const int unit : units_in_order(Pass::forward)) {
+        update(unit);
+        start_renewal(ops, unit);
+        if (previous != kNone) finish_renewal(ops, previous);
+        previous = unit;
+    }
+    finish_renewal(ops, previous);
+    if (resident()) return;
+    for (const int unit : {table().embedding_unit, table().layer_unit(0)}) {
+        stage(ops, unit);
+        send(unit);
+    }
+}
+
+void Weights::start_renewal(const Ops& ops, int unit) {
+    if (!resident()) {
+        if (host_) host_->bring(state_.master_part(unit), uploaded_part(unit));
+    } else if (gathers()) {
+        stage(ops, unit);
+        send(unit);
+    }
+}
+
+void Weights::finish_renewal(const Ops& ops, int unit) {
+    if (!resident()) return;
+    if (gathers()) wait_for(ops, unit);
+    if (is_layer(unit)) return prepare_layer(ops, unit - table().layer_unit(0));
+    if (unit == table().head_unit) prepare_head(ops);
+}
+
+const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
+    LayerWeights& weights = layers_[static_cast<std::size_t>(layer)];
+    const int unit = table().layer_unit(layer);
+    if (!resident()) {
+        wait_for(ops, unit, pass);
+        prepare_layer(ops, layer);
+    }
+    if (pass == Pass::backward) {
+        const TensorView flat = open_gradients(ops, unit);
+        const auto parameters = linears_of(table().layers[static_cast<std::size_t>(layer)]);
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            linears_of(weights)[i]->grad = used_rows(flat, parameters[i]);
+    }
+    return weights;
+}
+
+void Weights::release(int /*layer*/, Pass pass) {
+    if (pass == Pass::backward) streams_.compute.record(*grads_ready_);
+}
+
+void Weights::send_gradients(int layer) {
+    sum_gradients(table().layer_unit(layer));
+}
+
+TensorView Weights::acquire_embedding(const Ops& ops) {
+    const int unit = table().embedding_unit;
+    if (!resident()) wait_for(ops, unit);
+    return used_rows(whole_unit(unit), table().embedding);
+}
+
+const LinearWeight& Weights::acquire_head(const Ops& ops, Pass pass) {
+    const int unit = table().head_unit;
+    if (!resident()) {
+        wait_for(ops, unit);
+        prepare_head(ops);
+    }
+    head_.grad = {};
+    if (pass == Pass::backward) head_.grad = used_rows(open_gradients(ops, unit), table().head);
+    return head_;
+}
+
+// A tied head's gradients are complete with the embedding's.
+void Weights::release_head() {
+    if (table().head != table().embedding) close_gradients(table().head_unit);
+}
+
+TensorView Weights::acquire_embedding_grad(const Ops& ops) {
+    const int unit = table().embedding_unit;
+    const bool tied = table().head == table().embedding;
+    const TensorView flat = tied ? gradients_of(unit) : open_gradients(ops, unit);
+    return used_rows(flat, table().embedding);
+}
+
+void Weights::release_embedding_grad() {
+    close_gradients(table().embedding_unit);
+}
+
+RowShare Weights::vocabulary_rows() const {
+    const Parameter& p = state_.parameter(table().embedding);
+    return {p.part_start, p.shape[0]};
+}
+
+void Weights::begin_gradients(const Ops& ops) {
+    ops(FillZero{norm_grads_});
+    fresh_sums_ = true;
+    if (host_) {
+        host_->ops()(FillZero{host_->squares()});
+    } else {
+        ops(FillZero{state_.all_grads()});
+    }
+}
+
+void Weights::begin_backward(Accumulate accumulate) {
+    accumulate_ = accumulate;
+    into_sums_ = std::exchange(fresh_sums_, false) ? Into::overwrite : Into::add;
+}
+
+TensorView Weights::gradients_of(int unit) {
+    if (grads_whole()) return state_.whole_grads(unit);
+    return grad_buffer(unit).memory->rows(0, state_.unit(unit).num_elements);
+}
+
+TensorView Weights::open_gradients(const Ops& ops, int unit) {
+    const TensorView flat = gradients_of(unit);
+    if (grads_whole()) return flat;
+    drain(ops, grad_buffer(unit), drain_exposed_);
+    ops(FillZero{flat});
+    return flat;
+}
+
+// Gradients of the unit are formed.
+void Weights::close_gradients(int unit) {
+    streams_.compute.record(*grads_ready_);
+    sum_gradients(unit);
+}
+
+// They are summed over the ranks while compute goes on, once per step where they are held whole,
+// else once per micro-batch.
+void Weights::sum_gradients(int unit) {
+    if (grads_whole() && accumulate_ == Accumulate::more) return;
+    const TensorView flat = gradients_of(unit);
+    streams_.communication.wait(*grads_ready_);
+    if (state_.share().stage == 0) {
+        streams_.communicator.all_reduce_sum(GroupKey::gradient, flat);
+    } else {
+        streams_.communicator.reduce_scatter_sum(GroupKey::gradient, flat);
+    }
+    if (grads_whole()) return;
+    if (host_) reduce_shared(unit, flat);
+    GradBuffer& buffer = grad_buffer(unit);
+    streams_.communication.record(*buffer.reduced);
+    buffer.unit = unit;
+    if (host_) take_gradients(buffer);
+}
+
+// What other tensor ranks have a share in leaves the device as the sum of all shares.
+void Weights::reduce_shared(int unit, const TensorView& flat) {
+    for (const SharedGrad& shared : state_.tensor_shared_grads()) {
+        if (shared.unit != unit) continue;
+        streams_.communicator.all_reduce_sum(GroupKey::tensor,
+                                             flat.rows(shared.in_unit.first, shared.in_unit.count));
+    }
+}
+
+// Of this rank's part; with the last micro-batch the sums are complete.
+void Weights::take_gradients(GradBuffer& buffer) {
+    const Part part = state_.part_in_unit(buffer.unit);
+    host_->stream().wait(*buffer.reduced);
+    host_->take(buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit),
+                into_sums_);
+    host_->stream().record(*buffer.taken);
+    if (accumulate_ == Accumulate::last) square(buffer.unit, host_->squares(), host_->ops());
+}
+
+// Adds the squares of what this rank owns of a unit, or of the norms.
+void Weights::square(int unit, const TensorView& sum, const Ops& ops) {
+    for (const StatePiece& piece : state_.owned()) {
+        if (state_.parameter(piece.parameter).unit == unit) ops(SumSquares{piece.grad, sum});
+    }
+}
+
+// Adds the sums that have arrived in the buffer to this rank's part; the host has done so itself.
+void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
+    if (buffer.unit == kNone) return;
+    exposed.begin(streams_.compute);
+    streams_.compute.wait(host_ ? *buffer.taken : *buffer.reduced);
+    exposed.end(streams_.compute);
+    if (!host_) {
+        const Part part = state_.part_in_unit(buffer.unit);
+        ops(Add{buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit)});
+    }
+    buffer.unit = kNone;
+}
+
+void Weights::finish_gradients(const Ops& ops) {
+    for (GradBuffer& buffer : grads_)
+        drain(ops, buffer, reduce_exposed_);
+    streams_.compute.record(*grads_ready_);
+    streams_.communication.wait(*grads_ready_);
+    if (!host_) {
+        for (const SharedGrad& shared : state_.tensor_shared_grads())
+            streams_.communicator.all_reduce_sum(GroupKey::tensor, shared.grad);
+    }
+    streams_.communicator.all_reduce_sum(GroupKey::world, norm_grads_);
+    streams_.communication.record(*grads_summed_);
+    reduce_exposed_.begin(streams_.compute);
+    streams_.compute.wait(*grads_summed_);
+    reduce_exposed_.end(streams_.compute);
+    if (!host_) return;
+    host_->stream().wait(*grads_summed_);
+    host_->take(norm_grads_, state_.norm_grads(), Into::overwrite);
+    square(ParameterTable::kNoUnit, host_->squares(), host_->ops());
+}
+
+void Weights::sum_squares(const Ops& ops, const TensorView& sum) {
+    if (host_) return host_->bring_squares(sum);
+    for (const int unit : units_in_order(Pass::backward))
+        square(unit, sum, ops);
+    square(ParameterTable::kNoUnit, sum, ops);
 }
 
 }  // namespace rm

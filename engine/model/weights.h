@@ -1,23 +1,28 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "engine/model/host_transfers.h"
 #include "engine/model/ops.h"
-#include "engine/model/parameters.h"
-#include "kernels/kernels.h"
+#include "engine/model/rank_streams.h"
+#include "engine/model/stream_timer.h"
+#include "engine/model/weight_state.h"
 
 namespace rm {
 
 struct LinearWeight {
     const PreparedWeight* prepared = nullptr;
-    TensorView grad;  // (N, K) accum
+    TensorView grad;  // (N, K) accum; of the backward pass only
 };
 struct NormWeight {
     TensorView weight;  // (C) master
     TensorView grad;    // (C) accum
 };
+// This tensor rank's share; k and v are the rows of the heads that its query heads use.
 struct LayerWeights {
     NormWeight attention_norm;
     LinearWeight q, k, v, o;
@@ -25,54 +30,148 @@ struct LayerWeights {
     LinearWeight gate, up, down;
 };
 
-// All parameters of one rank with gradients, both moments and prepared forms. A layer's weights are
-// reached by prefetch / acquire / release: a block does not know where they come from (here they
-// are resident, so prefetch and release have nothing to do).
+enum class Pass { forward, backward };
+// Whether more micro-batches of the step follow.
+enum class Accumulate { more, last };
+
+// The weights as the schedule of a step meets them: by prefetch, acquire and release, unit by unit.
+// Where they come from (resident, or at ZeRO stage 3 gathered for each pass) and where gradients go
+// (resident, or from stage 2 on a buffer that is reduce-scattered, and from there to the host when
+// the state lives there) is nobody else's business. All calls queue; one step's calls are the same
+// on every rank.
 class Weights {
 public:
-    Weights(Kernels& kernels, const ModelConfig& model);
+    // Borrows all. With streams.host the state is on the host: the device has compute-type weights
+    // (whole, or at stage 3 this rank's part) and gradients of two layers at a time, of embedding
+    // and head. Norms are updated on the host like everything else; the device has copies.
+    Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state);
 
-    void prefetch(int layer);
-    const LayerWeights& acquire(int layer);
-    void release(int layer);
+    const WeightState& state() const { return state_; }
+    const ParameterTable& table() const { return state_.table(); }
 
-    const TensorView& embedding() const { return embedding_; }            // (V, C) master
-    const TensorView& embedding_grad() const { return embedding_grad_; }  // (V, C) accum
+    // Queues: brings what the passes use up to date with the master weights; before the first pass.
+    void refresh(const Ops& ops);
+    // Queues the update of all that this rank holds, and the same. Unit by unit: one is on its way
+    // to where passes use it while the next is updated. `clip` (3) f64 is on the device; update_of
+    // gives a piece's op but for that.
+    using UpdateOf = std::function<AdamW(const StatePiece&)>;
+    void update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of);
+
+    // A unit that is acquired next is brought here meanwhile; nothing where it is resident. The
+    // first call is for the compute stream, early; the second for the communication stream, where
+    // it may take long: once what is more urgent has been queued.
+    void prefetch(const Ops& ops, int unit);
+    void send_prefetched(int unit);
+    const LayerWeights& acquire(const Ops& ops, int layer, Pass pass);
+    // After a backward pass: the layer's gradients are formed. They set out with the second call,
+    // before the next layer is released and once what is more urgent has been queued.
+    void release(int layer, Pass pass);
+    void send_gradients(int layer);
+    TensorView acquire_embedding(const Ops& ops);  // (V here, C) master or compute
+    const LinearWeight& acquire_head(const Ops& ops, Pass pass);
+    void release_head();
+    TensorView acquire_embedding_grad(const Ops& ops);  // (V here, C) accum
+    void release_embedding_grad();
+    RowShare vocabulary_rows() const;  // of embedding and head here
     const NormWeight& final_norm() const { return final_norm_; }
-    const LinearWeight& head() const { return head_; }
 
-    const ParameterTable& table() const { return table_; }
-    TensorView weight(int parameter) const { return view(weights_, parameter); }
-    TensorView grad(int parameter) const { return view(grads_, parameter); }
-    TensorView moment1(int parameter) const { return view(moments1_, parameter); }
-    TensorView moment2(int parameter) const { return view(moments2_, parameter); }
-    const TensorView& all_grads() const { return grads_; }  // flat
+    // Of a step: before the first micro-batch, before each backward pass, after the last one. After
+    // the compute stream has passed finish_gradients, every rank's part of every gradient is the
+    // sum over all ranks and micro-batches.
+    void begin_gradients(const Ops& ops);
+    void begin_backward(Accumulate accumulate);
+    void finish_gradients(const Ops& ops);
+    // The sum of squares of the gradients that this rank owns, added to `sum` (1) f64, which is
+    // zero: on the device, in compute-stream order. Units as backward finishes them, then norms.
+    void sum_squares(const Ops& ops, const TensorView& sum);
 
-    Device& device() const { return device_; }
+    // Workspace is asked for these; as acquire gives them.
+    const LayerWeights& any_layer() const { return layers_[0]; }
+    const LinearWeight& any_head() const { return head_; }
 
-    // Host side, while no work is queued. Values depend on (seed, parameter, element) only.
-    void initialize(std::uint64_t seed);
-    void zero_moments();
-    // Queues: refreshes every prepared weight from the master copy.
-    void prepare(const Ops& ops);
+    // Compute waiting for weights; for gradients during backward, and after it.
+    PassTimers& gather_exposed() { return gather_exposed_; }
+    StreamTimer& drain_exposed() { return drain_exposed_; }
+    StreamTimer& reduce_exposed() { return reduce_exposed_; }
 
 private:
-    TensorView view(const Tensor& flat, int parameter) const;
-    NormWeight norm_weight(int parameter) const;
-    LinearWeight linear_weight(Kernels& kernels, int parameter);
+    // Where a unit is gathered, in the compute type.
+    struct GatherBuffer {
+        Tensor memory;
+        int unit = kNone;  // whose weights are there, on their way or to be sent
+        bool sent = false;
+        std::unique_ptr<Event> staged;
+        std::unique_ptr<Event> arrived;
+    };
+    // Where a unit's gradients are formed from stage 2 on.
+    struct GradBuffer {
+        Tensor memory;
+        int unit = kNone;  // whose sums are on their way
+        std::unique_ptr<Event> reduced;
+        std::unique_ptr<Event> taken;  // by the host
+    };
+    struct PreparedLayer {
+        std::array<std::unique_ptr<PreparedWeight>, 7> linears;
+    };
+    static constexpr int kNone = -1;
+    using UpdateUnit = std::function<void(int unit)>;
 
-    Device& device_;
-    ParameterTable table_;
-    Tensor weights_;                                         // (num_elements) master
-    Tensor grads_;                                           // accum
-    Tensor moments1_;                                        // accum
-    Tensor moments2_;                                        // accum
-    std::vector<std::unique_ptr<PreparedWeight>> prepared_;  // by parameter; null for norms
+    bool gathers() const { return state_.share().stage >= 1; }
+    bool resident() const { return state_.share().stage < 3; }
+    bool grads_whole() const { return state_.share().stage < 2; }
+    const Ops& state_ops(const Ops& ops) const { return host_ ? host_->ops() : ops; }
+    bool is_layer(int unit) const;
+    void make_buffers();
+    void make_norms();
+    void make_prepared(const ModelConfig& model);
+    std::vector<int> units_in_order(Pass pass) const;
+    GatherBuffer& gather_buffer(int unit);
+    GradBuffer& grad_buffer(int unit);
+    TensorView uploaded_part(int unit) const;
+    void renew(const Ops& ops, const UpdateUnit& update);
+    void start_renewal(const Ops& ops, int unit);
+    void finish_renewal(const Ops& ops, int unit);
+    void stage(const Ops& ops, int unit);
+    void send(int unit);
+    void wait_for(const Ops& ops, int unit, Pass pass = Pass::forward);
+    // A parameter's part in a unit's flat buffer, narrowed to the rows that this rank uses.
+    TensorView used_rows(const TensorView& flat, int parameter) const;
+    TensorView whole_unit(int unit);
+    void prepare_layer(const Ops& ops, int layer);
+    void prepare_head(const Ops& ops);
+    TensorView gradients_of(int unit);
+    TensorView open_gradients(const Ops& ops, int unit);
+    void close_gradients(int unit);
+    void sum_gradients(int unit);
+    void reduce_shared(int unit, const TensorView& flat);
+    void take_gradients(GradBuffer& buffer);
+    void square(int unit, const TensorView& sum, const Ops& ops);
+    void drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed);
+    NormWeight norm_weight(int parameter) const;
+
+    RankStreams streams_;
+    WeightState& state_;
+    HeadShare heads_;
+    std::int64_t head_dim_;
+    std::unique_ptr<HostTransfers> host_;  // null: state is on the device
+    Tensor uploaded_;  // this rank's part of all units, compute; of the host's state at stage 3
+    Tensor norm_copies_, norm_sums_;        // master and accum; of the host's state
+    TensorView norm_weights_, norm_grads_;  // those, or the state's own
+    std::vector<PreparedLayer> prepared_;   // one per layer, or one for all in turn at stage 3
+    std::unique_ptr<PreparedWeight> prepared_head_;
     std::vector<LayerWeights> layers_;
-    TensorView embedding_;
-    TensorView embedding_grad_;
     NormWeight final_norm_;
     LinearWeight head_;
+    std::vector<GatherBuffer> gather_;  // two for layers, in turn; then of embedding and head
+    std::vector<GradBuffer> grads_;     // likewise
+    std::unique_ptr<Event> grads_ready_;
+    std::unique_ptr<Event> grads_summed_;
+    Accumulate accumulate_ = Accumulate::last;
+    Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch makes them
+    bool fresh_sums_ = true;
+    PassTimers gather_exposed_;
+    StreamTimer drain_exposed_;
+    StreamTimer reduce_exposed_;
 };
 
 }  // namespace rm

@@ -1,5 +1,7 @@
 #include "engine/train/batch.h"
 
+#include <numeric>
+
 #include "kernels/kernels.h"
 
 namespace rm {
@@ -7,38 +9,75 @@ namespace {
 
 MicroBatch padding_only(const RankLayout& layout) {
     const auto T = static_cast<std::size_t>(layout.local_tokens);
-    return {std::vector<std::int32_t>(T, 0), std::vector<std::int32_t>(T, kIgnoreTarget),
-            &layout.nothing};
+    return {std::vector<std::int32_t>(T, 0), std::vector<std::int32_t>(T, kIgnoreTarget), {}};
 }
 
-MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout) {
+// For each document the first of its tokens that has no target, or its end.
+std::vector<std::int64_t> target_ends(const Sample& sequence) {
+    std::vector<std::int64_t> ends;
+    std::int64_t end = 0;
+    for (const std::int64_t length : sequence.documents)
+        ends.push_back((end += length) - 1);
+    if (!sequence.ends_document) ++ends.back();
+    return ends;
+}
+
+MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positions positions) {
+    const Placement placement =
+        place_documents(sequence.documents, layout.padded, layout.ring, positions);
+    const std::vector<std::int64_t> ends = target_ends(sequence);
     MicroBatch batch = padding_only(layout);
-    batch.runs = &layout.sequence;
+    batch.runs = make_sequence_runs(placement, layout);
     std::size_t local = 0;
-    for (const TokenRange& piece : layout.pieces) {
-        for (std::int64_t i = 0; i < piece.count; ++i, ++local) {
-            const std::int64_t position = piece.first + i;
-            if (position >= layout.context) continue;
-            batch.tokens[local] = sequence.tokens[static_cast<std::size_t>(position)];
-            batch.targets[local] = sequence.tokens[static_cast<std::size_t>(position) + 1];
+    for (const Piece& piece : local_pieces(placement, layout)) {
+        if (piece.run.document == kPaddingDocument) break;  // it is last
+        const std::int64_t end = ends[static_cast<std::size_t>(piece.run.document)];
+        for (std::int64_t i = 0; i < piece.run.length; ++i, ++local) {
+            const auto at = static_cast<std::size_t>(piece.first + i);
+            batch.tokens[local] = sequence.tokens[at];
+            if (piece.first + i < end) batch.targets[local] = sequence.tokens[at + 1];
         }
     }
     return batch;
 }
 
+void check(const Sample& sequence, const RankLayout& layout) {
+    const std::vector<std::int64_t>& documents = sequence.documents;
+    const std::int64_t tokens =
+        std::accumulate(documents.begin(), documents.end(), std::int64_t{0});
+    RM_CHECK(tokens == layout.context && std::ssize(sequence.tokens) == layout.context + 1,
+             "a sample of {} tokens with documents of {}; context {} needs {} and {}",
+             sequence.tokens.size(), tokens, layout.context, layout.context + 1, layout.context);
+}
+
+void count(const Sample& sequence, const RankLayout& layout, StepBatch& batch) {
+    const std::int64_t without_target =
+        std::ssize(sequence.documents) - (sequence.ends_document ? 0 : 1);
+    batch.num_targets += layout.context - without_target;
+    for (const std::int64_t length : sequence.documents)
+        batch.attended_pairs += length * (length + 1) / 2;
+}
+
 }  // namespace
 
 StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
-                          const Mesh& mesh, int rank) {
+                          const Mesh& mesh, int rank, Positions positions) {
     const auto data = static_cast<std::size_t>(mesh.size(Axis::data));
     const auto mine = static_cast<std::size_t>(mesh.coord(rank, Axis::data));
     StepBatch batch;
+    for (const Sample& sequence : sequences) {
+        check(sequence, layout);
+        count(sequence, layout, batch);
+    }
     for (std::size_t first = 0; first < sequences.size(); first += data) {
         const std::size_t n = first + mine;
-        batch.micro_batches.push_back(n < sequences.size() ? cut_sequence(sequences[n], layout)
-                                                           : padding_only(layout));
+        if (n < sequences.size()) {
+            batch.micro_batches.push_back(cut_sequence(sequences[n], layout, positions));
+        } else {
+            batch.micro_batches.push_back(padding_only(layout));
+            batch.micro_batches.back().runs = padding_runs(layout);
+        }
     }
-    batch.num_targets = static_cast<std::int64_t>(sequences.size()) * layout.context;
     return batch;
 }
 

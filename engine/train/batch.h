@@ -12,20 +12,22 @@ namespace rm {
 
 // One rank's share of one sequence: what Model::tokens and targets are filled with.
 struct MicroBatch {
-    std::vector<std::int32_t> tokens;    // (T), local token order; 0 where there is none
-    std::vector<std::int32_t> targets;   // (T), kIgnoreTarget where there is none
-    const SequenceRuns* runs = nullptr;  // of the layout: a sequence, or nothing
+    std::vector<std::int32_t> tokens;   // (T), local token order; 0 where there is none
+    std::vector<std::int32_t> targets;  // (T), kIgnoreTarget where there is none
+    SequenceRuns runs;
 };
 
 struct StepBatch {
     std::vector<MicroBatch> micro_batches;
-    std::int64_t num_targets = 0;  // of the whole step, all ranks
+    std::int64_t num_targets = 0;     // of the whole step, all ranks
+    std::int64_t attended_pairs = 0;  // query-key pairs of the whole step, all ranks
 };
 
 // Cuts sequences for this rank: sequence n of a step is micro-batch n / data of data rank n mod
-// data; where the sequences do not fill the last micro-batch, it is all padding.
+// data; where the sequences do not fill the last micro-batch, it is all padding. Where documents
+// are separate no token is asked for the first one of the next document.
 StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
-                          const Mesh& mesh, int rank);
+                          const Mesh& mesh, int rank, Positions positions);
 
 // The next `count` sequences of the stream. The same on every rank.
 Result<std::vector<Sample>> take_sequences(MixedStream& stream, std::int64_t count,

@@ -17,35 +17,52 @@ double seconds_now() {
     return std::chrono::duration<double>(now).count();
 }
 
-struct NamedTensor {
-    std::string name;
+// What a piece of a parameter's part is of the whole tensor.
+Slice slice_of(const WeightState& state, const StatePiece& piece, const char* suffix,
+               const TensorView& view) {
+    const Parameter& p = state.parameter(piece.parameter);
+    Slice slice = whole_tensor(p.name + suffix, view.dtype(), p.shape);
+    if (p.cut != Cut::none) {
+        slice.split_dim = p.cut == Cut::rows ? 0 : 1;
+        slice.split_count = state.share().tensor;
+        slice.split_index = state.share().tensor_index;
+    }
+    slice.first = piece.first;
+    slice.count = piece.count;
+    return slice;
+}
+
+struct StateSlice {
+    Slice slice;
     TensorView view;
-    std::vector<std::int64_t> shape;
 };
 
 // Master weights under their own names, the moments beside them.
-std::vector<NamedTensor> state_tensors(const Weights& weights) {
-    std::vector<NamedTensor> tensors;
-    for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {
-        const Parameter& p = weights.table().all[static_cast<std::size_t>(i)];
-        tensors.push_back({p.name, weights.weight(i), p.shape});
-        tensors.push_back({p.name + ".adam_m", weights.moment1(i), p.shape});
-        tensors.push_back({p.name + ".adam_v", weights.moment2(i), p.shape});
+std::vector<StateSlice> state_slices(const WeightState& state,
+                                     const std::vector<StatePiece>& pieces) {
+    std::vector<StateSlice> slices;
+    for (const StatePiece& piece : pieces) {
+        const auto add = [&](const char* suffix, const TensorView& view) {
+            slices.push_back({slice_of(state, piece, suffix, view), view});
+        };
+        add("", piece.weight);
+        add(".adam_m", piece.moment1);
+        add(".adam_v", piece.moment2);
     }
-    return tensors;
+    return slices;
 }
 
 }  // namespace
 
-Checkpointer::Checkpointer(Options options, const RankStreams& streams, Weights& weights,
+Checkpointer::Checkpointer(Options options, const RankStreams& streams, WeightState& state,
                            Faults& faults)
     : options_(std::move(options)),
       streams_(streams),
-      weights_(weights),
+      state_(state),
       faults_(faults),
       agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}),
       written_(streams.kernels.device().make_event()),
-      blocks_(streams.kernels.device()),
+      blocks_(state.device()),
       writer_(streams.kernels.device().make_host_stream("checkpoint")) {}
 
 Status Checkpointer::everyone(const Status& mine, std::string_view what) {
@@ -72,19 +89,13 @@ void Checkpointer::broadcast_from_0(std::span<double> values) {
 
 std::vector<SliceData> Checkpointer::my_slices() {
     std::vector<SliceData> slices;
-    for (const NamedTensor& tensor : state_tensors(weights_)) {
-        const std::int64_t total = tensor.view.num_elements();
-        const std::int64_t first = total * options_.rank / options_.num_ranks;
-        const std::int64_t end = total * (options_.rank + 1) / options_.num_ranks;
-        if (first == end) continue;
-        const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
-        const TensorView part = tensor.view.reshaped({total}).rows(first, end - first);
-        slices.push_back(
-            {element_range(whole, first, end - first), {}, [this, part](const ByteSink& sink) {
-                 return blocks_.read(part, [&](std::int64_t /*first*/, const TensorView& block) {
-                     return sink(block.bytes());
-                 });
-             }});
+    for (const StateSlice& mine : state_slices(state_, state_.owned())) {
+        slices.push_back({mine.slice, {}, [this, part = mine.view](const ByteSink& sink) {
+                              return blocks_.read(
+                                  part, [&](std::int64_t /*first*/, const TensorView& block) {
+                                      return sink(block.bytes());
+                                  });
+                          }});
     }
     return slices;
 }
@@ -144,12 +155,13 @@ Status Checkpointer::load(const std::string& path, Restored& restored) {
     // Rank 0 has verified every hash; the others check sizes and the tensors' table.
     RM_TRY(const Checkpoint checkpoint,
            Checkpoint::open(path, options_.rank == 0 ? Verify::hashes : Verify::sizes));
-    for (const NamedTensor& tensor : state_tensors(weights_)) {
-        const Slice whole = whole_tensor(tensor.name, tensor.view.dtype(), tensor.shape);
+    for (const StateSlice& held : state_slices(state_, state_.held())) {
         RM_RETURN_IF_ERROR(
-            blocks_.write(tensor.view, [&](std::int64_t first, const TensorView& block) {
-                return checkpoint.read(element_range(whole, first, block.num_elements()),
-                                       block.bytes());
+            blocks_.write(held.view, [&](std::int64_t first, const TensorView& block) {
+                Slice slice = held.slice;
+                slice.first += first;
+                slice.count = block.num_elements();
+                return checkpoint.read(slice, block.bytes());
             }));
     }
     restored.path = path;

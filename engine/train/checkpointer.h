@@ -12,7 +12,8 @@
 #include "base/result.h"
 #include "engine/checkpoint/slice.h"
 #include "engine/checkpoint/writer.h"
-#include "engine/model/model.h"
+#include "engine/model/rank_streams.h"
+#include "engine/model/weight_state.h"
 #include "engine/train/train_position.h"
 #include "kernels/host_blocks.h"
 
@@ -33,7 +34,7 @@ public:
         int num_ranks = 1;
         int keep = 1;
     };
-    Checkpointer(Options options, const RankStreams& streams, Weights& weights, Faults& faults);
+    Checkpointer(Options options, const RankStreams& streams, WeightState& state, Faults& faults);
 
     // Ok when every rank's status is; so one full disk stops all alike. A rank that failed gets its
     // own error back, the others one that says how many did.
@@ -41,7 +42,7 @@ public:
 
     bool enabled() const { return !options_.dir.empty(); }
 
-    // Begins to write the state as it is now, each rank an equal part of every tensor.
+    // Begins to write the state as it is now, each rank what it owns of it.
     Status begin(const TrainPosition& position, nlohmann::json state);
     bool writing() const { return writing_.has_value(); }
     // Passed when the state may change again.
@@ -80,7 +81,7 @@ private:
 
     Options options_;
     RankStreams streams_;
-    Weights& weights_;
+    WeightState& state_;
     Faults& faults_;
     Tensor agreed_;  // (2) f64
     std::unique_ptr<Event> written_;

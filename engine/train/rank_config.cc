@@ -11,6 +11,69 @@ using nlohmann::json;
 
 namespace {
 
+json mesh_to_json(const Mesh& mesh) {
+    json value;
+    for (const Axis axis : kAxes)
+        value[std::string(to_string(axis))] = mesh.size(axis);
+    if (mesh.outer_ring() > 1) value["inner_ring"] = mesh.inner_ring();
+    return value;
+}
+
+// Reads the members that are a mesh's.
+class MeshMembers {
+public:
+    explicit MeshMembers(JsonObject& object) {
+        for (const Axis axis : kAxes)
+            object.read(to_string(axis), sizes_[static_cast<std::size_t>(axis)]);
+        object.read("inner_ring", inner_ring_);
+    }
+    Result<Mesh> make() const {
+        return Mesh::make(sizes_[0], sizes_[1], sizes_[2], sizes_[3], inner_ring_);
+    }
+
+private:
+    std::array<int, 4> sizes_ = {1, 1, 1, 1};
+    int inner_ring_ = 0;
+};
+
+Result<Mesh> mesh_from_json(const json& value, const std::string& path) {
+    JsonObject object(value, path);
+    const MeshMembers mesh(object);
+    RM_RETURN_IF_ERROR(object.finish());
+    return mesh.make();
+}
+
+json parallel_to_json(const JobSpec& spec) {
+    json value = spec.parallel ? mesh_to_json(*spec.parallel) : json::object();
+    value["zero"] = spec.zero;
+    return value;
+}
+
+// A mesh and the ZeRO stage; the stage alone leaves the mesh automatic.
+Status read_parallel(const json& value, JobSpec& spec) {
+    JsonObject object(value, "parallel");
+    object.read("zero", spec.zero);
+    const MeshMembers mesh(object);
+    RM_RETURN_IF_ERROR(object.finish());
+    if (value.size() == 1 && value.contains("zero")) return {};
+    RM_TRY(spec.parallel, mesh.make());
+    return {};
+}
+
+// A member that is one of an enum's words.
+template <typename E>
+void read_word(JsonObject& object, std::string_view key, E& target,
+               Result<E> (*parse)(std::string_view)) {
+    std::string word(to_string(target));
+    object.read(key, word);
+    const Result<E> parsed = parse(word);
+    if (parsed) {
+        target = *parsed;
+    } else {
+        object.keep(invalid_argument("{}: {}", object.path_of(key), parsed.error().message));
+    }
+}
+
 json stage_to_json(const StageSpec& s) {
     return {{"context", s.context},
             {"batch", s.batch},
@@ -24,7 +87,6 @@ json stage_to_json(const StageSpec& s) {
 
 Result<StageSpec> stage_from_json(const json& value, const std::string& path) {
     StageSpec s;
-    std::string schedule(to_string(s.schedule));
     JsonObject object(value, path);
     object.read("context", s.context)
         .read("batch", s.batch)
@@ -32,27 +94,10 @@ Result<StageSpec> stage_from_json(const json& value, const std::string& path) {
         .read("rope_theta", s.rope_theta)
         .read("learning_rate", s.learning_rate)
         .read("warmup_steps", s.warmup_steps)
-        .read("schedule", schedule)
         .read("final_learning_rate", s.final_learning_rate);
+    read_word(object, "schedule", s.schedule, parse_schedule);
     RM_RETURN_IF_ERROR(object.finish());
-    RM_TRY(s.schedule, parse_schedule(schedule));
     return s;
-}
-
-json mesh_to_json(const Mesh& mesh) {
-    json value;
-    for (const Axis axis : kAxes)
-        value[std::string(to_string(axis))] = mesh.size(axis);
-    return value;
-}
-
-Result<Mesh> mesh_from_json(const json& value, const std::string& path) {
-    std::array<int, 4> sizes = {1, 1, 1, 1};
-    JsonObject object(value, path);
-    for (const Axis axis : kAxes)
-        object.read(to_string(axis), sizes[static_cast<std::size_t>(axis)]);
-    RM_RETURN_IF_ERROR(object.finish());
-    return Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3]);
 }
 
 // Reads one nested object with `fill`, which names its members.
@@ -97,6 +142,8 @@ void read_parts(JsonObject& object, JobSpec& spec) {
         o.read("format", spec.data.format)
             .read("tokenizer", spec.data.tokenizer)
             .read("holdout", spec.data.holdout);
+        read_word(o, "documents", spec.data.documents, parse_documents);
+        read_word(o, "positions", spec.data.positions, parse_positions);
     });
     read_part(object, "memory", [&](JsonObject& o) {
         o.read("tile", spec.memory.tile).read("chunk", spec.memory.chunk);
@@ -106,7 +153,9 @@ void read_parts(JsonObject& object, JobSpec& spec) {
             .read("beta2", spec.optimizer.beta2)
             .read("eps", spec.optimizer.eps)
             .read("weight_decay", spec.optimizer.weight_decay)
-            .read("clip_norm", spec.optimizer.clip_norm);
+            .read("clip_norm", spec.optimizer.clip_norm)
+            .read("moments", spec.optimizer.moments);
+        read_word(o, "place", spec.optimizer.place, parse_optimizer_place);
     });
     read_part(object, "resources", [&](JsonObject& o) {
         o.read("devices", spec.resources.devices).read("kind", spec.resources.kind);
@@ -136,6 +185,7 @@ Status read_stages(JsonObject& object, JobSpec& spec) {
 
 json plan_to_json(const Plan& plan) {
     return {{"mesh", mesh_to_json(plan.mesh)},
+            {"zero", plan.zero},
             {"tile_tokens", plan.memory.tile_tokens},
             {"chunk_tokens", plan.memory.chunk_tokens},
             {"collective_timeout_seconds", plan.collective_timeout.value}};
@@ -147,7 +197,8 @@ Result<Plan> plan_from_json(const json& value) {
     if (const json* mesh = object.member("mesh")) {
         RM_TRY(plan.mesh, mesh_from_json(*mesh, "plan.mesh"));
     }
-    object.read("tile_tokens", plan.memory.tile_tokens)
+    object.read("zero", plan.zero)
+        .read("tile_tokens", plan.memory.tile_tokens)
         .read("chunk_tokens", plan.memory.chunk_tokens)
         .read("collective_timeout_seconds", plan.collective_timeout.value);
     RM_RETURN_IF_ERROR(object.finish());
@@ -160,34 +211,36 @@ json job_spec_to_json(const JobSpec& spec) {
     json stages = json::array();
     for (const StageSpec& stage : spec.stages)
         stages.push_back(stage_to_json(stage));
-    json value = {
-        {"name", spec.name},
-        {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
-        {"data",
-         {{"path", sources_to_json(spec.data.sources)},
-          {"format", spec.data.format},
-          {"tokenizer", spec.data.tokenizer},
-          {"holdout", spec.data.holdout}}},
-        {"seed", spec.seed},
-        {"stages", stages},
-        {"memory", {{"tile", spec.memory.tile}, {"chunk", spec.memory.chunk}}},
-        {"precision", spec.precision},
-        {"optimizer",
-         {{"beta1", spec.optimizer.beta1},
-          {"beta2", spec.optimizer.beta2},
-          {"eps", spec.optimizer.eps},
-          {"weight_decay", spec.optimizer.weight_decay},
-          {"clip_norm", spec.optimizer.clip_norm}}},
-        {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
-        {"checkpoint",
-         {{"dir", spec.checkpoint.dir},
-          {"every_steps", spec.checkpoint.every_steps},
-          {"keep", spec.checkpoint.keep}}},
-        {"evaluation",
-         {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
-        {"export", {{"huggingface", spec.exports.huggingface}}}};
-    if (spec.parallel) value["parallel"] = mesh_to_json(*spec.parallel);
-    return value;
+    return {{"name", spec.name},
+            {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
+            {"data",
+             {{"path", sources_to_json(spec.data.sources)},
+              {"format", spec.data.format},
+              {"tokenizer", spec.data.tokenizer},
+              {"holdout", spec.data.holdout},
+              {"documents", to_string(spec.data.documents)},
+              {"positions", to_string(spec.data.positions)}}},
+            {"seed", spec.seed},
+            {"stages", stages},
+            {"parallel", parallel_to_json(spec)},
+            {"memory", {{"tile", spec.memory.tile}, {"chunk", spec.memory.chunk}}},
+            {"precision", spec.precision},
+            {"optimizer",
+             {{"beta1", spec.optimizer.beta1},
+              {"beta2", spec.optimizer.beta2},
+              {"eps", spec.optimizer.eps},
+              {"weight_decay", spec.optimizer.weight_decay},
+              {"clip_norm", spec.optimizer.clip_norm},
+              {"place", to_string(spec.optimizer.place)},
+              {"moments", spec.optimizer.moments}}},
+            {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
+            {"checkpoint",
+             {{"dir", spec.checkpoint.dir},
+              {"every_steps", spec.checkpoint.every_steps},
+              {"keep", spec.checkpoint.keep}}},
+            {"evaluation",
+             {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
+            {"export", {{"huggingface", spec.exports.huggingface}}}};
 }
 
 Result<JobSpec> job_spec_from_json(const json& value) {
@@ -196,8 +249,8 @@ Result<JobSpec> job_spec_from_json(const json& value) {
     object.read("name", spec.name).read("seed", spec.seed).read("precision", spec.precision);
     read_parts(object, spec);
     RM_RETURN_IF_ERROR(read_stages(object, spec));
-    if (const json* mesh = object.member("parallel")) {
-        RM_TRY(spec.parallel, mesh_from_json(*mesh, "parallel"));
+    if (const json* parallel = object.member("parallel")) {
+        RM_RETURN_IF_ERROR(read_parallel(*parallel, spec));
     }
     RM_RETURN_IF_ERROR(object.finish());
     return spec;

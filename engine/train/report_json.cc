@@ -19,11 +19,24 @@ json memory_to_json(const MemoryReport& memory) {
 
 MemoryReport memory_from_json(const json& value) {
     MemoryReport memory;
-    for (const auto& [kind, bytes] : value.items()) {
-        memory.by_kind[kind] = {bytes.get<std::int64_t>()};
-        memory.total += memory.by_kind[kind];
-    }
+    for (const auto& [kind, bytes] : value.items())
+        memory.add(kind, {bytes.get<std::int64_t>()});
     return memory;
+}
+
+json axes_to_json(const std::map<std::string, AxisTraffic>& axes) {
+    json value = json::object();
+    for (const auto& [name, axis] : axes) {
+        value[name] = {{"bytes_sent", axis.bytes_sent}, {"wait_seconds", axis.wait_seconds}};
+    }
+    return value;
+}
+
+std::map<std::string, AxisTraffic> axes_from_json(const json& value) {
+    std::map<std::string, AxisTraffic> axes;
+    for (const auto& [name, axis] : value.items())
+        axes[name] = {axis.at("bytes_sent"), axis.at("wait_seconds")};
+    return axes;
 }
 
 Status not_a_report(std::string_view line, std::string_view why) {
@@ -58,8 +71,7 @@ std::string to_json(const StepReport& r) {
                 {"peak_name", r.peak_name},
                 {"phase_seconds", r.phase_seconds},
                 {"memory_bytes", memory_to_json(r.memory)},
-                {"ring_bytes_sent", r.ring_bytes_sent},
-                {"ring_wait_seconds", r.ring_wait_seconds},
+                {"axes", axes_to_json(r.axes)},
                 {"last_collective", r.last_collective}}
         .dump();
 }
@@ -94,8 +106,7 @@ Result<StepReport> parse_step_report(std::string_view line) {
         r.peak_name = v.at("peak_name");
         r.phase_seconds = v.at("phase_seconds").get<std::map<std::string, double>>();
         r.memory = memory_from_json(v.at("memory_bytes"));
-        r.ring_bytes_sent = v.at("ring_bytes_sent");
-        r.ring_wait_seconds = v.at("ring_wait_seconds");
+        r.axes = axes_from_json(v.at("axes"));
         r.last_collective = v.at("last_collective");
         return r;
     } catch (const json::exception& error) {

@@ -3,19 +3,20 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "engine/data/training_data.h"
 #include "engine/hf/export.h"
 #include "engine/hf/load.h"
 #include "engine/train/checkpointer.h"
+#include "engine/train/rank_engine.h"
 #include "engine/train/report_json.h"
 #include "engine/train/resolve_model.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_position.h"
-#include "engine/train/trainer.h"
+#include "kernels/cpu/cpu_kernels.h"
 
 namespace rm {
 namespace {
@@ -25,12 +26,23 @@ double seconds_now() {
     return std::chrono::duration<double>(now).count();
 }
 
-// The buffers and schedule of one stage.
-struct Stage {
-    RankLayout layout;
-    std::unique_ptr<Model> model;
-    std::unique_ptr<Trainer> trainer;
-};
+std::optional<DType> moment_type(const JobSpec& spec) {
+    if (spec.optimizer.moments == "bf16") return DType::bf16;
+    return std::nullopt;  // as the sums
+}
+
+// What updates state that lives on the host; null where it is on the device.
+std::unique_ptr<Kernels> make_host_kernels(const RankConfig& config) {
+    if (config.spec.optimizer.place == OptimizerPlace::device) return nullptr;
+    return make_cpu_kernels(
+        {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
+}
+
+// The axis that a collective's counter belongs to: "ring_inner ring_shift" to ring.
+std::string axis_of(const std::string& collective) {
+    const std::string group = collective.substr(0, collective.find(' '));
+    return group.starts_with("ring") ? "ring" : group;
+}
 
 // One rank's whole run. Members are in order of construction: what is below borrows from above.
 class RankRun {
@@ -41,30 +53,16 @@ public:
           env_(environment),
           model_(model),
           data_(std::move(data)),
-          compute_(env_.kernels.device().make_stream("compute")),
-          communication_(env_.kernels.device().make_host_stream("communication")),
-          communicator_(env_.transport, env_.kernels.device(), *communication_, config.plan.mesh,
-                        env_.progress.collectives),
-          streams_{env_.kernels, *compute_, *communication_, communicator_},
-          weights_(env_.kernels, model_),
+          host_(make_host_kernels(config)),
+          engine_(env_.kernels, env_.transport, env_.progress,
+                  {model_, config.plan.mesh, config.rank, config.plan.zero,
+                   moment_type(config.spec), config.spec.data.positions, host_.get()}),
           faults_(env_.faults != nullptr ? *env_.faults : no_faults_),
           checkpointer_({config.checkpoint_dir, config.epoch, config.rank,
                          config.plan.mesh.num_ranks(), config.spec.checkpoint.keep},
-                        streams_, weights_, faults_) {}
+                        engine_.streams(), engine_.state(), faults_) {}
     RankRun(const RankRun&) = delete;
     RankRun& operator=(const RankRun&) = delete;
-    // What is still queued after a failure uses members that go before the streams do, and may wait
-    // for peers that wait for this rank.
-    ~RankRun() {
-        if (std::uncaught_exceptions() > 0) env_.transport.abort("this rank has failed");
-        for (Stream* stream : {compute_.get(), communication_.get()}) {
-            try {
-                stream->synchronize();
-            } catch (const std::exception&) {
-                // Sticky; it has been thrown already.
-            }
-        }
-    }
 
     Result<Outcome> run();
 
@@ -80,10 +78,13 @@ private:
     Status resume(const Checkpointer::Restored& restored);
     Status start_from_directory();
     Status export_model();
+    Status write_export(const std::string& path, WholeWeights& whole);
     RopeConfig rope_of(const StageSpec& stage) const;
     Status enter_stage();
     Result<StepResult> train_step();
-    void report(const StepResult& result, const StageSpec& spec, int stage, double data_seconds);
+    void report(const StepResult& result, const StepBatch& batch, const StageSpec& spec, int stage,
+                double data_seconds);
+    std::map<std::string, AxisTraffic> traffic(const StepResult& result);
     MemoryReport memory() const;
     Status begin_checkpoint();
     Status finish_checkpoint();
@@ -95,21 +96,17 @@ private:
     RankEnvironment env_;
     const ModelConfig model_;
     TrainingData data_;
-    std::unique_ptr<Stream> compute_;
-    std::unique_ptr<Stream> communication_;
-    Communicator communicator_;
-    RankStreams streams_;
-    Weights weights_;
+    const std::unique_ptr<Kernels> host_;  // null: state lives on the device
+    RankEngine engine_;
     Faults no_faults_;
     Faults& faults_;
     Checkpointer checkpointer_;
     TrainPosition position_;
     int open_stage_ = -1;
-    Stage stage_;
     std::int64_t saved_step_ = -1;
     std::int64_t evaluated_step_ = -1;
     std::int64_t steps_this_run_ = 0;
-    std::int64_t bytes_sent_before_ = 0;
+    std::map<std::string, std::int64_t> sent_before_;  // by axis
 };
 
 Status RankRun::check_data() {
@@ -124,7 +121,7 @@ Status RankRun::start_or_resume() {
     if (restored) return resume(*restored);
     if (restored.error().code != ErrorCode::not_found) return restored.error();
     if (config_.spec.model.from.empty()) {
-        weights_.initialize(config_.spec.seed);
+        engine_.state().initialize(config_.spec.seed);
         return {};
     }
     return checkpointer_.everyone(start_from_directory(), "model.from: reading the weights");
@@ -133,7 +130,7 @@ Status RankRun::start_or_resume() {
 Status RankRun::start_from_directory() {
     const double begin = seconds_now();
     RM_TRY(const HfDirectory directory, HfDirectory::open(config_.spec.model.from));
-    RM_RETURN_IF_ERROR(load_hf_weights(directory, weights_));
+    RM_RETURN_IF_ERROR(load_hf_weights(directory, engine_.state()));
     if (is_first()) {
         env_.observer.on_note(format("started from {}: {} parameters read in {:.1} s",
                                      directory.path(), model_.num_parameters(),
@@ -142,11 +139,21 @@ Status RankRun::start_from_directory() {
     return {};
 }
 
-// The trained model as a directory. Rank 0 alone, and the last thing it does: the others have
-// finished and nobody waits in a collective while it writes.
+// The trained model as a directory, written by rank 0 from what all ranks hold.
 Status RankRun::export_model() {
     const std::string& path = config_.spec.exports.huggingface;
-    if (path.empty() || !is_first()) return {};
+    if (path.empty()) return {};
+    WholeWeights whole(&engine_.streams(), engine_.state());
+    if (!is_first()) {
+        whole.serve();
+        return checkpointer_.everyone({}, "export.huggingface");
+    }
+    const Status written = write_export(path, whole);
+    whole.finish();
+    return checkpointer_.everyone(written, "export.huggingface");
+}
+
+Status RankRun::write_export(const std::string& path, WholeWeights& whole) {
     env_.progress.phase = Phase::checkpoint;
     const double begin = seconds_now();
     HfExport options{.path = path, .source = config_.spec.model.from};
@@ -156,7 +163,7 @@ Status RankRun::export_model() {
         options.context = std::max(options.context, stage.context);
     ModelConfig trained = model_;
     trained.rope = rope_of(config_.spec.stages.back());
-    RM_RETURN_IF_ERROR(export_hf(options, trained, weights_, faults_));
+    RM_RETURN_IF_ERROR(export_hf(options, trained, whole, faults_));
     env_.observer.on_note(format("exported to {} as {} in {:.1} s", path, to_string(options.dtype),
                                  seconds_now() - begin));
     return {};
@@ -185,15 +192,9 @@ Status RankRun::resume(const Checkpointer::Restored& restored) {
 
 Status RankRun::enter_stage() {
     if (open_stage_ == position_.stage) return {};
-    stage_ = {};
     const MemoryPolicy& memory = config_.plan.memory;
-    RM_TRY(stage_.layout, make_rank_layout(stage_spec().context, config_.plan.mesh, config_.rank,
-                                           memory.tile_tokens, memory.chunk_tokens));
-    stage_.model =
-        std::make_unique<Model>(streams_, model_, weights_, stage_.layout, rope_of(stage_spec()));
-    stage_.trainer = std::make_unique<Trainer>(streams_, weights_, *stage_.model, env_.progress);
-    weights_.prepare(stage_.model->ops());
-    compute_->synchronize();
+    RM_RETURN_IF_ERROR(engine_.enter(
+        {stage_spec().context, memory.tile_tokens, memory.chunk_tokens, rope_of(stage_spec())}));
     open_stage_ = position_.stage;
     return {};
 }
@@ -202,9 +203,11 @@ MemoryReport RankRun::memory() const {
     MemoryReport report;
     for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
         const auto kind = static_cast<MemoryKind>(i);
-        report.by_kind[std::string(to_string(kind))] = env_.kernels.device().allocated(kind);
+        const std::string name(to_string(kind));
+        report.add(name, env_.kernels.device().allocated(kind));
+        const Bytes on_host = engine_.state().host_bytes(kind);
+        if (on_host.value > 0) report.add("host " + name, on_host);
     }
-    report.total = env_.kernels.device().allocated();
     return report;
 }
 
@@ -216,8 +219,24 @@ void RankRun::append_metrics(const std::string& line) {
         env_.observer.on_note(format("cannot write {}/metrics.jsonl", config_.run_dir));
 }
 
-void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
-                     double data_seconds) {
+// What moved since the last call, by axis.
+std::map<std::string, AxisTraffic> RankRun::traffic(const StepResult& result) {
+    std::map<std::string, std::int64_t> sent;
+    for (const auto& [collective, bytes] : engine_.streams().communicator.counters().bytes_sent)
+        sent[axis_of(collective)] += bytes;
+    std::map<std::string, AxisTraffic> axes;
+    for (const auto& [axis, bytes] : sent) {
+        const std::int64_t moved = bytes - sent_before_[axis];
+        const auto wait = result.wait_seconds.find(axis);
+        if (moved == 0) continue;
+        axes[axis] = {moved, wait == result.wait_seconds.end() ? 0 : wait->second};
+    }
+    sent_before_ = sent;
+    return axes;
+}
+
+void RankRun::report(const StepResult& result, const StepBatch& batch, const StageSpec& spec,
+                     int stage, double data_seconds) {
     StepReport report;
     report.step = position_.step;
     report.num_steps = config_.spec.num_steps();
@@ -233,14 +252,14 @@ void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
     const auto tokens = static_cast<double>(spec.batch);
     const auto S = static_cast<double>(spec.context);
     const auto sequences = static_cast<double>(spec.sequences_per_step());
-    report.model_flops = training_flops(model_, tokens, sequences * S * (S + 1) / 2);
+    const auto pairs = static_cast<double>(batch.attended_pairs);
+    report.model_flops = training_flops(model_, tokens, pairs);
     const double peak = config_.peak_flops * config_.plan.mesh.num_ranks();
     report.peak_name = config_.peak_name;
     if (peak > 0) {
         report.causal_mfu = report.model_flops / report.seconds / peak;
         report.full_mfu = training_flops(model_, tokens, sequences * S * S) / report.seconds / peak;
-        report.hfu =
-            hardware_flops(model_, tokens, sequences * S * (S + 1) / 2) / report.seconds / peak;
+        report.hfu = hardware_flops(model_, tokens, pairs) / report.seconds / peak;
     }
     report.phase_seconds = result.phase_seconds;
     report.phase_seconds["data"] = data_seconds;
@@ -249,10 +268,7 @@ void RankRun::report(const StepResult& result, const StageSpec& spec, int stage,
         busy += seconds;
     report.phase_seconds["idle"] = std::max(0.0, report.seconds - busy);
     report.memory = memory();
-    const std::int64_t sent = communicator_.counters().bytes_sent["ring ring_shift"];
-    report.ring_bytes_sent = sent - bytes_sent_before_;
-    bytes_sent_before_ = sent;
-    report.ring_wait_seconds = result.ring_wait_seconds;
+    report.axes = traffic(result);
     report.last_collective = comm_name(env_.progress.collectives.last);
     append_metrics(to_json(report));
     env_.observer.on_step(report);
@@ -266,20 +282,19 @@ Result<StepResult> RankRun::train_step() {
     const double begin = seconds_now();
     RM_TRY(const std::vector<Sample> sequences,
            take_sequences(data_.stream(), spec.sequences_per_step(), spec.context));
-    const StepBatch batch =
-        make_step_batch(sequences, stage_.layout, config_.plan.mesh, config_.rank);
+    const StepBatch batch = engine_.cut(sequences);
     const double data_seconds = seconds_now() - begin;
     ++steps_this_run_;
     faults_.pass("trainer.step");
     const bool stop = env_.stop || steps_this_run_ == config_.stop_after_steps;
     const OptimizerStep optimizer{
-        config_.spec.optimizer, learning_rate_at(spec, position_.stage_step + 1),
+        config_.spec.optimizer, config_.spec.seed, learning_rate_at(spec, position_.stage_step + 1),
         position_.step + 1, checkpointer_.writing() ? &checkpointer_.written() : nullptr};
-    const StepResult result = stage_.trainer->step(
+    const StepResult result = engine_.trainer().step(
         batch, optimizer, stop ? Trainer::StopRequest::yes : Trainer::StopRequest::no);
     advance(position_, config_.spec, spec.batch);
     position_.data = data_.stream().position();
-    report(result, spec, stage, data_seconds);
+    report(result, batch, spec, stage, data_seconds);
     if (position_.stage != stage && is_first()) env_.observer.on_stage_done(stage, position_.step);
     return result;
 }
@@ -311,16 +326,15 @@ Status RankRun::evaluate() {
     evaluated_step_ = position_.step;
     env_.progress.phase = Phase::evaluation;
     const auto samples =
-        data_.evaluation_samples(stage_.layout.context, config_.spec.evaluation.tokens);
+        data_.evaluation_samples(engine_.layout().context, config_.spec.evaluation.tokens);
     if (samples && samples->empty()) return {};
     if (!samples && samples.error().code != ErrorCode::invalid_argument) return samples.error();
     if (!samples) {
         if (is_first()) env_.observer.on_note(format("no evaluation: {}", samples.error().message));
         return {};
     }
-    const StepBatch batch =
-        make_step_batch(*samples, stage_.layout, config_.plan.mesh, config_.rank);
-    const double total = stage_.trainer->total_loss(batch);
+    const StepBatch batch = engine_.cut(*samples);
+    const double total = engine_.trainer().total_loss(batch);
     if (!is_first()) return {};
     RM_TRY(const std::optional<TextEntropies> text, data_.entropies());
     EvaluationReport report;

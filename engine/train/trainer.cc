@@ -17,8 +17,10 @@ Tensor scalars(Kernels& kernels, std::int64_t count) {
 
 }  // namespace
 
-Trainer::Trainer(const RankStreams& streams, Weights& weights, Model& model, ProgressPage& progress)
+Trainer::Trainer(const RankStreams& streams, WeightState& state, Weights& weights, Model& model,
+                 ProgressPage& progress)
     : streams_(streams),
+      state_(state),
       weights_(weights),
       model_(model),
       ops_(model.ops()),
@@ -27,8 +29,8 @@ Trainer::Trainer(const RankStreams& streams, Weights& weights, Model& model, Pro
       stop_(scalars(streams.kernels, 1)),
       norm_sum_(scalars(streams.kernels, 1)),
       clip_(scalars(streams.kernels, 3)),
-      gradients_ready_(streams.kernels.device().make_event()),
-      gradients_summed_(streams.kernels.device().make_event()) {}
+      ready_(streams.kernels.device().make_event()),
+      summed_(streams.kernels.device().make_event()) {}
 
 void Trainer::mark(Phase phase) {
     streams_.compute.call_host("progress", [this, phase] {
@@ -41,6 +43,7 @@ void Trainer::mark(Phase phase) {
 void Trainer::synchronize() {
     // A failed hop leaves garbage in compute, so the communication error is the one to show.
     streams_.communication.synchronize();
+    if (streams_.host != nullptr) streams_.host->stream.synchronize();
     streams_.compute.synchronize();
 }
 
@@ -51,28 +54,65 @@ void Trainer::queue_zero(std::initializer_list<TensorView> tensors) {
 
 void Trainer::queue_batch(const StepBatch& batch) {
     Device& device = streams_.kernels.device();
-    queue_zero({weights_.all_grads(), loss_sum_, norm_sum_});
+    weights_.begin_gradients(ops_);
+    queue_zero({loss_sum_, norm_sum_});
     const double scale = 1.0 / static_cast<double>(batch.num_targets);
     mark(Phase::forward);
     for (const MicroBatch& micro : batch.micro_batches) {
+        const bool last = &micro == &batch.micro_batches.back();
         device.upload(micro.tokens.data(), model_.tokens(), streams_.compute);
         device.upload(micro.targets.data(), model_.targets(), streams_.compute);
-        model_.queue_loss_and_gradients(*micro.runs, scale, loss_sum_);
+        model_.queue_loss_and_gradients(micro.runs, scale, loss_sum_,
+                                        last ? Accumulate::last : Accumulate::more);
     }
 }
 
-// Gradients, the loss and the wish to stop, summed over the ranks that share them.
-void Trainer::queue_gradient_sum() {
-    mark(Phase::reduce);
-    streams_.compute.record(*gradients_ready_);
-    streams_.communication.wait(*gradients_ready_);
-    streams_.communicator.all_reduce_sum(GroupKey::gradient, weights_.all_grads());
-    streams_.communicator.all_reduce_sum(GroupKey::gradient, loss_sum_);
-    streams_.communicator.all_reduce_sum(GroupKey::world, stop_);
-    streams_.communication.record(*gradients_summed_);
-    reduce_.begin(streams_.compute);
-    streams_.compute.wait(*gradients_summed_);
-    reduce_.end(streams_.compute);
+// Sums scalars, each over its group of ranks, in compute-stream order.
+void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed) {
+    streams_.compute.record(*ready_);
+    streams_.communication.wait(*ready_);
+    for (const auto& [group, scalar] : scalars)
+        streams_.communicator.all_reduce_sum(group, scalar);
+    streams_.communication.record(*summed_);
+    exposed.begin(streams_.compute);
+    streams_.compute.wait(*summed_);
+    exposed.end(streams_.compute);
+}
+
+// Every rank squares what it owns. The loss and the wish to stop travel with the sum.
+void Trainer::queue_gradient_norm(double clip_norm) {
+    weights_.sum_squares(ops_, norm_sum_);
+    sum_scalars(
+        {{GroupKey::gradient, loss_sum_}, {GroupKey::world, stop_}, {GroupKey::world, norm_sum_}},
+        norm_exposed_);
+    ops_(ClipFactor{norm_sum_, clip_norm, clip_});
+}
+
+// Of one piece, but for the clip factor.
+AdamW Trainer::update_of(const StatePiece& piece, const OptimizerStep& o) const {
+    const Parameter& p = state_.parameter(piece.parameter);
+    // Norm weights are scales around one: decaying them would pull them to zero.
+    const bool is_norm = p.kind == ParameterKind::norm;
+    AdamW op{piece.weight,
+             piece.grad,
+             piece.moment1,
+             piece.moment2,
+             {},
+             o.learning_rate,
+             o.spec.beta1,
+             o.spec.beta2,
+             o.spec.eps,
+             is_norm ? 0 : o.spec.weight_decay,
+             o.step};
+    op.rounding_seed = o.seed + static_cast<std::uint64_t>(piece.parameter);
+    op.first_element = piece.first;
+    if (p.cut == Cut::rows) op.first_element += p.part_start * p.shape[1];
+    if (p.cut == Cut::columns) {
+        op.columns = p.part_shape[1];
+        op.all_columns = p.shape[1];
+        op.first_column = p.part_start;
+    }
+    return op;
 }
 
 void Trainer::queue_update(const OptimizerStep& o) {
@@ -84,17 +124,8 @@ void Trainer::queue_update(const OptimizerStep& o) {
     }
     mark(Phase::optimizer);
     optimizer_.begin(streams_.compute);
-    ops_(SumSquares{weights_.all_grads(), norm_sum_});
-    ops_(ClipFactor{norm_sum_, o.spec.clip_norm, clip_});
-    for (int i = 0; i < static_cast<int>(weights_.table().all.size()); ++i) {
-        // Norm weights are scales around one: decaying them would pull them to zero.
-        const bool is_norm =
-            weights_.table().all[static_cast<std::size_t>(i)].kind == ParameterKind::norm;
-        ops_(AdamW{weights_.weight(i), weights_.grad(i), weights_.moment1(i), weights_.moment2(i),
-                   clip_, o.learning_rate, o.spec.beta1, o.spec.beta2, o.spec.eps,
-                   is_norm ? 0 : o.spec.weight_decay, o.step});
-    }
-    weights_.prepare(ops_);
+    queue_gradient_norm(o.spec.clip_norm);
+    weights_.update(ops_, clip_, [&](const StatePiece& piece) { return update_of(piece, o); });
     optimizer_.end(streams_.compute);
 }
 
@@ -105,15 +136,29 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     result.grad_norm = host_clip_[0];
     result.finite = host_clip_[2] != 0;
     ModelTimers& timers = model_.timers();
-    result.ring_wait_seconds = model_.ring_exposed().take();
+    const double ring = model_.ring_exposed().take();
+    const double ulysses = model_.ulysses_exposed().take();
+    const double tensor = model_.tensor_exposed().take();
+    const double gather = weights_.gather_exposed().take();
+    const double drain = weights_.drain_exposed().take();
+    const double norm = norm_exposed_.take();
+    const double reduce = weights_.reduce_exposed().take() + drain + reduce_.take() + norm;
     const double layers = timers.forward.take() + timers.backward.take();
     const double attention = timers.attention.take();  // the ring's waits are within
-    result.phase_seconds = {{"attention", attention - result.ring_wait_seconds},
-                            {"gemm", layers - attention},
-                            {"ring_exposed", result.ring_wait_seconds},
-                            {"reduce_exposed", reduce_.take()},
+    // Gathers are part of the passes at ZeRO stage 3, of the update below that.
+    const bool in_passes = state_.share().stage == 3;
+    const double waits = ulysses + tensor + drain + (in_passes ? gather : 0);
+    result.wait_seconds = {
+        {"ring", ring}, {"ulysses", ulysses}, {"tensor", tensor}, {"gradient", gather + reduce}};
+    result.phase_seconds = {{"attention", attention - ring},
+                            {"gemm", layers - attention - waits},
+                            {"ring_exposed", ring},
+                            {"ulysses_exposed", ulysses},
+                            {"tensor_exposed", tensor},
+                            {"gather_exposed", gather},
+                            {"reduce_exposed", reduce},
                             {"checkpoint", checkpoint_.take()},
-                            {"optimizer", optimizer_.take()}};
+                            {"optimizer", optimizer_.take() - norm - (in_passes ? 0 : gather)}};
     return result;
 }
 
@@ -124,7 +169,8 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     host_stop_ = stop == StopRequest::yes ? 1 : 0;
     device.upload(&host_stop_, stop_, streams_.compute);
     queue_batch(batch);
-    queue_gradient_sum();
+    mark(Phase::reduce);
+    weights_.finish_gradients(ops_);
     queue_update(optimizer);
     device.download(loss_sum_, &host_loss_, streams_.compute);
     device.download(stop_, &host_stop_, streams_.compute);
@@ -137,10 +183,9 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
 
 StepResult Trainer::gradients(const StepBatch& batch) {
     Device& device = streams_.kernels.device();
-    host_stop_ = 0;
-    device.upload(&host_stop_, stop_, streams_.compute);
     queue_batch(batch);
-    queue_gradient_sum();
+    weights_.finish_gradients(ops_);
+    sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
     device.download(loss_sum_, &host_loss_, streams_.compute);
     synchronize();
     return read_result(batch);
@@ -153,13 +198,9 @@ double Trainer::total_loss(const StepBatch& batch) {
     for (const MicroBatch& micro : batch.micro_batches) {
         device.upload(micro.tokens.data(), model_.tokens(), streams_.compute);
         device.upload(micro.targets.data(), model_.targets(), streams_.compute);
-        model_.queue_loss(*micro.runs, loss_sum_);
+        model_.queue_loss(micro.runs, loss_sum_);
     }
-    streams_.compute.record(*gradients_ready_);
-    streams_.communication.wait(*gradients_ready_);
-    streams_.communicator.all_reduce_sum(GroupKey::gradient, loss_sum_);
-    streams_.communication.record(*gradients_summed_);
-    streams_.compute.wait(*gradients_summed_);
+    sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
     device.download(loss_sum_, &host_loss_, streams_.compute);
     synchronize();
     return host_loss_;

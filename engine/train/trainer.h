@@ -6,6 +6,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/model/model.h"
+#include "engine/model/weight_state.h"
 #include "engine/model/weights.h"
 #include "engine/train/batch.h"
 #include "engine/train/run_rank.h"
@@ -20,11 +21,12 @@ struct StepResult {
     bool stop = false;  // some rank has been asked to stop
     double seconds = 0;
     std::map<std::string, double> phase_seconds;
-    double ring_wait_seconds = 0;
+    std::map<std::string, double> wait_seconds;  // by axis: compute waiting for it
 };
 
 struct OptimizerStep {
     OptimizerSpec spec;
+    std::uint64_t seed = 1;  // of the rounding of bf16 moments
     double learning_rate = 0;
     std::int64_t step = 1;  // 1 on the first update
     // Weights and moments are being read until this has passed; null: they are not.
@@ -37,7 +39,8 @@ struct OptimizerStep {
 class Trainer {
 public:
     // Borrows all; `progress` follows the phases.
-    Trainer(const RankStreams& streams, Weights& weights, Model& model, ProgressPage& progress);
+    Trainer(const RankStreams& streams, WeightState& state, Weights& weights, Model& model,
+            ProgressPage& progress);
 
     // stop_requested: this rank was asked to stop; all ranks learn of it with the loss.
     enum class StopRequest { no, yes };
@@ -51,14 +54,21 @@ public:
 
 private:
     void queue_batch(const StepBatch& batch);
-    void queue_gradient_sum();
+    void queue_gradient_norm(double clip_norm);
+    AdamW update_of(const StatePiece& piece, const OptimizerStep& optimizer) const;
     void queue_update(const OptimizerStep& optimizer);
+    struct GroupScalar {
+        GroupKey group;
+        TensorView scalar;
+    };
+    void sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed);
     void queue_zero(std::initializer_list<TensorView> tensors);
     void mark(Phase phase);
     void synchronize();
     StepResult read_result(const StepBatch& batch);
 
     RankStreams streams_;
+    WeightState& state_;
     Weights& weights_;
     Model& model_;
     const Ops& ops_;
@@ -67,11 +77,12 @@ private:
     Tensor stop_;      // (1) f64, over the world
     Tensor norm_sum_;  // (1) f64
     Tensor clip_;      // (3) f64: norm, factor, finite
-    std::unique_ptr<Event> gradients_ready_;
-    std::unique_ptr<Event> gradients_summed_;
+    std::unique_ptr<Event> ready_;
+    std::unique_ptr<Event> summed_;
     StreamTimer reduce_;
     StreamTimer checkpoint_;
     StreamTimer optimizer_;
+    StreamTimer norm_exposed_;  // within optimizer_
     double host_loss_ = 0;
     double host_stop_ = 0;
     double host_clip_[3] = {};

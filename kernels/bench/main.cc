@@ -5,7 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/bench/balance_bench.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/overlap_bench.h"
 #include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/load.h"
@@ -19,6 +21,8 @@ constexpr std::string_view kUsage =
     "torch]\n"
     "                  [--threads N] [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
+    "       ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
+    "       ring-bench overlap [--ring R] [--repeats N] [--json]\n"
     "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
@@ -105,7 +109,8 @@ Result<Arguments> parse(std::span<char*> argv) {
     if (arguments.options.on_gpu && arguments.command == "peak")
         return invalid_argument("peak: of the CPU only");
     if (arguments.command.empty()) {
-        return invalid_argument("no command; gemm, fp8, attention, ops, step, peak or tokenize");
+        return invalid_argument(
+            "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance or overlap");
     }
     return arguments;
 }
@@ -206,7 +211,9 @@ int run(std::span<char*> argv) {
 
 int main(int argc, char** argv) {
     const std::span<char*> words(argv, static_cast<std::size_t>(argc));
-    if (argc > 1 && std::string_view(argv[1]) == "tokenize")
-        return rm::bench::run_tokenize(words.subspan(2));
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "tokenize") return rm::bench::run_tokenize(words.subspan(2));
+    if (command == "balance") return rm::bench::run_balance(words.subspan(2));
+    if (command == "overlap") return rm::bench::run_overlap(words.subspan(2));
     return rm::bench::run(words);
 }

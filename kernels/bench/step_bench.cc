@@ -2,8 +2,7 @@
 
 #include "base/random.h"
 #include "engine/comm/transport.h"
-#include "engine/model/model.h"
-#include "engine/train/trainer.h"
+#include "engine/train/rank_engine.h"
 #include "kernels/bench/bench.h"
 
 namespace rm::bench {
@@ -35,10 +34,12 @@ ModelConfig step_model() {
 Sample random_sample(std::int64_t context, std::int64_t vocabulary) {
     Rng rng(1);
     Sample sample;
+    sample.documents = {context};
     for (std::int64_t i = 0; i <= context; ++i) {
         sample.tokens.push_back(
             static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary))));
     }
+    sample.documents = {context};
     return sample;
 }
 
@@ -46,37 +47,25 @@ Sample random_sample(std::int64_t context, std::int64_t vocabulary) {
 class OneRank {
 public:
     OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context, std::int64_t tile)
-        : compute_(kernels.device().make_stream("compute")),
-          communication_(kernels.device().make_host_stream("communication")),
-          transport_(make_local_transport(make_local_hub(1), {})),
-          communicator_(*transport_, kernels.device(), *communication_, Mesh(),
-                        progress_.collectives),
-          streams_{kernels, *compute_, *communication_, communicator_},
-          weights_(kernels, model),
-          layout_(make_rank_layout(context, Mesh(), 0, tile, context).value()),
-          model_(streams_, model, weights_, layout_, model.rope),
-          trainer_(streams_, weights_, model_, progress_),
-          batch_(make_step_batch({random_sample(context, model.vocabulary)}, layout_, Mesh(), 0)) {
-        weights_.initialize(1);
-        weights_.prepare(model_.ops());
+        : transport_(make_local_transport(make_local_hub(1), {})),
+          engine_(kernels, *transport_, progress_, {.model = model}) {
+        engine_.state().initialize(1);
+        const Status entered = engine_.enter({context, tile, context, model.rope});
+        RM_CHECK(entered.ok(), "{}", entered.error().message);
+        batch_ = engine_.cut({random_sample(context, model.vocabulary)});
     }
 
     void step() {
-        const OptimizerStep optimizer{{}, 1e-4, ++num_steps_};
-        const StepResult result = trainer_.step(batch_, optimizer, Trainer::StopRequest::no);
+        const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
+        const StepResult result =
+            engine_.trainer().step(batch_, optimizer, Trainer::StopRequest::no);
         RM_CHECK(result.finite, "step {} is not finite", num_steps_);
     }
 
 private:
     ProgressPage progress_{};
-    std::unique_ptr<Stream> compute_, communication_;
     std::unique_ptr<Transport> transport_;
-    Communicator communicator_;
-    RankStreams streams_;
-    Weights weights_;
-    RankLayout layout_;
-    Model model_;
-    Trainer trainer_;
+    RankEngine engine_;
     StepBatch batch_;
     std::int64_t num_steps_ = 0;
 };

@@ -85,8 +85,21 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"memory.tile: 100", [](JobSpec& s) { s.memory.tile = 100; }},
         {"memory.chunk: 700 must be a multiple of the tile, 512",
          [](JobSpec& s) { s.memory.chunk = 700; }},
-        {"parallel.tensor: 2 is not there yet",
-         [](JobSpec& s) { s.parallel = Mesh::make(1, 4, 1, 2).value(); }},
+        {"memory.tile: 64 is not a multiple of parallel.tensor 3; the nearest multiples of 64 that "
+         "are: 192",
+         [](JobSpec& s) {
+             s.memory.tile = 64;
+             s.parallel = Mesh::make(1, 1, 1, 3).value();
+         }},
+        {"memory.tile: 512 is not a multiple of parallel.tensor 6; the nearest multiples of 64 "
+         "that are: 384 or 576",
+         [](JobSpec& s) { s.parallel = Mesh::make(1, 1, 1, 6).value(); }},
+        {"parallel.zero: 4 must be 0, 1, 2 or 3", [](JobSpec& s) { s.zero = 4; }},
+        {"parallel.zero: -1 must be",
+         [](JobSpec& s) {
+             s.zero = -1;
+             s.parallel.reset();
+         }},
         {"resources.devices: 3 but the mesh data 2 x ring 4 has 8 ranks",
          [](JobSpec& s) { s.resources.devices = 3; }},
         {"optimizer.beta1: 1", [](JobSpec& s) { s.optimizer.beta1 = 1; }},
@@ -94,6 +107,8 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"optimizer.eps: 0", [](JobSpec& s) { s.optimizer.eps = 0; }},
         {"optimizer.weight_decay: -1", [](JobSpec& s) { s.optimizer.weight_decay = -1; }},
         {"optimizer.clip_norm: -1", [](JobSpec& s) { s.optimizer.clip_norm = -1; }},
+        {"optimizer.moments: 'fp8' is not known; fp32 or bf16",
+         [](JobSpec& s) { s.optimizer.moments = "fp8"; }},
         {"precision: 'fp8' is not there yet", [](JobSpec& s) { s.precision = "fp8"; }},
         {"resources.devices: -1",
          [](JobSpec& s) {
@@ -112,6 +127,28 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
         EXPECT_THAT(status.error().message, HasSubstr(broken.message));
     }
+}
+
+TEST(JobSpec, EveryAxisAndZeroStageMayBeAskedFor) {
+    for (int zero = 0; zero <= 3; ++zero) {
+        JobSpec spec = good_spec();
+        spec.zero = zero;
+        spec.parallel = Mesh::make(2, 4, 2, 2, 2).value();
+        spec.data.documents = Documents::separate;
+        spec.data.positions = Positions::running;
+        spec.optimizer.moments = "bf16";
+        const Status status = validate(spec);
+        EXPECT_TRUE(status.ok()) << status.error().message;
+        spec.parallel.reset();
+        EXPECT_TRUE(validate(spec).ok()) << "ZeRO-" << zero << " on an automatic mesh";
+    }
+}
+
+TEST(JobSpec, ATensorGroupMustDivideTheModel) {
+    JobSpec spec = good_spec();
+    spec.parallel = Mesh::make(1, 1, 1, 5).value();
+    spec.memory.tile = 320;
+    EXPECT_THAT(validate(spec).error().message, HasSubstr("query heads; the nearest"));
 }
 
 TEST(JobSpec, DataSourcesComeBackFromTheirText) {
@@ -139,6 +176,20 @@ TEST(JobSpec, ReadsScheduleNames) {
         EXPECT_EQ(parse_schedule(to_string(s)).value(), s);
     }
     EXPECT_THAT(parse_schedule("step").error().message, HasSubstr("constant, cosine or linear"));
+}
+
+TEST(JobSpec, WordsComeBackAndUnknownOnesNameThem) {
+    for (const Documents d : {Documents::joined, Documents::separate})
+        EXPECT_EQ(parse_documents(to_string(d)).value(), d);
+    for (const Positions p : {Positions::reset, Positions::running})
+        EXPECT_EQ(parse_positions(to_string(p)).value(), p);
+    for (const OptimizerPlace p : {OptimizerPlace::device, OptimizerPlace::host})
+        EXPECT_EQ(parse_optimizer_place(to_string(p)).value(), p);
+    EXPECT_EQ(parse_documents("packed").error().message,
+              "documents 'packed' is not known; joined or separate");
+    EXPECT_EQ(parse_positions("").error().message, "positions '' is not known; reset or running");
+    EXPECT_EQ(parse_optimizer_place("disk").error().message,
+              "place 'disk' is not known; device or host");
 }
 
 }  // namespace

@@ -39,6 +39,31 @@ TEST(Mesh, RefusesAnEmptyAxis) {
     EXPECT_EQ(mesh.error().message, "mesh axis ring is 0; it must be 1 or more");
 }
 
+TEST(Mesh, HasOneRingUnlessAnInnerOneIsSmaller) {
+    const Mesh plain = Mesh::make(1, 6, 1, 1).value();
+    EXPECT_EQ(plain.inner_ring(), 6);
+    EXPECT_EQ(plain.outer_ring(), 1);
+    EXPECT_EQ(Mesh::make(1, 6, 1, 1, 6).value(), plain);
+    const Mesh twice = Mesh::make(1, 6, 1, 1, 2).value();
+    EXPECT_EQ(twice.inner_ring(), 2);
+    EXPECT_EQ(twice.outer_ring(), 3);
+    EXPECT_NE(twice, plain);
+    EXPECT_EQ(Mesh().inner_ring(), 1);
+    EXPECT_EQ(Mesh().outer_ring(), 1);
+}
+
+TEST(Mesh, RefusesAnInnerRingThatDoesNotDivideTheRing) {
+    const auto message = [](int ring, int inner) {
+        return Mesh::make(1, ring, 1, 1, inner).error().message;
+    };
+    EXPECT_EQ(message(8, 3),
+              "mesh: inner ring is 3, which does not divide the ring of 8; the nearest that does: "
+              "2 or 4");
+    EXPECT_THAT(message(8, 16), HasSubstr("the nearest that does: 8"));
+    EXPECT_EQ(message(8, -1),
+              "mesh: inner ring is -1; it must be 1 or more, or 0 for the whole ring");
+}
+
 TEST(Mesh, ChecksRanksAndCoordinates) {
     const Mesh mesh = Mesh::make(1, 4, 1, 1).value();
     EXPECT_THROW(mesh.coords(4), CheckError);
@@ -48,6 +73,8 @@ TEST(Mesh, ChecksRanksAndCoordinates) {
 
 TEST(Mesh, PrintsTheAxesThatAreUsed) {
     EXPECT_EQ(to_string(Mesh::make(2, 4, 1, 1).value()), "data 2 x ring 4");
+    EXPECT_EQ(to_string(Mesh::make(2, 8, 1, 2, 4).value()), "data 2 x ring 8 (2 of 4) x tensor 2");
+    EXPECT_EQ(to_string(Mesh::make(1, 8, 1, 1, 8).value()), "ring 8");
     EXPECT_EQ(to_string(Mesh()), "one rank");
 }
 

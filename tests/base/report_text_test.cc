@@ -24,12 +24,28 @@ TEST(StepLine, NamesConventionAndPeakOfTheMfu) {
     StepReport report = sample();
     report.causal_mfu = 0.461;
     report.memory.total = {41LL << 30};
-    report.ring_bytes_sent = 3LL << 30;
-    report.ring_wait_seconds = 0.01236;
+    report.axes["ring"] = {.bytes_sent = 3LL << 30, .wait_seconds = 0.01236};
     EXPECT_EQ(
         step_line(report, "bf16 362T"),
         "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)"
         "  mem 41.0 GiB  ring 3.0 GiB exposed 3.0%");
+}
+
+TEST(StepLine, GivesBytesAndExposedShareOfEachAxisThatMoved) {
+    StepReport report = sample();
+    report.axes = {{"gradient", {.bytes_sent = 512LL << 20, .wait_seconds = 0.000412}},
+                   {"ring", {.bytes_sent = 3LL << 30, .wait_seconds = 0.01236}},
+                   {"tensor", {.bytes_sent = 1LL << 30, .wait_seconds = 0.00824}},
+                   {"ulysses", {.bytes_sent = 0, .wait_seconds = 0}},
+                   {"world", {.bytes_sent = 64, .wait_seconds = 0.1}}};
+    EXPECT_EQ(step_line(report, ""),
+              "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s"
+              "  ring 3.0 GiB exposed 3.0%, tensor 1.0 GiB 2.0%, gradient 512.0 MiB 0.1%");
+    report.axes.erase("ring");
+    report.axes["ulysses"] = {.bytes_sent = 2048, .wait_seconds = 1};
+    EXPECT_EQ(step_line(report, ""),
+              "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s"
+              "  ulysses 2.0 KiB exposed 100.0%, tensor 1.0 GiB 2.0%, gradient 512.0 MiB 0.1%");
 }
 
 TEST(StepLine, SaysWhenTheUpdateWasSkipped) {

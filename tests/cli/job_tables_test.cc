@@ -66,10 +66,10 @@ TEST(HistoryCsv, IsPlainNumbersUnderNames) {
     history_csv({ended_job(pb::JOB_STATE_FAILED, "rank 1: no, data")}).print_csv(out);
     EXPECT_EQ(
         out.str(),
-        "id,name,owner,state,submitted,ended,attempt,attempt_state,mesh,attempt_started,"
+        "id,name,owner,state,submitted,ended,attempt,attempt_state,mesh,zero,attempt_started,"
         "attempt_ended,step,num_steps,tokens,loss,held_out_loss,unigram_entropy,bigram_entropy,"
         "checkpoint,cause\n"
-        "a1b2c3,demo,default,failed,2026-01-02T03:04:05Z,2026-01-02T03:05:10Z,3,failed,ring 2,"
+        "a1b2c3,demo,default,failed,2026-01-02T03:04:05Z,2026-01-02T03:05:10Z,3,failed,ring 2,0,"
         "2026-01-02T03:04:10Z,2026-01-02T03:05:10Z,8,8,98304,2.8113,2.71,3.41,2.61,"
         "/ckpt/a1b2c3/e3-s2,\"rank 1: no, data\"\n");
 }
@@ -104,8 +104,28 @@ TEST(DescribeJob, SaysEverythingThatIsKnown) {
           "measured)  mem 1.5 GiB  ring 1.0 MiB exposed 3.0%",
           "MFU by the full-attention count: 60.0%, HFU (causal): 0.0%",
           "held out after step 4: 2.7100 nats per byte", "16K", "32,768", "/ckpt/a1b2c3/e3-s2",
-          "placement of attempt 3", "n2"}) {
+          "mesh of attempt 3\n  ring 2, 2 ranks on 2 nodes\n", "n2    0        1      1"}) {
         EXPECT_NE(out.str().find(part), std::string::npos) << part << "\nis not in\n" << out.str();
+    }
+}
+
+TEST(DescribeJob, SaysWhichLayoutWasAskedFor) {
+    const auto described = [](const pb::Job& job) {
+        std::ostringstream out;
+        describe_job({out}, job, after_submission(1));
+        return out.str();
+    };
+    pb::Job job = pending_job();
+    job.mutable_spec()->set_zero(3);
+    EXPECT_NE(described(job).find("mesh        auto, ZeRO-3\n"), std::string::npos);
+    *job.mutable_spec()->mutable_parallel() = to_proto(Mesh::make(1, 4, 1, 2, 2).value());
+    job.mutable_spec()->mutable_data()->set_documents("separate");
+    job.mutable_spec()->mutable_data()->set_positions("reset");
+    job.mutable_spec()->mutable_optimizer()->set_moments("bf16");
+    for (const char* part : {"mesh        ring 4 (2 of 2) x tensor 2, ZeRO-3\n",
+                             "(bytes, 2.0% held out, separate documents, positions reset)\n",
+                             "model       tiny, fp32, moments bf16\n"}) {
+        EXPECT_NE(described(job).find(part), std::string::npos) << part << described(job);
     }
 }
 

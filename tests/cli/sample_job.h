@@ -57,8 +57,9 @@ inline pb::StepReport sample_step(std::int64_t step) {
     report.set_full_mfu(0.6);
     report.set_peak_name("fp32 112 GFLOP/s measured");
     (*report.mutable_memory_bytes())["weights"] = std::int64_t{3} << 29;
-    report.set_ring_bytes_sent(1 << 20);
-    report.set_ring_wait_seconds(0.06);
+    pb::AxisTraffic& ring = (*report.mutable_axes())["ring"];
+    ring.set_bytes_sent(1 << 20);
+    ring.set_wait_seconds(0.06);
     return report;
 }
 

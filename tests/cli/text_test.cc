@@ -22,6 +22,14 @@ TEST(ContextText, UsesPowersOf1024OnlyWhereExact) {
     EXPECT_EQ(context_text(0), "-");
 }
 
+TEST(RangesText, JoinsNeighbours) {
+    EXPECT_EQ(ranges_text({}), "");
+    EXPECT_EQ(ranges_text({3}), "3");
+    EXPECT_EQ(ranges_text({0, 1, 2, 3, 8}), "0-3,8");
+    EXPECT_EQ(ranges_text({0, 2, 4, 6, 7}), "0,2,4,6-7");
+    EXPECT_EQ(ranges_text({0, 2, 4, 6, 8, 10}), "0,2,4,6,..10");
+}
+
 TEST(Grouped, SetsACommaEveryThreeDigits) {
     EXPECT_EQ(grouped(0), "0");
     EXPECT_EQ(grouped(819200), "819,200");

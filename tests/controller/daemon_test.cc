@@ -157,6 +157,8 @@ TEST(Life, OfAJobFromSubmitToSuccess) {
     ASSERT_EQ(job.attempts_size(), 1);
     EXPECT_EQ(job.attempts(0).state(), pb::ATTEMPT_STATE_SUCCEEDED);
     EXPECT_EQ(job.attempts(0).placement(1).node_id(), "b");
+    EXPECT_EQ(job.attempts(0).placement(1).coordinates().ring(), 1);
+    EXPECT_EQ(job.attempts(0).placement(1).coordinates().data(), 0);
     EXPECT_EQ(running.a.take<ForgetAttempt>().epoch, running.epoch);
 }
 

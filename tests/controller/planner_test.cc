@@ -54,6 +54,31 @@ TEST(TrivialPlan, DevicesThatDoNotFitOneRingGoToData) {
     EXPECT_EQ(auto_mesh(spec, 4).value(), Mesh::make(2, 2, 1, 1).value());
 }
 
+TEST(TrivialPlan, AMeshAndAZeroStageAreTakenAsGiven) {
+    World world;
+    for (const char* node : {"b", "a"})
+        world.hello(node, 4);
+    JobSpec spec = small_spec(Mesh::make(1, 2, 2, 2).value());
+    spec.zero = 3;
+    world.submit(spec);
+    const Plan plan = plan_of(plan_now(world)[0]);
+    EXPECT_EQ(plan.mesh, *spec.parallel);
+    EXPECT_EQ(plan.zero, 3);
+    EXPECT_EQ(plan.placement.front(), (DeviceId{{"b"}, 0}));
+    EXPECT_EQ(plan.placement[4], (DeviceId{{"a"}, 0})) << "the ring crosses nodes, tensor does not";
+    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+}
+
+TEST(TrivialPlan, AnAutomaticMeshKeepsTheZeroStage) {
+    FourNodes world;
+    JobSpec spec = small_spec();
+    spec.zero = 2;
+    world.submit(spec);
+    const Plan plan = plan_of(plan_now(world)[0]);
+    EXPECT_EQ(plan.mesh, ring(4));
+    EXPECT_EQ(plan.zero, 2);
+}
+
 TEST(TrivialPlan, NamesWhoHoldsTheDevices) {
     FourNodes world;
     const JobId first = world.submit(small_spec(ring(1)));
@@ -157,6 +182,11 @@ TEST(PlanValidator, RejectsAnotherMesh) {
     Validated world;
     world.plan.mesh = ring(1);
     EXPECT_EQ(world.error(), "the mesh is one rank, the job asks for ring 2");
+}
+TEST(PlanValidator, RejectsAnotherZeroStage) {
+    Validated world;
+    world.plan.zero = 1;
+    EXPECT_EQ(world.error(), "the ZeRO stage is 1, the job asks for 0");
 }
 TEST(PlanValidator, RejectsAChunkThatIsNoMultipleOfTheTile) {
     Validated world;

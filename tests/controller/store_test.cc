@@ -48,7 +48,11 @@ struct Kept : World {
 };
 
 JobSpec rich_spec() {
-    JobSpec spec = small_spec(Mesh::make(2, 2, 1, 1).value());
+    JobSpec spec = small_spec(Mesh::make(1, 4, 1, 1, 2).value());
+    spec.zero = 3;
+    spec.data.documents = Documents::separate;
+    spec.data.positions = Positions::running;
+    spec.optimizer.moments = "bf16";
     spec.stages[0].batch = 16384;
     spec.stages.push_back({.context = 16384,
                            .batch = 32768,
@@ -75,6 +79,7 @@ void live_a_life(Kept& world) {
     const JobId id = world.state.requests.at({"r1"});
     world.feed(PlanReady{id, 1, std::vector<std::string>{"one", "two"}});
     Plan plan{.mesh = *rich_spec().parallel,
+              .zero = 3,
               .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}}};
     world.feed(PlanReady{id, world.state.planning_version, plan});
     const Epoch epoch = world.epoch_of(id);
@@ -172,6 +177,30 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
     EXPECT_EQ(row.whole(0), 7);
     Database backup = Database::open(path + ".before-2", Access::read).value();
     EXPECT_EQ(backup.user_version().value(), 1);
+}
+
+// Jobs and attempts of before ZeRO stages and separate documents are what they were.
+TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
+    Kept world;
+    live_a_life(world);
+    world.store.reset();
+    {
+        Database database = Database::open(world.path, Access::write).value();
+        for (const char* column :
+             {"zero", "data_documents", "data_positions", "optimizer_place", "optimizer_moments"}) {
+            ASSERT_TRUE(database.execute(format("ALTER TABLE jobs DROP COLUMN {}", column)));
+        }
+        ASSERT_TRUE(database.execute("ALTER TABLE attempts DROP COLUMN zero"));
+        ASSERT_TRUE(database.execute("PRAGMA user_version = 2"));
+    }
+    const State loaded = world.reopened();
+    JobSpec old = rich_spec();
+    old.zero = 0;
+    old.data.documents = Documents::joined;
+    old.data.positions = Positions::reset;
+    old.optimizer.moments = "fp32";
+    EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
+    EXPECT_EQ(loaded.attempts.begin()->second.zero, 0);
 }
 
 TEST(Migration, ThatFailsChangesNothing) {

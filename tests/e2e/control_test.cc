@@ -37,7 +37,7 @@ TEST_F(Control, SubmitFollowShowsAJobToItsEnd) {
     EXPECT_EQ(here({"ls", "-a", "-o", "name"}).out, id + "\n");
     const Finished shown = here({"show", id});
     for (const char* part :
-         {"succeeded", "stages", "attempts", "placement", "held out after step 10"}) {
+         {"succeeded", "stages", "attempts", "mesh of attempt", "held out after step 10"}) {
         EXPECT_NE(shown.out.find(part), std::string::npos) << part << "\n" << shown.out;
     }
     EXPECT_EQ(here({"show", id.substr(0, 3), "-o", "name"}).out, id + "\n");

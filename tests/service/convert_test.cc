@@ -53,12 +53,22 @@ void fill(Rng& rng, Seconds& seconds) {
 void fill(Rng& rng, Schedule& schedule) {
     schedule = static_cast<Schedule>(rng.below(3));
 }
+void fill(Rng& rng, Documents& documents) {
+    documents = static_cast<Documents>(rng.below(2));
+}
+void fill(Rng& rng, Positions& positions) {
+    positions = static_cast<Positions>(rng.below(2));
+}
+void fill(Rng& rng, OptimizerPlace& place) {
+    place = static_cast<OptimizerPlace>(rng.below(2));
+}
 void fill(Rng& rng, StopMode& mode) {
     mode = static_cast<StopMode>(rng.below(2));
 }
 void fill(Rng& rng, Mesh& mesh) {
     const auto size = [&rng] { return static_cast<int>(rng.below(8)) + 1; };
-    mesh = Mesh::make(size(), size(), size(), size()).value();
+    const int inner = size();
+    mesh = Mesh::make(size(), size() * inner, size(), size(), inner).value();
 }
 void fill(Rng& rng, StageSpec& stage) {
     auto& [a, b, c, d, e, f, g, h] = stage;
@@ -77,16 +87,16 @@ void fill(Rng& rng, ExportSpec& exports) {
     fill_all(rng, huggingface);
 }
 void fill(Rng& rng, DataSpec& data) {
-    auto& [a, b, c, d] = data;
-    fill_all(rng, a, b, c, d);
+    auto& [a, b, c, d, e, f] = data;
+    fill_all(rng, a, b, c, d, e, f);
 }
 void fill(Rng& rng, MemorySpec& memory) {
     auto& [tile, chunk] = memory;
     fill_all(rng, tile, chunk);
 }
 void fill(Rng& rng, OptimizerSpec& optimizer) {
-    auto& [a, b, c, d, e] = optimizer;
-    fill_all(rng, a, b, c, d, e);
+    auto& [a, b, c, d, e, f, g] = optimizer;
+    fill_all(rng, a, b, c, d, e, f, g);
 }
 void fill(Rng& rng, ResourcesSpec& resources) {
     auto& [devices, kind] = resources;
@@ -116,6 +126,14 @@ void fill(Rng& rng, std::map<std::string, double>& map) {
     for (const char* key : {"forward", "backward", "reduce"})
         fill(rng, map[key]);
 }
+void fill(Rng& rng, AxisTraffic& traffic) {
+    auto& [bytes_sent, wait_seconds] = traffic;
+    fill_all(rng, bytes_sent, wait_seconds);
+}
+void fill(Rng& rng, std::map<std::string, AxisTraffic>& axes) {
+    for (const char* key : {"ring", "tensor"})
+        fill(rng, axes[key]);
+}
 void fill(Rng& rng, Peak& peak) {
     auto& [flops, name] = peak;
     fill_all(rng, flops, name);
@@ -133,8 +151,8 @@ void fill(Rng& rng, RankLaunch& rank) {
     fill_all(rng, a, b);
 }
 void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = report;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
 }
 void fill(Rng& rng, EvaluationReport& report) {
     auto& [a, b, c, d, e] = report;
@@ -152,13 +170,13 @@ void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
 void fill(Rng& rng, JobSpec& spec) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = spec;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = spec;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
 }
 void fill(Rng& rng, Plan& plan) {
-    auto& [mesh, placement, memory, timeout] = plan;
+    auto& [mesh, zero, placement, memory, timeout] = plan;
     placement.clear();  // does not travel
-    fill_all(rng, mesh, memory, timeout);
+    fill_all(rng, mesh, zero, memory, timeout);
 }
 void fill(Rng& rng, Hello& hello) {
     auto& [a, b, c, d, e, f, g, h] = hello;
@@ -207,9 +225,9 @@ void fill_all(Rng& rng, Parts&... parts) {
 
 bool same(const StepReport& x, const StepReport& y) {
     const auto values = [](const StepReport& report) {
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory, q, r, s] = report;
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory, q, r] = report;
         return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory.by_kind,
-                               memory.total, q, r, s);
+                               memory.total, q, r);
     };
     return values(x) == values(y);
 }
@@ -246,11 +264,27 @@ bool is_left_out(const google::protobuf::FieldDescriptor& field) {
 
 void fill_message(Rng& rng, google::protobuf::Message& message);
 
+// A text that its field can hold.
+std::string text_for(Rng& rng, const std::string& field) {
+    if (field == "schedule") return "linear";
+    if (field == "documents") return "separate";
+    if (field == "positions") return "running";
+    if (field == "place") return "host";
+    return format("s{}", rng());
+}
+
+// An inner ring divides the ring and is smaller.
+std::int32_t number_for(Rng& rng, const std::string& field) {
+    if (field == "ring") return 6;
+    if (field == "inner_ring") return 3;
+    return static_cast<std::int32_t>(rng.below(8) + 1);
+}
+
 void fill_one(Rng& rng, google::protobuf::Message& message,
               const google::protobuf::FieldDescriptor& field) {
     using Type = google::protobuf::FieldDescriptor;
     const auto& reflection = *message.GetReflection();
-    const auto number = static_cast<std::int32_t>(rng.below(8) + 1);
+    const std::int32_t number = number_for(rng, field.name());
     switch (field.cpp_type()) {
         case Type::CPPTYPE_INT32:
             return reflection.SetInt32(&message, &field, number);
@@ -265,8 +299,7 @@ void fill_one(Rng& rng, google::protobuf::Message& message,
         case Type::CPPTYPE_BOOL:
             return reflection.SetBool(&message, &field, true);
         case Type::CPPTYPE_STRING:
-            return reflection.SetString(
-                &message, &field, field.name() == "schedule" ? "linear" : format("s{}", rng()));
+            return reflection.SetString(&message, &field, text_for(rng, field.name()));
         case Type::CPPTYPE_MESSAGE:
             return fill_message(rng, *reflection.MutableMessage(&message, &field));
         case Type::CPPTYPE_FLOAT:
@@ -387,6 +420,15 @@ TEST(Convert, AutoParallelStaysAuto) {
     EXPECT_EQ(from_proto(to_proto(spec)).value(), spec);
 }
 
+TEST(Convert, WordsThatAnOlderSenderDoesNotHaveAreTheirDefaults) {
+    pb::JobSpec old = to_proto(JobSpec{.name = "x"});
+    old.mutable_data()->clear_documents();
+    old.mutable_data()->clear_positions();
+    old.mutable_optimizer()->clear_place();
+    old.mutable_optimizer()->clear_moments();
+    EXPECT_EQ(from_proto(old).value(), JobSpec{.name = "x"});
+}
+
 TEST(Convert, WhatATypeCannotHoldIsAnError) {
     EXPECT_FALSE(from_proto(pb::WorkerMessage{}));
     EXPECT_EQ(from_proto(pb::ControllerMessage{}).error().code, ErrorCode::invalid_argument);
@@ -401,6 +443,10 @@ TEST(Convert, WhatATypeCannotHoldIsAnError) {
     spec.add_stages()->set_schedule("sometimes");
     EXPECT_EQ(from_proto(spec).error().message,
               "schedule 'sometimes' is not known; constant, cosine or linear");
+    pb::JobSpec packed;
+    packed.mutable_data()->set_documents("packed");
+    EXPECT_EQ(from_proto(packed).error().message,
+              "documents 'packed' is not known; joined or separate");
     pb::ControllerMessage launch;
     launch.mutable_launch();
     EXPECT_FALSE(from_proto(launch)) << "a launch without a mesh";

@@ -35,5 +35,15 @@ TEST(Examples, QuickstartIsARingOfFourOverALongContext) {
     EXPECT_GE(spec->num_steps(), 100);
 }
 
+TEST(Examples, AxesIsEveryAxisAtOnceOnSixteenRanks) {
+    const std::filesystem::path path = std::filesystem::path(RM_EXAMPLES) / "axes.yaml";
+    const auto spec = parse_job_file(contents(path), path.string());
+    ASSERT_TRUE(spec) << spec.error().message;
+    for (const Axis axis : kAxes)
+        EXPECT_EQ(spec->parallel->size(axis), 2) << to_string(axis);
+    EXPECT_EQ(spec->zero, 3);
+    EXPECT_EQ(spec->data.documents, Documents::separate);
+}
+
 }  // namespace
 }  // namespace rm

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kWhole = R"(name: whole
 model: {preset: micro}
-data: {path: [/data/books@0.7, /data/code@0.3], format: text, tokenizer: /t.json, holdout: 0.1}
+data: {path: [/data/books@0.7, /data/code@0.3], format: text, tokenizer: /t.json, holdout: 0.1,
+       documents: separate, positions: running}
 seed: 18446744073709551615
 stages:
   - {context: 8K, batch: 64K, tokens: 1M, rope_theta: 15.3e6, learning_rate: 2e-5,
@@ -15,11 +16,12 @@ stages:
   - context: 16384
     batch: 0.25M
     tokens: 2.5M
-parallel: {data: 2, ring: 4, ulysses: 1, tensor: 1, zero: 0}
+parallel: {data: 2, ring: 4, inner_ring: 2, ulysses: 2, tensor: 2, zero: 3}
 memory: {tile: 128, chunk: 1K}
 precision: bf16
-optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5}
-resources: {devices: 8, kind: cpu}
+optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
+            place: device, moments: bf16}
+resources: {devices: 32, kind: cpu}
 checkpoint: {dir: /ckpt, every: 10 steps, keep: 3}
 evaluate: {every: 20 steps, tokens: 64K}
 export: {huggingface: /out}
@@ -53,31 +55,38 @@ std::string error_of(std::string_view text) {
 TEST(JobFile, ReadsEveryKey) {
     const auto spec = parse_job_file(kWhole, "job.yaml");
     ASSERT_TRUE(spec) << spec.error().message;
-    const JobSpec wanted{
-        .name = "whole",
-        .model = {.preset = "micro"},
-        .data = {.sources = {{"/data/books", 0.7}, {"/data/code", 0.3}},
-                 .format = "text",
-                 .tokenizer = "/t.json",
-                 .holdout = 0.1},
-        .seed = 18446744073709551615u,
-        .stages = {{.context = 8192,
-                    .batch = 65536,
-                    .tokens = 1'000'000,
-                    .rope_theta = 15.3e6,
-                    .learning_rate = 2e-5,
-                    .warmup_steps = 1,
-                    .schedule = Schedule::cosine,
-                    .final_learning_rate = 1e-6},
-                   {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
-        .parallel = Mesh::make(2, 4, 1, 1).value(),
-        .memory = {.tile = 128, .chunk = 1024},
-        .precision = "bf16",
-        .optimizer = {.beta1 = 0.8, .beta2 = 0.9, .eps = 1e-9, .weight_decay = 0, .clip_norm = 0.5},
-        .resources = {.devices = 8, .kind = "cpu"},
-        .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3},
-        .evaluation = {.every_steps = 20, .tokens = 64000},
-        .exports = {.huggingface = "/out"}};
+    const JobSpec wanted{.name = "whole",
+                         .model = {.preset = "micro"},
+                         .data = {.sources = {{"/data/books", 0.7}, {"/data/code", 0.3}},
+                                  .format = "text",
+                                  .tokenizer = "/t.json",
+                                  .holdout = 0.1,
+                                  .documents = Documents::separate,
+                                  .positions = Positions::running},
+                         .seed = 18446744073709551615u,
+                         .stages = {{.context = 8192,
+                                     .batch = 65536,
+                                     .tokens = 1'000'000,
+                                     .rope_theta = 15.3e6,
+                                     .learning_rate = 2e-5,
+                                     .warmup_steps = 1,
+                                     .schedule = Schedule::cosine,
+                                     .final_learning_rate = 1e-6},
+                                    {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
+                         .parallel = Mesh::make(2, 4, 2, 2, 2).value(),
+                         .zero = 3,
+                         .memory = {.tile = 128, .chunk = 1024},
+                         .precision = "bf16",
+                         .optimizer = {.beta1 = 0.8,
+                                       .beta2 = 0.9,
+                                       .eps = 1e-9,
+                                       .weight_decay = 0,
+                                       .clip_norm = 0.5,
+                                       .moments = "bf16"},
+                         .resources = {.devices = 32, .kind = "cpu"},
+                         .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3},
+                         .evaluation = {.every_steps = 20, .tokens = 64000},
+                         .exports = {.huggingface = "/out"}};
     EXPECT_EQ(*spec, wanted);
 }
 
@@ -89,6 +98,42 @@ TEST(JobFile, LeavesWhatIsNotGivenAtItsDefault) {
     wanted.stages = {{.context = 1024, .batch = 2048, .tokens = 1'000'000}};
     EXPECT_EQ(*spec, wanted);
     EXPECT_EQ(*parse_job_file(with("parallel: auto\nmemory: auto"), "job.yaml"), wanted);
+}
+
+TEST(JobFile, ZeroAloneLeavesTheMeshAutomatic) {
+    const auto spec = parse_job_file(with("parallel: {zero: 3}"), "job.yaml");
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_FALSE(spec->parallel);
+    EXPECT_EQ(spec->zero, 3);
+    const auto meshed = parse_job_file(with("parallel: {zero: 2, tensor: 2}"), "job.yaml");
+    ASSERT_TRUE(meshed) << meshed.error().message;
+    EXPECT_EQ(meshed->parallel, Mesh::make(1, 1, 1, 2).value());
+    EXPECT_EQ(meshed->zero, 2);
+}
+
+TEST(JobFile, NamesTheRightWordsForWhatItDoesNotKnow) {
+    EXPECT_EQ(error_of(with("parallel: {ring: 2, zero: 4}")),
+              "job.yaml:5:27: parallel.zero: 4 must be 0, 1, 2 or 3");
+    EXPECT_EQ(error_of(with("parallel: {inner: 2}")),
+              "job.yaml:5:12: parallel.inner: unknown key; the nearest known is 'ring' (of data, "
+              "ring, inner_ring, ulysses, tensor, zero)");
+    EXPECT_EQ(error_of(with("parallel: {ring: 6, inner_ring: 4}")).substr(0, 25),
+              "job.yaml:5:11: parallel: ");
+    EXPECT_EQ(error_of(with("parallel: {tensor: 2}\nmemory: {tile: 64}")), "no error");
+    EXPECT_EQ(error_of(with_line(3, "data: {path: x, documents: packed}")),
+              "job.yaml:3:28: data.documents: documents 'packed' is not known; joined or separate");
+    EXPECT_EQ(error_of(with_line(3, "data: {path: x, documents: separate, positions: zero}")),
+              "job.yaml:3:49: data.positions: positions 'zero' is not known; reset or running");
+    EXPECT_EQ(error_of(with("optimizer: {moments: fp16}")),
+              "job.yaml:5:22: optimizer.moments: 'fp16' is not known; fp32 or bf16");
+    EXPECT_EQ(error_of(with("optimizer: {place: disk}")),
+              "job.yaml:5:20: optimizer.place: place 'disk' is not known; device or host");
+}
+
+TEST(JobFile, PositionsAreOfSeparateDocuments) {
+    EXPECT_EQ(error_of(with_line(3, "data: {path: x, positions: reset}")),
+              "job.yaml:3:17: data.positions: is of separate documents, and these are joined; add "
+              "documents: separate or remove the key");
 }
 
 TEST(JobFile, TakesRelativePathsFromTheBaseDirectory) {
@@ -127,14 +172,8 @@ TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
               "job.yaml:5:10: memory.keep: not there yet; remove the key");
     EXPECT_EQ(error_of(with("memory: {alpha: 0.4}")),
               "job.yaml:5:10: memory.alpha: not there yet; remove the key");
-    EXPECT_EQ(error_of(with("parallel: {ring: 2, zero: 3}")),
-              "job.yaml:5:21: parallel.zero: not there yet; remove the key");
     EXPECT_EQ(error_of(with("resources: {max_cost_usd: 500}")),
               "job.yaml:5:13: resources.max_cost_usd: not there yet; remove the key");
-    EXPECT_EQ(error_of(with("parallel: {ulysses: 2}")),
-              "job.yaml:5:21: parallel.ulysses: 2 is not there yet; leave it out or 1");
-    EXPECT_EQ(error_of(with("parallel: {ring: 2, tensor: 2}")),
-              "job.yaml:5:29: parallel.tensor: 2 is not there yet; leave it out or 1");
     EXPECT_EQ(error_of(with("precision: fp8")), "job.yaml:5:12: precision: 'fp8' is not there yet");
 }
 

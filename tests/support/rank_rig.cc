@@ -2,12 +2,11 @@
 
 #include <cmath>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "base/random.h"
-#include "engine/comm/communicator.h"
-#include "engine/model/model.h"
-#include "engine/train/trainer.h"
+#include "engine/train/rank_engine.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/support/closed_device.h"
@@ -23,6 +22,8 @@ std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step)
             const auto V = static_cast<std::uint64_t>(config.model.vocabulary);
             sample.tokens.push_back(static_cast<std::int32_t>(rng.below(V)));
         }
+        sample.documents = config.documents;
+        if (sample.documents.empty()) sample.documents = {config.context};
     }
     return sequences;
 }
@@ -38,39 +39,57 @@ std::vector<double> to_doubles(Device& device, const TensorView& x) {
     return x.dtype() == DType::f64 ? read_as<double>(device, x) : read_as<float>(device, x);
 }
 
-RigResult run_one(const RigConfig& config, int rank, Transport& transport) {
-    const auto kernels = config.backend();
-    const auto compute = kernels->device().make_stream("compute");
-    const auto communication = kernels->device().make_host_stream("communication");
-    ProgressPage progress{};
-    Communicator communicator(transport, kernels->device(), *communication, config.mesh,
-                              progress.collectives);
-    const RankStreams streams{*kernels, *compute, *communication, communicator};
-    Weights weights(*kernels, config.model);
-    weights.initialize(config.seed);
-    const auto layout =
-        make_rank_layout(config.context, config.mesh, rank, config.tile, config.chunk);
-    RM_CHECK(layout.ok(), "{}", layout.error().message);
-    Model model(streams, config.model, weights, *layout, config.model.rope);
-    Trainer trainer(streams, weights, model, progress);
-    weights.prepare(model.ops());
+// Puts what a rank holds in its place in the whole; NaN is what nobody has put yet.
+void put(Values& whole, const Parameter& p, std::int64_t first, const std::vector<double>& part) {
+    std::vector<double>& values = whole[p.name];
+    if (values.empty()) values.assign(static_cast<std::size_t>(p.num_elements()), std::nan(""));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+        const std::int64_t at = p.whole_index(first + static_cast<std::int64_t>(i));
+        double& value = values[static_cast<std::size_t>(at)];
+        RM_CHECK(std::isnan(value) || value == part[i], "{}: element {} is {} here, {} elsewhere",
+                 p.name, at, part[i], value);
+        value = part[i];
+    }
+}
+
+void collect(const WeightState& state, RigResult& result) {
+    Device& device = state.device();
+    for (const StatePiece& piece : state.held()) {
+        put(result.weights, state.parameter(piece.parameter), piece.first,
+            to_doubles(device, piece.weight));
+    }
+    const bool all_summed = state.share().stage == 0;
+    for (const StatePiece& piece : all_summed ? state.held() : state.owned()) {
+        put(result.gradients, state.parameter(piece.parameter), piece.first,
+            to_doubles(device, piece.grad));
+    }
+}
+
+void expect_whole(const Values& values) {
+    for (const auto& [name, elements] : values) {
+        for (const double element : elements)
+            RM_CHECK(!std::isnan(element), "{} is not whole, or has a NaN", name);
+    }
+}
+
+RigResult train(const RigConfig& config, RankEngine& engine) {
     RigResult result;
     const auto batch_at = [&](std::int64_t step) {
-        return make_step_batch(random_sequences(config, step), *layout, config.mesh, rank);
+        return engine.cut(random_sequences(config, step));
     };
-    if (config.steps == 0) result.losses.push_back(trainer.gradients(batch_at(0)).loss);
+    if (config.steps == 0) result.losses.push_back(engine.trainer().gradients(batch_at(0)).loss);
     for (std::int64_t step = 0; step < config.steps; ++step) {
-        const StepBatch batch = batch_at(step);
-        const StepResult r = trainer.step(batch, {{}, 1e-2, step + 1}, Trainer::StopRequest::no);
+        const OptimizerStep optimizer{.learning_rate = 1e-2, .step = step + 1};
+        const StepResult r =
+            engine.trainer().step(batch_at(step), optimizer, Trainer::StopRequest::no);
         result.losses.push_back(r.loss);
         result.grad_norms.push_back(r.grad_norm);
+        result.last = r;
     }
-    for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {
-        const std::string& name = weights.table().all[static_cast<std::size_t>(i)].name;
-        result.gradients[name] = to_doubles(kernels->device(), weights.grad(i));
-        result.weights[name] = to_doubles(kernels->device(), weights.weight(i));
-    }
-    result.ring_bytes.push_back(communicator.counters().bytes_sent["ring ring_shift"]);
+    const auto bytes = engine.streams().communicator.counters().bytes_sent;
+    result.bytes.push_back(bytes);
+    result.ring_bytes.push_back(bytes.contains("ring ring_shift") ? bytes.at("ring ring_shift")
+                                                                  : 0);
     return result;
 }
 
@@ -123,22 +142,44 @@ KernelsFactory closed_cpu_backend(int num_threads, DType compute) {
 }
 
 RigResult run_rig(const RigConfig& config) {
-    const auto num_ranks = static_cast<std::size_t>(config.mesh.num_ranks());
-    const auto hub = make_local_hub(config.mesh.num_ranks());
-    auto exchanges = make_local_exchanges(config.mesh.num_ranks());
-    std::vector<RigResult> results(num_ranks);
-    on_every_rank(config.mesh.num_ranks(), [&](int rank) {
+    const int num_ranks = config.mesh.num_ranks();
+    const auto hub = make_local_hub(num_ranks, config.links);
+    auto exchanges = make_local_exchanges(num_ranks);
+    std::vector<RigResult> results(static_cast<std::size_t>(num_ranks));
+    RigResult whole;
+    std::mutex mutex;
+    on_every_rank(num_ranks, [&](int rank) {
         const auto i = static_cast<std::size_t>(rank);
         const auto transport = make_transport(config, rank, *exchanges[i], hub);
-        results[i] = run_one(config, rank, *transport);
+        const auto kernels = config.backend();
+        const auto host = config.host ? config.host() : nullptr;
+        ProgressPage progress{};
+        RankEngine engine(*kernels, *transport, progress,
+                          {config.model, config.mesh, rank, config.zero, config.moments,
+                           config.positions, host.get()});
+        engine.state().initialize(config.seed);
+        const Status entered =
+            engine.enter({config.context, config.tile, config.chunk, config.model.rope});
+        RM_CHECK(entered.ok(), "{}", entered.error().message);
+        results[i] = train(config, engine);
+        for (std::size_t kind = 0; kind < kNumMemoryKinds; ++kind) {
+            const auto k = static_cast<MemoryKind>(kind);
+            results[i].memory[std::string(to_string(k))] = kernels->device().allocated(k);
+        }
+        const std::lock_guard lock(mutex);
+        collect(engine.state(), whole);
     });
-    for (std::size_t rank = 1; rank < num_ranks; ++rank) {
+    expect_whole(whole.weights);
+    expect_whole(whole.gradients);
+    for (std::size_t rank = 1; rank < results.size(); ++rank) {
         RM_CHECK(results[rank].losses == results[0].losses, "rank {} has other losses", rank);
-        RM_CHECK(results[rank].gradients == results[0].gradients, "rank {} has other gradients",
+        RM_CHECK(results[rank].grad_norms == results[0].grad_norms, "rank {} has other norms",
                  rank);
-        RM_CHECK(results[rank].weights == results[0].weights, "rank {} has other weights", rank);
         results[0].ring_bytes.push_back(results[rank].ring_bytes[0]);
+        results[0].bytes.push_back(results[rank].bytes[0]);
     }
+    results[0].gradients = std::move(whole.gradients);
+    results[0].weights = std::move(whole.weights);
     return results[0];
 }
 

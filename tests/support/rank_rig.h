@@ -4,12 +4,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/job_spec.h"
 #include "base/mesh.h"
 #include "base/model_preset.h"
+#include "engine/comm/transport.h"
+#include "engine/train/trainer.h"
 #include "kernels/kernels.h"
 
 namespace rm::test {
@@ -37,6 +40,13 @@ struct RigConfig {
     std::int64_t chunk = 64;
     std::uint64_t seed = 1;
     RigTransport transport = RigTransport::local;
+    int zero = 0;  // ZeRO stage
+    // Lengths of the documents of each sequence; empty: one document.
+    std::vector<std::int64_t> documents;
+    Positions positions = Positions::reset;
+    std::optional<DType> moments;
+    KernelsFactory host;  // that state lives on; empty: on the device
+    LocalLinks links;
 };
 
 using Values = std::map<std::string, std::vector<double>>;  // by parameter name
@@ -47,10 +57,14 @@ struct RigResult {
     Values gradients;                      // after the last step's reduction
     Values weights;                        // after the last update
     std::vector<std::int64_t> ring_bytes;  // sent along the ring, by rank, all steps
+    // By rank: what each collective sent in all steps, by comm_name.
+    std::vector<std::map<std::string, std::int64_t>> bytes;
+    StepResult last;                      // of rank 0
+    std::map<std::string, Bytes> memory;  // of rank 0's device, by kind
 };
 
-// Every rank must end with the same losses, gradients and weights, bit for bit; rank 0's are
-// returned.
+// Put together from what the ranks hold. Ranks that hold the same must hold the same bits, and all
+// have the same losses and norms.
 RigResult run_rig(const RigConfig& config);
 
 ModelConfig small_model();

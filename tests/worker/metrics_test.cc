@@ -32,8 +32,8 @@ StepReport step(std::int64_t number) {
             .hfu = 0.625,
             .phase_seconds = {{"forward", 0.125}},
             .memory = {.by_kind = {{"weights", {4096}}}},
-            .ring_bytes_sent = 64,
-            .ring_wait_seconds = 0.25};
+            .axes = {{"ring", {.bytes_sent = 64, .wait_seconds = 0.25}},
+                     {"tensor", {.bytes_sent = 32, .wait_seconds = 0.125}}}};
 }
 
 Observation observed(std::int64_t epoch, bool live, std::vector<RankReport> reports = {}) {
@@ -74,11 +74,18 @@ TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
              "ringmaster_ring_tx_bytes_total{gpu=\"1\",node=\"n1\",rank=\"0\",run=\"abc123\"} 128",
              "ringmaster_ring_wait_seconds_total{gpu=\"0\",node=\"n1\",rank=\"3\",run=\"abc123\"} "
              "0.25",
+             "ringmaster_axis_tx_bytes_total{axis=\"ring\",gpu=\"1\",node=\"n1\",rank=\"0\",run="
+             "\"abc123\"} 128",
+             "ringmaster_axis_tx_bytes_total{axis=\"tensor\",gpu=\"1\",node=\"n1\",rank=\"0\",run="
+             "\"abc123\"} 64",
+             "ringmaster_axis_exposed_seconds_total{axis=\"tensor\",gpu=\"0\",node=\"n1\",rank="
+             "\"3\",run=\"abc123\"} 0.125",
              "ringmaster_device_memory_bytes{gpu=\"0\",kind=\"weights\",node=\"n1\",rank=\"3\",run="
              "\"abc123\"} 4096",
          }) {
         EXPECT_THAT(text(), HasSubstr(std::string(line) + "\n"));
     }
+    EXPECT_THAT(text(), Not(HasSubstr("axis=\"ulysses\""))) << "it has not moved anything";
     EXPECT_THAT(text(), Not(HasSubstr("ringmaster_train_checkpoint_duration_seconds{")));
 }
 

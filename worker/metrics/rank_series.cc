@@ -10,6 +10,11 @@ RankFamilies::RankFamilies(prometheus::Registry& registry)
                                 "Duration of this rank's last step.")),
       memory(gauge_family(registry, "ringmaster_device_memory_bytes",
                           "Device memory of this rank by what it holds.")),
+      axis_bytes(counter_family(registry, "ringmaster_axis_tx_bytes_total",
+                                "Bytes this rank has sent along each axis of the mesh.")),
+      axis_exposed(
+          counter_family(registry, "ringmaster_axis_exposed_seconds_total",
+                         "Time this rank's compute has waited for each axis of the mesh.")),
       ring_bytes(counter_family(registry, "ringmaster_ring_tx_bytes_total",
                                 "Bytes this rank has sent along its rings.")),
       ring_wait(counter_family(registry, "ringmaster_ring_wait_seconds_total",
@@ -22,17 +27,36 @@ RankSeries::RankSeries(RankFamilies& families, prometheus::Labels labels)
       ring_bytes_(series_.add(families.ring_bytes, labels_)),
       ring_wait_(series_.add(families.ring_wait, labels_)) {}
 
+prometheus::Labels RankSeries::labels_with(const std::string& name,
+                                           const std::string& value) const {
+    prometheus::Labels labels = labels_;
+    labels[name] = value;
+    return labels;
+}
+
+RankSeries::AxisCounters& RankSeries::counters_of(const std::string& axis) {
+    if (const auto known = axes_.find(axis); known != axes_.end()) return known->second;
+    const prometheus::Labels labels = labels_with("axis", axis);
+    const AxisCounters made{series_.add(families_.axis_bytes, labels),
+                            series_.add(families_.axis_exposed, labels)};
+    return axes_.emplace(axis, made).first->second;
+}
+
 void RankSeries::update(const StepReport& report) {
     step_seconds_.Set(report.seconds);
-    ring_bytes_.Increment(std::max(0.0, static_cast<double>(report.ring_bytes_sent)));
-    ring_wait_.Increment(std::max(0.0, report.ring_wait_seconds));
+    for (const auto& [name, traffic] : report.axes) {
+        const double bytes = std::max(0.0, static_cast<double>(traffic.bytes_sent));
+        const double exposed = std::max(0.0, traffic.wait_seconds);
+        AxisCounters& axis = counters_of(name);
+        axis.bytes.Increment(bytes);
+        axis.exposed.Increment(exposed);
+        if (name != "ring") continue;
+        ring_bytes_.Increment(bytes);
+        ring_wait_.Increment(exposed);
+    }
     for (const auto& [kind, bytes] : report.memory.by_kind) {
         prometheus::Gauge*& gauge = memory_[kind];
-        if (gauge == nullptr) {
-            prometheus::Labels labels = labels_;
-            labels["kind"] = kind;
-            gauge = &series_.add(families_.memory, labels);
-        }
+        if (gauge == nullptr) gauge = &series_.add(families_.memory, labels_with("kind", kind));
         gauge->Set(static_cast<double>(bytes.value));
     }
 }

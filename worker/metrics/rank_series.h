@@ -14,6 +14,8 @@ struct RankFamilies {
 
     prometheus::Family<prometheus::Gauge>& step_seconds;
     prometheus::Family<prometheus::Gauge>& memory;
+    prometheus::Family<prometheus::Counter>& axis_bytes;
+    prometheus::Family<prometheus::Counter>& axis_exposed;
     prometheus::Family<prometheus::Counter>& ring_bytes;
     prometheus::Family<prometheus::Counter>& ring_wait;
 };
@@ -25,6 +27,13 @@ public:
     void update(const StepReport& report);
 
 private:
+    struct AxisCounters {
+        prometheus::Counter& bytes;
+        prometheus::Counter& exposed;
+    };
+    prometheus::Labels labels_with(const std::string& name, const std::string& value) const;
+    AxisCounters& counters_of(const std::string& axis);
+
     RankFamilies& families_;
     const prometheus::Labels labels_;
     Series series_;
@@ -32,6 +41,7 @@ private:
     prometheus::Counter& ring_bytes_;
     prometheus::Counter& ring_wait_;
     std::map<std::string, prometheus::Gauge*> memory_;  // by kind
+    std::map<std::string, AxisCounters> axes_;          // made when the axis first moves something
 };
 
 }  // namespace rm

@@ -13,13 +13,17 @@ namespace {
 
 using MakeDevice = std::unique_ptr<Device> (*)();
 using Numbers = std::vector<float>;
+using Bits = std::vector<std::uint32_t>;
 
 // More than one piece, and no whole number of them.
 constexpr std::int64_t kCount = Staging::kPiece.value / 4 * 2 + 12345;
 
+// More than one piece to each rank.
+constexpr std::int64_t kTradedCount = 3 * (Staging::kPiece.value / 4 + 12345);
+
 // Everything a rank of three holds after each collective on random numbers.
 struct Results {
-    Numbers shifted, summed, gathered, sent;
+    Bits shifted, shifted_too, summed, scattered, gathered, traded, sent;
     bool operator==(const Results&) const = default;
 };
 
@@ -30,45 +34,50 @@ public:
           stream_(device_->make_host_stream("communication")),
           communicator_(transport, *device_, *stream_, mesh_of(1, transport.num_ranks(), 1, 1),
                         progress_),
-          rank_(transport.rank()) {}
+          numbers_(static_cast<std::size_t>(kTradedCount + 1000)) {
+        Rng rng(static_cast<std::uint64_t>(transport.rank()));
+        for (float& number : numbers_)
+            number = static_cast<float>(rng.uniform() - 0.5);
+    }
 
     Results run() {
-        const Tensor out = random(1), in = random(2), sum = random(3);
-        const Tensor whole = random(4), sent = random(5);
-        communicator_.ring_shift(Axis::ring, out, in);
+        const Tensor out = random(1), in = random(2), sum = random(3), part = random(6);
+        const Tensor whole = random(4), sent = random(5), in_too = random(7, 1000);
+        const Tensor traded = random(8, kTradedCount), back = random(9, kTradedCount);
+        // The second shift is in one piece, the first in several.
+        communicator_.ring_shifts(
+            {{GroupKey::ring, out, in}, {GroupKey::world, out->rows(0, 1000), in_too}});
         communicator_.all_reduce_sum(GroupKey::gradient, sum);
+        communicator_.reduce_scatter_sum(GroupKey::gradient, part);
         communicator_.all_gather(GroupKey::ring, whole);
+        communicator_.all_to_all(GroupKey::ring, traded, back);
         communicator_.broadcast(GroupKey::world, sent, 1);
         stream_->synchronize();
-        return {read(in), read(sum), read(whole), read(sent)};
+        return {read(in), read(in_too), read(sum), read(part), read(whole), read(back), read(sent)};
     }
 
 private:
-    Tensor random(std::uint64_t what) {
-        Numbers numbers(kCount);
-        Rng rng(what * 100 + static_cast<std::uint64_t>(rank_));
-        for (float& number : numbers)
-            number = static_cast<float>(rng.normal());
-        Tensor tensor(*device_, MemoryKind::communication, DType::f32, {kCount});
-        device_->write(numbers.data(), tensor);
+    Tensor random(std::int64_t what, std::int64_t count = kCount) {
+        Tensor tensor(*device_, MemoryKind::communication, DType::f32, {count});
+        device_->write(numbers_.data() + what * 100, tensor);
         return tensor;
     }
-    Numbers read(const TensorView& x) {
-        Numbers numbers(kCount);
-        device_->read(x, numbers.data());
-        return numbers;
+    Bits read(const TensorView& x) {
+        Bits bits(static_cast<std::size_t>(x.num_elements()));
+        device_->read(x, bits.data());
+        return bits;
     }
 
     std::unique_ptr<Device> device_;
     std::unique_ptr<Stream> stream_;
     CommProgress progress_;
     Communicator communicator_;
-    int rank_;
+    Numbers numbers_;
 };
 
 std::vector<Results> results_of(MakeDevice make_device) {
     std::vector<Results> results(3);
-    run_all({.num_ranks = 3}, [&](Transport& transport) {
+    run_all({.num_ranks = 3, .peers = all_peers(3)}, [&](Transport& transport) {
         results[static_cast<std::size_t>(transport.rank())] =
             RankMemory(transport, make_device).run();
     });
@@ -81,6 +90,8 @@ TEST(CollectivesOnClosedMemory, GiveTheBitsOfHostMemory) {
     for (std::size_t rank = 0; rank < open.size(); ++rank)
         EXPECT_TRUE(closed[rank] == open[rank]) << "rank " << rank;
     EXPECT_TRUE(open[0].summed == open[2].summed);
+    EXPECT_TRUE(open[0].shifted_too ==
+                Bits(open[0].shifted.begin(), open[0].shifted.begin() + 1000));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace rm::testing {
 
 std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body) {
-    const auto hub = make_local_hub(cluster.num_ranks);
+    const auto hub = make_local_hub(cluster.num_ranks, cluster.links);
     const auto exchanges = make_local_exchanges(cluster.num_ranks);
     const PeerTable peers =
         cluster.peers.empty() ? peers_of(mesh_of(1, cluster.num_ranks, 1, 1)) : cluster.peers;
@@ -46,8 +46,12 @@ void run_all(const Cluster& cluster, const RankBody& body) {
     }
 }
 
-Mesh mesh_of(int data, int ring, int ulysses, int tensor) {
-    return Mesh::make(data, ring, ulysses, tensor).value();
+PeerTable all_peers(int num_ranks) {
+    return peers_of(mesh_of(1, 1, num_ranks, 1));
+}
+
+Mesh mesh_of(int data, int ring, int ulysses, int tensor, int inner_ring) {
+    return Mesh::make(data, ring, ulysses, tensor, inner_ring).value();
 }
 
 }  // namespace rm::testing

@@ -22,6 +22,7 @@ struct Cluster {
     PeerTable peers;  // default: next and previous on the ring of all
     Seconds timeout{30};
     Faults* faults = nullptr;  // passed to rank 0
+    LocalLinks links = {};     // of "local"
 };
 
 using RankBody = std::function<void(Transport&)>;
@@ -32,7 +33,10 @@ std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body)
 // The same, and nobody may throw.
 void run_all(const Cluster& cluster, const RankBody& body);
 
-Mesh mesh_of(int data, int ring, int ulysses, int tensor);
+// Every rank talks to every other.
+PeerTable all_peers(int num_ranks);
+
+Mesh mesh_of(int data, int ring, int ulysses, int tensor, int inner_ring = 0);
 
 class Stopwatch {
 public:

@@ -16,6 +16,7 @@ namespace {
 
 thread_local Staging direct;  // all operands are host memory
 
+using testing::all_peers;
 using testing::Cluster;
 using testing::run_all;
 
@@ -39,8 +40,24 @@ std::int64_t part_size(std::int64_t n, int num_parts, int part) {
 
 // Small integers: any order of summation is exact.
 template <typename T>
-T term(int rank, std::size_t i) {
+T term(int rank, std::int64_t i) {
     return static_cast<T>((rank + 1) * static_cast<int>(i % 11) - 7 * rank);
+}
+
+template <typename T>
+Host<T> terms(int rank, std::int64_t n) {
+    Host<T> x(n);
+    for (std::int64_t i = 0; i < n; ++i)
+        x.values[static_cast<std::size_t>(i)] = term<T>(rank, i);
+    return x;
+}
+
+template <typename T>
+T sum_of_terms(int num_ranks, std::int64_t i) {
+    T sum = 0;
+    for (int rank = 0; rank < num_ranks; ++rank)
+        sum += term<T>(rank, i);
+    return sum;
 }
 
 class Collectives : public ::testing::TestWithParam<std::tuple<std::string, int>> {
@@ -54,27 +71,41 @@ protected:
     void expect_exact_sum(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
         SCOPED_TRACE(
             format("{} elements of {}, scratch {}", n, to_string(dtype_of<T>()), scratch_elements));
-        Host<T> x(n);
+        Host<T> x = terms<T>(transport.rank(), n);
         Host<T> scratch(scratch_elements);
-        for (std::size_t i = 0; i < x.values.size(); ++i)
-            x.values[i] = term<T>(transport.rank(), i);
         const std::int64_t before = transport.bytes_sent();
         all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
-        for (std::size_t i = 0; i < x.values.size(); ++i) {
-            T sum = 0;
-            for (int rank = 0; rank < size(); ++rank)
-                sum += term<T>(rank, i);
-            ASSERT_EQ(x.values[i], sum) << "element " << i;
+        for (std::int64_t i = 0; i < n; ++i) {
+            ASSERT_EQ(x.values[static_cast<std::size_t>(i)], sum_of_terms<T>(size(), i))
+                << "element " << i;
         }
         EXPECT_EQ(transport.bytes_sent() - before,
                   all_reduce_elements(transport.rank(), n) * std::int64_t{sizeof(T)});
     }
 
-    // All parts but the one after its own while reducing, all but the next one while gathering.
+    // All parts but its own while reducing, all but the next one while gathering.
     std::int64_t all_reduce_elements(int rank, std::int64_t n) const {
-        if (size() == 1) return 0;
-        return 2 * n - part_size(n, size(), (rank + 1) % size()) -
-               part_size(n, size(), (rank + 2) % size());
+        return reduce_scatter_elements(rank, n) + n - part_size(n, size(), (rank + 1) % size());
+    }
+    std::int64_t reduce_scatter_elements(int rank, std::int64_t n) const {
+        return n - part_size(n, size(), rank);
+    }
+
+    template <typename T>
+    void expect_exact_part(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
+        SCOPED_TRACE(
+            format("{} elements of {}, scratch {}", n, to_string(dtype_of<T>()), scratch_elements));
+        Host<T> x = terms<T>(transport.rank(), n);
+        Host<T> scratch(scratch_elements);
+        const std::int64_t before = transport.bytes_sent();
+        reduce_scatter_sum(transport, world(transport), direct, x.view(), scratch.view());
+        const Part own = part_of(n, size(), transport.rank());
+        for (std::int64_t i = own.first; i < own.first + own.count; ++i) {
+            ASSERT_EQ(x.values[static_cast<std::size_t>(i)], sum_of_terms<T>(size(), i))
+                << "element " << i;
+        }
+        EXPECT_EQ(transport.bytes_sent() - before,
+                  reduce_scatter_elements(transport.rank(), n) * std::int64_t{sizeof(T)});
     }
 };
 
@@ -95,6 +126,26 @@ TEST_P(Collectives, RingShiftMovesEachBlockOnePlace) {
     });
 }
 
+TEST_P(Collectives, RingShiftsGoAtOnceOnDifferentRings) {
+    run_all(cluster(), [&](Transport& transport) {
+        const Group there = world(transport);
+        Group back = there;  // the same ring, the other way round
+        std::reverse(back.ranks.begin(), back.ranks.end());
+        back.index = size() - 1 - there.index;
+        Host<std::int32_t> out(7), in(7);
+        Host<float> out_back(1000), in_back(1000);
+        std::fill(out.values.begin(), out.values.end(), transport.rank());
+        std::fill(out_back.values.begin(), out_back.values.end(), transport.rank());
+        const std::vector<RingShift> shifts = {{there, out.view(), in.view()},
+                                               {back, out_back.view(), in_back.view()}};
+        ring_shifts(transport, direct, shifts);
+        if (size() == 1) return;
+        EXPECT_EQ(in.values, std::vector<std::int32_t>(7, there.previous()));
+        EXPECT_EQ(in_back.values, std::vector<float>(1000, static_cast<float>(there.next())));
+        EXPECT_EQ(transport.bytes_sent(), 7 * 4 + 1000 * 4);
+    });
+}
+
 TEST_P(Collectives, AllReduceSumIsExact) {
     run_all(cluster(), [&](Transport& transport) {
         for (const std::int64_t n : {1, size() - 1, size(), size() + 1, 1000}) {
@@ -111,9 +162,48 @@ TEST_P(Collectives, AllReduceSumTakesEveryDTypeAndScratch) {
     });
 }
 
+TEST_P(Collectives, ReduceScatterSumIsExact) {
+    run_all(cluster(), [&](Transport& transport) {
+        // Fewer elements than ranks leave parts empty.
+        for (const std::int64_t n : {0, 1, size() - 1, size(), size() + 1, 1003}) {
+            expect_exact_part<float>(transport, n, all_reduce_scratch_elements(n, size()));
+        }
+        expect_exact_part<double>(transport, 403, 7);
+        expect_exact_part<std::int32_t>(transport, 51, 2);
+    });
+}
+
+TEST_P(Collectives, AllToAllTradesBlocks) {
+    Cluster connected = cluster();
+    connected.peers = all_peers(size());
+    run_all(connected, [&](Transport& transport) {
+        for (const std::int64_t block : {0, 1, 501}) {
+            Host<std::int32_t> out(block * size());
+            Host<std::int32_t> in(block * size());
+            std::vector<std::int32_t> expected;
+            for (int rank = 0; rank < size(); ++rank) {
+                for (std::int64_t i = 0; i < block; ++i) {
+                    const auto place = static_cast<std::size_t>(rank * block + i);
+                    const auto value = [&](int from, int to) {
+                        return (from * 100 + to) * 1000 + static_cast<std::int32_t>(i);
+                    };
+                    out.values[place] = value(transport.rank(), rank);
+                    in.values[place] = -1;
+                    expected.push_back(rank == transport.rank() ? -1
+                                                                : value(rank, transport.rank()));
+                }
+            }
+            const std::int64_t before = transport.bytes_sent();
+            all_to_all(transport, world(transport), direct, out.view(), in.view());
+            EXPECT_EQ(in.values, expected);
+            EXPECT_EQ(transport.bytes_sent() - before, (size() - 1) * block * 4);
+        }
+    });
+}
+
 TEST_P(Collectives, AllGatherBringsEveryPart) {
     run_all(cluster(), [&](Transport& transport) {
-        for (const std::int64_t n : {size(), 4 * size() + 3}) {
+        for (const std::int64_t n : {size() - 1, size(), 4 * size() + 3}) {
             Host<double> whole(n);
             std::vector<double> expected;
             for (int rank = 0; rank < size(); ++rank) {
@@ -173,42 +263,92 @@ TEST_P(Collectives, BarrierWaitsForTheLast) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(, Collectives,
-                         ::testing::Combine(::testing::ValuesIn(testing::transport_kinds()),
-                                            ::testing::Values(1, 2, 3, 5, 7, 8)),
-                         [](const auto& info) {
-                             return format("{}_{}", std::get<0>(info.param),
-                                           std::get<1>(info.param));
-                         });
+// Larger groups where they are quick to connect.
+std::vector<std::tuple<std::string, int>> groups() {
+    std::vector<std::tuple<std::string, int>> groups = {{"local", 7}, {"local", 8}};
+    for (const std::string& kind : testing::transport_kinds()) {
+        for (int size = 1; size <= 5; ++size)
+            groups.emplace_back(kind, size);
+    }
+    return groups;
+}
 
-// Sums of random numbers on `num_ranks` ranks, one result per rank.
-std::vector<std::vector<float>> random_sums(const Cluster& cluster, std::uint64_t seed,
-                                            std::int64_t scratch_elements) {
-    std::vector<std::vector<float>> results(static_cast<std::size_t>(cluster.num_ranks));
-    run_all(cluster, [&](Transport& transport) {
-        Host<float> x(5003);
-        Host<float> scratch(scratch_elements);
-        const auto stream = static_cast<std::uint64_t>(transport.rank());
-        for (std::size_t i = 0; i < x.values.size(); ++i) {
-            x.values[i] = static_cast<float>(normal_at(seed, stream, i));
+INSTANTIATE_TEST_SUITE_P(, Collectives, ::testing::ValuesIn(groups()), [](const auto& info) {
+    return format("{}_{}", std::get<0>(info.param), std::get<1>(info.param));
+});
+
+using Numbers = std::vector<float>;
+constexpr std::int64_t kRandomCount = 5003;
+
+Numbers random_terms(std::uint64_t seed, int rank) {
+    Numbers numbers(static_cast<std::size_t>(kRandomCount));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<float>(normal_at(seed, static_cast<std::uint64_t>(rank), i));
+    return numbers;
+}
+
+// Part p as the ring sums it: ((x_{p+1} + x_{p+2}) + ...) + x_p.
+Numbers ring_sums(std::uint64_t seed, int num_ranks) {
+    Numbers sums;
+    std::vector<Numbers> x;
+    for (int rank = 0; rank < num_ranks; ++rank)
+        x.push_back(random_terms(seed, rank));
+    for (int p = 0; p < num_ranks; ++p) {
+        const Part part = part_of(kRandomCount, num_ranks, p);
+        for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
+            const auto term = [&](int steps) {
+                return x[static_cast<std::size_t>((p + steps) % num_ranks)]
+                        [static_cast<std::size_t>(i)];
+            };
+            float sum = term(1);
+            for (int steps = 2; steps <= num_ranks; ++steps)
+                sum += term(steps);
+            sums.push_back(sum);
         }
-        all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
+    }
+    return sums;
+}
+
+// What each rank ends with.
+using Collective = void (*)(Transport&, const Group&, Staging&, const TensorView&,
+                            const TensorView&);
+std::vector<Numbers> results_of(Collective collective, const Cluster& cluster, std::uint64_t seed,
+                                std::int64_t scratch_elements) {
+    std::vector<Numbers> results(static_cast<std::size_t>(cluster.num_ranks));
+    run_all(cluster, [&](Transport& transport) {
+        Host<float> x(0);
+        x.values = random_terms(seed, transport.rank());
+        Host<float> scratch(scratch_elements);
+        collective(transport, world(transport), direct, x.view(), scratch.view());
         results[static_cast<std::size_t>(transport.rank())] = x.values;
     });
     return results;
 }
 
-TEST(AllReduceSum, GivesTheSameBitsOnEveryRankTransportAndScratch) {
+void reduce_scatter_then_gather(Transport& transport, const Group& group, Staging& staging,
+                                const TensorView& x, const TensorView& scratch) {
+    reduce_scatter_sum(transport, group, staging, x, scratch);
+    const Part own = part_of(x.num_elements(), group.size(), group.index);
+    // What is not this rank's is of no use: only partial sums.
+    for (std::int64_t i = 0; i < x.num_elements(); ++i) {
+        if (i < own.first || i >= own.first + own.count) x.as<float>()[i] = -1;
+    }
+    all_gather(transport, group, staging, x);
+}
+
+TEST(Sums, HaveTheBitsOfTheRingOnEveryRankTransportAndScratch) {
     const auto seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
     SCOPED_TRACE(seed);
     for (const int num_ranks : {2, 3, 5}) {
-        const auto reference =
-            random_sums({.kind = "local", .num_ranks = num_ranks}, seed, 100'000);
-        for (const auto& result : reference)
-            EXPECT_EQ(result, reference[0]);
+        const std::vector<Numbers> expected(static_cast<std::size_t>(num_ranks),
+                                            ring_sums(seed, num_ranks));
         for (const std::string& kind : testing::transport_kinds()) {
-            const auto sums = random_sums({.kind = kind, .num_ranks = num_ranks}, seed, 998);
-            EXPECT_EQ(sums, reference) << kind;
+            const Cluster cluster{.kind = kind, .num_ranks = num_ranks};
+            for (const std::int64_t scratch : {998, 100'000}) {
+                SCOPED_TRACE(format("{} ranks, {}, scratch {}", num_ranks, kind, scratch));
+                EXPECT_EQ(results_of(all_reduce_sum, cluster, seed, scratch), expected);
+                EXPECT_EQ(results_of(reduce_scatter_then_gather, cluster, seed, scratch), expected);
+            }
         }
     }
 }
@@ -220,6 +360,29 @@ TEST(AllReduceSum, RefusesBf16) {
         all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
     });
     EXPECT_NE(errors[0].find("not in bf16"), std::string::npos) << errors[0];
+}
+
+TEST(AllToAll, RefusesWhatIsNotEqualBlocks) {
+    const auto errors = testing::run_ranks({.num_ranks = 2}, [&](Transport& transport) {
+        Host<float> out(3), in(3);
+        all_to_all(transport, world(transport), direct, out.view(), in.view());
+    });
+    EXPECT_NE(errors[0].find("both are 2 equal blocks"), std::string::npos) << errors[0];
+}
+
+TEST(PartOf, CoversAllOnce) {
+    for (const int num_parts : {1, 2, 3, 7}) {
+        for (const std::int64_t n : {0, 1, 6, 7, 100}) {
+            std::int64_t next = 0;
+            for (int i = 0; i < num_parts; ++i) {
+                const Part part = part_of(n, num_parts, i);
+                EXPECT_EQ(part.first, next);
+                EXPECT_EQ(part.count, part_size(n, num_parts, i));
+                next += part.count;
+            }
+            EXPECT_EQ(next, n);
+        }
+    }
 }
 
 TEST(Group, KnowsItsNeighbours) {

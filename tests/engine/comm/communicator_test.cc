@@ -2,13 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <thread>
 
+#include "base/random.h"
 #include "tests/engine/comm/cluster.h"
 
 namespace rm {
 namespace {
 
+using testing::all_peers;
 using ::testing::AllOf;
 using testing::Cluster;
 using ::testing::ElementsAre;
@@ -53,9 +56,9 @@ TEST_P(Communicators, MoveOnTheAxisThatWasAskedFor) {
         const Tensor ring_sum = filled(*rank.device, 10, me);
         const Tensor world_sum = filled(*rank.device, 10, me);
         const Tensor from_root = filled(*rank.device, 10, me);
-        rank.communicator.ring_shift(Axis::ring, out, around_ring);
-        rank.communicator.ring_shift(Axis::data, out, around_data);
-        rank.communicator.ring_shift(Axis::tensor, out, around_data);  // a group of one
+        rank.communicator.ring_shift(GroupKey::ring, out, around_ring);
+        rank.communicator.ring_shift(GroupKey::data, out, around_data);
+        rank.communicator.ring_shift(GroupKey::tensor, out, around_data);  // a group of one
         rank.communicator.all_reduce_sum(GroupKey::ring, ring_sum);
         rank.communicator.all_reduce_sum(GroupKey::gradient, world_sum);
         rank.communicator.broadcast(GroupKey::world, from_root, 4);
@@ -90,7 +93,7 @@ TEST_P(Communicators, CountBytesByGroupAndOperation) {
         const Tensor out = filled(*rank.device, 100, 1);
         const Tensor in = filled(*rank.device, 100, 1);
         for (int i = 0; i < 3; ++i)
-            rank.communicator.ring_shift(Axis::ring, out, in);
+            rank.communicator.ring_shift(GroupKey::ring, out, in);
         rank.communicator.all_reduce_sum(GroupKey::gradient, out);
         rank.communicator.barrier(GroupKey::world);
         rank.stream->synchronize();
@@ -104,6 +107,156 @@ TEST_P(Communicators, CountBytesByGroupAndOperation) {
             total += bytes;
         EXPECT_EQ(total, transport.bytes_sent());
     });
+}
+
+TEST_P(Communicators, CountEachRingOfADoubleOne) {
+    const Mesh mesh = mesh_of(1, 6, 1, 1, 2);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        const auto me = static_cast<float>(transport.rank());
+        const Tensor out = filled(*rank.device, 100, me);
+        const Tensor near = filled(*rank.device, 100, -1);
+        const Tensor far = filled(*rank.device, 30, -1);
+        rank.communicator.ring_shifts({{GroupKey::ring_inner, out, near},
+                                       {GroupKey::ring_outer, out->rows(0, 30), far},
+                                       {GroupKey::tensor, out, near}});  // a group of one
+        rank.communicator.ring_shifts({{GroupKey::tensor, out, near}});
+        rank.stream->synchronize();
+        EXPECT_THAT(
+            rank.communicator.counters().bytes_sent,
+            ElementsAre(Pair("ring_inner ring_shift", 400), Pair("ring_outer ring_shift", 120)));
+        EXPECT_EQ(transport.bytes_sent(), 520);
+        EXPECT_EQ(rank.progress.entered, 1);
+        EXPECT_EQ(rank.progress.left, 1);
+        EXPECT_EQ(near->as<float>()[99], static_cast<float>(transport.rank() ^ 1));
+        EXPECT_EQ(far->as<float>()[29], static_cast<float>((transport.rank() + 4) % 6));
+    });
+}
+
+// ZeRO's step: sum the gradients to their owners, gather the weights they make of them.
+TEST_P(Communicators, ScatterGatherAndTrade) {
+    const Mesh mesh = mesh_of(1, 2, 2, 1);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        const int me = transport.rank();
+        const Tensor grads = filled(*rank.device, 4, static_cast<float>(1 + me));
+        const Tensor out = filled(*rank.device, 2, static_cast<float>(me));
+        const Tensor in = filled(*rank.device, 2, -1);
+        rank.communicator.reduce_scatter_sum(GroupKey::gradient, grads);
+        rank.communicator.all_to_all(GroupKey::ulysses, out, in);
+        rank.stream->synchronize();
+        EXPECT_EQ(grads->as<float>()[me], 10);
+        const int peer = me ^ 1;
+        EXPECT_EQ(in->as<float>()[peer % 2], static_cast<float>(peer));
+        EXPECT_EQ(in->as<float>()[me % 2], -1);
+        EXPECT_THAT(
+            rank.communicator.counters().bytes_sent,
+            ElementsAre(Pair("gradient reduce_scatter_sum", 12), Pair("ulysses all_to_all", 4)));
+    });
+}
+
+// One of a program of collectives on whatever groups, and what it leaves in `result`.
+struct Step {
+    GroupKey key;
+    CommOp op;
+    std::int64_t count;
+
+    // Element i of rank `rank` before; small integers: sums are exact.
+    static float value(int rank, std::int64_t i) {
+        return static_cast<float>((rank + 3) * static_cast<int>(i % 5 + 1));
+    }
+    Tensor operand(Device& device, int rank) const {
+        Tensor tensor(device, MemoryKind::communication, DType::f32, {count});
+        for (std::int64_t i = 0; i < count; ++i)
+            tensor->as<float>()[i] = value(rank, i);
+        return tensor;
+    }
+
+    void queue(Communicator& communicator, const TensorView& x, const TensorView& result) const {
+        switch (op) {
+            case CommOp::ring_shift:
+                return communicator.ring_shift(key, x, result);
+            case CommOp::all_to_all:
+                return communicator.all_to_all(key, x, result);
+            case CommOp::all_reduce_sum:
+                return communicator.all_reduce_sum(key, result);
+            case CommOp::reduce_scatter_sum:
+                return communicator.reduce_scatter_sum(key, result);
+            case CommOp::all_gather:
+                return communicator.all_gather(key, result);
+            case CommOp::broadcast:
+                return communicator.broadcast(key, result, communicator.group(key).size() - 1);
+            case CommOp::barrier:
+                return communicator.barrier(key);
+        }
+    }
+
+    float expected(const Group& group, std::int64_t i) const {
+        const int me = group.ranks[static_cast<std::size_t>(group.index)];
+        const std::int64_t block = count / group.size();
+        const auto owner = static_cast<std::size_t>(i / block);
+        float sum = 0;
+        for (const int rank : group.ranks)
+            sum += value(rank, i);
+        switch (op) {
+            case CommOp::ring_shift:
+                return value(group.size() == 1 ? me : group.previous(), i);
+            case CommOp::all_to_all:
+                return owner == static_cast<std::size_t>(group.index)
+                           ? value(me, i)
+                           : value(group.ranks[owner], group.index * block + i % block);
+            case CommOp::all_reduce_sum:
+            case CommOp::reduce_scatter_sum:
+                return sum;
+            case CommOp::all_gather:
+                return value(group.ranks[owner], i);
+            case CommOp::broadcast:
+                return value(group.ranks.back(), i);
+            case CommOp::barrier:
+                break;
+        }
+        return value(me, i);
+    }
+
+    void check(const Group& group, const TensorView& result) const {
+        const Part own = part_of(count, group.size(), group.index);
+        const bool scattered = op == CommOp::reduce_scatter_sum;
+        for (std::int64_t i = scattered ? own.first : 0;
+             i < (scattered ? own.first + own.count : count); ++i) {
+            ASSERT_EQ(result.as<float>()[i], expected(group, i))
+                << to_string(key) << " " << to_string(op) << " element " << i << " of " << count;
+        }
+    }
+};
+
+// A rank is in all of these groups at once; in one program order none waits for itself.
+TEST_P(Communicators, PlayAnyProgramThatIsTheSameOnEveryRank) {
+    const auto seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
+    SCOPED_TRACE(seed);
+    for (const Mesh& mesh : {mesh_of(1, 4, 1, 2, 2), mesh_of(2, 1, 2, 2), mesh_of(1, 2, 3, 1)}) {
+        SCOPED_TRACE(to_string(mesh));
+        std::vector<Step> program;
+        Rng rng(seed);
+        for (int i = 0; i < 40; ++i) {
+            program.push_back({kGroupKeys[rng.below(kGroupKeys.size())],
+                               static_cast<CommOp>(rng.below(kNumCommOps)),
+                               static_cast<std::int64_t>(24 * (1 + rng.below(20)))});
+        }
+        Cluster connected = cluster(mesh);
+        connected.peers = all_peers(mesh.num_ranks());
+        run_all(connected, [&](Transport& transport) {
+            Rank rank(transport, mesh);
+            std::vector<Tensor> operands, results;
+            for (const Step& step : program) {
+                operands.push_back(step.operand(*rank.device, transport.rank()));
+                results.push_back(step.operand(*rank.device, transport.rank()));
+                step.queue(rank.communicator, operands.back(), results.back());
+            }
+            rank.stream->synchronize();
+            for (std::size_t i = 0; i < program.size(); ++i)
+                program[i].check(rank.communicator.group(program[i].key), results[i]);
+        });
+    }
 }
 
 TEST_P(Communicators, ShowTheirProgress) {
@@ -170,6 +323,18 @@ TEST(PeersOf, AreTheNeighboursOnEveryRing) {
     EXPECT_THAT(grid[5], ElementsAre(1, 4, 6));
 }
 
+TEST(PeersOf, AreAllOfAnUlyssesAndATensorGroup) {
+    EXPECT_THAT(peers_of(mesh_of(1, 1, 5, 1))[1], ElementsAre(0, 2, 3, 4));
+    // ulysses 4 x tensor 2 beside data 2: rank 0 trades with 1, 2, 4, 6; 8 and 15 are neighbours.
+    EXPECT_THAT(peers_of(mesh_of(2, 1, 4, 2))[0], ElementsAre(1, 2, 4, 6, 8, 14, 15));
+}
+
+TEST(PeersOf, AreTheNeighboursOnBothRingsOfADoubleOne) {
+    // Inner rings 0 1 2, 3 4 5, 6 7 8, 9 10 11; the ring of all goes round as well.
+    EXPECT_THAT(peers_of(mesh_of(1, 12, 1, 1, 3))[0], ElementsAre(1, 2, 3, 9, 11));
+    EXPECT_THAT(peers_of(mesh_of(1, 12, 1, 1, 3))[4], ElementsAre(1, 3, 5, 7));
+}
+
 TEST(PeersOf, AreMutual) {
     const PeerTable table = peers_of(mesh_of(3, 2, 2, 2));
     for (std::size_t rank = 0; rank < table.size(); ++rank) {
@@ -187,11 +352,28 @@ TEST(GroupKey, OfTheGradientHoldsEqualParameters) {
     EXPECT_EQ(make_group(mesh, 3, GroupKey::world).size(), 8);
 }
 
+TEST(GroupKey, OfADoubleRingAreSlotsInARowAndSlotsOfOnePlace) {
+    const Mesh mesh = mesh_of(2, 6, 1, 2, 3);
+    // Rank 12 + 2 * 4 + 1: ring slot 4, place 1 of the second inner ring.
+    EXPECT_THAT(make_group(mesh, 21, GroupKey::ring_inner).ranks, ElementsAre(19, 21, 23));
+    EXPECT_EQ(make_group(mesh, 21, GroupKey::ring_inner).index, 1);
+    EXPECT_THAT(make_group(mesh, 21, GroupKey::ring_outer).ranks, ElementsAre(15, 21));
+    EXPECT_EQ(make_group(mesh, 21, GroupKey::ring_outer).index, 1);
+    const Mesh plain = mesh_of(1, 4, 1, 1);
+    EXPECT_THAT(make_group(plain, 2, GroupKey::ring_inner).ranks, ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(make_group(plain, 2, GroupKey::ring_outer).ranks, ElementsAre(2));
+}
+
 TEST(CommName, NamesEveryIdOnce) {
     EXPECT_EQ(comm_name(0), "none");
     EXPECT_EQ(comm_name(1), "data ring_shift");
-    EXPECT_EQ(comm_name(30), "world barrier");
-    EXPECT_EQ(comm_name(31), "unknown collective 31");
+    EXPECT_EQ(comm_name(42), "world all_to_all");
+    EXPECT_EQ(comm_name(55), "ring_outer reduce_scatter_sum");
+    EXPECT_EQ(comm_name(57), "unknown collective 57");
+    std::set<std::string> names;
+    for (int id = 0; id < 57; ++id)
+        names.insert(comm_name(id));
+    EXPECT_EQ(names.size(), 57U);
 }
 
 }  // namespace

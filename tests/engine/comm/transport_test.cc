@@ -302,6 +302,74 @@ TEST(LocalTransport, TellsBothSidesOfDifferentLengths) {
     EXPECT_THAT(errors[0] + errors[1], HasSubstr("expects 4"));
 }
 
+TEST(LocalLinks, BringEveryMessageLate) {
+    run_all({.num_ranks = 2, .links = {Seconds{0.05}}}, [&](Transport& transport) {
+        const Data sent = pattern(1000, 1);
+        Data received(1000);
+        for (int round = 0; round < 2; ++round) {
+            const Stopwatch watch;
+            const auto arriving = transport.recv(1 - transport.rank(), received);
+            const auto leaving = transport.send(1 - transport.rank(), sent);
+            transport.wait(arriving);
+            EXPECT_GE(watch.seconds(), 0.05);
+            transport.wait(leaving);
+            EXPECT_EQ(received, sent);
+        }
+    });
+}
+
+// In a row the messages would take ten times as long as all of them may.
+TEST(LocalLinks, CarryMessagesBesideEachOther) {
+    constexpr std::size_t kMessages = 100;
+    Cluster triangle{.num_ranks = 3, .links = {Seconds{0.1}}};
+    run_all(triangle, [&](Transport& transport) {
+        const int next = (transport.rank() + 1) % 3;
+        const int previous = (transport.rank() + 2) % 3;
+        Data out(8), in(8 * kMessages);
+        std::vector<MessageHandle> handles;
+        const Stopwatch watch;
+        for (std::size_t i = 0; i < kMessages; ++i) {
+            handles.push_back(transport.recv(previous, std::span(in).subspan(8 * i, 8)));
+            handles.push_back(transport.send(next, out));
+        }
+        for (const auto& handle : handles)
+            transport.wait(handle);
+        EXPECT_LT(watch.seconds(), 1);
+    });
+}
+
+TEST(LocalLinks, BringWhatWasOnItsWayWhenThePeerLeft) {
+    std::latch expected(1);
+    run_all({.num_ranks = 2, .links = {Seconds{0.1}}}, [&](Transport& transport) {
+        const Data sent = pattern(1000, 1);
+        if (transport.rank() == 0) {
+            expected.wait();
+            (void)transport.send(1, sent);
+        } else {
+            Data received(1000);
+            const auto arriving = transport.recv(0, received);
+            expected.count_down();
+            transport.wait(arriving);
+            EXPECT_EQ(received, sent);
+        }
+    });
+}
+
+TEST(LocalLinks, DoNotKeepARankThatWasAborted) {
+    std::latch posted(2);
+    const Cluster slow{.num_ranks = 2, .timeout = Seconds{0.3}, .links = {Seconds{3600}}};
+    const auto errors = run_ranks(slow, [&](Transport& transport) {
+        Data data(8);
+        const auto handle =
+            transport.rank() == 0 ? transport.send(1, data) : transport.recv(0, data);
+        posted.arrive_and_wait();
+        if (transport.rank() == 0) transport.abort("the operator said so");
+        transport.wait(handle);
+    });
+    EXPECT_THAT(errors[0], HasSubstr("the operator said so"));
+    EXPECT_THAT(errors[1], HasSubstr("timed out after 300 ms"));
+}
+
 TEST(LocalTransport, RefusesToTalkToItself) {
     const TransportOptions options{.rank = 1, .num_ranks = 2, .peers = {1}};
     EXPECT_THROW(make_local_transport(make_local_hub(2), options), CheckError);

@@ -35,8 +35,8 @@ protected:
         documents_ = split_held_out(*corpus_, 0, 0)->train;
     }
 
-    TokenStream stream(std::uint64_t seed) const {
-        return {*corpus_, documents_, seed, kVocabulary};
+    TokenStream stream(std::uint64_t seed, Documents kind = Documents::joined) const {
+        return {*corpus_, documents_, seed, kVocabulary, kind};
     }
 
     // The first `count` tokens, read in one sample.
@@ -117,6 +117,66 @@ TEST_F(TokenStreamTest, ContinuesFromAnyPositionExactly) {
     EXPECT_GE(straight.position().epoch, 1);
 }
 
+// What the ends among the tokens say of a sample's documents.
+Sample with_documents(std::vector<std::int32_t> tokens) {
+    Sample sample;
+    std::int64_t begin = 0;
+    const std::int64_t context = std::ssize(tokens) - 1;
+    for (std::int64_t i = 0; i < context; ++i) {
+        sample.ends_document = tokens[static_cast<std::size_t>(i)] == ByteTokenizer::kEndOfDocument;
+        if (!sample.ends_document && i + 1 < context) continue;
+        sample.documents.push_back(i + 1 - begin);
+        begin = i + 1;
+    }
+    sample.tokens = std::move(tokens);
+    return sample;
+}
+
+void expect_documents(const Sample& sample) {
+    const Sample expected = with_documents(sample.tokens);
+    EXPECT_EQ(sample.documents, expected.documents);
+    EXPECT_EQ(sample.ends_document, expected.ends_document);
+}
+
+TEST_F(TokenStreamTest, KnowsWhereSeparateDocumentsEndInASample) {
+    std::set<bool> ends;
+    for (const std::int64_t context : {1, 7, 16, 100, 1000}) {
+        TokenStream tokens = stream(5, Documents::separate);
+        for (int i = 0; i < 60; ++i) {
+            const Sample sample = tokens.next(context).value();
+            SCOPED_TRACE(format("sample {} of context {}", i, context));
+            expect_documents(sample);
+            ends.insert(sample.ends_document);
+        }
+    }
+    EXPECT_EQ(ends.size(), 2u) << "both kinds of end were seen";
+}
+
+TEST_F(TokenStreamTest, HasTheSameTokensWhetherDocumentsAreJoinedOrNot) {
+    TokenStream joined = stream(5), separate = stream(5, Documents::separate);
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t context = 1 + i % 17;
+        const Sample sample = joined.next(context).value();
+        EXPECT_EQ(sample.tokens, separate.next(context)->tokens);
+        EXPECT_EQ(sample.documents, std::vector<std::int64_t>{context});
+        EXPECT_FALSE(sample.ends_document) << "the target of the last token is asked for";
+        EXPECT_EQ(joined.position(), separate.position());
+    }
+}
+
+TEST_F(TokenStreamTest, BeginsADocumentAnewWhereASampleBeginsInItsMiddle) {
+    TokenStream straight = stream(9, Documents::separate);
+    for (int i = 0; i < 60; ++i) {
+        TokenStream resumed = stream(9, Documents::separate);
+        ASSERT_TRUE(resumed.seek(straight.position()));
+        const Sample expected = straight.next(1 + (i * 5) % 13).value();
+        const Sample sample = resumed.next(1 + (i * 5) % 13).value();
+        ASSERT_EQ(sample.documents, expected.documents) << "sample " << i;
+        ASSERT_EQ(sample.ends_document, expected.ends_document) << "sample " << i;
+        expect_documents(sample);
+    }
+}
+
 TEST_F(TokenStreamTest, RefusesAPositionOfOtherData) {
     TokenStream tokens = stream(9);
     ASSERT_TRUE(tokens.next(100));
@@ -172,6 +232,22 @@ TEST_F(TokenStreamTest, EvaluationSeesEachHeldOutTargetOnce) {
     }
     EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, kVocabulary, 8, 17)->size(), 2u);
     EXPECT_EQ(evaluation_samples(*corpus_, split.held_out, kVocabulary, 8, 3)->size(), 1u);
+}
+
+TEST_F(TokenStreamTest, EvaluationKnowsSeparateDocumentsToo) {
+    const Split split = split_held_out(*corpus_, 0.7, 3).value();
+    for (const std::int64_t context : {1, 5, 8, 40}) {
+        const auto samples = [&](Documents kind) {
+            return evaluation_samples(*corpus_, split.held_out, kVocabulary, context, 1 << 20, kind)
+                .value();
+        };
+        for (const Sample& sample : samples(Documents::separate))
+            expect_documents(sample);
+        for (const Sample& sample : samples(Documents::joined)) {
+            EXPECT_EQ(sample.documents, std::vector<std::int64_t>{context});
+            EXPECT_FALSE(sample.ends_document);
+        }
+    }
 }
 
 TEST_F(TokenStreamTest, EvaluationNeedsOneWholeSample) {

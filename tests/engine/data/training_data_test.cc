@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "engine/data/megatron_writer.h"
@@ -101,6 +102,77 @@ TEST(TrainingData, EvaluatesEverySourceByItsShare) {
     EXPECT_EQ(of_b, 4);
     EXPECT_EQ(data.evaluation_samples(10, 1)->size(), 2u);
     EXPECT_EQ(data.evaluation_samples(250, 1000).error().code, ErrorCode::invalid_argument);
+}
+
+// Three documents in each format. A text's token says which document it is of by its letter, and
+// its end by none; other files' by their hundreds.
+std::vector<std::string> write_formats(const TempDir& dir) {
+    std::string lines;
+    for (int i = 0; i < 3; ++i) {
+        const std::string text(static_cast<std::size_t>(10 + i), static_cast<char>('a' + i));
+        write_text(dir / format("text/{}.txt", i), text);
+        lines += format("{{\"text\": \"{}\"}}\n", text);
+    }
+    write_text(dir / "lines.jsonl", lines);
+    auto writer = MegatronWriter::create(dir / "set", 1000).value();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(writer.add_document(counting(100 * i, static_cast<std::size_t>(10 + i))));
+        std::string file(1024, '\0');
+        const std::int32_t head[] = {20240520, 1, 10 + i};
+        std::memcpy(file.data(), head, sizeof head);
+        for (int n = 0; n < 10 + i; ++n) {
+            const auto token = static_cast<std::uint16_t>(100 * i + n);
+            file.append(reinterpret_cast<const char*>(&token), sizeof token);
+        }
+        write_text(dir / format("llmc/{}.bin", i), file);
+    }
+    EXPECT_TRUE(writer.finish());
+    return {dir / "text", dir / "lines.jsonl", dir / "set", dir / "llmc"};
+}
+
+TEST(TrainingData, KnowsSeparateDocumentsOfEveryFormat) {
+    TempDir dir;
+    for (const std::string& path : write_formats(dir)) {
+        SCOPED_TRACE(path);
+        DataSpec spec = spec_of({{path}});
+        spec.documents = Documents::separate;
+        TrainingData data = open(spec);
+        const bool ends_added = path.ends_with("text") || path.ends_with("jsonl");
+        std::vector<std::int64_t> lengths =
+            data.stream().next(33 + (ends_added ? 3 : 0))->documents;
+        std::sort(lengths.begin(), lengths.end());
+        const std::int64_t end = ends_added ? 1 : 0;
+        EXPECT_THAT(lengths, ElementsAre(10 + end, 11 + end, 12 + end));
+
+        spec.documents = Documents::joined;
+        EXPECT_THAT(open(spec).stream().next(33)->documents, ElementsAre(33));
+    }
+}
+
+TEST(TrainingData, KnowsSeparateDocumentsOfAMixAndOfWhatIsHeldOut) {
+    TempDir dir;
+    const std::vector<std::string> paths = write_formats(dir);
+    DataSpec spec = spec_of({{paths[2]}, {paths[3]}}, 0.5);
+    spec.documents = Documents::separate;
+    TrainingData data = open(spec);
+    const auto by_hundreds = [](const Sample& sample) {
+        std::vector<std::int64_t> lengths;
+        for (std::size_t i = 0; i + 1 < sample.tokens.size(); ++i) {
+            const bool begins = i == 0 || sample.tokens[i] != sample.tokens[i - 1] + 1;
+            if (begins) lengths.push_back(0);
+            ++lengths.back();
+        }
+        return lengths;
+    };
+    for (int i = 0; i < 40; ++i) {
+        const Sample sample = data.stream().next(7).value();
+        EXPECT_EQ(sample.documents, by_hundreds(sample));
+        EXPECT_EQ(sample.ends_document, sample.tokens[7] != sample.tokens[6] + 1);
+    }
+    const auto held_out = data.evaluation_samples(11, 1000).value();
+    ASSERT_EQ(held_out.size(), 2u);
+    for (const Sample& sample : held_out)
+        EXPECT_EQ(sample.documents, by_hundreds(sample));
 }
 
 TEST(TrainingData, EncodesTextWhenATokenizerIsNamed) {

@@ -55,9 +55,9 @@ TEST_F(HfDirectoryTest, OpensOneFileOrShards) {
 TEST_F(HfDirectoryTest, ReadsAnyRangeOfElements) {
     const SampleWeights sample(model_);
     Faults faults;
-    ASSERT_TRUE(
-        export_hf({.path = dir_ / "out", .dtype = StorageType::f32}, model_, sample.weights, faults)
-            .ok());
+    ASSERT_TRUE(export_weights({.path = dir_ / "out", .dtype = StorageType::f32}, model_,
+                               sample.weights, faults)
+                    .ok());
     const auto directory = HfDirectory::open(dir_ / "out");
     ASSERT_TRUE(directory) << directory.error().message;
     const float* head = sample.weights.weight(sample.weights.table().head).as<float>();

@@ -24,7 +24,7 @@ protected:
     }
     Status write(const HfExport& options) { return write(options, model_); }
     Status write(const HfExport& options, const ModelConfig& model) {
-        return export_hf(options, model, sample_.weights, faults_);
+        return export_weights(options, model, sample_.weights, faults_);
     }
     HfDirectory open(const std::string& name) const {
         auto directory = HfDirectory::open(dir_ / name);
@@ -83,7 +83,7 @@ TEST_F(HfExportTest, ATiedHeadIsWrittenOnce) {
     ModelConfig tied = model_;
     tied.tied_head = true;
     const SampleWeights sample(tied);
-    ASSERT_TRUE(export_hf(options("out"), tied, sample.weights, faults_).ok());
+    ASSERT_TRUE(export_weights(options("out"), tied, sample.weights, faults_).ok());
     const HfDirectory directory = open("out");
     EXPECT_FALSE(directory.has("lm_head.weight"));
     EXPECT_TRUE(directory.model().tied_head);
@@ -188,12 +188,12 @@ TEST_F(HfExportTest, AFailureLeavesTheEarlierExportAndTheNextOneCleansUp) {
          {"checkpoint.full@2", "checkpoint.write@3", "checkpoint.fsync@2", "checkpoint.rename@1"}) {
         Faults faults(Faults::parse(point).value());
         try {
-            EXPECT_FALSE(export_hf(options("out"), model_, other.weights, faults)) << point;
+            EXPECT_FALSE(export_weights(options("out"), model_, other.weights, faults)) << point;
         } catch (const InjectedFault&) {
         }
         EXPECT_EQ(load(open("out")), before) << point;
     }
-    ASSERT_TRUE(export_hf(options("out"), model_, other.weights, faults_).ok());
+    ASSERT_TRUE(export_weights(options("out"), model_, other.weights, faults_).ok());
     EXPECT_EQ(load(open("out")), values_of(other.weights));
     EXPECT_THAT(file_names(dir_.path()), ElementsAre("out"));
 }
@@ -205,9 +205,9 @@ TEST_F(HfExportTest, MakesTheDirectoriesAboveIt) {
 
 TEST_F(HfExportTest, MasterWeightsInF64AreWrittenAsF32) {
     const auto kernels = make_ref_kernels();
-    Weights weights(*kernels, model_);
+    WeightState weights(*kernels, model_);
     weights.initialize(1);  // rounded to f32, as every backend's
-    ASSERT_TRUE(export_hf(options("out"), model_, weights, faults_).ok());
+    ASSERT_TRUE(export_weights(options("out"), model_, weights, faults_).ok());
     EXPECT_EQ(load(open("out")), values_of(sample_.weights));
 }
 

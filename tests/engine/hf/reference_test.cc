@@ -10,7 +10,7 @@
 #include "engine/hf/directory.h"
 #include "engine/hf/export.h"
 #include "engine/hf/load.h"
-#include "engine/train/trainer.h"
+#include "engine/train/rank_engine.h"
 #include "tests/support/rank_rig.h"
 #include "tests/support/temp_dir.h"
 
@@ -84,25 +84,17 @@ std::vector<double> to_doubles(const TensorView& x) {
 class Engine {
 public:
     Engine(const test::KernelsFactory& backend, const HfDirectory& directory, std::int64_t context)
-        : model_config_(directory.model()),
-          kernels_(backend()),
+        : kernels_(backend()),
           transport_(make_local_transport(make_local_hub(1), {.rank = 0, .num_ranks = 1})),
-          compute_(kernels_->device().make_stream("compute")),
-          communication_(kernels_->device().make_host_stream("communication")),
-          communicator_(*transport_, kernels_->device(), *communication_, mesh_,
-                        progress_.collectives),
-          streams_{*kernels_, *compute_, *communication_, communicator_},
-          weights_(*kernels_, model_config_),
-          layout_(make_rank_layout(context, mesh_, 0, 64, 64).value()),
-          model_(streams_, model_config_, weights_, layout_, model_config_.rope),
-          trainer_(streams_, weights_, model_, progress_) {
-        const Status loaded = load_hf_weights(directory, weights_);
+          engine_(*kernels_, *transport_, progress_, {.model = directory.model()}) {
+        const Status loaded = load_hf_weights(directory, engine_.state());
         RM_CHECK(loaded.ok(), "{}", loaded.error().message);
-        weights_.prepare(model_.ops());
+        const Status entered = engine_.enter({context, 64, 64, config().rope});
+        RM_CHECK(entered.ok(), "{}", entered.error().message);
     }
 
-    Weights& weights() { return weights_; }
-    const ModelConfig& config() const { return model_config_; }
+    WeightState& weights() { return engine_.state(); }
+    const ModelConfig& config() const { return engine_.spec().model; }
 
     // (sequences * S, V) of sequences of S + 1 tokens each.
     std::vector<double> logits(const std::vector<Sample>& sequences) {
@@ -113,42 +105,31 @@ public:
         }
         return all;
     }
-    StepBatch batch(const std::vector<Sample>& sequences) const {
-        return make_step_batch(sequences, layout_, mesh_, 0);
-    }
-    Trainer& trainer() { return trainer_; }
+    StepBatch batch(const std::vector<Sample>& sequences) const { return engine_.cut(sequences); }
+    Trainer& trainer() { return engine_.trainer(); }
 
 private:
     std::vector<double> logits_of(const MicroBatch& micro) {
         Device& device = kernels_->device();
-        const DType compute = kernels_->types().compute;
-        const std::int64_t T = layout_.local_tokens;
-        const Tensor hidden(device, MemoryKind::activations, compute, {T, model_config_.hidden});
-        const Tensor logits(device, MemoryKind::activations, compute,
-                            {T, model_config_.vocabulary});
-        device.upload(micro.tokens.data(), model_.tokens(), *compute_);
-        model_.queue_hidden(*micro.runs, hidden);
-        const LinearFwd head{hidden, weights_.head().prepared, logits};
+        Stream& compute = engine_.streams().compute;
+        const DType type = kernels_->types().compute;
+        const std::int64_t T = engine_.layout().local_tokens;
+        const Tensor hidden(device, MemoryKind::activations, type, {T, config().hidden});
+        const Tensor logits(device, MemoryKind::activations, type, {T, config().vocabulary});
+        device.upload(micro.tokens.data(), engine_.model().tokens(), compute);
+        engine_.model().queue_hidden(micro.runs, hidden);
+        const LinearFwd head{hidden, engine_.weights().any_head().prepared, logits};
         const Buffer workspace =
             device.allocate(kernels_->workspace_bytes(head), MemoryKind::workspace);
-        kernels_->linear_fwd(head, {workspace.data(), workspace.size()}, *compute_);
-        compute_->synchronize();
-        return to_doubles(logits->rows(0, layout_.context));
+        kernels_->linear_fwd(head, {workspace.data(), workspace.size()}, compute);
+        compute.synchronize();
+        return to_doubles(logits->rows(0, engine_.layout().context));
     }
 
-    const ModelConfig model_config_;
-    const Mesh mesh_;
     ProgressPage progress_{};
     std::unique_ptr<Kernels> kernels_;
     std::unique_ptr<Transport> transport_;
-    std::unique_ptr<Stream> compute_;
-    std::unique_ptr<Stream> communication_;
-    Communicator communicator_;
-    RankStreams streams_;
-    Weights weights_;
-    RankLayout layout_;
-    Model model_;
-    Trainer trainer_;
+    RankEngine engine_;
 };
 
 class HfReference : public testing::Test {
@@ -175,7 +156,7 @@ protected:
         auto at = tokens.begin();
         for (auto& sequences : steps) {
             for (std::int64_t i = 0; i < shape[1]; ++i, at += shape[2])
-                sequences.push_back({{at, at + shape[2]}});
+                sequences.push_back({{at, at + shape[2]}, {shape[2] - 1}});
         }
         return steps;
     }
@@ -221,7 +202,8 @@ TEST_P(HfReferenceCase, LogitsLossGradientsAndTenUpdatesAgree) {
     const OptimizerSpec optimizer{o[1], o[2], o[3], o[4], o[5]};
     std::vector<double> losses;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        const OptimizerStep step{optimizer, o[0], static_cast<std::int64_t>(i) + 1};
+        const OptimizerStep step{
+            .spec = optimizer, .learning_rate = o[0], .step = static_cast<std::int64_t>(i) + 1};
         losses.push_back(
             engine.trainer().step(engine.batch(steps[i]), step, Trainer::StopRequest::no).loss);
     }
@@ -251,7 +233,8 @@ TEST_F(HfReference, ExportedDirectoriesComputeTheSameBitsHereAndInPyTorch) {
                          .context = context_of(expected)};
         if (name.ends_with("4")) options.max_shard = {40'000};
         Faults faults;
-        const Status written = export_hf(options, engine.config(), engine.weights(), faults);
+        WholeWeights whole(nullptr, engine.weights());
+        const Status written = export_hf(options, engine.config(), whole, faults);
         ASSERT_TRUE(written.ok()) << written.error().message;
         Engine again(test::cpu_backend(1), open(name, "exported"), context_of(expected));
         EXPECT_EQ(again.logits(sequences), engine.logits(sequences));

@@ -9,7 +9,7 @@
 
 #include "engine/hf/directory.h"
 #include "engine/hf/export.h"
-#include "engine/model/weights.h"
+#include "engine/model/weight_state.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/support/temp_dir.h"
 
@@ -62,11 +62,18 @@ struct SampleWeights {
         weights.initialize(seed);
     }
     std::unique_ptr<Kernels> kernels;
-    Weights weights;
+    WeightState weights;
 };
 
+// Of a rank that is alone.
+inline Status export_weights(const HfExport& options, const ModelConfig& model,
+                             const WeightState& weights, Faults& faults) {
+    WholeWeights whole(nullptr, weights);
+    return export_hf(options, model, whole, faults);
+}
+
 // All master weights, one after the other.
-inline std::vector<float> values_of(const Weights& weights) {
+inline std::vector<float> values_of(const WeightState& weights) {
     std::vector<float> values;
     for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {
         const TensorView weight = weights.weight(i);

@@ -21,7 +21,12 @@ TEST(RankConfig, SurvivesJson) {
     config.spec.seed = 0xfedcba9876543210ULL;
     config.spec.stages = {
         {.context = 512, .batch = 1024, .tokens = 4096, .schedule = Schedule::linear}};
-    config.spec.parallel = Mesh::make(2, 3, 1, 1).value();
+    config.spec.parallel = Mesh::make(2, 6, 2, 3, 2).value();
+    config.spec.zero = 3;
+    config.spec.data.documents = Documents::separate;
+    config.spec.data.positions = Positions::running;
+    config.spec.optimizer.moments = "bf16";
+    config.spec.optimizer.place = OptimizerPlace::host;
     config.model = ModelConfig{.vocabulary = 9,
                                .hidden = 8,
                                .num_layers = 1,
@@ -37,6 +42,7 @@ TEST(RankConfig, SurvivesJson) {
                                         .long_factor = {1.5, 4}},
                                .max_positions = 256};
     config.plan.mesh = *config.spec.parallel;
+    config.plan.zero = 3;
     config.rank = 5;
     config.run_dir = "/run";
     config.peak_flops = 1.5e11;
@@ -49,11 +55,21 @@ TEST(RankConfig, SurvivesJson) {
     EXPECT_EQ(parsed->peak_flops, 1.5e11);
 }
 
+TEST(RankConfig, AnAutomaticMeshStaysAutomaticWithItsZeroStage) {
+    JobSpec spec;
+    spec.zero = 2;
+    EXPECT_EQ(job_spec_from_json(job_spec_to_json(spec)).value(), spec);
+}
+
 TEST(RankConfig, UnknownKeysAndWrongTypesAreErrorsWithTheirPath) {
     EXPECT_THAT(parse_rank_config(R"({"spec": {"stages": [{"contxt": 1}]}})").error().message,
                 HasSubstr("stages[0].contxt: unknown key"));
     EXPECT_THAT(parse_rank_config(R"({"spec": {"data": {"path": 7}}})").error().message,
                 HasSubstr("data.path: 7; texts such as"));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"parallel": {"inner": 1}}})").error().message,
+                HasSubstr("parallel.inner: unknown key"));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"data": {"documents": "packed"}}})").error().message,
+                HasSubstr("data.documents: documents 'packed' is not known; joined or separate"));
     EXPECT_THAT(parse_rank_config("{\n\n]").error().message, HasSubstr("line 3"));
 }
 
@@ -64,7 +80,10 @@ TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
     report.grad_norm = INFINITY;
     report.finite = false;
     report.phase_seconds = {{"forward", 0.25}};
-    report.memory.by_kind = {{"weights", {123}}};
+    report.memory.add("weights", {123});
+    report.memory.add("host weights", {456});
+    report.axes = {{"gradient", {.bytes_sent = 1LL << 40, .wait_seconds = 0.5}},
+                   {"tensor", {.bytes_sent = 7, .wait_seconds = 0}}};
     report.last_collective = "ring ring_shift";
     report.peak_name = "fp32 200 GFLOP/s";
     const auto parsed = parse_step_report(to_json(report));
@@ -74,6 +93,8 @@ TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
     EXPECT_FALSE(parsed->finite);
     EXPECT_EQ(parsed->phase_seconds, report.phase_seconds);
     EXPECT_EQ(parsed->memory.total, Bytes{123});
+    EXPECT_EQ(parsed->memory.by_kind.at("host weights"), Bytes{456});
+    EXPECT_EQ(parsed->axes, report.axes);
     EXPECT_EQ(parsed->peak_name, report.peak_name);
     EXPECT_FALSE(parse_step_report("{}").ok());
 }
@@ -88,7 +109,7 @@ TEST(Reports, TheStepLineNamesConventionAndPeak) {
     report.tokens = 131072;
     report.causal_mfu = 0.461;
     report.memory.total = {1 << 30};
-    report.ring_bytes_sent = 1 << 20;
+    report.axes["ring"].bytes_sent = 1 << 20;
     EXPECT_EQ(
         step_line(report, "bf16 362T"),
         "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)"
@@ -116,13 +137,30 @@ TEST(Schedule, WarmsUpAndEndsAtTheFinalRate) {
 TEST(RingTrainConfig, DescribesTheZigzagLayout) {
     const auto config = parse_ring_train_config(R"({
         "name": "x", "model": {"preset": "tiny"}, "data": {"path": "/data"},
-        "parallel": {"ring": 2},
+        "parallel": {"ring": 2, "zero": 3},
         "stages": [{"context": 1024, "batch": 1024, "tokens": 10240}]})");
     ASSERT_TRUE(config.ok()) << config.error().message;
     const auto text = describe_layout(*config);
     ASSERT_TRUE(text.ok());
+    EXPECT_THAT(*text, HasSubstr("mesh        ring 2, 2 ranks, ZeRO-3\n"));
+    EXPECT_EQ(rank_config(*config, 1).plan.zero, 3);
     EXPECT_THAT(*text, HasSubstr("rank 0:  tokens 0..255  tokens 768..1023"));
     EXPECT_THAT(*text, HasSubstr("rank 1:  tokens 256..767"));
+}
+
+TEST(RingTrainConfig, RanksOfAUlyssesGroupShareThePairsOfTheirSlot) {
+    const auto config = parse_ring_train_config(R"({
+        "name": "x", "model": {"preset": "tiny"}, "data": {"path": "/data"},
+        "parallel": {"ring": 2, "ulysses": 2},
+        "stages": [{"context": 1024, "batch": 1024, "tokens": 10240}]})");
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    const std::string text = describe_layout(*config).value();
+    constexpr int kPairs = 1024 * 1025 / 2 / 4;
+    for (const int rank : {0, 1, 2, 3}) {
+        const std::string line = text.substr(text.find(format("rank {}:", rank)));
+        EXPECT_THAT(line.substr(0, line.find('\n')),
+                    HasSubstr(format("(256 tokens, 1 chunks, {} query-key pairs)", kPairs)));
+    }
 }
 
 TEST(RingTrainConfig, RefusesWhatCannotWork) {

@@ -108,6 +108,25 @@ TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
     }
 }
 
+// Gradients come down as they are; AdamW on the host rounds its f32 as it likes.
+TEST_F(OnTheDevice, StateOnTheHostIsUpdatedAsOnTheDevice) {
+    for (const int data : {1, 2}) {
+        RigConfig config = rig_of({data, 1, 128}, device_backend());
+        config.sequences = data;
+        config.zero = 3;
+        const RigResult device = run_rig(config);
+        config.host = test::cpu_backend(1, DType::bf16);
+        const RigResult host = run_rig(config);
+        EXPECT_EQ(host.losses, device.losses);
+        EXPECT_TRUE(host.gradients == device.gradients);
+        for (const auto& [name, r] : device.weights) {
+            EXPECT_LE(test::norm_difference(host.weights.at(name), r),
+                      4 * std::ldexp(1.0, -23) * test::norm(r))
+                << name;
+        }
+    }
+}
+
 class DeviceIdentity : public OnTheDevice {
 protected:
     static RigResult two_steps(const Layout& layout, std::int64_t chunk, std::uint64_t seed) {

@@ -161,7 +161,7 @@ TEST_P(CpuMesh, GlooAndLocalGiveTheSameBits) {
     EXPECT_EQ(gloo.ring_bytes, local.ring_bytes);
 }
 
-// docs/communication.md: forward R-1 hops of k and v; backward again, and R hops of their
+// docs/communication.md: forward R-1 hops of k and v; backward again, and as many of their
 // gradients.
 class RingBytes : public testing::TestWithParam<std::tuple<int, test::RigTransport, DType>> {};
 
@@ -178,7 +178,7 @@ TEST_P(RingBytes, EqualTheDocumentedFormula) {
     const std::int64_t kv_elements = 2 * T * config.model.num_kv_heads * config.model.head_dim;
     // Keys and values travel as they are computed, their gradients as sums.
     const std::int64_t forward = (ring - 1) * kv_elements * size_of(compute);
-    const std::int64_t backward = forward + (ring > 1 ? ring : 0) * kv_elements * 4;
+    const std::int64_t backward = forward + (ring - 1) * kv_elements * 4;
     const std::int64_t micro_batches = config.sequences * config.steps;
     for (const std::int64_t bytes : result.ring_bytes) {
         EXPECT_EQ(bytes, (forward + backward) * config.model.num_layers * micro_batches);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cli/console.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+
+// The mesh of an attempt as it lies on the nodes: what each axis cuts and whether it crosses nodes,
+// then each node with its ranks and their coordinates. Many nodes of a large mesh share a line.
+// Nothing where ranks and placement do not agree. Pure but for the stream.
+void draw_mesh(const Output& out, const pb::Attempt& attempt);
+
+}  // namespace rm

@@ -1,0 +1,88 @@
+#include "engine/model/host_transfers.h"
+
+#include <algorithm>
+
+namespace rm {
+namespace {
+
+Bytes workspace_for(Kernels& host, const WeightState& state) {
+    Bytes most;
+    for (const StatePiece& piece : state.owned())
+        most = std::max(most, host.workspace_bytes(SumSquares{.x = piece.grad, .sum = {}}));
+    return most;
+}
+
+// Of a rank's part of the largest unit, in the type that computes.
+Bytes slot_bytes(const WeightState& state, DType compute) {
+    std::int64_t most = 0;
+    for (std::size_t unit = 0; unit < state.table().units.size(); ++unit)
+        most = std::max(most, state.part_in_unit(static_cast<int>(unit)).count);
+    return {most * size_of(compute)};
+}
+
+}  // namespace
+
+HostTransfers::HostTransfers(const RankStreams& streams, const WeightState& state)
+    : streams_(streams),
+      device_(streams.kernels.device()),
+      workspace_(device_, workspace_for(streams.host->kernels, state)),
+      squares_(pinned(DType::f64, 1, scalar_memory_)),
+      clip_(pinned(DType::f64, 3, clip_memory_)),
+      clipped_(device_.make_event()),
+      ops_(streams.host->kernels,
+           {workspace_.data(), Bytes{static_cast<std::int64_t>(workspace_.bytes().size())}},
+           streams.host->stream) {
+    const auto [compute, accum, master] = streams.kernels.types();
+    for (Slot& slot : slots_) {
+        if (compute != master) slot.memory = PinnedBuffer(device_, slot_bytes(state, compute));
+        slot.ready = device_.make_event();
+        slot.sent = device_.make_event();
+    }
+    if (!device_.host_visible()) block_ = PinnedBuffer(device_, kBlock);
+}
+
+TensorView HostTransfers::pinned(DType dtype, std::int64_t count, PinnedBuffer& memory) {
+    memory = PinnedBuffer(device_, {count * size_of(dtype)});
+    return {memory.data(), dtype, {count}};
+}
+
+void HostTransfers::take(const TensorView& from, const TensorView& sums, Into into) {
+    const auto read = [&](const TensorView& part, const TensorView& to) {
+        stream().enqueue("take_gradients",
+                         [&device = device_, part, to] { device.read(part, to.data()); });
+    };
+    if (into == Into::overwrite) return read(from, sums);
+    if (device_.host_visible()) return ops_(Add{from, sums});
+    const std::int64_t total = from.num_elements();
+    const std::int64_t most = kBlock.value / size_of(from.dtype());
+    for (std::int64_t first = 0; first < total; first += most) {
+        const std::int64_t count = std::min(most, total - first);
+        const TensorView block(block_.data(), from.dtype(), {count});
+        read(from.rows(first, count), block);
+        ops_(Add{block, sums.rows(first, count)});
+    }
+}
+
+void HostTransfers::bring(const TensorView& master, const TensorView& to) {
+    Slot& slot = slots_[next_slot_];
+    next_slot_ = (next_slot_ + 1) % slots_.size();
+    TensorView from = master;
+    if (to.dtype() != master.dtype()) {
+        stream().wait(*slot.sent);  // what was here before
+        from = TensorView(slot.memory.data(), to.dtype(), {master.num_elements()});
+        ops_(Copy{master, from});
+    }
+    stream().record(*slot.ready);
+    streams_.compute.wait(*slot.ready);
+    device_.upload(from.data(), to, streams_.compute);
+    streams_.compute.record(*slot.sent);
+}
+
+const TensorView& HostTransfers::take_clip(const TensorView& clip) {
+    device_.download(clip, clip_.data(), streams_.compute);
+    streams_.compute.record(*clipped_);
+    stream().wait(*clipped_);
+    return clip_;
+}
+
+}  // namespace rm

@@ -1,0 +1,189 @@
+#include "engine/model/weight_state.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "engine/comm/collectives.h"
+#include "kernels/host_blocks.h"
+
+namespace rm {
+namespace {
+
+// Elements first, first + 1, ... of a parameter's part. Rounded to f32 whatever T is, so that every
+// backend starts from the same numbers.
+template <typename T>
+void fill_normal(const TensorView& out, const Parameter& parameter, std::int64_t first,
+                 std::uint64_t seed, std::uint64_t stream) {
+    T* data = out.as<T>();
+    const double std = parameter.init_std;
+    for (std::int64_t i = 0; i < out.num_elements(); ++i) {
+        const auto element = static_cast<std::uint64_t>(parameter.whole_index(first + i));
+        data[i] = static_cast<float>(std == 0 ? 1.0 : std * normal_at(seed, stream, element));
+    }
+}
+
+WeightShare effective(WeightShare share, const Kernels* host) {
+    if (share.zero_size == 1) share.stage = 0;  // nobody to share with
+    if (host != nullptr) share.stage = std::max(share.stage, 2);
+    return share;
+}
+
+}  // namespace
+
+WeightState::WeightState(Kernels& kernels, const ModelConfig& model, const WeightShare& share,
+                         DType moments, Kernels* host)
+    : device_(host != nullptr ? host->device() : kernels.device()),
+      share_(effective(share, host)),
+      table_(make_parameters(model, share_)) {
+    allocate(kernels, moments, host);
+    list_pieces();
+}
+
+void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host) {
+    const auto [compute, accum, master] = kernels.types();
+    RM_CHECK(host == nullptr || (host->types().accum == accum && host->types().master == master),
+             "state of {} on the host, whose kernels have {}", to_string(master),
+             host == nullptr ? "" : to_string(host->types().master));
+    const auto make = [&](MemoryKind kind, DType dtype, std::int64_t elements) {
+        TensorView view(nullptr, dtype, {elements});
+        if (host == nullptr) {
+            view = device_memory_.emplace_back(Tensor(device_, kind, dtype, {elements}));
+        } else {
+            host_memory_.emplace_back(kernels.device(), view.num_bytes());
+            host_bytes_[static_cast<std::size_t>(kind)] += view.num_bytes();
+            view = TensorView(host_memory_.back().data(), dtype, {elements});
+        }
+        // Padding between parameters is summed, squared and gathered with the rest: it must be
+        // zero.
+        device_.zero(view);
+        return view;
+    };
+    const std::int64_t whole = table_.unit_elements;
+    const std::int64_t part = whole / share_.zero_size;
+    weights_ = make(MemoryKind::weights, master, state_whole() ? whole : part);
+    grads_ = make(MemoryKind::gradients, accum, grads_whole() ? whole : part);
+    moments1_ = make(MemoryKind::optimizer, moments, state_whole() ? whole : part);
+    moments2_ = make(MemoryKind::optimizer, moments, state_whole() ? whole : part);
+    norms_ = {make(MemoryKind::weights, master, table_.norm_elements),
+              make(MemoryKind::gradients, accum, table_.norm_elements),
+              make(MemoryKind::optimizer, moments, table_.norm_elements),
+              make(MemoryKind::optimizer, moments, table_.norm_elements)};
+}
+
+Part WeightState::part_in_unit(int index) const {
+    const std::int64_t count = unit(index).num_elements / share_.zero_size;
+    return {count * share_.zero_index, count};
+}
+
+TensorView WeightState::master_part(int index) const {
+    const Part part = part_in_unit(index);
+    const std::int64_t first = unit(index).first;
+    return state_whole() ? weights_.rows(first + part.first, part.count)
+                         : weights_.rows(first / share_.zero_size, part.count);
+}
+
+TensorView WeightState::grad_part(int index) const {
+    const Part part = part_in_unit(index);
+    const std::int64_t first = unit(index).first;
+    return grads_whole() ? grads_.rows(first + part.first, part.count)
+                         : grads_.rows(first / share_.zero_size, part.count);
+}
+
+TensorView WeightState::whole_weights(int index) const {
+    RM_CHECK(state_whole(), "whole weights at ZeRO stage {}", share_.stage);
+    return weights_.rows(unit(index).first, unit(index).num_elements);
+}
+
+TensorView WeightState::whole_grads(int index) const {
+    RM_CHECK(grads_whole(), "whole gradients at ZeRO stage {}", share_.stage);
+    return grads_.rows(unit(index).first, unit(index).num_elements);
+}
+
+TensorView WeightState::view(const TensorView& units, const TensorView& norms, int index) const {
+    const Parameter& p = parameter(index);
+    if (p.unit == ParameterTable::kNoUnit) return norms.rows(p.first, p.part_elements());
+    RM_CHECK(units.num_elements() == table_.unit_elements, "{} is not whole on this rank", p.name);
+    return units.rows(unit(p.unit).first + p.first, p.part_elements())
+        .reshaped({p.part_shape[0], p.part_shape[1]});
+}
+
+StatePiece WeightState::norm_piece(int index, Part range) const {
+    const std::int64_t at = parameter(index).first + range.first;
+    const auto rows = [&](const TensorView& flat) { return flat.rows(at, range.count); };
+    return {index,
+            range.first,
+            range.count,
+            rows(norms_.weights),
+            rows(norms_.grads),
+            rows(norms_.moments1),
+            rows(norms_.moments2)};
+}
+
+// `range`: elements of the parameter's part.
+StatePiece WeightState::unit_piece(int index, Part range) const {
+    const Parameter& p = parameter(index);
+    const Part part = part_in_unit(p.unit);
+    const std::int64_t first = unit(p.unit).first;
+    const std::int64_t in_unit = p.first + range.first;
+    const std::int64_t whole = first + in_unit;
+    const std::int64_t sharded = first / share_.zero_size + in_unit - part.first;
+    const std::int64_t state = state_whole() ? whole : sharded;
+    const std::int64_t grad = grads_whole() ? whole : sharded;
+    return {index,
+            range.first,
+            range.count,
+            weights_.rows(state, range.count),
+            grads_.rows(grad, range.count),
+            moments1_.rows(state, range.count),
+            moments2_.rows(state, range.count)};
+}
+
+void WeightState::list_pieces() {
+    for (int i = 0; i < static_cast<int>(table_.all.size()); ++i) {
+        const Parameter& p = parameter(i);
+        const Part all{0, p.part_elements()};
+        if (p.unit == ParameterTable::kNoUnit) {
+            held_.push_back(norm_piece(i, all));
+            const Part mine = part_of(all.count, share_.world_size, share_.world_rank);
+            if (mine.count > 0) owned_.push_back(norm_piece(i, mine));
+            continue;
+        }
+        const Part part = part_in_unit(p.unit);
+        const std::int64_t begin = std::max<std::int64_t>(part.first - p.first, 0);
+        const std::int64_t end = std::min(part.first + part.count - p.first, all.count);
+        const Part mine{begin, end - begin};
+        const bool replicated = p.cut == Cut::none && share_.tensor > 1;
+        if (state_whole()) held_.push_back(unit_piece(i, all));
+        if (mine.count > 0) {
+            const StatePiece piece = unit_piece(i, mine);
+            if (!state_whole()) held_.push_back(piece);
+            if (!replicated || share_.tensor_index == 0) owned_.push_back(piece);
+        }
+        const bool holds = state_whole() || mine.count > 0;
+        if (!replicated || !holds) continue;
+        const StatePiece& held = held_.back();
+        tensor_shared_grads_.push_back({p.unit, {p.first + held.first, held.count}, held.grad});
+    }
+}
+
+void WeightState::initialize(std::uint64_t seed) {
+    HostBlocks blocks(device_);
+    const auto fill = weights_.dtype() == DType::f64 ? fill_normal<double> : fill_normal<float>;
+    for (const StatePiece& piece : held_) {
+        const Status filled =
+            blocks.write(piece.weight, [&](std::int64_t first, const TensorView& block) {
+                fill(block, parameter(piece.parameter), piece.first + first, seed,
+                     static_cast<std::uint64_t>(piece.parameter));
+                return Status();
+            });
+        RM_CHECK(filled.ok(), "{}", filled.error().message);
+    }
+    zero_moments();
+}
+
+void WeightState::zero_moments() {
+    for (const TensorView* moments : {&moments1_, &moments2_, &norms_.moments1, &norms_.moments2})
+        device_.zero(*moments);
+}
+
+}  // namespace rm

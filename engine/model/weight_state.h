@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/comm/collectives.h"
+#include "engine/model/parameters.h"
+#include "kernels/kernels.h"
+
+namespace rm {
+
+// Consecutive elements of one parameter's part, and where this rank keeps what belongs to them.
+struct StatePiece {
+    int parameter = 0;
+    std::int64_t first = 0;  // element of the parameter's part
+    std::int64_t count = 0;
+    TensorView weight;   // (count) master
+    TensorView grad;     // (count) accum
+    TensorView moment1;  // (count) accum or bf16
+    TensorView moment2;  // like moment1
+};
+
+// Of a gradient that every tensor rank has a share in (replicated key-value heads), what this rank
+// holds: elements `in_unit` of the unit's flat buffer.
+struct SharedGrad {
+    int unit = 0;
+    Part in_unit;
+    TensorView grad;
+};
+
+// What a rank trains: master weights, their gradients and both moments, whole or sharded. Units are
+// held whole at stage 0 and as this rank's part from stage 1 on; gradients as parts from stage 2
+// on. Norms are whole on every rank. All of it is on the device, or all of it in pinned host
+// memory: there the stage is 2 at least, also for a rank that is alone, whose part is the whole.
+class WeightState {
+public:
+    // `moments`: the accum type or bf16. `host`: the kernels of the host, borrowed, when the state
+    // lives there; null: on the device of `kernels`.
+    WeightState(Kernels& kernels, const ModelConfig& model, const WeightShare& share, DType moments,
+                Kernels* host = nullptr);
+    // Whole on this rank, moments of the accum type.
+    WeightState(Kernels& kernels, const ModelConfig& model)
+        : WeightState(kernels, model, {}, kernels.types().accum) {}
+
+    const ParameterTable& table() const { return table_; }
+    const WeightShare& share() const { return share_; }
+    // Host code's way to the state.
+    Device& device() const { return device_; }
+    // Pinned host memory of a kind; none where the state is on the device.
+    Bytes host_bytes(MemoryKind kind) const { return host_bytes_[static_cast<std::size_t>(kind)]; }
+    const Parameter& parameter(int i) const { return table_.all[static_cast<std::size_t>(i)]; }
+    const Unit& unit(int i) const { return table_.units[static_cast<std::size_t>(i)]; }
+
+    // All that this rank holds and updates, by parameter, ascending.
+    const std::vector<StatePiece>& held() const { return held_; }
+    // The part of it that counts as this rank's: every element of the model is some one rank's.
+    const std::vector<StatePiece>& owned() const { return owned_; }
+    const std::vector<SharedGrad>& tensor_shared_grads() const { return tensor_shared_grads_; }
+
+    // The part of a unit's flat buffer that this rank owns, and where in the unit it lies.
+    TensorView master_part(int unit) const;
+    TensorView grad_part(int unit) const;
+    Part part_in_unit(int unit) const;
+    // Of a whole unit: weights at stage 0, gradients at stages 0 and 1.
+    TensorView whole_weights(int unit) const;
+    TensorView whole_grads(int unit) const;
+    const TensorView& all_grads() const { return grads_; }
+    const TensorView& norm_weights() const { return norms_.weights; }
+    const TensorView& norm_grads() const { return norms_.grads; }
+    // In the part's shape. Weights: where they are held whole. Norms: always.
+    TensorView weight(int parameter) const { return view(weights_, norms_.weights, parameter); }
+    TensorView grad(int parameter) const { return view(grads_, norms_.grads, parameter); }
+
+    // Host side, while no work is queued. Values depend on (seed, parameter, element) only.
+    void initialize(std::uint64_t seed);
+    void zero_moments();
+
+private:
+    struct Norms {
+        TensorView weights, grads, moments1, moments2;
+    };
+    bool grads_whole() const { return share_.stage < 2; }
+    bool state_whole() const { return share_.stage < 1; }
+    void allocate(Kernels& kernels, DType moments, const Kernels* host);
+    TensorView view(const TensorView& units, const TensorView& norms, int parameter) const;
+    StatePiece norm_piece(int parameter, Part range) const;
+    StatePiece unit_piece(int parameter, Part range) const;
+    void list_pieces();
+
+    Device& device_;
+    WeightShare share_;
+    ParameterTable table_;
+    std::vector<Tensor> device_memory_;  // one of these owns what follows
+    std::vector<PinnedBuffer> host_memory_;
+    std::array<Bytes, kNumMemoryKinds> host_bytes_{};
+    TensorView weights_;   // master; units one after another, whole or this rank's parts
+    TensorView grads_;     // accum
+    TensorView moments1_;  // accum or bf16
+    TensorView moments2_;
+    Norms norms_;
+    std::vector<StatePiece> held_;
+    std::vector<StatePiece> owned_;
+    std::vector<SharedGrad> tensor_shared_grads_;
+};
+
+}  // namespace rm

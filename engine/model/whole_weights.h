@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model/rank_streams.h"
+#include "engine/model/weight_state.h"
+
+namespace rm {
+
+// The master weights put together again from what every rank owns, parameter by parameter and block
+// by block, on rank 0. Exact: owned elements are summed with zeros, as integers. Collective: while
+// rank 0 reads, the others serve. Host side, while no work is queued.
+class WholeWeights {
+public:
+    // `streams`: null for a rank that is alone.
+    WholeWeights(const RankStreams* streams, const WeightState& state);
+    WholeWeights(const WholeWeights&) = delete;
+    WholeWeights& operator=(const WholeWeights&) = delete;
+    // On rank 0: takes part in what was not read, so that nobody is left waiting.
+    void finish();
+    // On every other rank: until rank 0 has finished.
+    void serve() { finish(); }
+
+    const ParameterTable& table() const { return state_.table(); }
+
+    // `block`: host memory of the master dtype, one dim: elements of the whole, row-major, from
+    // `first` on. Parameters must be read in the table's order, each once; the first error of a
+    // visitor ends it.
+    using Visitor = std::function<Status(std::int64_t first, const TensorView& block)>;
+    Status read(int parameter, const Visitor& visit);
+
+private:
+    template <typename T>
+    void fill(int parameter, std::int64_t first, std::int64_t count);
+    TensorView next_block(int parameter, std::int64_t first);
+
+    const RankStreams* streams_;
+    const WeightState& state_;
+    DType dtype_;
+    Device& device_;                // of what the ranks exchange
+    Tensor block_;                  // (kBlockElements) master: summed over the ranks
+    std::vector<std::byte> host_;   // the same
+    std::vector<std::byte> piece_;  // of one piece
+    int next_parameter_ = 0;
+    std::int64_t next_element_ = 0;
+};
+
+}  // namespace rm

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/layout.h"
+#include "engine/comm/communicator.h"
+#include "engine/model/model.h"
+#include "engine/model/weight_state.h"
+#include "engine/model/weights.h"
+#include "engine/train/batch.h"
+#include "engine/train/progress.h"
+#include "engine/train/trainer.h"
+
+namespace rm {
+
+// What of a rank is the same for all stages of a job.
+struct RankSpec {
+    ModelConfig model;
+    Mesh mesh;
+    int rank = 0;
+    int zero = 0;                            // ZeRO stage
+    std::optional<DType> moments;            // nothing: the accumulation type
+    Positions positions = Positions::reset;  // of separate documents
+    // Of a host device, borrowed: the state lives on the host and is updated by these. Null: on the
+    // device.
+    Kernels* host = nullptr;
+};
+
+// What a stage changes.
+struct StageShape {
+    std::int64_t context = 0;
+    std::int64_t tile_tokens = 0;
+    std::int64_t chunk_tokens = 0;
+    RopeConfig rope;
+};
+
+// One rank below the loop over steps: its streams, its way to the others, what it trains, and the
+// model and trainer of the stage at hand. Ends its transport when it is destroyed by an exception:
+// what is still queued may wait for peers that wait for this rank.
+class RankEngine {
+public:
+    // Borrows the references.
+    RankEngine(Kernels& kernels, Transport& transport, ProgressPage& progress, RankSpec spec);
+    RankEngine(const RankEngine&) = delete;
+    RankEngine& operator=(const RankEngine&) = delete;
+    ~RankEngine();
+
+    // Makes the stage's buffers and brings the weights up to date with their master copies. Errors
+    // of make_rank_layout.
+    Status enter(const StageShape& shape);
+
+    StepBatch cut(const std::vector<Sample>& sequences) const {
+        return make_step_batch(sequences, *layout_, spec_.mesh, spec_.rank, spec_.positions);
+    }
+
+    const RankSpec& spec() const { return spec_; }
+    const RankStreams& streams() const { return streams_; }
+    WeightState& state() { return state_; }
+    const WeightState& state() const { return state_; }
+    Weights& weights() { return weights_; }
+    const RankLayout& layout() const { return *layout_; }
+    Model& model() { return *model_; }
+    Trainer& trainer() { return *trainer_; }
+
+private:
+    const RankSpec spec_;
+    Transport& transport_;
+    ProgressPage& progress_;
+    std::unique_ptr<Stream> compute_;
+    std::unique_ptr<Stream> communication_;
+    std::unique_ptr<Stream> host_;  // null without spec_.host
+    std::optional<HostSide> host_side_;
+    Communicator communicator_;
+    RankStreams streams_;
+    WeightState state_;
+    Weights weights_;
+    std::optional<RankLayout> layout_;
+    std::unique_ptr<Model> model_;
+    std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace rm

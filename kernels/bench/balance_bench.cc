@@ -1,0 +1,158 @@
+#include "kernels/bench/balance_bench.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <string_view>
+
+#include "base/units.h"
+#include "kernels/bench/bench.h"
+#include "kernels/bench/packed_documents.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
+    "Attention's work (query-key pairs) on the slots of a ring, as documents are placed and as "
+    "plain\n"
+    "zigzag of the whole packed sequence would have it: the largest over the mean of the slots, "
+    "of\n"
+    "the worst ring step and of all steps together. 1 is even. Computed, nothing is timed.\n";
+
+enum class DocumentKind { lognormal, one };
+enum class Output { table, json };
+
+struct Arguments {
+    DocumentKind documents = DocumentKind::lognormal;
+    std::vector<int> rings = {4, 8};
+    std::uint64_t num_seeds = 100;  // 1 is the first
+    Output output = Output::table;
+};
+
+// Of all seeds; runs are those of the slot that has the most.
+struct Figures {
+    std::string placement;
+    int ring = 0;
+    std::vector<double> worst_step, overall, runs;
+};
+
+Status set_option(Arguments& arguments, std::string_view flag, const char* value) {
+    if (flag == "--documents") {
+        const std::string_view kind = value;
+        if (kind != "lognormal" && kind != "one")
+            return invalid_argument("--documents {}: lognormal or one", kind);
+        arguments.documents = kind == "one" ? DocumentKind::one : DocumentKind::lognormal;
+        return {};
+    }
+    if (flag != "--ring" && flag != "--seeds") return invalid_argument("unknown argument {}", flag);
+    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
+    const std::int64_t most = flag == "--ring" ? 1024 : 100'000;
+    if (count < 1 || count > most) return invalid_argument("{} {}: 1 to {}", flag, value, most);
+    if (flag == "--ring") arguments.rings = {static_cast<int>(count)};
+    if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
+    return {};
+}
+
+Result<Arguments> parse(std::span<char*> words) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (word == "--json") {
+            arguments.output = Output::json;
+            continue;
+        }
+        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
+        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
+    }
+    return arguments;
+}
+
+void add(Figures& figures, const Placement& placement) {
+    const RingBalance balance = ring_balance(placement);
+    std::size_t runs = 0;
+    for (const std::vector<Piece>& slot : placement.slots)
+        runs = std::max(runs, slot.size());
+    figures.worst_step.push_back(balance.worst_step);
+    figures.overall.push_back(balance.overall);
+    figures.runs.push_back(static_cast<double>(runs));
+}
+
+std::vector<Figures> measure(const Arguments& arguments, int ring) {
+    const Mesh mesh = Mesh::make(1, ring, 1, 1).value();
+    const std::int64_t padded = padded_length(kBalanceTokens, mesh).value();
+    Figures placed{"placed", ring, {}, {}, {}}, plain{"plain zigzag", ring, {}, {}, {}};
+    const bool one = arguments.documents == DocumentKind::one;
+    for (std::uint64_t seed = 1; seed <= (one ? 1 : arguments.num_seeds); ++seed) {
+        const std::vector<std::int64_t> documents =
+            one ? std::vector<std::int64_t>{kBalanceTokens}
+                : lognormal_documents(seed, kBalanceTokens, kBalanceMedian, kBalanceSigma);
+        add(placed, place_documents(documents, padded, ring, Positions::reset));
+        add(plain, plain_zigzag(documents, padded, ring));
+    }
+    return {placed, plain};
+}
+
+double largest(const std::vector<double>& values) {
+    return *std::max_element(values.begin(), values.end());
+}
+
+std::string describe(const Arguments& arguments) {
+    if (arguments.documents == DocumentKind::one)
+        return format("one document of {} tokens", kBalanceTokens);
+    return format(
+        "log-normal documents, median {:.0} tokens, sigma {:.1}, {} tokens, seeds 1 to {}",
+        kBalanceMedian, kBalanceSigma, kBalanceTokens, arguments.num_seeds);
+}
+
+void print_table(const std::vector<Figures>& all, const Arguments& arguments) {
+    std::cout << describe(arguments) << "\n"
+              << "                     step max/mean    all steps       runs per slot\n"
+              << "ring  placement      median  worst    median  worst   median  most\n";
+    for (const Figures& f : all) {
+        std::cout << format("{:>4}  {:<13} {:7.3} {:7.3}   {:7.4} {:7.4}  {:7.0} {:5.0}\n", f.ring,
+                            f.placement, median(f.worst_step), largest(f.worst_step),
+                            median(f.overall), largest(f.overall), median(f.runs), largest(f.runs));
+    }
+}
+
+nlohmann::ordered_json figures_json(const std::vector<double>& values) {
+    return {{"median", median(values)}, {"worst", largest(values)}};
+}
+
+void print_json(const std::vector<Figures>& all, const Arguments& arguments) {
+    nlohmann::ordered_json json = {{"documents", describe(arguments)},
+                                   {"rows", nlohmann::ordered_json::array()}};
+    for (const Figures& f : all) {
+        json["rows"].push_back({{"ring", f.ring},
+                                {"placement", f.placement},
+                                {"step_max_over_mean", figures_json(f.worst_step)},
+                                {"all_steps_max_over_mean", figures_json(f.overall)},
+                                {"runs_per_slot", figures_json(f.runs)}});
+    }
+    std::cout << json.dump(2) << "\n";
+}
+
+}  // namespace
+
+int run_balance(std::span<char*> words) {
+    const auto arguments = parse(words);
+    if (!arguments) {
+        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
+        return 2;
+    }
+    std::vector<Figures> all;
+    for (const int ring : arguments->rings) {
+        const std::vector<Figures> rows = measure(*arguments, ring);
+        all.insert(all.end(), rows.begin(), rows.end());
+    }
+    if (arguments->output == Output::json) {
+        print_json(all, *arguments);
+    } else {
+        print_table(all, *arguments);
+    }
+    return 0;
+}
+
+}  // namespace rm::bench

@@ -1,0 +1,238 @@
+#include "kernels/bench/overlap_bench.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+#include "kernels/bench/bench.h"
+#include "kernels/bench/overlap_rig.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: ring-bench overlap [--ring R] [--repeats N] [--json]\n"
+    "Ranks that are threads train over links on which every message takes a delay: half, and "
+    "twice,\n"
+    "the compute that it should hide behind, as measured without one. Exposed is what compute "
+    "waits\n"
+    "for a message; longer, how much longer the pass takes for each; compute, of these very "
+    "steps.\n"
+    "Medians of N steps. Of half the compute at most a tenth of the delay may be exposed, of "
+    "twice\n"
+    "the difference to compute, within 15 %. Every rank has one thread and wants a core of its "
+    "own.\n";
+
+constexpr double kMostExposed = 0.10;
+constexpr double kTolerance = 0.15;
+
+enum class Output { table, json };
+
+struct Arguments {
+    int ring = 2;
+    int repeats = 7;
+    Output output = Output::table;
+};
+
+Result<Arguments> parse(std::span<char*> words) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string_view flag = words[i];
+        if (flag == "--json") {
+            arguments.output = Output::json;
+            continue;
+        }
+        if (flag != "--ring" && flag != "--repeats")
+            return invalid_argument("unknown argument {}", flag);
+        if (i + 1 == words.size()) return invalid_argument("{} needs a value", flag);
+        const std::string_view text = words[++i];
+        RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
+        const std::int64_t least = flag == "--ring" ? 2 : 1;
+        if (value < least || value > 64)
+            return invalid_argument("{} {}: {} to 64", flag, text, least);
+        (flag == "--ring" ? arguments.ring : arguments.repeats) = static_cast<int>(value);
+    }
+    return arguments;
+}
+
+// Something that is to be hidden: in one pass, so many times, behind `compute` seconds each.
+struct Subject {
+    std::string what;
+    PassTimes StepTimes::*pass;
+    double PassTimes::*waited;
+    double (*compute)(const PassTimes& times, const OverlapRig& rig);
+    int (*count)(const OverlapRig& rig);
+};
+
+struct Figure {
+    std::string what;
+    double compute = 0;
+    double undelayed_compute = 0;
+    double delay = 0;
+    double exposed = 0;  // of one message
+    double longer = 0;   // the pass than without a delay, per message
+    double least = 0;    // bounds of `exposed`
+    double most = 0;
+    bool within() const { return least <= exposed && exposed <= most; }
+    // Otherwise other programs had the cores, and the delay is not the multiple it was meant to be.
+    bool idle() const {
+        return std::abs(compute - undelayed_compute) <= kTolerance * undelayed_compute;
+    }
+};
+
+int num_hops(const OverlapRig& rig) {
+    return static_cast<int>(rig.model.num_layers) * (rig.mesh.size(Axis::ring) - 1);
+}
+double ring_step(const PassTimes& times, const OverlapRig& rig) {
+    const double steps = static_cast<double>(rig.model.num_layers) * rig.mesh.size(Axis::ring);
+    return (times.attention - times.ring) / steps;
+}
+
+// Two layers have a place: those that a pass begins with are still there.
+int num_gathers(const OverlapRig& rig) {
+    return static_cast<int>(rig.model.num_layers) - 2;
+}
+double layer(const PassTimes& times, const OverlapRig& rig) {
+    return (times.all - times.gather - times.reduce) / static_cast<double>(rig.model.num_layers);
+}
+
+double median_of(const std::vector<StepTimes>& steps,
+                 const std::function<double(const StepTimes&)>& figure) {
+    std::vector<double> values;
+    for (const StepTimes& step : steps)
+        values.push_back(figure(step));
+    return median(values);
+}
+
+Figure measure(OverlapRig rig, const Subject& subject, const std::vector<StepTimes>& undelayed,
+               double delay_over_compute) {
+    const auto pass = [&](const StepTimes& step) -> const PassTimes& { return step.*subject.pass; };
+    const auto waited = [&](const StepTimes& step) { return pass(step).*subject.waited; };
+    const auto all = [&](const StepTimes& step) { return pass(step).all; };
+    const auto compute = [&](const StepTimes& step) { return subject.compute(pass(step), rig); };
+    Figure row{.what = subject.what};
+    row.undelayed_compute = median_of(undelayed, compute);
+    row.delay = delay_over_compute * row.undelayed_compute;
+    rig.delay = row.delay;
+    const std::vector<StepTimes> delayed = delay_over_compute > 0 ? run_rig(rig) : undelayed;
+    row.compute = median_of(delayed, compute);
+    const double count = subject.count(rig);
+    row.exposed = median_of(delayed, waited) / count;
+    row.longer = (median_of(delayed, all) - median_of(undelayed, all)) / count;
+    const double difference = row.delay - row.compute;
+    row.least = difference > 0 ? (1 - kTolerance) * difference : 0;
+    row.most = difference > 0 ? (1 + kTolerance) * difference : kMostExposed * row.delay;
+    return row;
+}
+
+void print_row(std::ostream& out, const Figure& row) {
+    const auto ms = [](double seconds) { return seconds * 1e3; };
+    out << format("{:<26} {:8.2} ms {:8.2} ms {:8.2} ms {:8.2} ms", row.what, ms(row.compute),
+                  ms(row.delay), ms(row.exposed), ms(row.longer));
+    if (row.delay == 0) {
+        out << "\n";
+        return;
+    }
+    out << format(" {:6.1} %   {:.2} to {:.2} ms: {}{}\n", 100 * row.exposed / row.delay,
+                  ms(row.least), ms(row.most), row.within() ? "within" : "MISSED",
+                  row.idle() ? "" : " (the machine was not idle)");
+}
+
+std::vector<Figure> measure_all(const OverlapRig& rig, std::span<const Subject> subjects,
+                                std::ostream& out) {
+    const std::vector<StepTimes> undelayed = run_rig(rig);
+    std::vector<Figure> rows;
+    for (const Subject& subject : subjects) {
+        for (const double delay_over_compute : {0.0, 0.5, 2.0}) {
+            rows.push_back(measure(rig, subject, undelayed, delay_over_compute));
+            print_row(out, rows.back());
+            out << std::flush;
+        }
+    }
+    return rows;
+}
+
+// A slot of 2,048 tokens. The MLP is wide enough to hide the first hop of a backward pass: what is
+// exposed is the hops within attention.
+OverlapRig ring_rig(const Arguments& arguments) {
+    OverlapRig rig{.mesh = Mesh::make(1, arguments.ring, 1, 1).value(),
+                   .repeats = arguments.repeats};
+    rig.context = 2048 * arguments.ring;
+    rig.model = {.vocabulary = 64,
+                 .hidden = 256,
+                 .num_layers = 2,
+                 .num_query_heads = 4,
+                 .num_kv_heads = 2,
+                 .head_dim = 64,
+                 .feed_forward = 6144};
+    return rig;
+}
+
+OverlapRig gather_rig(const Arguments& arguments) {
+    OverlapRig rig{.mesh = Mesh::make(2, 1, 1, 1).value(), .zero = 3, .repeats = arguments.repeats};
+    rig.context = 2048;
+    // A rank's part of a layer's gradients is one message, too; those of a tied head come last.
+    rig.model = {.vocabulary = 64,
+                 .hidden = 192,
+                 .num_layers = 6,
+                 .num_query_heads = 3,
+                 .num_kv_heads = 3,
+                 .head_dim = 64,
+                 .feed_forward = 512,
+                 .tied_head = true};
+    return rig;
+}
+
+std::vector<Figure> measure_all(const Arguments& arguments, std::ostream& out) {
+    const Subject ring[] = {{format("ring {} forward hop", arguments.ring), &StepTimes::forward,
+                             &PassTimes::ring, ring_step, num_hops},
+                            {format("ring {} backward hop", arguments.ring), &StepTimes::backward,
+                             &PassTimes::ring, ring_step, num_hops}};
+    const Subject gather[] = {
+        {"ZeRO-3 forward gather", &StepTimes::forward, &PassTimes::gather, layer, num_gathers},
+        {"ZeRO-3 backward gather", &StepTimes::backward, &PassTimes::gather, layer, num_gathers}};
+    out << format("Medians of {} steps; each is of one message.\n", arguments.repeats)
+        << "what                           compute       delay     exposed      longer  "
+           "of delay   bounds\n";
+    std::vector<Figure> rows = measure_all(ring_rig(arguments), ring, out);
+    const std::vector<Figure> more = measure_all(gather_rig(arguments), gather, out);
+    rows.insert(rows.end(), more.begin(), more.end());
+    return rows;
+}
+
+void print_json(const std::vector<Figure>& rows, const Arguments& arguments) {
+    nlohmann::ordered_json json = {{"steps", arguments.repeats},
+                                   {"rows", nlohmann::ordered_json::array()}};
+    for (const Figure& row : rows) {
+        json["rows"].push_back({{"what", row.what},
+                                {"compute_seconds", row.compute},
+                                {"delay_seconds", row.delay},
+                                {"exposed_seconds", row.exposed},
+                                {"longer_seconds", row.longer},
+                                {"bounds_seconds", {row.least, row.most}},
+                                {"within", row.delay == 0 || row.within()},
+                                {"idle", row.idle()}});
+    }
+    std::cout << json.dump(2) << "\n";
+}
+
+}  // namespace
+
+int run_overlap(std::span<char*> words) {
+    const auto arguments = parse(words);
+    if (!arguments) {
+        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
+        return 2;
+    }
+    const bool json = arguments->output == Output::json;
+    const std::vector<Figure> rows = measure_all(*arguments, json ? std::cerr : std::cout);
+    if (json) print_json(rows, *arguments);
+    return 0;
+}
+
+}  // namespace rm::bench

@@ -1,0 +1,188 @@
+// What a step sends over every axis is what docs/communication.md says. The ring's bytes are
+// counted in mesh_test.cc and kv_stream_test.cc.
+#include <gtest/gtest.h>
+
+#include "engine/comm/collectives.h"
+#include "engine/model/activations.h"
+#include "engine/model/parameters.h"
+#include "tests/support/rank_rig.h"
+
+namespace rm {
+namespace {
+
+using Bytes = std::map<std::string, std::int64_t>;
+
+struct Layout {
+    int data = 1;
+    int ring = 1;
+    int ulysses = 1;
+    int tensor = 1;
+    int zero = 0;
+    int kv_heads = 2;
+    std::int64_t micro_batches = 1;
+    bool tied = false;
+    std::int64_t context = 512;
+};
+
+test::RigConfig config_of(const Layout& l, DType type) {
+    test::RigConfig config;
+    config.backend = test::cpu_backend(1, type);
+    config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor).value();
+    config.model = test::small_model();
+    config.model.num_layers = 3;
+    config.model.num_query_heads = 4;
+    config.model.num_kv_heads = l.kv_heads;
+    config.model.tied_head = l.tied;
+    config.zero = l.zero;
+    config.context = l.context;
+    config.sequences = l.data * l.micro_batches;
+    config.tile = 64;
+    return config;
+}
+
+// The page's letters, for one rank.
+class Formulas {
+public:
+    Formulas(const Layout& layout, const test::RigConfig& config, int rank, DType type)
+        : l_(layout),
+          mesh_(config.mesh),
+          rank_(rank),
+          c_(size_of(type)),
+          table_(make_parameters(config.model, make_weight_share(mesh_, rank, layout.zero))),
+          shapes_(config.model, make_rank_layout(config.context, mesh_, rank, 64, 64).value()),
+          L_(config.model.num_layers) {}
+
+    Bytes per_step() const {
+        Bytes bytes;
+        ulysses(bytes);
+        tensor(bytes);
+        parameters(bytes);
+        scalars(bytes);
+        std::erase_if(bytes, [](const auto& entry) { return entry.second == 0; });
+        return bytes;
+    }
+
+private:
+    static constexpr std::int64_t kScalar = 8;  // f64
+
+    int group_size(GroupKey key) const { return make_group(mesh_, rank_, key).size(); }
+    // all_reduce_sum of n elements
+    std::int64_t all_reduce(GroupKey key, std::int64_t n, std::int64_t e) const {
+        const Group group = make_group(mesh_, rank_, key);
+        if (group.size() == 1) return 0;
+        const auto p = [&](int j) { return part_of(n, group.size(), j % group.size()).count; };
+        return (2 * n - p(group.index) - p(group.index + 1)) * e;
+    }
+    // (G-1)/G n
+    std::int64_t z(std::int64_t n) const {
+        const int G = group_size(GroupKey::gradient);
+        return n / G * (G - 1);
+    }
+
+    void ulysses(Bytes& bytes) const {
+        const std::int64_t token = shapes_.D * shapes_.attended_q;
+        const std::int64_t kv_token = shapes_.D * shapes_.attended_kv;
+        const std::int64_t forward = (2 * token + 2 * kv_token) * c_;
+        const std::int64_t backward = 2 * token * c_ + shapes_.attended_q * a_ + 2 * kv_token * a_;
+        bytes["ulysses all_to_all"] =
+            l_.micro_batches * L_ * (l_.ulysses - 1) * shapes_.T * (forward + backward);
+    }
+
+    void tensor(Bytes& bytes) const {
+        const std::int64_t P = l_.tensor;
+        const std::int64_t x = shapes_.T / P * (P - 1) * shapes_.C * c_;
+        bytes["tensor all_gather"] =
+            l_.micro_batches * ((L_ * 6 + 2) * x + (P - 1) * shapes_.T * 24);
+        bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + 2) * x;
+        for (const Parameter& p : table_.all) {
+            if (p.unit == ParameterTable::kNoUnit || p.cut != Cut::none || P == 1) continue;
+            RM_CHECK(l_.zero == 0, "the parts of replicated heads are not counted here");
+            bytes["tensor all_reduce_sum"] += all_reduce(GroupKey::tensor, p.part_elements(), a_);
+        }
+    }
+
+    void parameters(Bytes& bytes) const {
+        const std::int64_t M = l_.micro_batches;
+        for (std::size_t i = 0; i < table_.units.size(); ++i) {
+            const std::int64_t n = table_.units[i].num_elements;
+            const int unit = static_cast<int>(i);
+            const bool layer = unit != table_.embedding_unit && unit != table_.head_unit;
+            if (l_.zero == 0) bytes["gradient all_reduce_sum"] += 2 * z(n) * a_;
+            if (l_.zero == 1) bytes["gradient reduce_scatter_sum"] += z(n) * a_;
+            if (l_.zero >= 2) bytes["gradient reduce_scatter_sum"] += M * z(n) * a_;
+            if (l_.zero == 1 || l_.zero == 2) bytes["gradient all_gather"] += z(n) * c_;
+            if (l_.zero == 3 && !layer) bytes["gradient all_gather"] += z(n) * c_;
+        }
+        const std::int64_t n =
+            table_.units[static_cast<std::size_t>(table_.layer_unit(0))].num_elements;
+        if (l_.zero == 3) bytes["gradient all_gather"] += (L_ + (2 * M - 1) * (L_ - 2)) * z(n) * c_;
+        bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, table_.norm_elements, a_);
+    }
+
+    // The loss; the wish to stop and the gradient's norm.
+    void scalars(Bytes& bytes) const {
+        bytes["gradient all_reduce_sum"] += all_reduce(GroupKey::gradient, 1, kScalar);
+        bytes["world all_reduce_sum"] += 2 * all_reduce(GroupKey::world, 1, kScalar);
+    }
+
+    const Layout l_;
+    const Mesh mesh_;
+    const int rank_;
+    const std::int64_t c_;
+    const std::int64_t a_ = 4;
+    const ParameterTable table_;
+    const RankShapes shapes_;
+    const std::int64_t L_;
+};
+
+Bytes without_ring(Bytes bytes) {
+    std::erase_if(bytes, [](const auto& entry) { return entry.first.starts_with("ring"); });
+    return bytes;
+}
+
+Bytes difference(const Bytes& more, const Bytes& less) {
+    Bytes result;
+    for (const auto& [name, bytes] : more)
+        result[name] = bytes - (less.contains(name) ? less.at(name) : 0);
+    return result;
+}
+
+class StepBytes : public testing::TestWithParam<std::tuple<Layout, DType>> {};
+
+// What the second step sends; the first has the gathers of the start besides.
+TEST_P(StepBytes, EqualTheDocumentedFormulas) {
+    const auto& [layout, type] = GetParam();
+    test::RigConfig config = config_of(layout, type);
+    config.steps = 1;
+    const test::RigResult one = run_rig(config);
+    config.steps = 2;
+    const test::RigResult two = run_rig(config);
+    for (int rank = 0; rank < config.mesh.num_ranks(); ++rank) {
+        const auto i = static_cast<std::size_t>(rank);
+        EXPECT_EQ(without_ring(difference(two.bytes[i], one.bytes[i])),
+                  Formulas(layout, config, rank, type).per_step())
+            << "rank " << rank;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, StepBytes,
+    testing::Combine(
+        testing::Values(Layout{.data = 2}, Layout{.data = 3, .zero = 1}, Layout{.ulysses = 2},
+                        Layout{.ulysses = 4, .kv_heads = 1}, Layout{.tensor = 2},
+                        Layout{.tensor = 4, .kv_heads = 1}, Layout{.data = 2, .zero = 1},
+                        Layout{.data = 2, .zero = 2, .micro_batches = 2},
+                        Layout{.data = 2, .zero = 3, .micro_batches = 3},
+                        Layout{.ring = 2, .zero = 3, .tied = true},
+                        Layout{.data = 2, .tensor = 2, .zero = 2, .micro_batches = 2, .tied = true},
+                        Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3}),
+        testing::Values(DType::f32, DType::bf16)),
+    [](const auto& info) {
+        const Layout& l = std::get<0>(info.param);
+        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
+                      l.kv_heads, l.micro_batches, l.tied ? "Tied" : "",
+                      to_string(std::get<1>(info.param)));
+    });
+
+}  // namespace
+}  // namespace rm

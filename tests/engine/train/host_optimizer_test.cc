@@ -1,0 +1,233 @@
+// State on the host: the same is trained as with state on the device, which has room for more.
+#include <gtest/gtest.h>
+
+#include "engine/checkpoint/durable_file.h"
+#include "tests/support/rank_rig.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/train_run.h"
+
+namespace rm {
+namespace {
+
+using test::RigConfig;
+using test::RigResult;
+
+struct Layout {
+    int data = 1;
+    int ring = 1;
+    int ulysses = 1;
+    int tensor = 1;
+    int zero = 0;
+    std::int64_t sequences = 2;
+    int kv_heads = 2;
+    bool tied = false;
+    bool packed = false;
+    std::int64_t context = 128;
+};
+
+std::string name_of(const Layout& l) {
+    return format("D{}R{}U{}T{}Zero{}N{}Hk{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
+                  l.sequences, l.kv_heads, l.tied ? "Tied" : "", l.packed ? "Packed" : "");
+}
+
+// State on the device.
+RigConfig config_of(const Layout& l, const test::KernelsFactory& backend) {
+    RigConfig config;
+    config.backend = backend;
+    config.model = test::small_model();
+    config.model.num_kv_heads = l.kv_heads;
+    config.model.tied_head = l.tied;
+    config.context = l.context;
+    config.sequences = l.sequences;
+    config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor).value();
+    config.zero = l.zero;
+    config.steps = 2;
+    if (l.packed) config.documents = {37, 1, 20, 5, l.context - 63};
+    return config;
+}
+
+RigResult run_on_host(RigConfig config, const test::KernelsFactory& host) {
+    config.host = host;
+    return run_rig(config);
+}
+
+void expect_close(const test::Values& actual, const test::Values& expected) {
+    for (const auto& [name, values] : expected)
+        EXPECT_LE(test::relative_difference(actual.at(name), values), 1e-10) << name;
+}
+
+class HostOptimizer : public testing::TestWithParam<Layout> {};
+
+TEST_P(HostOptimizer, TrainsWhatOneRankTrainsOnItsDevice) {
+    const Layout& layout = GetParam();
+    RigConfig config = config_of(layout, test::ref_backend());
+    const RigResult host = run_on_host(config, test::ref_backend());
+    config.mesh = Mesh();
+    config.zero = 0;
+    const RigResult one = run_rig(config);
+    for (std::size_t step = 0; step < one.losses.size(); ++step) {
+        EXPECT_NEAR(host.losses[step], one.losses[step], 1e-10 * one.losses[step]);
+        EXPECT_NEAR(host.grad_norms[step], one.grad_norms[step], 1e-10 * one.grad_norms[step]);
+    }
+    expect_close(host.gradients, one.gradients);
+    expect_close(host.weights, one.weights);
+}
+
+const Layout kLayouts[] = {
+    // Alone: the part is the whole, whatever stage is asked for.
+    {},
+    {.zero = 3, .sequences = 1, .tied = true},
+    // Stages below 2 are held as 2.
+    {.data = 2},
+    {.data = 2, .zero = 2, .sequences = 5, .packed = true},
+    {.data = 2, .zero = 3, .sequences = 5, .tied = true},
+    {.ring = 2, .zero = 2, .sequences = 3, .packed = true},
+    {.ulysses = 2, .zero = 3, .packed = true},
+    {.tensor = 2, .tied = true},
+    // Key-value heads that tensor ranks share, over one micro-batch and several.
+    {.tensor = 4, .sequences = 3, .kv_heads = 1},
+    {.data = 2, .tensor = 2, .zero = 3, .sequences = 4, .kv_heads = 1},
+    {.data = 2, .ring = 2, .tensor = 2, .zero = 3, .kv_heads = 1, .packed = true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizer, testing::ValuesIn(kLayouts),
+                         [](const auto& info) { return name_of(info.param); });
+
+struct Bits {
+    Layout layout;
+    DType compute;
+    std::optional<DType> moments;
+};
+
+std::string name_of(const Bits& bits) {
+    return name_of(bits.layout) + std::string(to_string(bits.compute)) +
+           (bits.moments ? "Bf16Moments" : "");
+}
+
+class HostOptimizerBits : public testing::TestWithParam<Bits> {
+protected:
+    static void expect_same(const RigResult& a, const RigResult& b) {
+        EXPECT_EQ(a.losses, b.losses);
+        EXPECT_EQ(a.grad_norms, b.grad_norms);
+        EXPECT_TRUE(a.gradients == b.gradients);
+        EXPECT_TRUE(a.weights == b.weights);
+    }
+};
+
+// The same ops in the same order, elsewhere. A rank that is alone sums its micro-batches otherwise
+// on the device: there it has one.
+TEST_P(HostOptimizerBits, AreThoseOfTheDevice) {
+    const auto& [layout, compute, moments] = GetParam();
+    RigConfig config = config_of(layout, test::cpu_backend(1, compute));
+    config.moments = moments;
+    const RigResult device = run_rig(config);
+    const test::KernelsFactory host = test::cpu_backend(2, compute);
+    expect_same(run_on_host(config, host), device);
+    config.backend = test::closed_cpu_backend(1, compute);
+    expect_same(run_on_host(config, host), device);
+}
+
+const Bits kBits[] = {
+    {{.sequences = 1}, DType::bf16, DType::bf16},
+    {{.data = 2, .zero = 2}, DType::f32, std::nullopt},
+    {{.data = 2, .zero = 2, .tied = true}, DType::bf16, std::nullopt},
+    {{.data = 2, .zero = 3}, DType::bf16, DType::bf16},
+    {{.data = 2, .zero = 3, .sequences = 6, .packed = true}, DType::f32, DType::bf16},
+    {{.ring = 3, .zero = 3, .context = 192}, DType::f32, std::nullopt},
+    {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::bf16, std::nullopt},
+    {{.data = 2, .ring = 2, .tensor = 2, .zero = 3}, DType::bf16, DType::bf16},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizerBits, testing::ValuesIn(kBits),
+                         [](const auto& info) { return name_of(info.param); });
+
+// Two units' gradients and no master weights nor moments.
+TEST(HostOptimizerMemory, IsNoneOfTheDevices) {
+    RigConfig config = config_of({.zero = 2}, test::closed_cpu_backend(1, DType::bf16));
+    config.model.num_layers = 8;
+    config.steps = 1;
+    const RigResult device = run_rig(config);
+    const RigResult host = run_on_host(config, test::cpu_backend(1, DType::bf16));
+    EXPECT_EQ(host.memory.at("optimizer"), Bytes{0});
+    EXPECT_LT(host.memory.at("gradients").value, device.memory.at("gradients").value / 2);
+    EXPECT_LT(host.memory.at("weights"), device.memory.at("weights"));
+    config = config_of({.data = 2, .zero = 3}, test::closed_cpu_backend(1, DType::bf16));
+    config.model.num_layers = 8;
+    const RigResult parts = run_on_host(config, test::cpu_backend(1, DType::bf16));
+    EXPECT_LT(parts.memory.at("weights"), host.memory.at("weights"));
+}
+
+class HostOptimizerRun : public testing::Test {
+protected:
+    HostOptimizerRun() {
+        dir_.write("data/a.txt", test::some_text(1, 2000));
+        config_.spec.name = "test";
+        config_.spec.precision = "bf16";
+        config_.spec.optimizer.moments = "bf16";
+        config_.spec.model.preset = "micro";
+        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
+        config_.spec.stages = {
+            {.context = 128, .batch = 256, .tokens = 4 * 256, .learning_rate = 3e-3}};
+        config_.spec.memory.tile = 64;
+        config_.plan.memory = {64, 128};
+        config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
+        config_.plan.zero = 3;
+    }
+    // Until `steps` have been trained by this run, or to the end.
+    test::TrainRun train(const std::string& name, OptimizerPlace place, int steps = 0) {
+        config_.checkpoint_dir = dir_.file(name);
+        config_.spec.optimizer.place = place;
+        config_.stop_after_steps = steps;
+        test::TrainRun run = test::run_training(config_, test::closed_cpu_backend(1, DType::bf16));
+        EXPECT_TRUE(run.outcome.ok()) << run.outcome.error().message;
+        return run;
+    }
+    std::map<std::string, std::string> state(const std::string& name, int step) {
+        return test::checkpoint_bytes(format("{}/e1-s{}", dir_.file(name), step));
+    }
+
+    TempDir dir_;
+    RankConfig config_;
+};
+
+TEST_F(HostOptimizerRun, GoesOnFromTheDeviceAndBackWithEveryBit) {
+    train("device", OptimizerPlace::device);
+    train("both", OptimizerPlace::host, 1);
+    train("both", OptimizerPlace::device, 2);
+    train("both", OptimizerPlace::host);
+    EXPECT_TRUE(state("both", 4) == state("device", 4));
+}
+
+TEST_F(HostOptimizerRun, WritesCheckpointsDuringTheNextStepAndExportsTheSameModel) {
+    config_.spec.checkpoint = {"", 1, 30};
+    config_.spec.exports.huggingface = dir_.file("from-device");
+    train("device", OptimizerPlace::device);
+    config_.spec.exports.huggingface = dir_.file("from-host");
+    train("host", OptimizerPlace::host);
+    for (const int step : {1, 2, 4})
+        EXPECT_TRUE(state("host", step) == state("device", step)) << step;
+    const auto model = [&](const std::string& name) {
+        return read_file(dir_.file(name) + "/model.safetensors").value();
+    };
+    EXPECT_EQ(model("from-host"), model("from-device"));
+    config_.spec.exports.huggingface.clear();
+    config_.spec.model = {"", dir_.file("from-device")};
+    train("device-again", OptimizerPlace::device);
+    train("host-again", OptimizerPlace::host);
+    EXPECT_TRUE(state("host-again", 4) == state("device-again", 4));
+}
+
+TEST_F(HostOptimizerRun, ReportsHostMemoryBesideThatOfTheDevice) {
+    const MemoryReport device = train("device", OptimizerPlace::device, 1).steps[0].memory;
+    const MemoryReport host = train("host", OptimizerPlace::host, 1).steps[0].memory;
+    for (const char* kind : {"weights", "gradients", "optimizer"}) {
+        EXPECT_FALSE(device.by_kind.contains(format("host {}", kind)));
+        EXPECT_GT(host.by_kind.at(format("host {}", kind)).value, 0);
+    }
+    EXPECT_EQ(host.by_kind.at("host optimizer"), device.by_kind.at("optimizer"));
+    EXPECT_EQ(host.by_kind.at("optimizer"), Bytes{0});
+    EXPECT_LT(host.total, device.total);
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,256 @@
+// Whatever the layout, the same is trained: on `ref` to 1e-10, in working precision by the derived
+// rule.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "tests/support/rank_rig.h"
+
+namespace rm {
+namespace {
+
+using test::RigConfig;
+using test::RigResult;
+
+enum class Packing { one_document, packed };
+
+struct Layout {
+    int data = 1;
+    int ring = 1;
+    int inner = 0;
+    int ulysses = 1;
+    int tensor = 1;
+    int zero = 0;
+    int query_heads = 4;
+    int kv_heads = 2;
+    std::int64_t context = 256;
+    std::int64_t sequences = 0;  // 0: one for each data rank
+    bool tied = false;
+};
+
+std::int64_t sequences_of(const Layout& l) {
+    return l.sequences == 0 ? l.data : l.sequences;
+}
+
+std::string name_of(const Layout& l) {
+    std::string name = format("D{}R{}", l.data, l.ring);
+    if (l.inner != 0) name += format("in{}", l.inner);
+    name += format("U{}T{}Zero{}Hq{}Hk{}S{}N{}", l.ulysses, l.tensor, l.zero, l.query_heads,
+                   l.kv_heads, l.context, sequences_of(l));
+    return l.tied ? name + "Tied" : name;
+}
+
+// Long ones that are cut over ring slots, short ones, one that is a single token.
+std::vector<std::int64_t> some_documents(std::int64_t context) {
+    std::vector<std::int64_t> lengths = {37, 1, 90, 5};
+    for (const std::int64_t length : lengths)
+        context -= length;
+    lengths.push_back(context);
+    return lengths;
+}
+
+RigConfig config_of(const Layout& l, Packing packing, const test::KernelsFactory& backend) {
+    RigConfig config;
+    config.backend = backend;
+    config.model = test::small_model();
+    config.model.num_query_heads = l.query_heads;
+    config.model.num_kv_heads = l.kv_heads;
+    config.model.tied_head = l.tied;
+    config.model.hidden = 16;
+    config.model.head_dim = 4;
+    config.model.feed_forward = 24;
+    config.context = l.context;
+    config.sequences = sequences_of(l);
+    config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor, l.inner).value();
+    config.zero = l.zero;
+    config.steps = 5;
+    config.tile = 192;  // divides by tensors of 1, 2, 3, 4 and 6
+    config.chunk = 192;
+    if (packing == Packing::packed) config.documents = some_documents(l.context);
+    return config;
+}
+
+RigConfig alone(RigConfig config) {
+    config.mesh = Mesh();
+    config.zero = 0;
+    return config;
+}
+
+// One rank on `ref`, once for all layouts that train the same.
+const RigResult& expected_of(const Layout& l, Packing packing) {
+    using Key = std::tuple<int, int, std::int64_t, std::int64_t, bool, Packing>;
+    static std::map<Key, RigResult> known;
+    const Key key{l.query_heads, l.kv_heads, l.context, sequences_of(l), l.tied, packing};
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+    return known[key] = run_rig(alone(config_of(l, packing, test::ref_backend())));
+}
+
+void expect_close(const test::Values& actual, const test::Values& expected, double tolerance) {
+    ASSERT_EQ(actual.size(), expected.size());
+    for (const auto& [name, values] : expected) {
+        EXPECT_LE(test::relative_difference(actual.at(name), values), tolerance) << name;
+    }
+}
+
+class RefLayouts : public testing::TestWithParam<std::tuple<Layout, Packing>> {};
+
+TEST_P(RefLayouts, TrainAsOneRankDoes) {
+    const auto& [layout, packing] = GetParam();
+    const RigResult many = run_rig(config_of(layout, packing, test::ref_backend()));
+    const RigResult& one = expected_of(layout, packing);
+    for (std::size_t step = 0; step < one.losses.size(); ++step) {
+        EXPECT_NEAR(many.losses[step], one.losses[step], 1e-10 * one.losses[step]);
+        EXPECT_NEAR(many.grad_norms[step], one.grad_norms[step], 1e-10 * one.grad_norms[step]);
+    }
+    expect_close(many.gradients, one.gradients, 1e-10);
+    expect_close(many.weights, one.weights, 1e-10);
+}
+
+const Layout kLayouts[] = {
+    // One axis each.
+    {.data = 2},
+    {.data = 3, .sequences = 4},
+    {.ring = 3, .context = 288},
+    {.ring = 5, .context = 320},
+    {.ulysses = 2},
+    {.ulysses = 4},
+    {.tensor = 2},
+    {.tensor = 4, .kv_heads = 4},
+    {.tensor = 3, .query_heads = 6, .kv_heads = 3, .context = 288},
+    // Key-value heads that are replicated over ulysses, over tensor, over both.
+    {.ulysses = 4, .kv_heads = 1},
+    {.tensor = 4, .kv_heads = 1},
+    {.ulysses = 2, .tensor = 2, .kv_heads = 1},
+    {.ulysses = 2, .tensor = 2, .query_heads = 12, .kv_heads = 6},
+    {.tensor = 4, .query_heads = 12, .kv_heads = 6},
+    {.ulysses = 3, .query_heads = 12, .kv_heads = 4, .context = 288},
+    // Double rings.
+    {.ring = 4, .inner = 2},
+    {.ring = 6, .inner = 3, .context = 384},
+    {.ring = 6, .inner = 2, .context = 384},
+    {.ring = 4, .inner = 2, .ulysses = 2, .context = 512},
+    // ZeRO, with what it shards over.
+    {.data = 2, .zero = 1},
+    {.data = 2, .zero = 2},
+    {.data = 2, .zero = 3},
+    {.data = 2, .zero = 2, .sequences = 5},
+    {.data = 2, .zero = 3, .sequences = 5},
+    {.ring = 3, .zero = 3, .context = 288},
+    {.ulysses = 2, .zero = 3},
+    {.data = 3, .ring = 2, .zero = 1, .sequences = 3},
+    {.data = 2, .zero = 3, .tied = true},
+    {.data = 2, .zero = 2, .sequences = 4, .tied = true},
+    {.tensor = 2, .tied = true},
+    {.data = 2, .tensor = 4, .zero = 3, .kv_heads = 1},
+    {.data = 2, .tensor = 4, .zero = 1, .query_heads = 12, .kv_heads = 6},
+    // Everything at once.
+    {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3, .kv_heads = 4},
+    {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 2, .sequences = 3},
+    {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 0},
+    {.ring = 5, .tensor = 2, .zero = 2, .context = 320},
+    {.ring = 3, .ulysses = 2, .zero = 1, .context = 384, .sequences = 1},
+    {.data = 5, .tensor = 2, .zero = 3, .sequences = 3},
+    // Padding at the end of the sequence.
+    {.ring = 2, .ulysses = 2, .context = 250},
+    {.ring = 3, .tensor = 2, .zero = 3, .context = 380},
+    {.data = 2, .ring = 4, .inner = 2, .ulysses = 2, .zero = 3, .context = 500, .tied = true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, RefLayouts,
+                         testing::Combine(testing::ValuesIn(kLayouts),
+                                          testing::Values(Packing::one_document, Packing::packed)),
+                         [](const auto& info) {
+                             const bool packed = std::get<1>(info.param) == Packing::packed;
+                             return name_of(std::get<0>(info.param)) + (packed ? "Packed" : "");
+                         });
+
+class CpuLayouts : public testing::TestWithParam<std::tuple<Layout, DType, Packing>> {};
+
+// ||x - r|| <= 2 ||n - r|| + 4 ulp ||r||: r the fp64 run, n one rank, x the layout.
+TEST_P(CpuLayouts, FirstGradientsAreWithinTheDerivedTolerance) {
+    const auto& [layout, type, packing] = GetParam();
+    RigConfig config = config_of(layout, packing, test::ref_backend());
+    config.model.hidden = 32;
+    config.model.head_dim = 8;
+    config.model.feed_forward = 48;
+    config.steps = 0;
+    const RigResult exact = run_rig(alone(config));
+    config.backend = test::cpu_backend(1, type);
+    const RigResult one = run_rig(alone(config));
+    const RigResult many = run_rig(config);
+    const double loss_error = type == DType::f32
+                                  ? 1e-5 * exact.losses[0]
+                                  : 2 * std::abs(one.losses[0] - exact.losses[0]) + 1e-3;
+    EXPECT_NEAR(many.losses[0], exact.losses[0], loss_error);
+    for (const auto& [name, r] : exact.gradients) {
+        const double allowed = 2 * test::norm_difference(one.gradients.at(name), r) +
+                               4 * std::ldexp(1.0, -23) * test::norm(r);
+        EXPECT_LE(test::norm_difference(many.gradients.at(name), r), allowed) << name;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, CpuLayouts,
+    testing::Combine(
+        testing::Values(Layout{.ulysses = 2}, Layout{.tensor = 2, .tied = true},
+                        Layout{.ulysses = 2, .tensor = 2, .kv_heads = 1},
+                        Layout{.ring = 4, .inner = 2}, Layout{.data = 2, .zero = 3, .sequences = 3},
+                        Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3},
+                        Layout{.ring = 3, .tensor = 2, .zero = 2, .context = 380}),
+        testing::Values(DType::f32, DType::bf16),
+        testing::Values(Packing::one_document, Packing::packed)),
+    [](const auto& info) {
+        const bool packed = std::get<2>(info.param) == Packing::packed;
+        return name_of(std::get<0>(info.param)) + std::string(to_string(std::get<1>(info.param))) +
+               (packed ? "Packed" : "");
+    });
+
+// Where one micro-batch is a step, what is gathered and scattered is only moved: no stage changes a
+// bit.
+TEST(ZeroStages, ChangeNoBitOfAStep) {
+    for (const DType type : {DType::f32, DType::bf16}) {
+        RigConfig config = config_of({.data = 2, .ring = 2, .tensor = 2}, Packing::packed,
+                                     test::cpu_backend(1, type));
+        const RigResult plain = run_rig(config);
+        for (const int zero : {1, 2, 3}) {
+            config.zero = zero;
+            const RigResult sharded = run_rig(config);
+            EXPECT_EQ(sharded.losses, plain.losses) << zero;
+            EXPECT_EQ(sharded.grad_norms, plain.grad_norms) << zero;
+            EXPECT_EQ(sharded.weights, plain.weights) << zero;
+        }
+    }
+}
+
+// The rounding of bf16 moments is drawn from an element's place in the whole tensor.
+TEST(Bf16Moments, HaveTheSameBitsWhateverTheSharding) {
+    RigConfig config =
+        config_of({.data = 2}, Packing::one_document, test::cpu_backend(1, DType::bf16));
+    config.moments = DType::bf16;
+    const RigResult plain = run_rig(config);
+    config.zero = 3;
+    EXPECT_EQ(run_rig(config).weights, plain.weights);
+    config.moments = std::nullopt;
+    EXPECT_NE(run_rig(config).weights, plain.weights);
+}
+
+// A document's tokens alone decide its loss: what is packed beside it changes nothing, nor does
+// where positions start.
+TEST(PackedDocuments, AreTrainedAsIfEachWereAlone) {
+    RigConfig config = config_of({.ring = 2}, Packing::packed, test::ref_backend());
+    config.steps = 0;
+    const RigResult reset = run_rig(config);
+    config.positions = Positions::running;
+    const RigResult running = run_rig(config);
+    // RoPE turns queries and keys alike: only differences of positions matter.
+    EXPECT_NEAR(running.losses[0], reset.losses[0], 1e-12);
+    expect_close(running.gradients, reset.gradients, 1e-10);
+    config.documents = {config.context};
+    EXPECT_GT(std::abs(run_rig(config).losses[0] - reset.losses[0]), 1e-6);
+}
+
+}  // namespace
+}  // namespace rm

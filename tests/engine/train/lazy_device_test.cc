@@ -1,0 +1,110 @@
+// The engine where streams do no more than CUDA promises: whatever order they are played in, the
+// same bits.
+#include "tests/support/lazy_device.h"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/support/rank_rig.h"
+
+namespace rm {
+namespace {
+
+test::KernelsFactory lazy_backend(const test::LazyOptions& options, DType compute = DType::f32) {
+    return [options, compute] {
+        test::set_lazy_options(options);
+        return make_cpu_kernels(
+            {.num_threads = 1, .compute = compute, .make_device = test::make_lazy_device});
+    };
+}
+
+test::RigConfig config_of(const Mesh& mesh, int zero) {
+    test::RigConfig config;
+    config.backend = test::cpu_backend(1);
+    config.mesh = mesh;
+    config.zero = zero;
+    config.model = test::small_model();
+    config.context = 256;
+    config.documents = {100, 3, 124, 29};
+    config.sequences = 2 * mesh.size(Axis::data);
+    config.steps = 2;
+    return config;
+}
+
+struct Layout {
+    const char* name;
+    Mesh mesh;
+    int zero;
+};
+
+class AnyOrder : public testing::TestWithParam<Layout> {};
+
+TEST_P(AnyOrder, GivesTheSameBits) {
+    test::RigConfig config = config_of(GetParam().mesh, GetParam().zero);
+    const test::RigResult threads = run_rig(config);
+    for (std::uint64_t seed = 1; seed <= 13; ++seed) {
+        config.backend = lazy_backend({seed});
+        const test::RigResult lazy = run_rig(config);
+        EXPECT_EQ(lazy.losses, threads.losses) << "seed " << seed;
+        EXPECT_EQ(lazy.grad_norms, threads.grad_norms) << "seed " << seed;
+        EXPECT_EQ(lazy.weights, threads.weights) << "seed " << seed;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, AnyOrder,
+                         testing::Values(Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
+                                         Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2},
+                                         Layout{"TensorAndData", Mesh::make(2, 1, 1, 2).value(), 3},
+                                         Layout{"Everything", Mesh::make(1, 2, 2, 2).value(), 3}),
+                         [](const auto& info) { return info.param.name; });
+
+class EveryWait : public testing::TestWithParam<Layout> {};
+
+// What a run gives with one wait left out on every rank, or nothing when it fails.
+std::optional<test::RigResult> without_wait(test::RigConfig config, std::int64_t wait,
+                                            std::uint64_t seed) {
+    config.backend = lazy_backend({seed, wait});
+    try {
+        return run_rig(config);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
+bool same_bits(const std::optional<test::RigResult>& a, const test::RigResult& b) {
+    return a && a->losses == b.losses && a->grad_norms == b.grad_norms && a->weights == b.weights;
+}
+
+// That the orders above are hard enough. Some waits follow from others, so not all can be noticed.
+TEST_P(EveryWait, IsMissedWhereNothingElseOrdersTheSame) {
+    constexpr std::uint64_t kSeeds = 6;
+    test::RigConfig config = config_of(GetParam().mesh, GetParam().zero);
+    config.model.num_layers = 1;
+    config.steps = 1;
+    config.documents.clear();  // every slot needs what every other one has
+    const test::RigResult right = run_rig(config);
+    std::int64_t num_noticed = 0;
+    test::LazyWaits waits;
+    for (std::int64_t wait = 0; wait == 0 || wait < waits.count; ++wait) {
+        bool noticed = false;
+        for (std::uint64_t seed = 1; seed <= kSeeds && !noticed; ++seed)
+            noticed = !same_bits(without_wait(config, wait, seed), right);
+        waits = test::last_lazy_waits();
+        num_noticed += noticed ? 1 : 0;
+    }
+    EXPECT_GE(num_noticed, waits.count / 3) << "of " << waits.count;
+
+    std::cout << num_noticed << " of " << waits.count << " waits are missed when left out\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, EveryWait,
+                         testing::Values(Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
+                                         Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0},
+                                         Layout{"Zero", Mesh::make(2, 1, 1, 1).value(), 3},
+                                         Layout{"Ulysses", Mesh::make(1, 1, 2, 1).value(), 2}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace rm
