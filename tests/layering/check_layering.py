@@ -29,6 +29,8 @@ RULES = {
     # A program over both, not a part of the library.
     "kernels/bench": (["base", "kernels", "engine"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "kernels", "engine"], ENGINE),
+    # Its planner also works in a process that trains nothing.
+    "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
     "engine/comm": (["base", "kernels", "engine/comm"], ["gloo/"]),
     "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/hash.h", "engine/data/json_fields.h",
                           "engine/data/shown_text.h", "engine/data/strict_json.h"], ENGINE),
@@ -44,7 +46,7 @@ RULES = {
     "cli": (["base", "service", "cli", "engine/data", "engine/tokenizer"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
-EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "sqlite3.h", "cuda",
+EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "coin/", "sqlite3.h", "cuda",
                    "nccl", "cublas"})
 
 
@@ -89,6 +91,7 @@ PLANTED = [
     ("kernels/x.cc", '"engine/train/trainer.h"'), ("kernels/ref/x.cc", "<dnnl.hpp>"),
     ("kernels/emu/x.cc", "<cuda_runtime.h>"), ("kernels/device/x.cuh", '"kernels/kernels.h"'),
     ("engine/train/x.cc", "<grpcpp/grpcpp.h>"), ("engine/model/x.cc", "<spdlog/spdlog.h>"),
+    ("engine/memory/x.cc", '"engine/model/model.h"'), ("engine/train/x.cc", "<coin/Cbc_C_Interface.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
     ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "engine/memory/arena_solver.h"
+
+namespace rm {
+
+enum class ArenaSolverKind { greedy, search, milp };
+
+struct ArenaOptions {
+    ArenaSolverKind solver = ArenaSolverKind::search;  // after the greedy orders, which always run
+    int num_threads = 1;                               // of the search
+    Seconds timeout{60};
+    // Given: the first plan within it is good enough, and a proof that there is none ends the work.
+    // Not given: the least peak is looked for.
+    std::optional<Bytes> capacity;
+};
+
+struct ArenaResult {
+    ArenaPlan plan;     // validated; the best that was found, also when it is above the capacity
+    Bytes lower_bound;  // peak_live of the trace
+    Bytes bound;        // no plan has a lower peak: lower_bound or what a search has proved
+    int num_parts = 0;  // of time, which share no block and are planned one by one
+
+    bool proved_least() const { return plan.peak <= bound; }
+    bool fits(Bytes capacity) const { return plan.peak <= capacity; }
+};
+
+// Offsets for every block of the trace. Where it has groups, inside each group first, equal groups
+// once, then over groups as single blocks (engine/memory/arena_groups.h); if that is not good
+// enough, over all blocks, with that plan to improve on. Comes back at the timeout, or soon after
+// `stop` is set, with the best plan so far; one that is left out never stops. Errors: a trace that
+// check_trace refuses; a solver this build does not have.
+Result<ArenaResult> plan_arena(const ArenaTrace& trace, const ArenaOptions& options,
+                               const Clock& clock, const std::atomic<bool>* stop = nullptr);
+
+// The steps of plan_arena on blocks without groups. `best` is a valid plan to start from.
+class ArenaWork {
+public:
+    ArenaWork(const ArenaSolver* exact, const ArenaLimits& limits)
+        : greedy_(make_greedy_solver()), exact_(exact), limits_(limits) {}
+
+    // One part of time after the other, the highest first: the others need not be lower than it.
+    void improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
+                 ArenaOutcome& best) const;
+
+private:
+    std::unique_ptr<ArenaSolver> greedy_;
+    const ArenaSolver* exact_;  // null: greedy only
+    ArenaLimits limits_;
+};
+
+}  // namespace rm

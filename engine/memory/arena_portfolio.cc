@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "engine/memory/arena_search.h"
+#include "engine/memory/arena_solver.h"
+
+namespace rm {
+namespace {
+
+using Verdict = ArenaSearch::Verdict;
+
+// Its searches go as deep as there are blocks.
+constexpr std::size_t kMaxBlocks = 4096;
+constexpr std::int64_t kBudgetGrowth = 4;
+// One number of nodes approaches the lowest peak it can reach to one part in this many.
+constexpr std::int64_t kPrecision = 512;
+
+using enum SearchKey;
+// No order is good for every trace; on each hard public instance one of the first two is.
+constexpr std::array<std::array<SearchKey, 3>, 6> kOrders = {{
+    {total, lifetime, area},
+    {lifetime, total, area},
+    {total, area, lifetime},
+    {size, lifetime, total},
+    {lifetime, area, total},
+    {area, total, lifetime},
+}};
+
+std::vector<std::vector<int>> make_ranks(std::span<const ArenaBlock> blocks,
+                                         const SearchProblem& problem) {
+    std::vector<std::vector<int>> ranks;
+    for (const auto& keys : kOrders) {
+        std::vector<int> rank = rank_blocks(blocks, problem, keys);
+        if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end())
+            ranks.push_back(std::move(rank));
+    }
+    return ranks;
+}
+
+// One target, one number of nodes, one order after another until one decides. With several threads
+// an order that decides ends only later ones, so that the first to decide is the same on any number
+// of threads.
+class Round {
+public:
+    struct Decision {
+        Verdict verdict = Verdict::stopped;
+        std::vector<std::int64_t> offsets;  // of `placed`
+        std::int64_t least_peak = 0;        // of `impossible`
+    };
+
+    Round(const SearchProblem& problem, const std::vector<std::vector<int>>& ranks,
+          const ArenaLimits& limits)
+        : problem_(problem),
+          ranks_(ranks),
+          limits_(limits),
+          decisions_(ranks.size()),
+          first_decided_(static_cast<int>(ranks.size())) {}
+
+    Decision run(std::int64_t target, std::int64_t max_nodes, int num_threads) {
+        const auto work = [&] { take_orders(target, max_nodes); };
+        std::vector<std::thread> others;
+        for (int i = 1; i < std::min(num_threads, static_cast<int>(ranks_.size())); ++i)
+            others.emplace_back(work);
+        work();
+        for (std::thread& thread : others)
+            thread.join();
+        const auto first = static_cast<std::size_t>(first_decided_.load());
+        return first < decisions_.size() ? std::move(decisions_[first]) : Decision{};
+    }
+
+private:
+    void take_orders(std::int64_t target, std::int64_t max_nodes) {
+        for (int order = next_++; order < first_decided_; order = next_++) {
+            const auto i = static_cast<std::size_t>(order);
+            ArenaSearch search(problem_, ranks_[i]);
+            const auto interrupted = [&] { return order > first_decided_ || limits_.reached(); };
+            const Verdict verdict = search.run(target, max_nodes, interrupted);
+            if (verdict == Verdict::stopped) continue;
+            decisions_[i] = {verdict, search.offsets(), search.least_peak()};
+            decide(order);
+        }
+    }
+
+    void decide(int order) {
+        int first = first_decided_;
+        while (order < first && !first_decided_.compare_exchange_weak(first, order)) {
+        }
+    }
+
+    const SearchProblem& problem_;
+    const std::vector<std::vector<int>>& ranks_;
+    const ArenaLimits& limits_;
+    std::vector<Decision> decisions_;  // of each order; written by its thread only
+    std::atomic<int> next_{0};
+    std::atomic<int> first_decided_;
+};
+
+class SearchSolver final : public ArenaSolver {
+public:
+    explicit SearchSolver(int num_threads) : num_threads_(num_threads) {}
+
+    void improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
+                 const ArenaLimits& limits, ArenaOutcome& best) const override {
+        if (blocks.size() > kMaxBlocks || goal.is_settled(best)) return;
+        const SearchProblem problem(blocks);
+        const auto ranks = make_ranks(blocks, problem);
+        // Enough for a few dives to the bottom.
+        std::int64_t max_nodes = 1000 + 4 * problem.num_blocks;
+        const auto is_over = [&] { return goal.is_settled(best) || limits.reached(); };
+        const auto try_target = [&](std::int64_t target) {
+            Round round(problem, ranks, limits);
+            return apply(round.run(target, max_nodes, num_threads_), blocks, best);
+        };
+        while (!is_over()) {
+            // The lowest peak that would be of use and may exist: usually it does.
+            std::int64_t missed = std::max(goal.enough, best.bound).value;
+            const Verdict lowest = try_target(missed);
+            // Otherwise closer and closer to it from above.
+            while (!is_over() && best.plan.peak.value - missed > missed / kPrecision + 1) {
+                const std::int64_t middle = missed + (best.plan.peak.value - missed) / 2;
+                if (try_target(middle) != Verdict::placed) missed = middle;
+            }
+            if (lowest == Verdict::stopped) max_nodes *= kBudgetGrowth;
+        }
+    }
+
+private:
+    static Verdict apply(const Round::Decision& decision, std::span<const ArenaBlock> blocks,
+                         ArenaOutcome& best) {
+        switch (decision.verdict) {
+            case Verdict::stopped:
+                return decision.verdict;
+            case Verdict::impossible:
+                best.bound = std::max(best.bound, Bytes{decision.least_peak});
+                return decision.verdict;
+            case Verdict::placed:
+                break;
+        }
+        ArenaPlan plan;
+        for (const std::int64_t offset : decision.offsets)
+            plan.offsets.push_back({offset});
+        plan.peak = peak_of(blocks, plan.offsets);
+        if (plan.peak < best.plan.peak) best.plan = std::move(plan);
+        return decision.verdict;
+    }
+
+    int num_threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<ArenaSolver> make_search_solver(int num_threads) {
+    return std::make_unique<SearchSolver>(num_threads);
+}
+
+}  // namespace rm

@@ -1,0 +1,278 @@
+#include "engine/memory/arena_search.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+// Blocks by time; each lives together with later ones until the first that begins after its end.
+std::vector<std::vector<int>> find_neighbours(const std::vector<int>& by_time,
+                                              const ArenaSections& sections) {
+    std::vector<std::vector<int>> neighbours(by_time.size());
+    for (std::size_t i = 0; i < by_time.size(); ++i) {
+        const int block = by_time[i];
+        for (std::size_t j = i + 1; j < by_time.size(); ++j) {
+            const int later = by_time[j];
+            if (sections.first[at(later)] >= sections.end[at(block)]) break;
+            neighbours[at(block)].push_back(later);
+            neighbours[at(later)].push_back(block);
+        }
+    }
+    return neighbours;
+}
+
+std::vector<int> sort_by_time(const ArenaSections& sections) {
+    std::vector<int> order(sections.first.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int i, int j) { return sections.first[at(i)] < sections.first[at(j)]; });
+    return order;
+}
+
+std::vector<double> key_values(std::span<const ArenaBlock> blocks, const SearchProblem& problem,
+                               SearchKey key) {
+    std::vector<double> values;
+    const std::vector<std::int64_t> totals = section_totals(blocks, problem.sections);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        const double lifetime = static_cast<double>(blocks[i].upper - blocks[i].lower);
+        const double size = static_cast<double>(blocks[i].size.value);
+        switch (key) {
+            case SearchKey::total:
+                values.push_back(static_cast<double>(
+                    *std::max_element(totals.begin() + problem.sections.first[i],
+                                      totals.begin() + problem.sections.end[i])));
+                break;
+            case SearchKey::lifetime:
+                values.push_back(lifetime);
+                break;
+            case SearchKey::area:
+                values.push_back(lifetime * size);
+                break;
+            case SearchKey::size:
+                values.push_back(size);
+                break;
+        }
+    }
+    return values;
+}
+
+}  // namespace
+
+SearchProblem::SearchProblem(std::span<const ArenaBlock> blocks)
+    : num_blocks(static_cast<int>(blocks.size())), sections(make_sections(blocks)) {
+    for (const ArenaBlock& block : blocks)
+        sizes.push_back(block.size.value);
+    by_time = sort_by_time(sections);
+    neighbours = find_neighbours(by_time, sections);
+}
+
+std::vector<int> rank_blocks(std::span<const ArenaBlock> blocks, const SearchProblem& problem,
+                             std::span<const SearchKey> keys) {
+    std::vector<int> order(blocks.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t k = keys.size(); k-- > 0;) {
+        const std::vector<double> values = key_values(blocks, problem, keys[k]);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int i, int j) { return values[at(i)] > values[at(j)]; });
+    }
+    std::vector<int> rank(blocks.size());
+    for (std::size_t place = 0; place < order.size(); ++place)
+        rank[at(order[place])] = static_cast<int>(place);
+    return rank;
+}
+
+ArenaSearch::ArenaSearch(const SearchProblem& problem, const std::vector<int>& rank)
+    : problem_(problem), rank_(rank), stacked_(at(problem.sections.num_sections)) {
+    RM_CHECK(rank.size() == at(problem.num_blocks), "{} ranks for {} blocks", rank.size(),
+             problem.num_blocks);
+}
+
+ArenaSearch::Verdict ArenaSearch::run(std::int64_t target, std::int64_t max_nodes,
+                                      const std::function<bool()>& interrupted) {
+    target_ = target;
+    nodes_left_ = max_nodes;
+    interrupted_ = &interrupted;
+    reset();
+    if (place_all(problem_.by_time, {0, -1})) return Verdict::placed;
+    return stopped_ ? Verdict::stopped : Verdict::impossible;
+}
+
+void ArenaSearch::reset() {
+    const std::size_t num_blocks = at(problem_.num_blocks);
+    stopped_ = false;
+    least_peak_ = kNever;
+    offsets_.assign(num_blocks, 0);
+    floors_.assign(num_blocks, 0);
+    lows_.assign(num_blocks, 0);
+    to_come_.assign(num_blocks, 1);
+    lifted_.clear();
+}
+
+bool ArenaSearch::is_out_of_budget() {
+    if (!stopped_) stopped_ = --nodes_left_ < 0 || (*interrupted_)();
+    return stopped_;
+}
+
+// Whether a top at `top` is too high. The smallest that ever was is a bound on every plan: one with
+// a lower peak would have been found.
+bool ArenaSearch::exceeds(std::int64_t top) {
+    if (top <= target_) return false;
+    least_peak_ = std::min(least_peak_, top);
+    return true;
+}
+
+bool ArenaSearch::place_all(const Items& items, Frontier frontier) {
+    if (items.empty()) return true;
+    if (is_out_of_budget()) return false;
+    std::vector<Items> parts = split(items);
+    if (parts.size() > 1) return place_parts(std::move(parts), frontier);
+    return items.size() == 1 ? place_single(items[0]) : branch(items, frontier);
+}
+
+std::vector<ArenaSearch::Items> ArenaSearch::split(const Items& items) const {
+    std::vector<Items> parts;
+    int covered = -1;
+    for (const int block : items) {
+        if (problem_.sections.first[at(block)] >= covered) parts.emplace_back();
+        parts.back().push_back(block);
+        covered = std::max(covered, problem_.sections.end[at(block)]);
+    }
+    return parts;
+}
+
+// Parts do not touch each other: when one has no plan, no choice in another helps. The smallest
+// first. What one leaves behind is taken back by the branch above, with its items.
+bool ArenaSearch::place_parts(std::vector<Items> parts, Frontier frontier) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Items& a, const Items& b) { return a.size() < b.size(); });
+    return std::all_of(parts.begin(), parts.end(),
+                       [&](const Items& part) { return place_all(part, frontier); });
+}
+
+bool ArenaSearch::place_single(int block) {
+    offsets_[at(block)] = floors_[at(block)];
+    return !exceeds(floors_[at(block)] + problem_.sizes[at(block)]);
+}
+
+bool ArenaSearch::branch(const Items& items, Frontier frontier) {
+    if (!raise_lows(items, frontier) || !sections_fit(items)) return false;
+    for (const int block : candidates(items, frontier)) {
+        const std::size_t num_lifted = lifted_.size();
+        Items rest;
+        rest.reserve(items.size() - 1);
+        std::copy_if(items.begin(), items.end(), std::back_inserter(rest),
+                     [block](int item) { return item != block; });
+        place(block);
+        if (place_all(rest, {offsets_[at(block)], rank_[at(block)]})) return true;
+        take_back(items, num_lifted);
+        if (stopped_) return false;
+    }
+    return false;
+}
+
+// Its turn has passed: it comes only after a block below it has lifted it.
+bool ArenaSearch::is_past(int block, Frontier frontier) const {
+    const std::int64_t floor = floors_[at(block)];
+    return floor < frontier.offset ||
+           (floor == frontier.offset && rank_[at(block)] < frontier.rank);
+}
+
+// No block lies below its floor, nor below the frontier, and one whose turn has passed lies on
+// another still to come. False: there is no other, so it is dominated.
+bool ArenaSearch::raise_lows(const Items& items, Frontier frontier) {
+    for (const int block : items)
+        lows_[at(block)] = std::max(floors_[at(block)], frontier.offset);
+    for (int pass = 0; pass < 2; ++pass) {
+        bool raised = false;
+        if (!raise_past(items, frontier, raised)) return false;
+        if (!raised) return true;
+    }
+    return true;
+}
+
+bool ArenaSearch::raise_past(const Items& items, Frontier frontier, bool& raised) {
+    for (const int block : items) {
+        if (!is_past(block, frontier)) continue;
+        std::int64_t support = kNever;
+        for (const int other : problem_.neighbours[at(block)]) {
+            if (!to_come_[at(other)]) continue;
+            support = std::min(support, lows_[at(other)] + problem_.sizes[at(other)]);
+        }
+        if (support == kNever) return false;
+        raised = raised || support > lows_[at(block)];
+        lows_[at(block)] = std::max(lows_[at(block)], support);
+    }
+    return true;
+}
+
+// In one section, blocks that cannot lie below x occupy at least the bytes [x, x + their sizes);
+// checked for every x and section at once, from the highest block down.
+bool ArenaSearch::sections_fit(const Items& items) {
+    const int first = problem_.sections.first[at(items.front())];
+    int end = first;
+    for (const int block : items)
+        end = std::max(end, problem_.sections.end[at(block)]);
+    std::fill(stacked_.begin() + first, stacked_.begin() + end, 0);
+    by_low_ = items;
+    std::sort(by_low_.begin(), by_low_.end(),
+              [this](int i, int j) { return lows_[at(i)] > lows_[at(j)]; });
+    return std::all_of(by_low_.begin(), by_low_.end(),
+                       [this](int block) { return add_to_sections(block); });
+}
+
+bool ArenaSearch::add_to_sections(int block) {
+    const std::int64_t size = problem_.sizes[at(block)];
+    const std::int64_t top = lows_[at(block)] + size;
+    const int end = problem_.sections.end[at(block)];
+    for (int s = problem_.sections.first[at(block)]; s < end; ++s) {
+        if (exceeds(stacked_[at(s)] + top)) return false;
+        stacked_[at(s)] += size;
+    }
+    return true;
+}
+
+// What may come next, the lowest first. At or above the lowest top that a block still to come could
+// have, placing anything would leave that block a hole to move down into.
+ArenaSearch::Items ArenaSearch::candidates(const Items& items, Frontier frontier) const {
+    std::int64_t lowest_top = kNever;
+    for (const int block : items)
+        lowest_top = std::min(lowest_top, floors_[at(block)] + problem_.sizes[at(block)]);
+    Items found;
+    std::copy_if(items.begin(), items.end(), std::back_inserter(found), [&](int block) {
+        return !is_past(block, frontier) && floors_[at(block)] < lowest_top;
+    });
+    std::sort(found.begin(), found.end(), [this](int i, int j) {
+        return std::pair(floors_[at(i)], rank_[at(i)]) < std::pair(floors_[at(j)], rank_[at(j)]);
+    });
+    return found;
+}
+
+void ArenaSearch::place(int block) {
+    const std::int64_t top = floors_[at(block)] + problem_.sizes[at(block)];
+    offsets_[at(block)] = floors_[at(block)];
+    to_come_[at(block)] = 0;
+    for (const int other : problem_.neighbours[at(block)]) {
+        if (!to_come_[at(other)] || floors_[at(other)] >= top) continue;
+        lifted_.push_back({other, floors_[at(other)]});
+        floors_[at(other)] = top;
+    }
+}
+
+// The whole branch below, also what solved parts of it left placed.
+void ArenaSearch::take_back(const Items& items, std::size_t num_lifted) {
+    for (; lifted_.size() > num_lifted; lifted_.pop_back())
+        floors_[at(lifted_.back().block)] = lifted_.back().floor;
+    for (const int item : items)
+        to_come_[at(item)] = 1;
+}
+
+}  // namespace rm

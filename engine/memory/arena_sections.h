@@ -1,0 +1,26 @@
+#pragma once
+
+#include "engine/memory/arena_trace.h"
+
+// Lifetimes as the solvers want them.
+namespace rm {
+
+// The blocks, by index, of each part of time that shares no block with another part. Parts are
+// ordered by time, blocks within a part by the beginning of their lives.
+std::vector<std::vector<int>> split_by_time(std::span<const ArenaBlock> blocks);
+
+// Time as the few moments that matter: those at which a largest set of blocks is live, one that no
+// other moment's set contains. Two blocks live together exactly when they share such a section, and
+// each block's sections are consecutive.
+struct ArenaSections {
+    int num_sections = 0;
+    std::vector<int> first;  // of each block
+    std::vector<int> end;    // of each block: one past its last
+};
+ArenaSections make_sections(std::span<const ArenaBlock> blocks);
+
+// For each section the bytes live in it.
+std::vector<std::int64_t> section_totals(std::span<const ArenaBlock> blocks,
+                                         const ArenaSections& sections);
+
+}  // namespace rm

@@ -1,0 +1,51 @@
+#include "engine/memory/arena_validator.h"
+
+namespace rm {
+namespace {
+
+Error wrong(std::string_view pattern, const auto&... args) {
+    return make_error(ErrorCode::failed_precondition, pattern, args...);
+}
+
+Status check_pair(const ArenaTrace& trace, const ArenaPlan& plan, std::size_t i, std::size_t j) {
+    const ArenaBlock& a = trace.blocks[i];
+    const ArenaBlock& b = trace.blocks[j];
+    const bool apart_in_time = a.upper <= b.lower || b.upper <= a.lower;
+    const std::int64_t a_begin = plan.offsets[i].value, a_end = a_begin + a.size.value;
+    const std::int64_t b_begin = plan.offsets[j].value, b_end = b_begin + b.size.value;
+    const bool apart_in_space = a_end <= b_begin || b_end <= a_begin;
+    if (apart_in_time || apart_in_space) return {};
+    return wrong(
+        "blocks {} and {} live together and share bytes: [{}, {}) x [{}, {}) and [{}, {}) x [{}, "
+        "{})",
+        i, j, a.lower, a.upper, a_begin, a_end, b.lower, b.upper, b_begin, b_end);
+}
+
+}  // namespace
+
+Status validate_arena(const ArenaTrace& trace, const ArenaPlan& plan,
+                      std::optional<Bytes> capacity) {
+    const std::size_t num_blocks = trace.blocks.size();
+    if (plan.offsets.size() != num_blocks) {
+        return wrong("{} offsets for {} blocks", plan.offsets.size(), num_blocks);
+    }
+    std::int64_t peak = 0;
+    for (std::size_t i = 0; i < num_blocks; ++i) {
+        const std::int64_t begin = plan.offsets[i].value;
+        if (begin < 0 || begin > kMaxArenaTotal.value) {
+            return wrong("block {}: offset {} is not from 0 to 2^62", i, begin);
+        }
+        peak = std::max(peak, begin + trace.blocks[i].size.value);
+        for (std::size_t j = 0; j < i; ++j)
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, j, i));
+    }
+    if (peak != plan.peak.value) {
+        return wrong("the plan's peak is {} and not {}", peak, plan.peak.value);
+    }
+    if (capacity && peak > capacity->value) {
+        return wrong("the plan's peak {} is above the capacity {}", peak, capacity->value);
+    }
+    return {};
+}
+
+}  // namespace rm
