@@ -17,15 +17,6 @@ TensorView flat(const TensorView& tensor) {
     return tensor.reshaped({tensor.dim(0), tensor.dim(1) * tensor.dim(2)});
 }
 
-struct KeyValueRows {
-    TensorView k;
-    TensorView v;
-};
-KeyValueRows key_value(const TensorView& both) {
-    const std::int64_t T = both.dim(0) / 2;
-    return {both.rows(0, T), both.rows(T, T)};
-}
-
 void project_tile(const BlockContext& c, const LayerWeights& w, LayerActivations& act,
                   const HeadExchange::TokenSide& tokens, const TokenRange& tile) {
     const Ops& run = c.ops;

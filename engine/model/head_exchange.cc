@@ -3,15 +3,6 @@
 namespace rm {
 namespace {
 
-struct Halves {
-    TensorView k;
-    TensorView v;
-};
-Halves halves(const TensorView& both) {
-    const std::int64_t rows = both.dim(0) / 2;
-    return {both.rows(0, rows), both.rows(rows, rows)};
-}
-
 TensorView with_heads(const TensorView& rows) {  // (tokens, heads) as (tokens, heads, 1)
     return rows.reshaped({rows.dim(0), rows.dim(1), 1});
 }
@@ -127,7 +118,8 @@ void HeadExchange::sum_kv(const Ops& ops, const TensorView& own, const TensorVie
 
 void HeadExchange::queries_to_heads(const Ops& ops, const LayerActivations& act) {
     if (direct()) return;
-    const Halves tokens = halves(kv_), send = halves(kv_blocks_), heads = halves(act.kv);
+    const KeyValueRows tokens = key_value(kv_), send = key_value(kv_blocks_),
+                       heads = key_value(act.kv);
     scatter_queries(ops, q_, blocks_, act.q);
     scatter_kv(ops, tokens.k, send.k, heads.k);
     scatter_kv(ops, tokens.v, send.v, heads.v);
@@ -150,7 +142,8 @@ void HeadExchange::out_grads_to_heads(const Ops& ops, const Scratch& scratch) {
 TensorView HeadExchange::grads_to_tokens(const Ops& ops, const Scratch& scratch,
                                          const TensorView& d_kv) {
     if (direct()) return d_kv;
-    const Halves heads = halves(d_kv), received = halves(d_kv_blocks_), tokens = halves(d_kv_);
+    const KeyValueRows heads = key_value(d_kv), received = key_value(d_kv_blocks_),
+                       tokens = key_value(d_kv_);
     ops(Copy{scratch.d_q, d_q_out_});
     exchange({{d_q_out_, blocks_}, {heads.k, received.k}, {heads.v, received.v}});
     join_queries(ops, d_q_out_, blocks_, d_q_);

@@ -8,16 +8,6 @@ namespace {
 
 using Shifts = std::vector<Communicator::Shift>;
 
-struct KeyValue {
-    TensorView k;
-    TensorView v;
-};
-
-KeyValue split(const TensorView& both) {
-    const std::int64_t rows = both.dim(0) / 2;
-    return {both.rows(0, rows), both.rows(rows, rows)};
-}
-
 int behind(int index, int steps, int size) {
     return (index - steps + size) % size;
 }
@@ -125,7 +115,7 @@ void RingKv::start_hops() {
 KvBlock RingKv::next() {
     RM_CHECK(block_ < num_blocks(), "block {} of a ring of {}", block_, num_blocks());
     if (num_blocks() > 1) move_on();
-    const KeyValue kv = split(view(block_));
+    const KeyValueRows kv = key_value(view(block_));
     return {kv.k, kv.v, slot_runs_[order_.slot(block_)]};
 }
 
@@ -212,9 +202,9 @@ KvGradBlock RingKvGrad::next() {
         start_hops();
     }
     const int block = order_.backward(position_);
-    const KeyValue kv = split(view(block));
+    const KeyValueRows kv = key_value(view(block));
     ops_(FillZero{at(places_.share)});
-    const KeyValue grads = split(at(places_.share));
+    const KeyValueRows grads = key_value(at(places_.share));
     return {{kv.k, kv.v, slot_runs_[order_.slot(block)]}, grads.k, grads.v};
 }
 

@@ -1,12 +1,11 @@
 // The real ring-train asked for a GPU on a machine that has none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <string>
 
 #include "kernels/cuda/load.h"
+#include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 
@@ -16,21 +15,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-struct Finished {
-    int code = -1;
-    std::string output;  // both streams
-};
+using test::Finished;
 
 Finished ring_train(const std::string& arguments) {
-    const std::string command = std::string(RM_RING_TRAIN) + " " + arguments + " 2>&1";
-    std::FILE* pipe = ::popen(command.c_str(), "r");
-    Finished finished;
-    char part[256];
-    while (std::fgets(part, sizeof part, pipe) != nullptr)
-        finished.output += part;
-    const int status = ::pclose(pipe);
-    if (WIFEXITED(status)) finished.code = WEXITSTATUS(status);
-    return finished;
+    return test::run_program(RM_RING_TRAIN, arguments);
 }
 
 class RingTrainDevice : public testing::Test {

@@ -1,14 +1,13 @@
 // The real ring-arena on small traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "engine/memory/arena_solver.h"
+#include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {
@@ -17,21 +16,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-struct Finished {
-    int code = -1;
-    std::string output;  // both streams
-};
+using test::Finished;
 
 Finished ring_arena(const std::string& arguments) {
-    const std::string command = std::string(RM_RING_ARENA) + " " + arguments + " 2>&1";
-    std::FILE* pipe = ::popen(command.c_str(), "r");
-    Finished finished;
-    char part[256];
-    while (std::fgets(part, sizeof part, pipe) != nullptr)
-        finished.output += part;
-    const int status = ::pclose(pipe);
-    if (WIFEXITED(status)) finished.code = WEXITSTATUS(status);
-    return finished;
+    return test::run_program(RM_RING_ARENA, arguments);
 }
 
 std::string read(const std::string& path) {
