@@ -68,6 +68,30 @@ public:
     virtual ~Event() = default;
 };
 
+struct MemoryRange {
+    const void* data = nullptr;
+    Bytes size;
+};
+inline MemoryRange range_of(const TensorView& x) {
+    return {x.data(), x.num_bytes()};
+}
+
+// What this rank sends to others in one collective: `bytes` in `messages` equal ones after each
+// other. `group` is the engine's number of the group of ranks.
+struct Traffic {
+    int group = 0;
+    std::int64_t messages = 0;
+    Bytes bytes;
+};
+
+// What work says of itself: what plans are made from, and what is checked for races.
+struct QueuedWork {
+    std::string_view op;
+    std::span<const MemoryRange> reads;
+    std::span<const MemoryRange> writes;  // also what is read and written
+    std::span<const Traffic> traffic;     // that goes at once
+};
+
 // Work in order, asynchronous to the host. The first error of a queued op is sticky: later work is
 // skipped (events still complete, so no other stream hangs) and every synchronize() rethrows it as
 // StreamError naming the op.
@@ -78,9 +102,15 @@ public:
     // device computes here, a GPU's launchers launch. On a host stream it is the engine's: sends,
     // receives, writes.
     virtual void enqueue(std::string_view op, std::function<void()> work) = 0;
+    // The same for the engine's own work on a host stream.
+    virtual void queue(const QueuedWork& what, std::function<void()> work) {
+        enqueue(what.op, std::move(work));
+    }
     // Host work in the stream's order that touches no device memory, calls no device and never
     // blocks: marks and clocks.
     virtual void call_host(std::string_view op, std::function<void()> work) = 0;
+    // Ops queued so far, clocks and marks not counted. For the thread that queues.
+    virtual std::int64_t num_queued() const = 0;
     virtual void record(Event& event) = 0;
     virtual void wait(const Event& event) = 0;  // later work waits for the event's latest record
     virtual void synchronize() = 0;

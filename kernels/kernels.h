@@ -10,7 +10,8 @@
 #include "kernels/tensor.h"
 
 // The contract between the engine and a machine: one pure virtual per op, asynchronous on a Stream.
-// Implementations: ref (fp64 oracle), cpu, cuda, emu (cuda's kernels on an emulator); later meta.
+// Implementations: ref (fp64 oracle), cpu, cuda, emu (cuda's kernels on an emulator), meta (which
+// only records).
 //
 // Dims: T query tokens here, S key tokens here, C hidden, Hq/Hk query and key-value heads, D head
 // dim, F feed-forward, V vocabulary, N/K rows and columns of a weight as Hugging Face stores it.

@@ -63,6 +63,7 @@ QueueStream::~QueueStream() {
 }
 
 void QueueStream::enqueue(std::string_view op, std::function<void()> work) {
+    ++num_queued_;
     push({.op = std::string(op), .work = std::move(work)});
 }
 

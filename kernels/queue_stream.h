@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -72,6 +73,7 @@ public:
 
     void enqueue(std::string_view op, std::function<void()> work) override;
     void call_host(std::string_view op, std::function<void()> work) override;
+    std::int64_t num_queued() const override { return num_queued_; }
     void record(Event& event) override;
     void wait(const Event& event) override;
     void synchronize() override;
@@ -100,6 +102,7 @@ private:
     std::condition_variable played_;
     std::deque<Item> items_;
     std::int64_t num_pushed_ = 0;
+    std::atomic<std::int64_t> num_queued_ = 0;  // of what was pushed, ops
     std::int64_t num_played_ = 0;
     int num_synchronizing_ = 0;
     bool closing_ = false;

@@ -41,10 +41,6 @@ void wait_some(Transport& transport, const std::optional<MessageHandle>& handle)
     if (handle) transport.wait(*handle);
 }
 
-std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
-    return count / piece + (count % piece == 0 ? 0 : 1);
-}
-
 // `out` goes to one rank while `in` comes from another.
 struct Leg {
     int to = 0;
@@ -188,6 +184,10 @@ Part part_of(std::int64_t num_elements, int num_parts, int index) {
     const std::int64_t base = num_elements / num_parts;
     const std::int64_t longer = num_elements % num_parts;
     return {index * base + std::min<std::int64_t>(index, longer), base + (index < longer ? 1 : 0)};
+}
+
+std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
+    return count / piece + (count % piece == 0 ? 0 : 1);
 }
 
 void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,

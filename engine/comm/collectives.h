@@ -66,6 +66,8 @@ struct Part {
     std::int64_t count = 0;
 };
 Part part_of(std::int64_t num_elements, int num_parts, int index);
+// How many pieces a part of `count` elements is cut into.
+std::int64_t num_pieces(std::int64_t count, std::int64_t piece);
 
 // `out` and `in` are G equal blocks: block i of `out` goes to the group's rank i, and block i of
 // `in` comes from it. This rank's own block of `in` is left as it is: the caller puts it there.

@@ -1,11 +1,42 @@
 #include "engine/comm/communicator.h"
 
+#include <algorithm>
+
+#include "engine/comm/traffic.h"
+
 namespace rm {
 namespace {
 
 std::int32_t comm_id(GroupKey key, CommOp op) {
     return 1 + static_cast<std::int32_t>(key) * static_cast<std::int32_t>(kNumCommOps) +
            static_cast<std::int32_t>(op);
+}
+
+// Shifts of one group share its link.
+void add_shift(std::vector<Traffic>& sent, int group, const Traffic& shift) {
+    const auto same = [&](const Traffic& other) { return other.group == group; };
+    const auto known = std::find_if(sent.begin(), sent.end(), same);
+    if (known == sent.end()) {
+        sent.push_back({group, shift.messages, shift.bytes});
+    } else {
+        known->messages = std::max(known->messages, shift.messages);
+        known->bytes += shift.bytes;
+    }
+}
+
+MemoryRange elements_of(const TensorView& x, const Part& part) {
+    return range_of(x.reshaped({x.num_elements()}).rows(part.first, part.count));
+}
+
+MemoryRange own_part(const TensorView& x, const Group& group) {
+    return elements_of(x, part_of(x.num_elements(), group.size(), group.index));
+}
+
+// What is before this rank's own part, and what is after it.
+std::vector<MemoryRange> other_parts(const TensorView& x, const Group& group) {
+    const Part own = part_of(x.num_elements(), group.size(), group.index);
+    const std::int64_t end = own.first + own.count;
+    return {elements_of(x, {0, own.first}), elements_of(x, {end, x.num_elements() - end})};
 }
 
 }  // namespace
@@ -71,11 +102,14 @@ void Communicator::show(std::int32_t id, const std::function<void()>& play) {
     ++progress_.left;
 }
 
-void Communicator::enqueue(GroupKey key, CommOp op, Play play) {
+void Communicator::enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent,
+                           Play play) {
     if (group(key).size() == 1) return;
     const std::int32_t id = comm_id(key, op);
     const auto slot = static_cast<std::size_t>(id);
-    stream_.enqueue(names_[slot], [this, key, id, slot, play = std::move(play)] {
+    sent.group = static_cast<int>(key);
+    const QueuedWork what = {names_[slot], operands.reads, operands.writes, std::span(&sent, 1)};
+    stream_.queue(what, [this, key, id, slot, play = std::move(play)] {
         const std::int64_t before = transport_.bytes_sent();
         show(id, [&] { play(group(key)); });
         bytes_sent_[slot] += transport_.bytes_sent() - before;
@@ -89,57 +123,84 @@ void Communicator::ring_shift(GroupKey key, const TensorView& out, const TensorV
 void Communicator::ring_shifts(std::vector<Shift> shifts) {
     std::erase_if(shifts, [this](const Shift& shift) { return group(shift.key).size() == 1; });
     if (shifts.empty()) return;
+    Operands operands;
+    std::vector<Traffic> sent;
+    for (const auto& [key, out, in] : shifts) {
+        operands.reads.push_back(range_of(out));
+        operands.writes.push_back(range_of(in));
+        add_shift(sent, static_cast<int>(key), ring_shift_traffic(staging_, out));
+    }
     const std::int32_t id = comm_id(shifts[0].key, CommOp::ring_shift);
     const auto& name = names_[static_cast<std::size_t>(id)];
-    stream_.enqueue(name, [this, id, shifts = std::move(shifts)] {
-        std::vector<RingShift> at_once;
-        for (const auto& [key, out, in] : shifts)
-            at_once.push_back({group(key), out, in});
-        show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
-        // The transport's count does not tell them apart.
-        for (const auto& [key, out, in] : shifts) {
-            bytes_sent_[static_cast<std::size_t>(comm_id(key, CommOp::ring_shift))] +=
-                out.num_bytes().value;
-        }
-    });
+    stream_.queue({name, operands.reads, operands.writes, sent},
+                  [this, id, shifts = std::move(shifts)] { play_shifts(id, shifts); });
 }
 
-void Communicator::enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x) {
-    enqueue(key, op, [this, sum, x](const Group& group) {
-        const std::int64_t elements = kScratch.value / size_of(x.dtype());
-        const TensorView scratch(scratch_.data(), x.dtype(), {elements});
-        sum(transport_, group, staging_, x, scratch);
+void Communicator::play_shifts(std::int32_t id, std::span<const Shift> shifts) {
+    std::vector<RingShift> at_once;
+    for (const auto& [key, out, in] : shifts)
+        at_once.push_back({group(key), out, in});
+    show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
+    // The transport's count does not tell them apart.
+    for (const auto& [key, out, in] : shifts) {
+        bytes_sent_[static_cast<std::size_t>(comm_id(key, CommOp::ring_shift))] +=
+            out.num_bytes().value;
+    }
+}
+
+TensorView Communicator::scratch(DType dtype) const {
+    return {scratch_.data(), dtype, {kScratch.value / size_of(dtype)}};
+}
+
+void Communicator::enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x,
+                               Traffic sent) {
+    const Operands operands = {{}, {range_of(x), {scratch_.data(), kScratch}}};
+    enqueue(key, op, operands, sent, [this, sum, x](const Group& group) {
+        sum(transport_, group, staging_, x, scratch(x.dtype()));
     });
 }
 
 void Communicator::all_reduce_sum(GroupKey key, const TensorView& x) {
-    enqueue_sum(key, CommOp::all_reduce_sum, rm::all_reduce_sum, x);
+    const std::int64_t scratch_elements = scratch(x.dtype()).num_elements();
+    enqueue_sum(key, CommOp::all_reduce_sum, rm::all_reduce_sum, x,
+                all_reduce_traffic(group(key), staging_, x, scratch_elements));
 }
 
 void Communicator::reduce_scatter_sum(GroupKey key, const TensorView& x) {
-    enqueue_sum(key, CommOp::reduce_scatter_sum, rm::reduce_scatter_sum, x);
+    const std::int64_t scratch_elements = scratch(x.dtype()).num_elements();
+    enqueue_sum(key, CommOp::reduce_scatter_sum, rm::reduce_scatter_sum, x,
+                reduce_scatter_traffic(group(key), staging_, x, scratch_elements));
 }
 
 void Communicator::all_gather(GroupKey key, const TensorView& whole) {
-    enqueue(key, CommOp::all_gather, [this, whole](const Group& group) {
-        rm::all_gather(transport_, group, staging_, whole);
-    });
+    if (group(key).size() == 1) return;  // its tensors may be empty
+    const Operands operands = {{own_part(whole, group(key))}, other_parts(whole, group(key))};
+    enqueue(
+        key, CommOp::all_gather, operands, all_gather_traffic(group(key), staging_, whole),
+        [this, whole](const Group& group) { rm::all_gather(transport_, group, staging_, whole); });
 }
 
 void Communicator::all_to_all(GroupKey key, const TensorView& out, const TensorView& in) {
-    enqueue(key, CommOp::all_to_all, [this, out, in](const Group& group) {
-        rm::all_to_all(transport_, group, staging_, out, in);
-    });
+    if (group(key).size() == 1) return;  // its tensors may be empty
+    const Operands operands = {other_parts(out, group(key)), other_parts(in, group(key))};
+    enqueue(key, CommOp::all_to_all, operands, all_to_all_traffic(group(key), staging_, out),
+            [this, out, in](const Group& group) {
+                rm::all_to_all(transport_, group, staging_, out, in);
+            });
 }
 
 void Communicator::broadcast(GroupKey key, const TensorView& x, int root_index) {
-    enqueue(key, CommOp::broadcast, [this, x, root_index](const Group& group) {
-        rm::broadcast(transport_, group, staging_, x, root_index);
-    });
+    Operands operands;
+    (group(key).index == root_index ? operands.reads : operands.writes).push_back(range_of(x));
+    enqueue(key, CommOp::broadcast, operands, broadcast_traffic(group(key), x, root_index),
+            [this, x, root_index](const Group& group) {
+                rm::broadcast(transport_, group, staging_, x, root_index);
+            });
 }
 
 void Communicator::barrier(GroupKey key) {
-    enqueue(key, CommOp::barrier, [this](const Group& group) { rm::barrier(transport_, group); });
+    enqueue(key, CommOp::barrier, {}, barrier_traffic(group(key)),
+            [this](const Group& group) { rm::barrier(transport_, group); });
 }
 
 CommCounters Communicator::counters() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,8 @@ struct CommCounters {
 // stream and returns. Operands must live and stay untouched until an event recorded after the call
 // has passed; ordering against compute is by events, the engine's job. One thread issues all of a
 // rank's communication, in program order, the same on every rank. A failure is sticky on the
-// stream. Groups of one move nothing and queue nothing.
+// stream. Groups of one move nothing and queue nothing. What is queued says what it touches and
+// sends, a Traffic for each group, whose number is its GroupKey.
 class Communicator {
 public:
     // All references outlive the communicator. `stream` is a host stream of `device`. Allocates the
@@ -105,11 +107,18 @@ public:
 
 private:
     using Play = std::function<void(const Group&)>;
-    void enqueue(GroupKey key, CommOp op, Play play);
+    // What a collective touches, beside the staging's memory, which no other stream knows.
+    struct Operands {
+        std::vector<MemoryRange> reads;
+        std::vector<MemoryRange> writes;
+    };
+    void enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent, Play play);
+    void play_shifts(std::int32_t id, std::span<const Shift> shifts);
     // Plays a collective of this id, shown while it is under way.
     void show(std::int32_t id, const std::function<void()>& play);
     using Sum = void (*)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
-    void enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x);
+    void enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x, Traffic sent);
+    TensorView scratch(DType dtype) const;
 
     Transport& transport_;
     Stream& stream_;

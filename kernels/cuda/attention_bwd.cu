@@ -76,7 +76,7 @@ void run_atomic(const AttentionBwd& op, const Launch& where) {
 
 }  // namespace
 
-Bytes workspace_bytes(const AttentionBwd&, const DeviceProfile&) {
+Bytes workspace_bytes(const AttentionBwd&, const GpuProfile&) {
     return {};
 }
 

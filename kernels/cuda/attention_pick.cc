@@ -6,7 +6,7 @@ namespace rm::cuda {
 namespace {
 
 template <typename Shape>
-Shape check_fits(std::string_view op, Shape shape, const DeviceProfile& profile) {
+Shape check_fits(std::string_view op, Shape shape, const GpuProfile& profile) {
     const Bytes needed = shape_of(shape).shared;
     RM_CHECK(needed.value <= profile.shared_per_block.value,
              "{}: {} needs {} bytes of shared memory, the device gives {} to a block", op,
@@ -34,7 +34,7 @@ int head_columns(std::string_view op, std::int64_t D) {
     return D > 64 ? 128 : 64;
 }
 
-AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const DeviceProfile& profile) {
+AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const GpuProfile& profile) {
     using enum AttentionForwardShape;
     constexpr std::string_view kOp = "attention_fwd";
     const bool wide = call.wide_blocks >= profile.num_sms;
@@ -44,7 +44,7 @@ AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const Device
 }
 
 AttentionBackwardShape pick_attention_bwd(const AttentionCall& call, bool reproducible,
-                                          const DeviceProfile& profile) {
+                                          const GpuProfile& profile) {
     using enum AttentionBackwardShape;
     constexpr std::string_view kOp = "attention_bwd";
     if (head_columns(kOp, call.D) == 64)

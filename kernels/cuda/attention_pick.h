@@ -60,8 +60,8 @@ int head_columns(std::string_view op, std::int64_t D);
 
 // Wide blocks read every key-value tile half as often; narrow ones, when wide ones are too few to
 // give every multiprocessor one.
-AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const DeviceProfile& profile);
+AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const GpuProfile& profile);
 AttentionBackwardShape pick_attention_bwd(const AttentionCall& call, bool reproducible,
-                                          const DeviceProfile& profile);
+                                          const GpuProfile& profile);
 
 }  // namespace rm::cuda

@@ -262,7 +262,7 @@ std::unique_ptr<Device> make_cuda_device(int ordinal) {
     return std::make_unique<CudaDevice>(ordinal);
 }
 
-DeviceProfile cuda_profile(int ordinal) {
+GpuProfile cuda_profile(int ordinal) {
     const auto attribute = [&](cudaDeviceAttr which) {
         int value = 0;
         check_cuda("cudaDeviceGetAttribute", cudaDeviceGetAttribute(&value, which, ordinal));

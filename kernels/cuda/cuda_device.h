@@ -14,6 +14,6 @@ namespace rm {
 std::unique_ptr<Device> make_cuda_device(int ordinal);
 
 // What launchers may know of it.
-DeviceProfile cuda_profile(int ordinal);
+GpuProfile cuda_profile(int ordinal);
 
 }  // namespace rm

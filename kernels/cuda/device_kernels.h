@@ -16,7 +16,7 @@ struct DeviceKernelsParts {
     std::string_view name;
     std::unique_ptr<Device> device;
     std::unique_ptr<cuda::MatMul> matmul;
-    DeviceProfile profile;
+    GpuProfile profile;
 };
 
 struct DeviceKernelsOptions {

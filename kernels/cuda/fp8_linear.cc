@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    DeviceProfile profile_;
+    GpuProfile profile_;
     std::unique_ptr<cuda::MatMul> matmul_;
     Rounded x_;
     Rounded weight_;

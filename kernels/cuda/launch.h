@@ -23,7 +23,7 @@
 namespace rm {
 
 // What a launcher may know of a device when it chooses a kernel. The default is the L40S.
-struct DeviceProfile {
+struct GpuProfile {
     int arch = 89;  // compute capability x 10
     int num_sms = 142;
     Bytes shared_per_block{99 * 1024};
@@ -33,7 +33,7 @@ struct DeviceProfile {
 // Where a kernel is launched. Borrows all.
 struct Launch {
     Stream& stream;
-    const DeviceProfile& profile;
+    const GpuProfile& profile;
     simt::Emulation emulation{};  // `emu` only
     bool reproducible = true;     // sums in a fixed order
     LaunchLog* log = nullptr;     // null: nobody asked

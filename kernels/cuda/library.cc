@@ -57,7 +57,7 @@ Status check(int device) {
 
 Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
     RM_RETURN_IF_ERROR(check(options.device));
-    const DeviceProfile profile = cuda_profile(options.device);
+    const GpuProfile profile = cuda_profile(options.device);
     std::unique_ptr<Device> device = make_cuda_device(options.device);
     RM_TRY(std::unique_ptr<cuda::MatMul> matmul,
            make_cublaslt_matmul(options.device, options.tuning_file));

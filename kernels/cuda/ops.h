@@ -51,7 +51,7 @@ void run(const AttentionBegin& op, const Launch& where);
 void run(const AttentionFwd& op, const Launch& where);
 void run(const AttentionFinish& op, const Launch& where);
 void run(const AttentionDelta& op, const Launch& where);
-Bytes workspace_bytes(const AttentionBwd& op, const DeviceProfile& profile);
+Bytes workspace_bytes(const AttentionBwd& op, const GpuProfile& profile);
 void run(const AttentionBwd& op, Workspace workspace, const Launch& where);
 
 void run(const FillZero& op, const Launch& where);

@@ -17,7 +17,7 @@ bool rows_are_aligned(std::int64_t row, std::initializer_list<TensorView> tensor
 // Blocks of kernel K for `items`, of which a block takes `per_block` at a time and then strides:
 // as many as are resident at once, and none without work.
 template <typename K>
-simt::Extent pick_grid(std::int64_t items, std::int64_t per_block, const DeviceProfile& profile) {
+simt::Extent pick_grid(std::int64_t items, std::int64_t per_block, const GpuProfile& profile) {
     const std::int64_t resident = static_cast<std::int64_t>(profile.num_sms) * K::kMinBlocks;
     return {.x = static_cast<int>(std::min(ceil_div(items, per_block), resident))};
 }

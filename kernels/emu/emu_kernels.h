@@ -10,7 +10,7 @@ namespace rm {
 
 struct EmuOptions {
     std::uint64_t seed = 0;  // of the schedules; 0: lock step
-    DeviceProfile profile{};
+    GpuProfile profile{};
     bool reproducible = true;
     std::ostream* explain = explains("kernels") ? &std::cerr : nullptr;
 };

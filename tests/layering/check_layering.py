@@ -31,6 +31,7 @@ RULES = {
     "engine": (["base", "kernels", "engine"], ENGINE),
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
+    "engine/schedule": (["base", "kernels", "engine/memory", "engine/schedule"], ["nlohmann/"]),
     "engine/comm": (["base", "kernels", "engine/comm"], ["gloo/"]),
     "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/hash.h", "engine/data/json_fields.h",
                           "engine/data/shown_text.h", "engine/data/strict_json.h"], ENGINE),

@@ -66,12 +66,13 @@ public:
     }
 
     void enqueue(std::string_view op, std::function<void()> work) override {
-        last_op_ = op;
-        items_.push_back({last_op_, std::move(work), nullptr, nullptr});
+        ++num_queued_;
+        push(op, std::move(work));
     }
     void call_host(std::string_view op, std::function<void()> work) override {
-        enqueue(op, std::move(work));
+        push(op, std::move(work));
     }
+    std::int64_t num_queued() const override { return num_queued_; }
     void record(Event& event) override {
         auto& own = dynamic_cast<LazyEvent&>(event);
         own.passed = std::make_shared<bool>(false);
@@ -105,6 +106,11 @@ public:
     }
 
 private:
+    void push(std::string_view op, std::function<void()> work) {
+        last_op_ = op;
+        items_.push_back({last_op_, std::move(work), nullptr, nullptr});
+    }
+    std::int64_t num_queued_ = 0;
     struct Item {
         std::string op;
         std::function<void()> work;

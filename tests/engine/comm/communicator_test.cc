@@ -21,13 +21,62 @@ using ::testing::Pair;
 using testing::run_all;
 using testing::run_ranks;
 
+// Passes work on, noting what it said of itself.
+class NotingStream final : public Stream {
+public:
+    struct Note {
+        std::string op;
+        std::vector<MemoryRange> reads;
+        std::vector<MemoryRange> writes;
+        std::vector<Traffic> traffic;
+    };
+
+    explicit NotingStream(Stream& stream) : stream_(stream) {}
+    void queue(const QueuedWork& what, std::function<void()> work) override {
+        notes_.push_back({std::string(what.op),
+                          {what.reads.begin(), what.reads.end()},
+                          {what.writes.begin(), what.writes.end()},
+                          {what.traffic.begin(), what.traffic.end()}});
+        stream_.queue(what, std::move(work));
+    }
+    void enqueue(std::string_view op, std::function<void()> work) override {
+        stream_.enqueue(op, std::move(work));
+    }
+    void call_host(std::string_view op, std::function<void()> work) override {
+        stream_.call_host(op, std::move(work));
+    }
+    std::int64_t num_queued() const override { return stream_.num_queued(); }
+    void record(Event& event) override { stream_.record(event); }
+    void wait(const Event& event) override { stream_.wait(event); }
+    void synchronize() override { stream_.synchronize(); }
+
+    const std::vector<Note>& notes() const { return notes_; }
+    std::map<std::string, std::int64_t> bytes_by_name() const {
+        std::map<std::string, std::int64_t> bytes;
+        for (const Note& note : notes_) {
+            const std::string op = note.op.substr(note.op.find(' '));
+            for (const Traffic& traffic : note.traffic) {
+                const auto key = to_string(static_cast<GroupKey>(traffic.group));
+                bytes[std::string(key) + op] += traffic.bytes.value;
+            }
+        }
+        std::erase_if(bytes, [](const auto& entry) { return entry.second == 0; });
+        return bytes;
+    }
+
+private:
+    Stream& stream_;
+    std::vector<Note> notes_;
+};
+
 // One rank's end of the queued form, as the engine wires it.
 struct Rank {
     Rank(Transport& transport, const Mesh& mesh)
-        : communicator(transport, *device, *stream, mesh, progress) {}
+        : communicator(transport, *device, noting, mesh, progress) {}
 
     std::unique_ptr<Device> device = make_host_device();
     std::unique_ptr<Stream> stream = device->make_host_stream("communication");
+    NotingStream noting{*stream};
     CommProgress progress;
     Communicator communicator;
 };
@@ -126,6 +175,7 @@ TEST_P(Communicators, CountEachRingOfADoubleOne) {
             rank.communicator.counters().bytes_sent,
             ElementsAre(Pair("ring_inner ring_shift", 400), Pair("ring_outer ring_shift", 120)));
         EXPECT_EQ(transport.bytes_sent(), 520);
+        EXPECT_EQ(rank.noting.bytes_by_name(), rank.communicator.counters().bytes_sent);
         EXPECT_EQ(rank.progress.entered, 1);
         EXPECT_EQ(rank.progress.left, 1);
         EXPECT_EQ(near->as<float>()[99], static_cast<float>(transport.rank() ^ 1));
@@ -255,8 +305,101 @@ TEST_P(Communicators, PlayAnyProgramThatIsTheSameOnEveryRank) {
             rank.stream->synchronize();
             for (std::size_t i = 0; i < program.size(); ++i)
                 program[i].check(rank.communicator.group(program[i].key), results[i]);
+            EXPECT_EQ(rank.noting.bytes_by_name(), rank.communicator.counters().bytes_sent);
         });
     }
+}
+
+// Element ranges of a tensor.
+using Elements = std::vector<std::pair<std::int64_t, std::int64_t>>;
+Elements elements_of(const std::vector<MemoryRange>& ranges, const TensorView& x) {
+    Elements found;
+    for (const MemoryRange& range : ranges) {
+        const std::int64_t first = static_cast<const float*>(range.data) - x.as<float>();
+        if (range.size > Bytes{0}) found.emplace_back(first, first + range.size.value / 4);
+    }
+    return found;
+}
+
+TEST_P(Communicators, SayWhichPartsTheyTouch) {
+    const Mesh mesh = mesh_of(1, 4, 1, 1);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        const std::int64_t me = transport.rank();
+        const Tensor x = filled(*rank.device, 8, 1);
+        rank.communicator.all_gather(GroupKey::ring, x);
+        rank.communicator.broadcast(GroupKey::ring, x, 1);
+        rank.communicator.all_reduce_sum(GroupKey::ring, x);
+        rank.communicator.reduce_scatter_sum(GroupKey::ring, x);
+        rank.communicator.barrier(GroupKey::ring);
+        rank.stream->synchronize();
+        const auto& notes = rank.noting.notes();
+        Elements others = {{0, 2 * me}, {2 * me + 2, 8}};
+        std::erase_if(others, [](const auto& range) { return range.first == range.second; });
+        EXPECT_EQ(elements_of(notes[0].reads, x), (Elements{{2 * me, 2 * me + 2}}));
+        EXPECT_EQ(elements_of(notes[0].writes, x), others);
+        EXPECT_EQ(elements_of(me == 1 ? notes[1].reads : notes[1].writes, x), (Elements{{0, 8}}));
+        EXPECT_EQ(notes[1].reads.size() + notes[1].writes.size(), 1U);
+        // The scratch that all sums share is written as well.
+        for (const std::size_t sum : {2, 3}) {
+            ASSERT_EQ(notes[sum].writes.size(), 2U);
+            EXPECT_EQ(elements_of({notes[sum].writes[0]}, x), (Elements{{0, 8}}));
+            EXPECT_EQ(notes[sum].writes[1].size, Communicator::kScratch);
+            EXPECT_EQ(notes[sum].writes[1].data, notes[2].writes[1].data);
+        }
+        EXPECT_TRUE(notes[4].reads.empty() && notes[4].writes.empty());
+    });
+}
+
+TEST_P(Communicators, SayThatBlocksForOneselfStay) {
+    const Mesh mesh = mesh_of(1, 1, 3, 1);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        const Tensor out = filled(*rank.device, 6, 1);
+        const Tensor in = filled(*rank.device, 6, 1);
+        rank.communicator.all_to_all(GroupKey::ulysses, out, in);
+        rank.stream->synchronize();
+        const std::vector<Elements> others = {{{2, 6}}, {{0, 2}, {4, 6}}, {{0, 4}}};
+        const auto me = static_cast<std::size_t>(transport.rank());
+        EXPECT_EQ(elements_of(rank.noting.notes()[0].reads, out), others[me]);
+        EXPECT_EQ(elements_of(rank.noting.notes()[0].writes, in), others[me]);
+    });
+}
+
+TEST_P(Communicators, OfOneNeedNoTensors) {
+    const Mesh mesh = mesh_of(1, 2, 1, 1);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        rank.communicator.all_gather(GroupKey::tensor, {});
+        rank.communicator.all_to_all(GroupKey::tensor, {}, {});
+        rank.communicator.ring_shift(GroupKey::tensor, {}, {});
+        rank.communicator.all_reduce_sum(GroupKey::tensor, {});
+        rank.communicator.reduce_scatter_sum(GroupKey::tensor, {});
+        rank.communicator.broadcast(GroupKey::tensor, {}, 0);
+        EXPECT_TRUE(rank.noting.notes().empty());
+    });
+}
+
+// As the keys and values of one block beside the sum of another: they share the ring's link.
+TEST_P(Communicators, SayOnceWhatShiftsOfOneGroupSend) {
+    const Mesh mesh = mesh_of(1, 2, 1, 1);
+    run_all(cluster(mesh), [&](Transport& transport) {
+        Rank rank(transport, mesh);
+        const Tensor out = filled(*rank.device, 100, 1);
+        const Tensor in = filled(*rank.device, 100, 1);
+        rank.communicator.ring_shifts({{GroupKey::ring, out->rows(0, 60), in->rows(0, 60)},
+                                       {GroupKey::world, out->rows(60, 20), in->rows(60, 20)},
+                                       {GroupKey::ring, out->rows(80, 20), in->rows(80, 20)}});
+        rank.stream->synchronize();
+        const auto& note = rank.noting.notes()[0];
+        ASSERT_EQ(note.traffic.size(), 2U);
+        EXPECT_EQ(note.traffic[0].group, static_cast<int>(GroupKey::ring));
+        EXPECT_EQ(note.traffic[0].bytes, Bytes{320});
+        EXPECT_EQ(note.traffic[0].messages, 1);
+        EXPECT_EQ(note.traffic[1].bytes, Bytes{80});
+        EXPECT_EQ(elements_of(note.writes, in), (Elements{{0, 60}, {60, 80}, {80, 100}}));
+        EXPECT_EQ(rank.noting.bytes_by_name(), rank.communicator.counters().bytes_sent);
+    });
 }
 
 TEST_P(Communicators, ShowTheirProgress) {

@@ -16,7 +16,7 @@ using enum AttentionBackwardShape;
 
 using Runs = std::vector<rm::Run>;
 
-const DeviceProfile kL40S;
+const GpuProfile kL40S;
 
 TEST(AttentionPick, TakesWideBlocksWhereTheyFillTheDevice) {
     EXPECT_EQ(pick_attention_fwd({.D = 128, .wide_blocks = 142}, kL40S), d128_wide);
@@ -49,7 +49,7 @@ TEST(AttentionPick, SumsQueryGradientsInOrderWhereTheCallerWantsTheSameBits) {
 }
 
 TEST(AttentionPick, SaysWhatADeviceLacks) {
-    const DeviceProfile small{.shared_per_block = {48 * 1024}};
+    const GpuProfile small{.shared_per_block = {48 * 1024}};
     EXPECT_THAT([&] { pick_attention_bwd({.D = 128}, true, small); },
                 ThrowsMessage<CheckError>(HasSubstr("the device gives 49152 to a block")));
 }

@@ -18,7 +18,7 @@ void run_attention_of(std::int64_t head_dim, const EmuOptions& options) {
 }
 
 TEST(AttentionRaces, AreNoneInWideBlocksAndOrderedGradients) {
-    const DeviceProfile profile{.num_sms = 1};
+    const GpuProfile profile{.num_sms = 1};
     run_attention_of(64, {.seed = 0, .profile = profile});
     run_attention_of(128, {.seed = 1, .profile = profile});
 }
@@ -35,7 +35,7 @@ TEST(AttentionRaces, AreNoneInTheMerge) {
         const AttentionState state{.acc = h.input(Role::accum, {37, 2, D}),
                                    .m = h.input(Role::accum, {37, 2}),
                                    .l = h.filled(Role::accum, {37, 2}, 1)};
-        const DeviceProfile profile;
+        const GpuProfile profile;
         cuda::run(AttentionMerge{.state = state,
                                  .out = h.input(Role::compute, {37, 2, D}),
                                  .lse = h.input(Role::accum, {37, 2})},

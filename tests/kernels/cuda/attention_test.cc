@@ -23,8 +23,8 @@ using Runs = std::vector<rm::Run>;
 constexpr std::uint64_t kSeed = 23;
 constexpr std::uint64_t kNumSchedules = 8;
 // Of one multiprocessor: few blocks fill it, so wide ones are taken.
-const DeviceProfile kWide{.num_sms = 1};
-const DeviceProfile kNarrow{.num_sms = 1 << 20};
+const GpuProfile kWide{.num_sms = 1};
+const GpuProfile kNarrow{.num_sms = 1 << 20};
 
 std::vector<OpCase> cases() {
     const Runs causal = {{0, 0, 150}};
@@ -72,7 +72,7 @@ TEST_P(EmuAttention, GivesTheSameBitsOnEveryScheduleInBlocksOfAnyShape) {
     const Outputs lock_step = run_emu(GetParam(), {.profile = kWide});
     for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
         SCOPED_TRACE(format("schedule {}", seed));
-        const DeviceProfile& profile = seed % 2 == 0 ? kNarrow : kWide;
+        const GpuProfile& profile = seed % 2 == 0 ? kNarrow : kWide;
         expect_identical(run_emu(GetParam(), {.seed = seed, .profile = profile}), lock_step);
     }
 }
@@ -94,7 +94,7 @@ TEST_P(EmuAttention, MaySumQueryGradientsByAtomics) {
 INSTANTIATE_TEST_SUITE_P(Cases, EmuAttention, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name.substr(10); });
 
-class EmuAttentionCuts : public ::testing::TestWithParam<DeviceProfile> {
+class EmuAttentionCuts : public ::testing::TestWithParam<GpuProfile> {
 protected:
     void expect_cuts_change_no_bit(const CutAttention& attention) {
         expect_invariant(*make_emu_kernels({.seed = 2, .profile = GetParam()}), attention);
@@ -268,7 +268,7 @@ TEST(EmuAttentionMerge, OfNormalisedResultsIsAsGoodAsTheNaiveOne) {
     const auto r = run_merge(*make_ref_kernels(), {}, merge_naively<double, double>);
     for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
         SCOPED_TRACE(format("schedule {}", seed));
-        const DeviceProfile profile;
+        const GpuProfile profile;
         const auto merge = [&](const AttentionMerge& op, Stream& stream) {
             cuda::run(op, {.stream = stream, .profile = profile, .emulation = {seed}});
         };

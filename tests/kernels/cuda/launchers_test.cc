@@ -57,7 +57,7 @@ struct FourPerSm {
 };
 
 TEST(Pick, FillsTheDeviceOnceAndLaunchesNothingForNothing) {
-    const DeviceProfile profile{.num_sms = 10};
+    const GpuProfile profile{.num_sms = 10};
     EXPECT_EQ(cuda::pick_grid<FourPerSm>(1000000, 256, profile).x, 40);
     EXPECT_EQ(cuda::pick_grid<FourPerSm>(257, 256, profile).x, 2);
     EXPECT_EQ(cuda::pick_grid<FourPerSm>(0, 256, profile).x, 0);

@@ -45,7 +45,7 @@ template <typename Op>
 void run(const Op& op, std::uint64_t seed) {
     const auto device = make_host_device();
     const auto stream = device->make_stream("offload");
-    DeviceProfile profile;
+    GpuProfile profile;
     profile.num_sms = 1;  // blocks go round
     cuda::run(op, {.stream = *stream, .profile = profile, .emulation = {seed}});
     stream->synchronize();

@@ -88,7 +88,7 @@ protected:
     static void run(const Op& op, std::uint64_t seed) {
         const auto device = make_host_device();
         const auto stream = device->make_stream("quantize");
-        DeviceProfile profile;
+        GpuProfile profile;
         profile.num_sms = 2;  // blocks go round
         cuda::run(op, {.stream = *stream, .profile = profile, .emulation = {seed}});
         stream->synchronize();
@@ -220,7 +220,7 @@ TEST(Fp8Scaling, TakesTheLargestOfAHistory) {
             history[33] = largest;
             const auto device = make_host_device();
             const auto stream = device->make_stream("scale");
-            const DeviceProfile profile;
+            const GpuProfile profile;
             cuda::run(Fp8Scale{.amax = {history.data(), DType::f32, {70}},
                                .format = format,
                                .scale = {scale.data(), DType::f32, {2}}},
@@ -237,7 +237,7 @@ TEST(Fp8Scaling, RefusesRowsThatFp8ProductsCannotTake) {
     std::vector<float> amax(1);
     const auto device = make_host_device();
     const auto stream = device->make_stream("refused");
-    const DeviceProfile profile;
+    const GpuProfile profile;
     const auto odd = [&] {
         cuda::run(
             Fp8Amax{.x = {x.data(), DType::bf16, {3, 20}}, .amax = {amax.data(), DType::f32, {1}}},

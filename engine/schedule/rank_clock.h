@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/schedule/clock.h"
+#include "engine/schedule/meetings.h"
+
+namespace rm {
+
+// One rank's streams and host, as far as they have come without the ranks they wait for.
+class RankClock {
+public:
+    // Borrows all. `groups`: the rank's own; every rank has one in `meetings`.
+    RankClock(const StepSchedule& schedule, int rank, const std::map<int, std::vector<int>>& groups,
+              const LinkSpeeds& links, Meetings& meetings);
+
+    // Goes on until only other ranks are waited for. Returns the places where it was the last to
+    // come, whose other ranks can go on now.
+    std::vector<std::size_t> advance();
+    bool over() const;
+    // The collectives its streams are in.
+    std::string describe_block() const;
+    ClockedSchedule take() { return std::move(clocked_); }
+
+private:
+    static constexpr int kNoGroup = -1;
+    struct Arrival {
+        std::size_t place = 0;
+        std::size_t number = 0;
+        int group = 0;
+    };
+    struct StreamState {
+        std::vector<std::uint32_t> queue;
+        std::size_t next = 0;  // of the queue
+        double now = 0;
+        int last_group = kNoGroup;      // of the last work, if it has traffic: its slowest
+        std::vector<Arrival> arrivals;  // of the collective it is in
+    };
+    struct GroupState {
+        std::size_t place = 0;
+        std::size_t next = 0;  // number of its next collective
+    };
+
+    bool queue_items();
+    bool step(std::size_t stream);
+    bool finish(std::size_t stream, std::uint32_t item, double begin, double end);
+    double enter(std::size_t stream, std::uint32_t item);
+    void note_exposed(double seconds, std::uint32_t record_or_join);
+    bool do_work(std::size_t stream, std::uint32_t item);
+    bool do_wait(std::size_t stream, std::uint32_t item);
+    void arrive(std::size_t stream, std::uint32_t item);
+    double seconds_of(const Traffic& traffic) const;
+    GroupState& group_state(int group);
+
+    const StepSchedule& schedule_;
+    int rank_;
+    const std::map<int, std::vector<int>>& peers_;
+    const LinkSpeeds& links_;
+    Meetings& meetings_;
+    ClockedSchedule clocked_;
+    std::vector<StreamState> streams_;
+    std::map<int, GroupState> groups_;
+    std::uint32_t num_queued_ = 0;  // items, by the host
+    double host_now_ = 0;
+    std::vector<std::uint32_t> long_joins_;  // that held up the host
+    std::vector<bool> recorded_;             // by item
+    std::vector<int> last_groups_;  // by item, of records and joins: of their stream's last work
+    std::vector<std::size_t> completed_;  // places, in this advance
+};
+
+}  // namespace rm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/schedule/races.h"
+#include "kernels/meta/schedule.h"
+
+// What each wait of a schedule is there for.
+namespace rm {
+
+struct WaitFinding {
+    std::uint32_t wait = 0;   // item
+    std::vector<Race> races;  // without it, the first; empty: the wait is redundant
+};
+// For a schedule without races; CheckError describes one. Each wait is taken away alone: of two
+// that do the same, both are redundant, and only one of them can go.
+std::vector<WaitFinding> examine_waits(const StepSchedule& schedule);
+
+// Waits that look alike, as those of every layer do.
+struct WaitSite {
+    std::string stream;   // that waits
+    std::string next;     // op that follows there; empty: none
+    std::string awaited;  // stream
+    std::string last;     // op before the record there; empty: none
+    std::int64_t count = 0;
+    std::int64_t redundant = 0;
+    std::vector<Race> races;  // of the first that is not redundant
+};
+// In the order of the first of each.
+std::vector<WaitSite> wait_sites(const StepSchedule& schedule,
+                                 std::span<const WaitFinding> findings);
+
+}  // namespace rm

@@ -1,0 +1,138 @@
+#include "kernels/meta/device_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <span>
+
+namespace rm {
+namespace {
+
+double speed_at(std::span<const SpeedPoint> points, double size) {
+    if (size <= points.front().size) return points.front().per_sec;
+    if (size >= points.back().size) return points.back().per_sec;
+    const auto above = std::find_if(points.begin(), points.end(),
+                                    [size](const SpeedPoint& p) { return p.size > size; });
+    const SpeedPoint& low = *std::prev(above);
+    const double share = std::log(size / low.size) / std::log(above->size / low.size);
+    return low.per_sec + share * (above->per_sec - low.per_sec);
+}
+
+double seconds_at(const OpSpeed& speed, const OpWork& work) {
+    if (work.amount == 0) return speed.overhead.value;
+    return speed.overhead.value + work.amount / speed_at(speed.points, work.size);
+}
+
+std::span<const OpSpeed> speeds_of(const DeviceProfile& profile, std::string_view op) {
+    const auto is_op = [op](const OpSpeed& speed) { return speed.op == op; };
+    const auto first = std::find_if(profile.ops.begin(), profile.ops.end(), is_op);
+    return {first, std::find_if_not(first, profile.ops.end(), is_op)};
+}
+
+Status check_speed(const OpSpeed& speed) {
+    if (speed.overhead.value < 0)
+        return invalid_argument("{}: overhead {} s", speed.op, speed.overhead.value);
+    if (speed.workspace.value < 0)
+        return invalid_argument("{}: workspace {} bytes", speed.op, speed.workspace.value);
+    if (speed.points.empty()) return invalid_argument("{}: no points", speed.op);
+    double size = 0;
+    for (const SpeedPoint& point : speed.points) {
+        if (!(point.size > size))
+            return invalid_argument("{}: size {} after {}; sizes ascend from above 0", speed.op,
+                                    point.size, size);
+        if (!(point.per_sec > 0))
+            return invalid_argument("{}: speed {} at size {}", speed.op, point.per_sec, point.size);
+        size = point.size;
+    }
+    return {};
+}
+
+// One speed, or several by ascending head dim, next to each other.
+Status check_op(const DeviceProfile& profile, std::string_view op) {
+    const auto speeds = speeds_of(profile, op);
+    if (speeds.empty()) return invalid_argument("no speed of {}", op);
+    const auto all = std::count_if(profile.ops.begin(), profile.ops.end(),
+                                   [op](const OpSpeed& speed) { return speed.op == op; });
+    if (all != std::ssize(speeds)) return invalid_argument("the speeds of {} stand apart", op);
+    for (std::size_t i = 1; i < speeds.size(); ++i) {
+        if (speeds[i].head_dim <= speeds[i - 1].head_dim)
+            return invalid_argument("{}: head dim {} after {}", op, speeds[i].head_dim,
+                                    speeds[i - 1].head_dim);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string_view> profiled_ops() {
+    return {"linear_fwd",
+            "linear_bwd_input",
+            "linear_bwd_weight",
+            "rmsnorm_fwd",
+            "rmsnorm_bwd",
+            "rope_table",
+            "rope_apply",
+            "swiglu_fwd",
+            "swiglu_bwd",
+            "embedding_fwd",
+            "embedding_bwd",
+            "linear_cross_entropy",
+            "head_statistics",
+            "combine_head_statistics",
+            "head_bwd",
+            "attention_begin",
+            "attention_fwd",
+            "attention_finish",
+            "attention_delta",
+            "attention_bwd",
+            "fill_zero",
+            "copy",
+            "add",
+            "copy_heads",
+            "sum_parts",
+            "sum_squares",
+            "clip_factor",
+            "adamw",
+            "prepare",
+            "upload",
+            "download"};
+}
+
+Status check_profile(const DeviceProfile& profile) {
+    const auto known = profiled_ops();
+    for (const OpSpeed& speed : profile.ops) {
+        if (std::find(known.begin(), known.end(), speed.op) == known.end())
+            return invalid_argument("{} is no op", speed.op);
+        RM_RETURN_IF_ERROR(check_speed(speed));
+    }
+    for (const std::string_view op : known)
+        RM_RETURN_IF_ERROR(check_op(profile, op));
+    if (!(profile.peak_flops > 0)) return invalid_argument("peak_flops is {}", profile.peak_flops);
+    if (profile.held.value < 0 || profile.prepared_copies < 0)
+        return invalid_argument("held {} bytes, prepared_copies {}", profile.held.value,
+                                profile.prepared_copies);
+    return {};
+}
+
+const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op) {
+    const auto speeds = speeds_of(profile, op);
+    RM_CHECK(!speeds.empty(), "the profile {} has no speed of {}", profile.name, op);
+    return speeds.front();
+}
+
+Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work) {
+    const auto speeds = speeds_of(profile, op);
+    RM_CHECK(!speeds.empty(), "the profile {} has no speed of {}", profile.name, op);
+    const auto above = std::find_if(speeds.begin(), speeds.end(), [&](const OpSpeed& speed) {
+        return speed.head_dim >= work.head_dim;
+    });
+    if (above == speeds.end()) return {seconds_at(speeds.back(), work)};
+    if (above == speeds.begin() || above->head_dim == work.head_dim)
+        return {seconds_at(*above, work)};
+    const OpSpeed& below = *std::prev(above);
+    const double share = static_cast<double>(work.head_dim - below.head_dim) /
+                         static_cast<double>(above->head_dim - below.head_dim);
+    return {(1 - share) * seconds_at(below, work) + share * seconds_at(*above, work)};
+}
+
+}  // namespace rm

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/meta/op_work.h"
+#include "kernels/tensor.h"
+
+// How long ops take on a machine, as data: measured on one (measure_profile.h) or made of published
+// figures. File format and the meaning of each figure: docs/formats/device_profile.md.
+namespace rm {
+
+// At work of this size the machine does so much a second. Size and amount: op_work.h.
+struct SpeedPoint {
+    double size = 0;
+    double per_sec = 0;
+    bool operator==(const SpeedPoint&) const = default;
+};
+
+// An op takes overhead + amount / speed. Between two points the speed is linear in the logarithm of
+// the size, outside it is that of the nearest. Transfers' overhead is their latency.
+struct OpSpeed {
+    std::string op;             // as kernels.h names it; prepare, upload and download too
+    std::int64_t head_dim = 0;  // of attention; between two the time is interpolated
+    Seconds overhead;
+    std::vector<SpeedPoint> points;  // by ascending size, at least one
+    Bytes workspace;                 // that the op asks for, whatever its shape
+    bool operator==(const OpSpeed&) const = default;
+};
+
+struct DeviceProfile {
+    std::string name;
+    std::string provenance;      // measured how, on what, when; or whose figures and assumptions
+    DType compute = DType::f32;  // what the speeds are of
+    double peak_flops = 0;       // dense products, a second
+    Bytes held;                  // by libraries and the driver, outside all that is planned
+    int prepared_copies = 0;     // of a weight, in the compute type
+    std::vector<OpSpeed> ops;    // those of one op by ascending head dim
+    bool operator==(const DeviceProfile&) const = default;
+};
+
+// invalid_argument naming the figure: an op missing or unknown, points out of order, a speed that
+// is not positive.
+Status check_profile(const DeviceProfile& profile);
+
+// The op must be there.
+const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op);
+Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work);
+
+// Every name that a profile must have: the ops of kernels.h, prepare, upload, download.
+std::vector<std::string_view> profiled_ops();
+
+// L40S, A100, H100 and H200 by published figures and assumed efficiencies, which they name.
+std::vector<DeviceProfile> published_profiles();
+
+}  // namespace rm

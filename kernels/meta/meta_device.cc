@@ -1,0 +1,71 @@
+#include "kernels/meta/meta_device.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "base/check.h"
+#include "kernels/meta/device_profile.h"
+
+namespace rm {
+namespace {
+
+constexpr std::uint64_t kGap = 64;
+
+}  // namespace
+
+MetaStream::MetaStream(ScheduleRecorder& recorder, std::string_view name)
+    : recorder_(recorder), index_(recorder.add_stream(name)) {
+    RM_CHECK(index_ <= std::numeric_limits<std::uint8_t>::max(), "{} streams; a schedule has 256",
+             index_ + 1);
+}
+
+void MetaStream::enqueue(std::string_view op, std::function<void()> /*work*/) {
+    add({.op = op, .reads = {}, .writes = {}, .traffic = {}}, {});
+}
+
+void MetaStream::queue(const QueuedWork& what, std::function<void()> /*work*/) {
+    add(what, {});
+}
+
+void MetaStream::record(Event& event) {
+    dynamic_cast<MetaEvent&>(event).latest = recorder_.record(index_);
+}
+
+void MetaStream::wait(const Event& event) {
+    const auto& latest = dynamic_cast<const MetaEvent&>(event).latest;
+    if (latest) recorder_.wait(index_, *latest);
+}
+
+MetaStream& meta_stream(Stream& stream) {
+    auto* own = dynamic_cast<MetaStream*>(&stream);
+    RM_CHECK(own != nullptr, "meta was given a stream of another device");
+    return *own;
+}
+
+void MetaDevice::upload(const void* host, const TensorView& to, Stream& stream) {
+    transfer("upload", {host, to.num_bytes()}, range_of(to), stream);
+}
+
+void MetaDevice::download(const TensorView& from, void* host, Stream& stream) {
+    transfer("download", range_of(from), {host, from.num_bytes()}, stream);
+}
+
+void MetaDevice::transfer(std::string_view op, MemoryRange from, MemoryRange to, Stream& stream) {
+    const std::array reads{from}, writes{to};
+    Seconds seconds;
+    if (profile_ != nullptr) {
+        const OpWork work = work_of_bytes(static_cast<double>(to.size.value));
+        seconds = seconds_of(*profile_, op, work);
+    }
+    meta_stream(stream).add({.op = op, .reads = reads, .writes = writes, .traffic = {}},
+                            {.seconds = seconds});
+}
+
+void* MetaDevice::next(Bytes size, std::uint64_t alignment) {
+    const std::uint64_t at = (used_ + kGap + alignment - 1) / alignment * alignment;
+    used_ = at + static_cast<std::uint64_t>(size.value);
+    return std::bit_cast<void*>(at);
+}
+
+}  // namespace rm

@@ -1,0 +1,172 @@
+#include "kernels/meta/meta_kernels.h"
+
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/checks.h"
+#include "kernels/meta/device_profile.h"
+#include "kernels/meta/meta_device.h"
+#include "kernels/meta/op_accesses.h"
+#include "kernels/meta/op_flops.h"
+#include "kernels/meta/op_work.h"
+
+namespace rm {
+namespace {
+
+class MetaPrepared final : public PreparedWeight {
+public:
+    MetaPrepared(std::int64_t num_rows, std::int64_t num_columns, Buffer memory)
+        : num_rows_(num_rows), num_columns_(num_columns), memory_(std::move(memory)) {}
+    std::int64_t num_rows() const override { return num_rows_; }
+    std::int64_t num_columns() const override { return num_columns_; }
+    MemoryRange range() const { return {memory_.data(), memory_.size()}; }
+
+private:
+    std::int64_t num_rows_ = 0, num_columns_ = 0;
+    Buffer memory_;
+};
+
+const MetaPrepared& own(const PreparedWeight* weight) {
+    const auto* prepared = dynamic_cast<const MetaPrepared*>(weight);
+    RM_CHECK(prepared != nullptr, "meta was given a prepared weight of another backend, or none");
+    return *prepared;
+}
+
+// The prepared weight among an op's operands; null: it takes none.
+template <typename Op>
+auto prepared_of(Op& op) {
+    if constexpr (requires { op.head; }) {
+        return &op.head;
+    } else if constexpr (requires { op.weight->num_rows(); }) {
+        return &op.weight;
+    } else {
+        return nullptr;
+    }
+}
+template <typename Op>
+constexpr bool takes_prepared() {
+    return !std::is_null_pointer_v<decltype(prepared_of(std::declval<Op&>()))>;
+}
+
+#define RM_META_OP(name, Op)                           \
+    void name(const Op& op, Stream& stream) override { \
+        add(#name, op, {}, stream);                    \
+    }
+#define RM_META_OP_WITH_WORKSPACE(name, Op)                                 \
+    Bytes workspace_bytes(const Op& op) const override {                    \
+        return ask(#name, op);                                              \
+    }                                                                       \
+    void name(const Op& op, Workspace workspace, Stream& stream) override { \
+        add(#name, op, workspace, stream);                                  \
+    }
+
+class MetaKernels final : public Kernels {
+public:
+    MetaKernels(ScheduleRecorder& recorder, const MetaOptions& options)
+        : options_(options),
+          device_(recorder, options.profile,
+                  options.like != nullptr && options.like->device().host_visible()) {}
+
+    std::string_view name() const override { return "meta"; }
+    NumericTypes types() const override { return options_.types; }
+    Device& device() override { return device_; }
+
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
+        if (options_.like != nullptr) return options_.like->prepared_bytes(num_rows, num_columns);
+        const int copies = options_.profile != nullptr ? options_.profile->prepared_copies : 2;
+        return {copies * num_rows * num_columns * size_of(options_.types.compute)};
+    }
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
+                                                  std::int64_t num_columns) override {
+        const Bytes size = prepared_bytes(num_rows, num_columns);
+        return std::make_unique<MetaPrepared>(num_rows, num_columns,
+                                              device_.allocate(size, MemoryKind::weights));
+    }
+    void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
+        check_prepare(weight, prepared, options_.types);
+        const OpAccesses accesses = OpAccesses().read(weight).write(own(&prepared).range());
+        queue("prepare", accesses, work_of_bytes(accesses.bytes()), 0, stream);
+    }
+
+    RM_META_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
+    RM_META_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
+    RM_META_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
+    RM_META_OP(rmsnorm_fwd, RmsNormFwd)
+    RM_META_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
+    RM_META_OP(rope_table, RopeTable)
+    RM_META_OP(rope_apply, RopeApply)
+    RM_META_OP(swiglu_fwd, SwigluFwd)
+    RM_META_OP(swiglu_bwd, SwigluBwd)
+    RM_META_OP(embedding_fwd, EmbeddingFwd)
+    RM_META_OP(embedding_bwd, EmbeddingBwd)
+    RM_META_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
+    RM_META_OP_WITH_WORKSPACE(head_statistics, HeadStatistics)
+    RM_META_OP(combine_head_statistics, CombineHeadStatistics)
+    RM_META_OP_WITH_WORKSPACE(head_bwd, HeadBwd)
+    RM_META_OP(attention_begin, AttentionBegin)
+    RM_META_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
+    RM_META_OP(attention_finish, AttentionFinish)
+    RM_META_OP(attention_delta, AttentionDelta)
+    RM_META_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
+    RM_META_OP(fill_zero, FillZero)
+    RM_META_OP(copy, Copy)
+    RM_META_OP(add, Add)
+    RM_META_OP(copy_heads, CopyHeads)
+    RM_META_OP(sum_parts, SumParts)
+    RM_META_OP_WITH_WORKSPACE(sum_squares, SumSquares)
+    RM_META_OP(clip_factor, ClipFactor)
+    RM_META_OP(adamw, AdamW)
+
+private:
+    template <typename Op>
+    void add(std::string_view name, const Op& op, Workspace workspace, Stream& stream) {
+        check_operands(op, options_.types);
+        OpAccesses accesses = accesses_of(op);
+        if constexpr (takes_prepared<Op>()) accesses.read(own(*prepared_of(op)).range());
+        const double flops = flops_of(op);
+        const OpWork work = work_of(op, flops, accesses);
+        accesses.write(MemoryRange{workspace.data, workspace.size});
+        queue(name, accesses, work, flops, stream);
+    }
+    void queue(std::string_view name, const OpAccesses& accesses, const OpWork& work, double flops,
+               Stream& stream) {
+        Seconds seconds;
+        if (options_.profile != nullptr) seconds = seconds_of(*options_.profile, name, work);
+        meta_stream(stream).add(
+            {.op = name, .reads = accesses.reads(), .writes = accesses.writes(), .traffic = {}},
+            {.seconds = seconds, .flops = flops});
+    }
+
+    template <typename Op>
+    Bytes ask(std::string_view name, Op op) const {
+        if (options_.like == nullptr) {
+            if (options_.profile == nullptr) return {};
+            return speed_of(*options_.profile, name).workspace;
+        }
+        if constexpr (takes_prepared<Op>()) *prepared_of(op) = &twin_of(*prepared_of(op));
+        return options_.like->workspace_bytes(op);
+    }
+    // A prepared weight of `like` of the same shape.
+    const PreparedWeight& twin_of(const PreparedWeight* weight) const {
+        const std::pair shape(own(weight).num_rows(), own(weight).num_columns());
+        auto& twin = twins_[shape];
+        if (twin == nullptr) twin = options_.like->make_prepared(shape.first, shape.second);
+        return *twin;
+    }
+
+    const MetaOptions options_;
+    MetaDevice device_;
+    mutable std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PreparedWeight>> twins_;
+};
+
+#undef RM_META_OP
+#undef RM_META_OP_WITH_WORKSPACE
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_meta_kernels(ScheduleRecorder& recorder, const MetaOptions& options) {
+    return std::make_unique<MetaKernels>(recorder, options);
+}
+
+}  // namespace rm

@@ -1,0 +1,345 @@
+#include "kernels/meta/profile_samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/bf16.h"
+
+namespace rm {
+namespace {
+
+// So many tiles are worked on in turn, fewer where they are large.
+std::int64_t num_tiles(std::int64_t elements) {
+    return std::clamp<std::int64_t>((4 << 20) / elements, 1, 16);
+}
+
+// Rows [first, first + T) of the i-th call.
+TensorView tile(const TensorView& x, std::int64_t T, std::int64_t call) {
+    return x.rows(call % (x.dim(0) / T) * T, T);
+}
+
+// Small numbers that differ.
+std::vector<float> small_numbers(std::int64_t count) {
+    std::vector<float> numbers(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers[static_cast<std::size_t>(i)] = static_cast<float>(i * 7919 % 1009 + 1) / 2020;
+    return numbers;
+}
+
+}  // namespace
+
+double ProfileSample::seconds() const {
+    std::vector<double> sorted = times;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return *middle;
+}
+
+ProfileSampler::ProfileSampler(Kernels& kernels, std::function<double()> now)
+    : kernels_(kernels), now_(std::move(now)), stream_(kernels.device().make_stream("profile")) {}
+
+TensorView ProfileSampler::tensor(DType dtype, std::initializer_list<std::int64_t> shape) {
+    const Tensor& made =
+        tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);
+    const std::vector<float> numbers = small_numbers(made->num_elements());
+    if (dtype == DType::f32) {
+        kernels_.device().write(numbers.data(), made);
+    } else if (dtype == DType::bf16) {
+        std::vector<Bf16> narrow(numbers.size());
+        std::transform(numbers.begin(), numbers.end(), narrow.begin(), to_bf16);
+        kernels_.device().write(narrow.data(), made);
+    } else {
+        const std::vector<double> wide(numbers.begin(), numbers.end());
+        kernels_.device().write(wide.data(), made);
+    }
+    return made;
+}
+
+TensorView ProfileSampler::indices(std::int64_t count, std::int64_t below) {
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 7919 % below);
+    const Tensor& made = tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::i32,
+                                               std::initializer_list<std::int64_t>{count});
+    kernels_.device().write(numbers.data(), made);
+    return made;
+}
+
+const PreparedWeight& ProfileSampler::weight(std::int64_t num_rows, std::int64_t num_columns) {
+    PreparedWeight& made = *weights_.emplace_back(kernels_.make_prepared(num_rows, num_columns));
+    kernels_.prepare(tensor(kernels_.types().master, {num_rows, num_columns}), made, *stream_);
+    stream_->synchronize();
+    return made;
+}
+
+void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
+    const std::string shape = format("T {} N {} K {}", T, N, K);
+    const std::int64_t rows = T * num_tiles(T * (N + K));
+    const TensorView x = compute(rows, K), y = compute(rows, N), d_weight = accum({N, K});
+    const PreparedWeight* w = &weight(N, K);
+    add(
+        "linear_fwd", shape,
+        [=](std::int64_t i) {
+            return LinearFwd{.x = tile(x, T, i), .weight = w, .y = tile(y, T, i)};
+        },
+        &Kernels::linear_fwd);
+    add(
+        "linear_bwd_input", shape,
+        [=](std::int64_t i) {
+            return LinearBwdInput{.d_y = tile(y, T, i), .weight = w, .d_x = tile(x, T, i)};
+        },
+        &Kernels::linear_bwd_input);
+    add(
+        "linear_bwd_weight", shape,
+        [=](std::int64_t i) {
+            return LinearBwdWeight{.d_y = tile(y, T, i), .x = tile(x, T, i), .d_weight = d_weight};
+        },
+        &Kernels::linear_bwd_weight);
+    const TensorView master = tensor(kernels_.types().master, {N, K});
+    PreparedWeight* to = weights_.emplace_back(kernels_.make_prepared(N, K)).get();
+    const Bytes bytes = master.num_bytes() + kernels_.prepared_bytes(N, K);
+    add("prepare", shape, work_of_bytes(static_cast<double>(bytes.value)),
+        [=, this](std::int64_t) { kernels_.prepare(master, *to, *stream_); });
+}
+
+void ProfileSampler::tokens(std::int64_t T, std::int64_t C) {
+    constexpr std::int64_t D = 64, V = 8192;
+    const std::string shape = format("T {} C {}", T, C);
+    const std::int64_t rows = T * num_tiles(T * C), H = C / D;
+    const TensorView x = compute(rows, C), y = compute(rows, C), z = compute(rows, C);
+    const TensorView d_x = compute(rows, C), d_y = compute(rows, C);
+    const TensorView wide = accum({rows, C}), rstd = accum({rows}), d_weight = accum({C});
+    const TensorView weight = tensor(kernels_.types().master, {C});
+    const TensorView heads = x.reshaped({rows, H, D}), copies = y.reshaped({rows, H, D});
+    const TensorView cos = accum({T, D / 2}), sin = accum({T, D / 2});
+    const TensorView token = indices(rows, V), table = tensor(kernels_.types().master, {V, C});
+    const TensorView d_table = accum({V, C});
+    inv_freq_.assign(D / 2, 0.5);
+    const std::vector<Run>* runs =
+        runs_.emplace_back(std::make_unique<std::vector<Run>>(1, Run{0, 0, T})).get();
+    const auto at = [T](const TensorView& of, std::int64_t i) { return tile(of, T, i); };
+    add(
+        "rmsnorm_fwd", shape,
+        [=](std::int64_t i) {
+            return RmsNormFwd{at(x, i), weight, at(y, i), at(rstd, i)};
+        },
+        &Kernels::rmsnorm_fwd);
+    add(
+        "rmsnorm_bwd", shape,
+        [=](std::int64_t i) {
+            return RmsNormBwd{at(d_y, i), at(x, i), weight, at(rstd, i), at(d_x, i), d_weight};
+        },
+        &Kernels::rmsnorm_bwd);
+    add(
+        "rope_table", shape,
+        [=, this](std::int64_t) {
+            return RopeTable{*runs, inv_freq_, 1, cos, sin};
+        },
+        &Kernels::rope_table);
+    add(
+        "rope_apply", shape,
+        [=](std::int64_t i) {
+            return RopeApply{at(heads, i), cos, sin};
+        },
+        &Kernels::rope_apply);
+    add(
+        "swiglu_fwd", shape,
+        [=](std::int64_t i) {
+            return SwigluFwd{at(x, i), at(y, i), at(z, i)};
+        },
+        &Kernels::swiglu_fwd);
+    add(
+        "swiglu_bwd", shape,
+        [=](std::int64_t i) {
+            return SwigluBwd{at(z, i), at(x, i), at(y, i), at(d_x, i), at(d_y, i)};
+        },
+        &Kernels::swiglu_bwd);
+    add(
+        "embedding_fwd", shape,
+        [=](std::int64_t i) {
+            return EmbeddingFwd{at(token, i), table, at(x, i)};
+        },
+        &Kernels::embedding_fwd);
+    add(
+        "embedding_bwd", shape,
+        [=](std::int64_t i) {
+            return EmbeddingBwd{at(token, i), at(d_x, i), d_table};
+        },
+        &Kernels::embedding_bwd);
+    add(
+        "fill_zero", shape, [=](std::int64_t i) { return FillZero{at(wide, i)}; },
+        &Kernels::fill_zero);
+    add(
+        "copy", shape,
+        [=](std::int64_t i) {
+            return Copy{at(x, i), at(y, i)};
+        },
+        &Kernels::copy);
+    add(
+        "add", shape,
+        [=](std::int64_t i) {
+            return Add{at(x, i), at(y, i)};
+        },
+        &Kernels::add);
+    add(
+        "copy_heads", shape,
+        [=](std::int64_t i) {
+            return CopyHeads{at(heads, i), at(copies, i), 0, 0, H};
+        },
+        &Kernels::copy_heads);
+    const TensorView parts = compute(2 * T, C);
+    add(
+        "sum_parts", shape,
+        [=](std::int64_t i) {
+            return SumParts{parts.reshaped({2, T, C}), at(y, i)};
+        },
+        &Kernels::sum_parts);
+}
+
+void ProfileSampler::attention(const AttentionShape& a) {
+    const auto [T, S, Hq, Hk, D] = a;
+    const std::string shape = format("T {} S {} Hq {} Hk {} D {}", T, S, Hq, Hk, D);
+    const DType type = kernels_.types().compute;
+    const TensorView q = tensor(type, {T, Hq, D}), d_out = tensor(type, {T, Hq, D});
+    const TensorView k = tensor(type, {S, Hk, D}), v = tensor(type, {S, Hk, D});
+    const AttentionState state{accum({T, Hq, D}), accum({T, Hq}), accum({T, Hq})};
+    const TensorView lse = accum({T, Hq}), delta = accum({T, Hq}), d_q = accum({T, Hq, D});
+    const TensorView d_k = accum({S, Hk, D}), d_v = accum({S, Hk, D});
+    const auto run = [this](std::int64_t first, std::int64_t count) {
+        const Run one{0, first, count};
+        return runs_.emplace_back(std::make_unique<std::vector<Run>>(1, one)).get();
+    };
+    const auto *q_runs = run(S - T, T), *kv_runs = run(0, S);
+    const double scale = 1 / std::sqrt(static_cast<double>(D));
+    add(
+        "attention_fwd", shape,
+        [=](std::int64_t) { return AttentionFwd{state, q, k, v, *q_runs, *kv_runs, scale}; },
+        &Kernels::attention_fwd);
+    add(
+        "attention_bwd", shape,
+        [=](std::int64_t) {
+            return AttentionBwd{q,       k,        v,     d_out, lse, delta,
+                                *q_runs, *kv_runs, scale, d_q,   d_k, d_v};
+        },
+        &Kernels::attention_bwd);
+}
+
+void ProfileSampler::attention_rows(std::int64_t T, std::int64_t Hq, std::int64_t D) {
+    const std::string shape = format("T {} Hq {} D {}", T, Hq, D);
+    const std::int64_t rows = T * num_tiles(T * Hq * D);
+    const DType type = kernels_.types().compute;
+    const TensorView out = tensor(type, {rows, Hq, D}), d_out = tensor(type, {rows, Hq, D});
+    const TensorView lse = accum({rows, Hq}), acc = accum({rows, Hq, D});
+    const TensorView m = accum({rows, Hq}), l = accum({rows, Hq});
+    const auto at = [T](const TensorView& of, std::int64_t i) { return tile(of, T, i); };
+    const auto state = [=](std::int64_t i) {
+        return AttentionState{at(acc, i), at(m, i), at(l, i)};
+    };
+    add(
+        "attention_begin", shape, [=](std::int64_t i) { return AttentionBegin{state(i)}; },
+        &Kernels::attention_begin);
+    add(
+        "attention_finish", shape,
+        [=](std::int64_t i) {
+            return AttentionFinish{state(i), at(out, i), at(lse, i)};
+        },
+        &Kernels::attention_finish);
+    add(
+        "attention_delta", shape,
+        [=](std::int64_t i) {
+            return AttentionDelta{at(d_out, i), at(out, i), at(lse, i)};
+        },
+        &Kernels::attention_delta);
+}
+
+void ProfileSampler::head(std::int64_t T, std::int64_t C, std::int64_t V) {
+    const std::string shape = format("T {} C {} V {}", T, C, V);
+    const TensorView x = compute(T, C), d_x = compute(T, C), d_head = accum({V, C});
+    const TensorView targets = indices(T, V), loss = tensor(DType::f64, {1});
+    const TensorView statistics = tensor(DType::f64, {1, T, 3}), lse = tensor(DType::f64, {T});
+    const PreparedWeight* w = &weight(V, C);
+    const double scale = 1 / static_cast<double>(T);
+    add(
+        "linear_cross_entropy", shape,
+        [=](std::int64_t) { return LinearCrossEntropy{x, w, targets, scale, loss, d_x, d_head}; },
+        &Kernels::linear_cross_entropy);
+    add(
+        "head_statistics", shape,
+        [=](std::int64_t) {
+            return HeadStatistics{x, w, targets, {}, statistics.reshaped({T, 3})};
+        },
+        &Kernels::head_statistics);
+    add(
+        "combine_head_statistics", shape,
+        [=](std::int64_t) {
+            return CombineHeadStatistics{statistics, targets, lse, loss};
+        },
+        &Kernels::combine_head_statistics);
+    add(
+        "head_bwd", shape,
+        [=](std::int64_t) { return HeadBwd{x, w, targets, {}, lse, scale, d_x, d_head}; },
+        &Kernels::head_bwd);
+}
+
+void ProfileSampler::update(std::int64_t size) {
+    const std::string shape = format("{} weights", size);
+    const TensorView weight = tensor(kernels_.types().master, {size}), grad = accum({size});
+    const TensorView m = accum({size}), v = accum({size});
+    const TensorView sum = tensor(DType::f64, {1}), clip = tensor(DType::f64, {3});
+    add(
+        "adamw", shape,
+        [=](std::int64_t) {
+            return AdamW{.weight = weight,
+                         .grad = grad,
+                         .m = m,
+                         .v = v,
+                         .clip = clip,
+                         .learning_rate = 1e-6};
+        },
+        &Kernels::adamw);
+    add(
+        "sum_squares", shape,
+        [=](std::int64_t) {
+            return SumSquares{grad, sum};
+        },
+        &Kernels::sum_squares);
+    add(
+        "clip_factor", shape,
+        [=](std::int64_t) {
+            return ClipFactor{sum, 0, clip};
+        },
+        &Kernels::clip_factor);
+}
+
+void ProfileSampler::transfers(std::int64_t size) {
+    const std::string shape = format("{} bytes", size);
+    const TensorView there = tensor(DType::f32, {size / 4});
+    std::byte* host = pinned_.emplace_back(kernels_.device(), Bytes{size}).data();
+    const OpWork work = work_of_bytes(static_cast<double>(size));
+    add("upload", shape, work,
+        [=, this](std::int64_t) { kernels_.device().upload(host, there, *stream_); });
+    add("download", shape, work,
+        [=, this](std::int64_t) { kernels_.device().download(there, host, *stream_); });
+}
+
+double ProfileSampler::seconds_of(const ProfileSample& sample, std::int64_t calls) {
+    const double start = now_();
+    for (std::int64_t i = 0; i < calls; ++i)
+        sample.queue(i);
+    stream_->synchronize();
+    return (now_() - start) / static_cast<double>(calls);
+}
+
+// A run of a millisecond is rarely interrupted on a busy machine, and waking a thread is no part of
+// ops that follow each other. The first call warms caches and threads up.
+void ProfileSampler::run_round() {
+    constexpr double kTurnSeconds = 0.001;
+    for (ProfileSample& sample : samples_) {
+        const double before = sample.times.empty() ? seconds_of(sample, 1) : sample.times.front();
+        const double calls = std::clamp(kTurnSeconds / before, 1.0, 256.0);
+        sample.times.push_back(seconds_of(sample, static_cast<std::int64_t>(calls)));
+    }
+}
+
+}  // namespace rm

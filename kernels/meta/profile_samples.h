@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/meta/op_accesses.h"
+#include "kernels/meta/op_flops.h"
+#include "kernels/meta/op_work.h"
+
+namespace rm {
+
+// One op at one shape, to be timed on a real machine.
+struct ProfileSample {
+    std::string op;
+    std::string shape;  // for people
+    OpWork work;
+    std::function<void(std::int64_t call)> queue;
+    std::vector<double> times = {};  // seconds, by round
+    double seconds() const;          // their median
+};
+
+// Makes ops with memory of their own on a machine's kernels. As in a step over tiles, one call
+// after the other works on the next tile of larger tensors: what it reads is in no first-level
+// cache.
+class ProfileSampler {
+public:
+    ProfileSampler(Kernels& kernels, std::function<double()> now);  // now: seconds
+    ProfileSampler(const ProfileSampler&) = delete;
+    ProfileSampler& operator=(const ProfileSampler&) = delete;
+
+    // Products of T tokens, y (T, N) = x (T, K) W^T, and prepare of that weight.
+    void products(std::int64_t T, std::int64_t N, std::int64_t K);
+    // Norm, rotation, activation, sums and moves of (T, C).
+    void tokens(std::int64_t T, std::int64_t C);
+    struct AttentionShape {
+        std::int64_t T = 0, S = 0;  // the last T of S positions see those and what is before
+        std::int64_t Hq = 0, Hk = 0, D = 0;
+    };
+    void attention(const AttentionShape& shape);
+    void attention_rows(std::int64_t T, std::int64_t Hq, std::int64_t D);  // begin, finish, delta
+    void head(std::int64_t T, std::int64_t C, std::int64_t V);
+    void update(std::int64_t size);     // of that many weights
+    void transfers(std::int64_t size);  // bytes
+
+    std::vector<ProfileSample>& samples() { return samples_; }
+    // Each sample once more, one after the other: what disturbs the machine for a while is seen in
+    // few times of each.
+    void run_round();
+
+private:
+    TensorView tensor(DType dtype, std::initializer_list<std::int64_t> shape);
+    TensorView compute(std::int64_t rows, std::int64_t columns) {
+        return tensor(kernels_.types().compute, {rows, columns});
+    }
+    TensorView accum(std::initializer_list<std::int64_t> shape) {
+        return tensor(kernels_.types().accum, shape);
+    }
+    TensorView indices(std::int64_t count, std::int64_t below);
+    const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns);
+
+    template <typename Op>
+    Workspace workspace(const Op& op) {
+        const Bytes size = kernels_.workspace_bytes(op);
+        const Buffer& buffer =
+            buffers_.emplace_back(kernels_.device().allocate(size, MemoryKind::workspace));
+        return {buffer.data(), size};
+    }
+    void add(std::string_view op, const std::string& shape, const OpWork& work,
+             std::function<void(std::int64_t)> queue) {
+        samples_.push_back({std::string(op), shape, work, std::move(queue), {}});
+    }
+    // `op_of` gives the op of the i-th call.
+    template <typename OpOf, typename Op>
+    void add(std::string_view name, const std::string& shape, OpOf op_of,
+             void (Kernels::*member)(const Op&, Stream&)) {
+        const Op first = op_of(0);
+        add(name, shape, work_of(first, flops_of(first), accesses_of(first)),
+            [this, op_of, member](std::int64_t i) { (kernels_.*member)(op_of(i), *stream_); });
+    }
+    template <typename OpOf, typename Op>
+    void add(std::string_view name, const std::string& shape, OpOf op_of,
+             void (Kernels::*member)(const Op&, Workspace, Stream&)) {
+        const Op first = op_of(0);
+        const Workspace space = workspace(first);
+        add(name, shape, work_of(first, flops_of(first), accesses_of(first)),
+            [this, op_of, member, space](std::int64_t i) {
+                (kernels_.*member)(op_of(i), space, *stream_);
+            });
+    }
+    double seconds_of(const ProfileSample& sample, std::int64_t calls);
+
+    Kernels& kernels_;
+    const std::function<double()> now_;
+    std::vector<Tensor> tensors_;
+    std::vector<Buffer> buffers_;
+    std::vector<PinnedBuffer> pinned_;
+    std::vector<std::unique_ptr<PreparedWeight>> weights_;
+    std::vector<std::unique_ptr<std::vector<Run>>> runs_;
+    std::vector<double> inv_freq_;
+    std::vector<ProfileSample> samples_;
+    std::unique_ptr<Stream> stream_;  // last: has passed everything before what it used goes
+};
+
+}  // namespace rm

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <span>
+
+#include "kernels/meta/device_profile.h"
+
+// Profiles of GPUs that were not at hand: NVIDIA's figures, times efficiencies that are assumed.
+namespace rm {
+namespace {
+
+// What NVIDIA's data sheets say of the part (dense, without sparsity; SXM parts except the L40S).
+struct Published {
+    std::string_view name;
+    std::string_view source;
+    double peak_flops = 0;     // bf16, dense
+    double memory = 0;         // bytes a second
+    double link = 0;           // host to device, bytes a second, one direction
+    double products = 0;       // assumed: share of the peak that large products reach
+    double attention_fwd = 0;  // assumed: the same of attention at head dim 128 and long rows
+    double attention_bwd = 0;
+};
+
+constexpr double kTera = 1e12, kGiga = 1e9;
+constexpr Published kParts[] = {
+    {.name = "L40S",
+     .source = "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 864 GB/s, PCIe 4.0 x16",
+     .peak_flops = 362 * kTera,
+     .memory = 864 * kGiga,
+     .link = 32 * kGiga,
+     .products = 0.70,
+     .attention_fwd = 0.50,
+     .attention_bwd = 0.42},
+    {.name = "A100",
+     .source = "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 2,039 GB/s, PCIe 4.0 x16",
+     .peak_flops = 312 * kTera,
+     .memory = 2039 * kGiga,
+     .link = 32 * kGiga,
+     .products = 0.80,
+     .attention_fwd = 0.60,
+     .attention_bwd = 0.50},
+    {.name = "H100",
+     .source = "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 3.35 TB/s, PCIe 5.0 x16",
+     .peak_flops = 989 * kTera,
+     .memory = 3350 * kGiga,
+     .link = 64 * kGiga,
+     .products = 0.68,
+     .attention_fwd = 0.35,
+     .attention_bwd = 0.31},
+    {.name = "H200",
+     .source = "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 4.8 TB/s, PCIe 5.0 x16",
+     .peak_flops = 989 * kTera,
+     .memory = 4800 * kGiga,
+     .link = 64 * kGiga,
+     .products = 0.68,
+     .attention_fwd = 0.35,
+     .attention_bwd = 0.31},
+};
+
+// Assumed of all of them.
+constexpr Seconds kLaunch{5e-6};        // from one kernel's end to the next one's start
+constexpr Seconds kTransfer{10e-6};     // latency of a copy over the link
+constexpr double kMemoryShare = 0.80;   // of the bandwidth that elementwise kernels reach
+constexpr double kLinkShare = 0.80;     // of the link, from pinned memory
+constexpr double kScatterShare = 0.40;  // of the bandwidth where rows are gathered or atomics add
+constexpr double kHalfSpeed = 2e10;     // FLOPs of a product that reaches half of its best speed
+constexpr Bytes kHeld{std::int64_t{700} << 20};        // context, kernels' code, cuBLASLt
+constexpr Bytes kMatmulSpace{std::int64_t{32} << 20};  // cuBLASLt's workspace
+constexpr Bytes kHeadSpace{std::int64_t{1088} << 20};  // and at most 2^28 logits in f32
+
+bool one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
+    return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+// Small products do not fill the machine.
+std::vector<SpeedPoint> product_points(double best) {
+    std::vector<SpeedPoint> points;
+    for (const double flops : {1e8, 1e9, 1e10, 1e11, 1e12, 1e13})
+        points.push_back({flops, best * flops / (flops + kHalfSpeed)});
+    return points;
+}
+
+// A query that sees few keys leaves most of a tile masked.
+std::vector<SpeedPoint> attention_points(double best) {
+    std::vector<SpeedPoint> points;
+    for (const double keys : {64.0, 512.0, 4096.0, 32768.0})
+        points.push_back({keys, best * keys / (keys + 256)});
+    return points;
+}
+
+void add_attention(const Published& part, std::string_view op, double share,
+                   std::vector<OpSpeed>& speeds) {
+    // At head dim 64 exponentials cost twice as much beside the products: assumed 0.75 of 128's.
+    for (const auto& [head_dim, of_best] : {std::pair(64, 0.75), std::pair(128, 1.0)}) {
+        speeds.push_back({.op = std::string(op),
+                          .head_dim = head_dim,
+                          .overhead = kLaunch,
+                          .points = attention_points(share * of_best * part.peak_flops)});
+    }
+}
+
+OpSpeed speed_on(const Published& part, std::string_view op) {
+    OpSpeed speed{.op = std::string(op), .overhead = kLaunch};
+    const double best = part.products * part.peak_flops;
+    if (op.starts_with("linear_") && op != "linear_cross_entropy") {
+        speed.points = product_points(best);
+        speed.workspace = kMatmulSpace;
+    } else if (one_of(op, {"linear_cross_entropy", "head_statistics", "head_bwd"})) {
+        speed.points = {{256, 0.5 * best}, {1024, 0.7 * best}, {4096, 0.85 * best}};
+        speed.workspace = kHeadSpace;
+    } else if (one_of(op, {"upload", "download"})) {
+        speed.overhead = kTransfer;
+        speed.points = {{1, kLinkShare * part.link}};
+    } else if (one_of(op, {"embedding_fwd", "embedding_bwd"})) {
+        speed.points = {{1, kScatterShare * part.memory}};
+    } else {
+        speed.points = {{1, kMemoryShare * part.memory}};
+        if (one_of(op, {"rmsnorm_bwd", "sum_squares"})) speed.workspace = {std::int64_t{16} << 20};
+    }
+    return speed;
+}
+
+DeviceProfile profile_of(const Published& part) {
+    DeviceProfile profile{.name = std::string(part.name), .compute = DType::bf16};
+    profile.provenance = format(
+        "published: {}. Assumed: products reach {} of the peak, attention {} forward and {} "
+        "backward, elementwise kernels {} of the bandwidth, copies {} of the link",
+        part.source, part.products, part.attention_fwd, part.attention_bwd, kMemoryShare,
+        kLinkShare);
+    profile.peak_flops = part.peak_flops;
+    profile.held = kHeld;
+    profile.prepared_copies = 1;  // bf16 as it is
+    for (const std::string_view op : profiled_ops()) {
+        if (op == "attention_fwd") {
+            add_attention(part, op, part.attention_fwd, profile.ops);
+        } else if (op == "attention_bwd") {
+            add_attention(part, op, part.attention_bwd, profile.ops);
+        } else {
+            profile.ops.push_back(speed_on(part, op));
+        }
+    }
+    return profile;
+}
+
+}  // namespace
+
+std::vector<DeviceProfile> published_profiles() {
+    std::vector<DeviceProfile> profiles;
+    for (const Published& part : kParts)
+        profiles.push_back(profile_of(part));
+    return profiles;
+}
+
+}  // namespace rm

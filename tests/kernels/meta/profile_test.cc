@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/meta/measure_profile.h"
+#include "kernels/meta/meta_kernels.h"
+#include "kernels/meta/op_flops.h"
+
+namespace rm {
+namespace {
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+TEST(MetaKernels, TakeTimesAndSizesFromTheProfile) {
+    const DeviceProfile profile = published_profiles().front();
+    ScheduleRecorder recorder;
+    const auto kernels = make_meta_kernels(
+        recorder, {.types = {DType::bf16, DType::f32, DType::f32}, .profile = &profile});
+    Device& device = kernels->device();
+    const auto stream = device.make_stream("compute");
+    const auto weight = kernels->make_prepared(4096, 4096);
+    const Tensor x(device, MemoryKind::activations, DType::bf16, {8192, 4096});
+    const LinearFwd op{.x = x, .weight = weight.get(), .y = x};
+    EXPECT_EQ(kernels->prepared_bytes(4096, 4096), Bytes{4096 * 4096 * 2});
+    EXPECT_EQ(kernels->workspace_bytes(op), speed_of(profile, "linear_fwd").workspace);
+
+    kernels->linear_fwd(op, {}, *stream);
+    const double flops = 2.0 * 8192 * 4096 * 4096;
+    const auto last = [&] { return recorder.schedule().items.back(); };
+    EXPECT_EQ(last().seconds, seconds_of(profile, "linear_fwd", {.amount = flops, .size = flops}));
+    EXPECT_GT(last().seconds.value, flops / profile.peak_flops);
+    EXPECT_LT(last().seconds.value, 2 * flops / profile.peak_flops);
+
+    const PinnedBuffer host(device, x->num_bytes());
+    device.upload(host.data(), x, *stream);
+    const double link = speed_of(profile, "upload").points.front().per_sec;
+    EXPECT_NEAR(last().seconds.value, 8192 * 4096 * 2 / link, 1e-4);
+}
+
+TEST(MetaKernels, TakeNoTimeWithoutAProfile) {
+    ScheduleRecorder recorder;
+    const auto kernels = make_meta_kernels(recorder, {});
+    const auto stream = kernels->device().make_stream("compute");
+    const Tensor x(kernels->device(), MemoryKind::data, DType::f32, {100});
+    kernels->fill_zero({x}, *stream);
+    EXPECT_EQ(recorder.schedule().items.back().seconds, Seconds{});
+}
+
+// The work that times are reckoned from is the rows that are moved, not all that could be.
+TEST(OpWork, OfAnEmbeddingIsItsTokensRows) {
+    const TensorView tokens(nullptr, DType::i32, {10}), x(nullptr, DType::bf16, {10, 64});
+    const TensorView table(nullptr, DType::f32, {128'000, 64});
+    const EmbeddingFwd op{.tokens = tokens, .table = table, .x = x};
+    EXPECT_EQ(work_of(op, 0, accesses_of(op)).amount, 2 * 10 * 64 * 2);
+}
+
+TEST(OpWork, OfAttentionHasTheKeysThatAQuerySees) {
+    const std::vector<rm::Run> queries{{0, 4, 4}}, keys{{0, 0, 6}};  // see 5, 6, 6, 6
+    const TensorView q(nullptr, DType::f32, {4, 2, 8}), k(nullptr, DType::f32, {6, 2, 8});
+    const AttentionFwd op{.q = q, .k = k, .v = k, .q_runs = queries, .kv_runs = keys};
+    const OpWork work = work_of(op, flops_of(op), accesses_of(op));
+    EXPECT_EQ(work.amount, 4.0 * 8 * 2 * 23);
+    EXPECT_EQ(work.size, 23.0 / 4);
+    EXPECT_EQ(work.head_dim, 8);
+}
+
+TEST(MeasureProfile, GivesEveryOpOfARealMachineASpeed) {
+    const auto cpu = make_cpu_kernels({});
+    const DeviceProfile profile =
+        measure_profile(*cpu, {.budget = {}, .now = seconds_now, .transfer_now = seconds_now});
+    EXPECT_TRUE(check_profile(profile).ok()) << check_profile(profile).error().message;
+    EXPECT_EQ(profile.compute, DType::f32);
+    EXPECT_GE(profile.prepared_copies, 2);
+    for (const OpSpeed& speed : profile.ops)
+        EXPECT_LT(speed.overhead, Seconds{0.1}) << speed.op;
+}
+
+}  // namespace
+}  // namespace rm

@@ -1,0 +1,204 @@
+#include "tests/kernels/meta/watched_kernels.h"
+
+#include <utility>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/meta/meta_kernels.h"
+#include "tests/kernels/meta/watched_memory.h"
+
+namespace rm::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 11;
+
+// A weight of both backends; what the real one allocated stands for the other's range.
+class PairedWeight final : public PreparedWeight {
+public:
+    std::int64_t num_rows() const override { return real->num_rows(); }
+    std::int64_t num_columns() const override { return real->num_columns(); }
+    std::unique_ptr<PreparedWeight> real, meta;
+    std::vector<AddressRange> memory;
+};
+
+const PairedWeight& paired(const PreparedWeight* weight) {
+    return dynamic_cast<const PairedWeight&>(*weight);
+}
+
+// The op with the weight as one of the backends has it.
+template <typename Op>
+Op with_weight(Op op, std::unique_ptr<PreparedWeight> PairedWeight::*of) {
+    if constexpr (requires { op.head; }) {
+        op.head = (paired(op.head).*of).get();
+    } else if constexpr (requires { op.weight->num_rows(); }) {
+        op.weight = (paired(op.weight).*of).get();
+    }
+    return op;
+}
+template <typename Op>
+const PairedWeight* weight_of(const Op& op) {
+    if constexpr (requires { op.head; }) {
+        return &paired(op.head);
+    } else if constexpr (requires { op.weight->num_rows(); }) {
+        return &paired(op.weight);
+    } else {
+        return nullptr;
+    }
+}
+
+#define RM_WATCHED_OP(name, Op)                                                          \
+    void name(const Op& op, Stream& stream) override {                                   \
+        meta_->name(with_weight(op, &PairedWeight::meta), *meta_stream_);                \
+        watch(                                                                           \
+            #name, weight_of(op), {},                                                    \
+            [&] { real_->name(with_weight(op, &PairedWeight::real), stream); }, stream); \
+    }
+#define RM_WATCHED_OP_WITH_WORKSPACE(name, Op)                                             \
+    Bytes workspace_bytes(const Op& op) const override {                                   \
+        return real_->workspace_bytes(with_weight(op, &PairedWeight::real));               \
+    }                                                                                      \
+    void name(const Op& op, Workspace workspace, Stream& stream) override {                \
+        meta_->name(with_weight(op, &PairedWeight::meta), workspace, *meta_stream_);       \
+        watch(                                                                             \
+            #name, weight_of(op), workspace,                                               \
+            [&] { real_->name(with_weight(op, &PairedWeight::real), workspace, stream); }, \
+            stream);                                                                       \
+    }
+
+class Watching final : public Kernels {
+public:
+    Watching(DType compute, DeclaredOps& declared)
+        : declared_(declared),
+          real_(make_cpu_kernels({.compute = compute, .make_device = WatchedDevice::make})),
+          meta_(make_meta_kernels(recorder_, {.types = real_->types()})),
+          meta_stream_(meta_->device().make_stream("meta")) {}
+
+    std::string_view name() const override { return "watched"; }
+    NumericTypes types() const override { return real_->types(); }
+    Device& device() override { return real_->device(); }
+    Bytes prepared_bytes(std::int64_t rows, std::int64_t columns) const override {
+        return real_->prepared_bytes(rows, columns);
+    }
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t rows,
+                                                  std::int64_t columns) override {
+        const WatchedDevice::Buffers before = watched().buffers();
+        auto both = std::make_unique<PairedWeight>();
+        both->real = real_->make_prepared(rows, columns);
+        both->meta = meta_->make_prepared(rows, columns);
+        for (const auto& [address, size] : watched().buffers()) {
+            if (!before.contains(address)) both->memory.push_back({address, size});
+        }
+        return both;
+    }
+    void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
+        auto& both = dynamic_cast<PairedWeight&>(prepared);
+        meta_->prepare(weight, *both.meta, *meta_stream_);
+        watch(
+            "prepare", &both, {}, [&] { real_->prepare(weight, *both.real, stream); }, stream);
+    }
+
+    RM_WATCHED_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
+    RM_WATCHED_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
+    RM_WATCHED_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
+    RM_WATCHED_OP(rmsnorm_fwd, RmsNormFwd)
+    RM_WATCHED_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
+    RM_WATCHED_OP(rope_table, RopeTable)
+    RM_WATCHED_OP(rope_apply, RopeApply)
+    RM_WATCHED_OP(swiglu_fwd, SwigluFwd)
+    RM_WATCHED_OP(swiglu_bwd, SwigluBwd)
+    RM_WATCHED_OP(embedding_fwd, EmbeddingFwd)
+    RM_WATCHED_OP(embedding_bwd, EmbeddingBwd)
+    RM_WATCHED_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
+    RM_WATCHED_OP_WITH_WORKSPACE(head_statistics, HeadStatistics)
+    RM_WATCHED_OP(combine_head_statistics, CombineHeadStatistics)
+    RM_WATCHED_OP_WITH_WORKSPACE(head_bwd, HeadBwd)
+    RM_WATCHED_OP(attention_begin, AttentionBegin)
+    RM_WATCHED_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
+    RM_WATCHED_OP(attention_finish, AttentionFinish)
+    RM_WATCHED_OP(attention_delta, AttentionDelta)
+    RM_WATCHED_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
+    RM_WATCHED_OP(fill_zero, FillZero)
+    RM_WATCHED_OP(copy, Copy)
+    RM_WATCHED_OP(add, Add)
+    RM_WATCHED_OP(copy_heads, CopyHeads)
+    RM_WATCHED_OP(sum_parts, SumParts)
+    RM_WATCHED_OP_WITH_WORKSPACE(sum_squares, SumSquares)
+    RM_WATCHED_OP(clip_factor, ClipFactor)
+    RM_WATCHED_OP(adamw, AdamW)
+
+private:
+    WatchedDevice& watched() { return dynamic_cast<WatchedDevice&>(real_->device()); }
+
+    using Ranges = std::vector<AddressRange>;
+    // As the cpu's memory has them: the range of meta's weight is that of the real one's buffers.
+    static Ranges real_ranges(std::span<const AddressRange> declared, const PairedWeight* weight) {
+        Ranges ranges;
+        for (const AddressRange& range : declared) {
+            if (range.address < kMetaMemory) {
+                ranges.push_back(range);
+            } else if (weight != nullptr) {
+                ranges.insert(ranges.end(), weight->memory.begin(), weight->memory.end());
+            }
+        }
+        return ranges;
+    }
+
+    // The op that meta recorded last is queued by `run`.
+    template <typename Run>
+    void watch(const std::string& name, const PairedWeight* weight, Workspace workspace,
+               const Run& run, Stream& stream) {
+        stream.synchronize();
+        const ScheduleItem& item = recorder_.schedule().items.back();
+        const Ranges reads = real_ranges(recorder_.schedule().reads(item), weight);
+        const Ranges writes = real_ranges(recorder_.schedule().writes(item), weight);
+        Declared& declared = declared_[name];
+        ++declared.num_calls;
+        const auto fail = [&](const AddressRange& at, std::string_view what) {
+            if (at.size > 0) declared.faults.push_back(format("{} {}", what, place(at)));
+        };
+
+        const Snapshot before(watched().buffers());
+        run();
+        stream.synchronize();
+        fail(before.changed_outside(writes), "wrote to");
+        declared.changed.resize(writes.size());
+        for (std::size_t i = 0; i < writes.size(); ++i)
+            declared.changed[i] = declared.changed[i] || before.differs(writes[i]);
+
+        const Snapshot after(watched().buffers());
+        Ranges both = reads;
+        both.insert(both.end(), writes.begin(), writes.end());
+        before.spoil_all_but(both);
+        run();
+        stream.synchronize();
+        for (const AddressRange& range : writes) {
+            const bool scratch = range.address == std::bit_cast<std::uint64_t>(workspace.data);
+            if (!scratch && after.differs(range)) fail(range, "something undeclared decides on");
+        }
+        after.restore();
+    }
+    // Which of the buffers.
+    std::string place(const AddressRange& at) {
+        const auto next = watched().buffers().upper_bound(at.address);
+        const auto [address, size] = *std::prev(next);
+        return format("byte {} of buffer {} of {} bytes", at.address - address,
+                      std::distance(watched().buffers().begin(), next), size);
+    }
+
+    static constexpr std::uint64_t kMetaMemory = std::uint64_t{1} << 56;
+    DeclaredOps& declared_;
+    ScheduleRecorder recorder_;
+    std::unique_ptr<Kernels> real_, meta_;
+    std::unique_ptr<Stream> meta_stream_;
+};
+
+#undef RM_WATCHED_OP
+#undef RM_WATCHED_OP_WITH_WORKSPACE
+
+}  // namespace
+
+void watch_case(const OpCase& op_case, DType compute, DeclaredOps& declared) {
+    Watching watching(compute, declared);
+    run_case(op_case, watching, kSeed);
+}
+
+}  // namespace rm::test
