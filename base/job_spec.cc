@@ -8,12 +8,12 @@
 
 #include "base/layout.h"
 #include "base/model_preset.h"
+#include "base/words.h"
 
 namespace rm {
 namespace {
 
 constexpr std::size_t kMaxName = 63;
-constexpr std::int64_t kTileUnit = 64;  // tokens
 
 Status check_name(const std::string& name) {
     const bool shaped = !name.empty() && name.size() <= kMaxName && name.front() != '.' &&
@@ -182,18 +182,6 @@ Status check_parallel(const JobSpec& spec) {
     return {};
 }
 
-Status check_memory(const MemorySpec& memory) {
-    if (memory.tile < kTileUnit || memory.tile % kTileUnit != 0) {
-        return invalid_argument("memory.tile: {} must be a positive multiple of {} tokens",
-                                memory.tile, kTileUnit);
-    }
-    if (memory.chunk < 0 || memory.chunk % memory.tile != 0) {
-        return invalid_argument("memory.chunk: {} must be a multiple of the tile, {} tokens",
-                                memory.chunk, memory.tile);
-    }
-    return {};
-}
-
 Status check_optimizer(const OptimizerSpec& o) {
     const auto fraction = [](double x) { return x >= 0 && x < 1; };
     if (!fraction(o.beta1))
@@ -235,18 +223,6 @@ Status check_rest(const JobSpec& spec) {
                                 spec.evaluation.every_steps, spec.evaluation.tokens);
     }
     return {};
-}
-
-// The word among `words` that `text` is; the error names them all: a, b or c.
-template <typename E>
-Result<E> parse_word(std::string_view what, std::string_view text, std::initializer_list<E> words) {
-    std::string known;
-    for (const E& word : words) {
-        if (to_string(word) == text) return word;
-        const bool last = &word == words.end() - 1;
-        known += format("{}{}", known.empty() ? "" : last ? " or " : ", ", to_string(word));
-    }
-    return invalid_argument("{} '{}' is not known; {}", what, text, known);
 }
 
 }  // namespace
@@ -346,7 +322,7 @@ Status validate(const JobSpec& spec) {
     RM_RETURN_IF_ERROR(check_name(spec.name));
     RM_RETURN_IF_ERROR(check_model(spec.model));
     RM_RETURN_IF_ERROR(check_data(spec.data));
-    RM_RETURN_IF_ERROR(check_memory(spec.memory));
+    RM_RETURN_IF_ERROR(check_memory(spec.memory, spec.parallel ? &*spec.parallel : nullptr));
     RM_RETURN_IF_ERROR(check_parallel(spec));
     if (spec.stages.empty()) return invalid_argument("stages: empty; a job has at least one stage");
     for (std::size_t i = 0; i < spec.stages.size(); ++i)

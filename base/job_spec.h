@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/layout.h"
+#include "base/memory_policy.h"
 #include "base/mesh.h"
 #include "base/result.h"
 
@@ -84,12 +85,6 @@ struct OptimizerSpec {
     OptimizerPlace place = OptimizerPlace::device;
     std::string moments = "fp32";  // fp32 | bf16 (rounded stochastically)
     bool operator==(const OptimizerSpec&) const = default;
-};
-
-struct MemorySpec {
-    std::int64_t tile = 512;  // tokens; arithmetic
-    std::int64_t chunk = 0;   // tokens, a multiple of tile; 0: chosen by the plan
-    bool operator==(const MemorySpec&) const = default;
 };
 
 struct ResourcesSpec {

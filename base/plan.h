@@ -5,17 +5,11 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/memory_policy.h"
 #include "base/mesh.h"
 #include "base/units.h"
 
 namespace rm {
-
-// How activations are kept; the one policy of today is "everything stays on the device".
-struct MemoryPolicy {
-    std::int64_t tile_tokens = 512;
-    std::int64_t chunk_tokens = 4096;  // a multiple of tile_tokens
-    bool operator==(const MemoryPolicy&) const = default;
-};
 
 // mesh + placement + memory policy + limits. Made by the planner from a snapshot, validated against
 // the present state before it is used.

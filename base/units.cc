@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 namespace rm {
 
@@ -57,6 +58,52 @@ Result<std::int64_t> parse_count(std::string_view text, Suffix suffix) {
     const double value = number * factor;
     if (value != std::floor(value) || value > 9e15) return bad;
     return static_cast<std::int64_t>(value);
+}
+
+namespace {
+
+struct ByteUnit {
+    std::string_view name;
+    std::int64_t size;
+};
+constexpr ByteUnit kByteUnits[] = {{"TiB", std::int64_t{1} << 40},
+                                   {"GiB", std::int64_t{1} << 30},
+                                   {"MiB", std::int64_t{1} << 20},
+                                   {"KiB", std::int64_t{1} << 10},
+                                   {"B", 1}};
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+const ByteUnit* find_byte_unit(std::string_view name) {
+    for (const ByteUnit& unit : kByteUnits) {
+        if (unit.name == name) return &unit;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+Result<Bytes> parse_bytes(std::string_view text) {
+    const Error bad = invalid_argument(
+        "'{}' is not a size; write a number with B, KiB, MiB, GiB or TiB, such as 40GiB", text);
+    const char* end = text.data() + text.size();
+    double number = 0;
+    const auto [rest, failure] = std::from_chars(text.data(), end, number);
+    const ByteUnit* unit = find_byte_unit({rest, static_cast<std::size_t>(end - rest)});
+    if (failure != std::errc() || unit == nullptr || !(number >= 0)) return bad;
+    const double value = number * static_cast<double>(unit->size);
+    if (value != std::floor(value) || value > static_cast<double>(kMostBytes)) return bad;
+    // A double has not the digits of every whole number.
+    std::int64_t whole = 0;
+    if (std::from_chars(text.data(), end, whole).ptr == rest) return Bytes{whole * unit->size};
+    return Bytes{static_cast<std::int64_t>(value)};
+}
+
+std::string exact_text(Bytes bytes) {
+    const ByteUnit* unit = kByteUnits;
+    while (bytes.value % unit->size != 0)
+        ++unit;
+    if (bytes.value == 0) unit = &kByteUnits[std::size(kByteUnits) - 1];
+    return format("{}{}", bytes.value / unit->size, unit->name);
 }
 
 }  // namespace rm

@@ -45,6 +45,26 @@ std::string parallel_text(const pb::JobSpec& spec) {
     return spec.zero() > 0 ? format("auto, ZeRO-{}", spec.zero()) : "auto";
 }
 
+// What the job says of it; the attempts have the policy that was made of it.
+std::string memory_text(const pb::MemorySpec& memory) {
+    std::string text = format("tile {}", memory.tile());
+    const auto say = [&text](std::string_view key, const std::string& value) {
+        if (!value.empty() && value != "auto") text += format(", {} {}", key, value);
+    };
+    say("chunk", memory.chunk() > 0 ? format("{}", memory.chunk()) : "");
+    say("keep", memory.keep());
+    say("alpha", memory.has_alpha() ? format("{}", memory.alpha()) : "");
+    say("offload", memory.offload());
+    say("windows", memory.windows());
+    if (memory.has_prefetch() && memory.prefetch() != MemorySpec().prefetch) {
+        say("prefetch", format("{}", memory.prefetch()));
+    }
+    say("arena", memory.arena() == to_string(ArenaReuse::on) ? "" : memory.arena());
+    say("device at most", memory.has_device() ? exact_text({memory.device()}) : "");
+    say("host at most", memory.has_host() ? exact_text({memory.host()}) : "");
+    return text + ", the rest auto";
+}
+
 std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
     const std::string where =
         checkpoint.dir().empty() ? "in the cluster's own directory" : "in " + checkpoint.dir();
@@ -69,6 +89,7 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
     line(out, "data", data_text(job.spec().data()));
     line(out, "seed", format("{}", job.spec().seed()));
     line(out, "mesh", parallel_text(job.spec()));
+    line(out, "memory", memory_text(job.spec().memory()));
     line(out, "checkpoint", checkpoint_text(job.spec().checkpoint()));
     if (!job.failure().empty()) line(out, "failure", job.failure());
 }
@@ -146,6 +167,15 @@ void print_mesh(const Output& out, const pb::Job& job) {
     draw_mesh(out, *attempt);
 }
 
+void print_memory(const Output& out, const pb::Job& job) {
+    const pb::Attempt* attempt = newest_attempt(job);
+    if (attempt == nullptr || !attempt->has_memory()) return;
+    const Result<MemoryPolicy> policy = from_proto(attempt->memory());
+    if (!policy) return;  // a newer controller's words
+    heading(out, format("memory of attempt {}", attempt->epoch()));
+    out.stream << "  " << to_string(*policy) << '\n';
+}
+
 }  // namespace
 
 void describe_job(const Output& out, const pb::Job& job, WallTime now) {
@@ -154,6 +184,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_progress(out, job);
     print_stages(out, job);
     print_attempts(out, job, now);
+    print_memory(out, job);
     print_mesh(out, job);
 }
 

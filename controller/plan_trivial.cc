@@ -8,8 +8,6 @@
 namespace rm {
 namespace {
 
-constexpr std::int64_t kPreferredChunk = 4096;
-
 // Devices of one kind whose workers run one build: what an attempt may be made of.
 struct Pool {
     std::string kind;
@@ -40,13 +38,6 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const std::set<De
     for (auto& [key, pool] : pools)
         list.push_back(std::move(pool));
     return list;
-}
-
-MemoryPolicy memory_of(const JobSpec& spec) {
-    const std::int64_t tile = spec.memory.tile;
-    const std::int64_t automatic = std::max(tile, kPreferredChunk / tile * tile);
-    return {.tile_tokens = tile,
-            .chunk_tokens = spec.memory.chunk != 0 ? spec.memory.chunk : automatic};
 }
 
 // How many devices the job insists on; nothing: any number.
@@ -166,8 +157,10 @@ private:
     }
 
     Plan place(const PlanningJob& job, const Pool& pool, const Mesh& mesh) {
-        Plan plan{
-            .mesh = mesh, .zero = job.spec.zero, .placement = {}, .memory = memory_of(job.spec)};
+        Plan plan{.mesh = mesh,
+                  .zero = job.spec.zero,
+                  .placement = {},
+                  .memory = resolve_memory(job.spec.memory)};
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
             const DeviceId& device = pool.free[static_cast<std::size_t>(rank)]->id;
             plan.placement.push_back(device);

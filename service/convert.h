@@ -20,6 +20,7 @@ class ControllerMessage;
 class EvaluationReport;
 class Inventory;
 class JobSpec;
+class MemoryPolicy;
 class MeshSpec;
 class StepReport;
 class WorkerMessage;
@@ -34,6 +35,9 @@ WallTime from_proto(const google::protobuf::Timestamp& time);
 
 pb::MeshSpec to_proto(const Mesh& mesh);
 Result<Mesh> from_proto(const pb::MeshSpec& mesh);
+
+pb::MemoryPolicy to_proto(const MemoryPolicy& policy);
+Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy);
 
 // JobSpec.yaml is no part of the type: who has the text sets and reads it.
 pb::JobSpec to_proto(const JobSpec& spec);

@@ -125,8 +125,7 @@ void fill(pb::ControllerMessage& message, const LaunchAttempt& launch) {
     *out.mutable_spec() = to_proto(launch.spec);
     *out.mutable_mesh() = to_proto(launch.plan.mesh);
     out.set_zero(launch.plan.zero);
-    out.set_tile_tokens(launch.plan.memory.tile_tokens);
-    out.set_chunk_tokens(launch.plan.memory.chunk_tokens);
+    *out.mutable_memory() = to_proto(launch.plan.memory);
     out.set_collective_timeout_seconds(launch.plan.collective_timeout.value);
     for (const RankLaunch& rank : launch.ranks) {
         pb::RankLaunch& added = *out.add_ranks();
@@ -143,7 +142,7 @@ Result<LaunchAttempt> launch_from(const pb::LaunchAttempt& launch) {
     RM_TRY(out.spec, from_proto(launch.spec()));
     RM_TRY(out.plan.mesh, from_proto(launch.mesh()));
     out.plan.zero = launch.zero();
-    out.plan.memory = {.tile_tokens = launch.tile_tokens(), .chunk_tokens = launch.chunk_tokens()};
+    RM_TRY(out.plan.memory, from_proto(launch.memory()));
     out.plan.collective_timeout = {launch.collective_timeout_seconds()};
     for (const pb::RankLaunch& rank : launch.ranks()) {
         out.ranks.push_back({.rank = rank.rank(), .device = rank.device()});

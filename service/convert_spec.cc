@@ -83,10 +83,34 @@ Result<OptimizerSpec> optimizer_from(const pb::OptimizerSpec& optimizer) {
     return out;
 }
 
-// The small parts: memory, resources, checkpoint, evaluation, export.
+void fill(pb::MemorySpec& out, const MemorySpec& memory) {
+    out.set_tile(memory.tile);
+    out.set_chunk(memory.chunk);
+    out.set_keep(std::string(to_string(memory.keep)));
+    if (memory.alpha) out.set_alpha(*memory.alpha);
+    out.set_offload(std::string(to_string(memory.offload)));
+    out.set_windows(std::string(to_string(memory.windows)));
+    out.set_prefetch(memory.prefetch);
+    out.set_arena(std::string(to_string(memory.arena)));
+    if (memory.device) out.set_device(memory.device->value);
+    if (memory.host) out.set_host(memory.host->value);
+}
+
+Result<MemorySpec> memory_from(const pb::MemorySpec& memory) {
+    MemorySpec out{.tile = memory.tile(), .chunk = memory.chunk()};
+    RM_TRY(out.keep, parse_keep_or_auto(word_or(memory.keep(), "auto")));
+    if (memory.has_alpha()) out.alpha = memory.alpha();
+    RM_TRY(out.offload, parse_switch(word_or(memory.offload(), "auto")));
+    RM_TRY(out.windows, parse_switch(word_or(memory.windows(), "auto")));
+    if (memory.has_prefetch()) out.prefetch = memory.prefetch();
+    RM_TRY(out.arena, parse_arena_reuse(word_or(memory.arena(), "reuse")));
+    if (memory.has_device()) out.device = Bytes{memory.device()};
+    if (memory.has_host()) out.host = Bytes{memory.host()};
+    return out;
+}
+
+// The small parts: resources, checkpoint, evaluation, export.
 void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
-    out.mutable_memory()->set_tile(spec.memory.tile);
-    out.mutable_memory()->set_chunk(spec.memory.chunk);
     out.mutable_resources()->set_devices(spec.resources.devices);
     out.mutable_resources()->set_kind(spec.resources.kind);
     out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
@@ -98,7 +122,6 @@ void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
 }
 
 void read_policies(JobSpec& out, const pb::JobSpec& spec) {
-    out.memory = {.tile = spec.memory().tile(), .chunk = spec.memory().chunk()};
     out.resources = {.devices = spec.resources().devices(), .kind = spec.resources().kind()};
     out.checkpoint = {.dir = spec.checkpoint().dir(),
                       .every_steps = spec.checkpoint().every_steps(),
@@ -137,6 +160,34 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
     return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor(), mesh.inner_ring());
 }
 
+pb::MemoryPolicy to_proto(const MemoryPolicy& policy) {
+    pb::MemoryPolicy out;
+    out.set_tile_tokens(policy.tile_tokens);
+    out.set_chunk_tokens(policy.chunk_tokens);
+    out.set_keep(std::string(to_string(policy.keep)));
+    out.set_alpha(policy.alpha);
+    out.set_kept(std::string(to_string(policy.kept)));
+    out.set_working(std::string(to_string(policy.working)));
+    out.set_prefetch(policy.prefetch);
+    out.set_arena(std::string(to_string(policy.reuse)));
+    out.set_device(policy.device.value);
+    out.set_host(policy.host.value);
+    return out;
+}
+
+Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy) {
+    MemoryPolicy out{.tile_tokens = policy.tile_tokens(), .chunk_tokens = policy.chunk_tokens()};
+    RM_TRY(out.keep, parse_keep(policy.keep()));
+    out.alpha = policy.alpha();
+    RM_TRY(out.kept, parse_kept_place(policy.kept()));
+    RM_TRY(out.working, parse_working_set(policy.working()));
+    out.prefetch = policy.prefetch();
+    RM_TRY(out.reuse, parse_arena_reuse(policy.arena()));
+    out.device = {policy.device()};
+    out.host = {policy.host()};
+    return out;
+}
+
 pb::JobSpec to_proto(const JobSpec& spec) {
     pb::JobSpec out;
     out.set_name(spec.name);
@@ -150,6 +201,7 @@ pb::JobSpec to_proto(const JobSpec& spec) {
     out.set_zero(spec.zero);
     out.set_precision(spec.precision);
     fill(*out.mutable_optimizer(), spec.optimizer);
+    fill(*out.mutable_memory(), spec.memory);
     fill_policies(out, spec);
     return out;
 }
@@ -170,6 +222,7 @@ Result<JobSpec> from_proto(const pb::JobSpec& spec) {
     out.zero = spec.zero();
     out.precision = spec.precision();
     RM_TRY(out.optimizer, optimizer_from(spec.optimizer()));
+    RM_TRY(out.memory, memory_from(spec.memory()));
     read_policies(out, spec);
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 
 #include "service/yaml_fields.h"
 #include "service/yaml_tree.h"
@@ -20,6 +21,19 @@ YamlReader read_word(E& target, Result<E> (*parse)(std::string_view)) {
         target = *parsed;
         return {};
     };
+}
+
+// `auto` leaves the target alone; `read` takes anything else.
+YamlReader or_auto(const YamlReader& read) {
+    return [read](const YamlValue& value) {
+        return is_word(value.node, "auto") ? Status() : read(value);
+    };
+}
+
+// A value that need not be there.
+template <typename T>
+YamlReader read_maybe(std::optional<T>& target, YamlReader (*reader)(T&)) {
+    return [&target, reader](const YamlValue& value) { return reader(target.emplace())(value); };
 }
 
 YamlReader read_model(ModelSpec& model, const std::string& base_directory) {
@@ -130,11 +144,16 @@ YamlReader read_memory(MemorySpec& memory) {
         if (value.node.kind != YamlNode::Kind::map) {
             return value.error("must be auto or a map such as {chunk: 4096}");
         }
-        return read_map(value, {{"chunk", read_count(memory.chunk, Suffix::binary)},
-                                {"tile", read_count(memory.tile, Suffix::binary)},
-                                {"offload", not_there_yet()},
-                                {"keep", not_there_yet()},
-                                {"alpha", not_there_yet()}});
+        return read_map(value, {{"tile", read_count(memory.tile, Suffix::binary)},
+                                {"chunk", or_auto(read_count(memory.chunk, Suffix::binary))},
+                                {"keep", read_word(memory.keep, parse_keep_or_auto)},
+                                {"alpha", or_auto(read_maybe(memory.alpha, read_number))},
+                                {"offload", read_word(memory.offload, parse_switch)},
+                                {"windows", read_word(memory.windows, parse_switch)},
+                                {"prefetch", read_whole(memory.prefetch)},
+                                {"arena", read_word(memory.arena, parse_arena_reuse)},
+                                {"device", read_maybe(memory.device, read_bytes)},
+                                {"host", read_maybe(memory.host, read_bytes)}});
     };
 }
 

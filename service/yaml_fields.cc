@@ -143,6 +143,16 @@ YamlReader read_count(std::int64_t& target, Suffix suffix) {
     };
 }
 
+YamlReader read_bytes(Bytes& target) {
+    return [&target](const YamlValue& value) -> Status {
+        RM_TRY(const std::string_view text, text_of(value, "a size such as 40GiB"));
+        const Result<Bytes> bytes = parse_bytes(text);
+        if (!bytes) return value.error(bytes.error().message);
+        target = *bytes;
+        return {};
+    };
+}
+
 YamlReader read_steps(std::int64_t& target) {
     return [&target](const YamlValue& value) -> Status {
         RM_TRY(std::string_view text, text_of(value, "a number of steps such as '10 steps'"));

@@ -35,6 +35,30 @@ Status parse_name(std::string_view text, OptimizerPlace& place) {
     RM_TRY(place, parse_optimizer_place(text));
     return {};
 }
+Status parse_name(std::string_view text, std::optional<Keep>& keep) {
+    RM_TRY(keep, parse_keep_or_auto(text));
+    return {};
+}
+Status parse_name(std::string_view text, Keep& keep) {
+    RM_TRY(keep, parse_keep(text));
+    return {};
+}
+Status parse_name(std::string_view text, KeptPlace& place) {
+    RM_TRY(place, parse_kept_place(text));
+    return {};
+}
+Status parse_name(std::string_view text, WorkingSet& working) {
+    RM_TRY(working, parse_working_set(text));
+    return {};
+}
+Status parse_name(std::string_view text, ArenaReuse& reuse) {
+    RM_TRY(reuse, parse_arena_reuse(text));
+    return {};
+}
+Status parse_name(std::string_view text, Switch& state) {
+    RM_TRY(state, parse_switch(text));
+    return {};
+}
 
 std::string to_text(const Value& value) {
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -67,6 +91,14 @@ Value encode(const std::vector<DataSource>& sources) {
 
 Value encode(StopMode mode) {
     return std::string(mode == StopMode::now ? "now" : "graceful");
+}
+
+Value encode(const std::optional<double>& number) {
+    return number ? to_text(*number) : std::string();
+}
+
+Value encode(const std::optional<Bytes>& bytes) {
+    return bytes ? exact_text(*bytes) : std::string();
 }
 
 Status decode(const Value& value, std::string& text) {
@@ -133,6 +165,26 @@ Status decode(const Value& value, std::vector<std::string>& lines) {
         lines.push_back(text.substr(at, end - at));
         at = end + 1;
     }
+    return {};
+}
+
+Status decode(const Value& value, std::optional<double>& number) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    number.reset();
+    if (text.empty()) return {};
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number.emplace());
+    if (error == std::errc() && rest == end) return {};
+    return make_error(ErrorCode::data_loss, "'{}' is not a number", text);
+}
+
+Status decode(const Value& value, std::optional<Bytes>& bytes) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    bytes.reset();
+    if (text.empty()) return {};
+    RM_TRY(bytes, parse_bytes(text));
     return {};
 }
 

@@ -24,12 +24,20 @@ Value encode(const std::optional<Mesh>& mesh);
 Value encode(const std::vector<std::string>& lines);   // one per line
 Value encode(const std::vector<DataSource>& sources);  // the same, as texts
 Value encode(StopMode mode);
+Value encode(const std::optional<double>& number);  // all its digits, or empty
+Value encode(const std::optional<Bytes>& bytes);    // "40GiB", or empty
 
 // The words of the job file, by the names job_spec.h gives them.
 Status parse_name(std::string_view text, Schedule& schedule);
 Status parse_name(std::string_view text, Documents& documents);
 Status parse_name(std::string_view text, Positions& positions);
 Status parse_name(std::string_view text, OptimizerPlace& place);
+Status parse_name(std::string_view text, std::optional<Keep>& keep);
+Status parse_name(std::string_view text, Keep& keep);
+Status parse_name(std::string_view text, KeptPlace& place);
+Status parse_name(std::string_view text, WorkingSet& working);
+Status parse_name(std::string_view text, ArenaReuse& reuse);
+Status parse_name(std::string_view text, Switch& state);
 
 template <typename T>
 concept Named = requires(T value) {
@@ -81,6 +89,8 @@ Status decode(const Value& value, Mesh& mesh);
 Status decode(const Value& value, std::vector<std::string>& lines);
 Status decode(const Value& value, std::vector<DataSource>& sources);
 Status decode(const Value& value, StopMode& mode);
+Status decode(const Value& value, std::optional<double>& number);
+Status decode(const Value& value, std::optional<Bytes>& bytes);
 
 template <Whole T>
 Status decode(const Value& value, T& number) {

@@ -18,21 +18,69 @@ Status check_mesh_of(const JobSpec& spec, const Plan& plan) {
     return validate(meshed);
 }
 
-Status check_memory_of(const JobSpec& spec, const Plan& plan) {
-    const std::int64_t tile = plan.memory.tile_tokens;
-    const std::int64_t chunk = plan.memory.chunk_tokens;
-    if (tile != spec.memory.tile) {
-        return invalid_argument("the tile is {} tokens, the job asks for {}", tile,
-                                spec.memory.tile);
+Status check_tokens_of(const MemorySpec& asked, const MemoryPolicy& memory) {
+    const std::int64_t tile = memory.tile_tokens;
+    const std::int64_t chunk = memory.chunk_tokens;
+    if (tile != asked.tile) {
+        return invalid_argument("the tile is {} tokens, the job asks for {}", tile, asked.tile);
     }
     if (chunk <= 0 || chunk % tile != 0) {
         return invalid_argument("the chunk is {} tokens; it must be a multiple of the tile {}",
                                 chunk, tile);
     }
-    if (spec.memory.chunk != 0 && chunk != spec.memory.chunk) {
-        return invalid_argument("the chunk is {} tokens, the job asks for {}", chunk,
-                                spec.memory.chunk);
+    if (asked.chunk != 0 && chunk != asked.chunk) {
+        return invalid_argument("the chunk is {} tokens, the job asks for {}", chunk, asked.chunk);
     }
+    return {};
+}
+
+template <typename T>
+Status check_same(std::string_view what, const T& planned, const T& asked) {
+    if (planned == asked) return {};
+    return invalid_argument("{} {}, the job asks for {}", what, planned, asked);
+}
+
+// What the job says is as it says; the rest is the plan's.
+Status check_choices_of(const MemorySpec& asked, const MemoryPolicy& memory) {
+    const MemoryPolicy wanted = resolve_memory(asked);
+    if (asked.keep) {
+        RM_RETURN_IF_ERROR(
+            check_same("what is kept is", to_string(memory.keep), to_string(wanted.keep)));
+    }
+    if (asked.alpha) RM_RETURN_IF_ERROR(check_same("alpha is", memory.alpha, wanted.alpha));
+    if (asked.offload != Switch::automatic || asked.windows == Switch::on) {
+        RM_RETURN_IF_ERROR(check_same("the place of what is kept is the", to_string(memory.kept),
+                                      to_string(wanted.kept)));
+    }
+    if (asked.windows != Switch::automatic) {
+        RM_RETURN_IF_ERROR(
+            check_same("the working set is", to_string(memory.working), to_string(wanted.working)));
+    }
+    RM_RETURN_IF_ERROR(check_same("the prefetch is", memory.prefetch, wanted.prefetch));
+    RM_RETURN_IF_ERROR(
+        check_same("the arena is", to_string(memory.reuse), to_string(wanted.reuse)));
+    RM_RETURN_IF_ERROR(check_same("the device's limit is", memory.device, wanted.device));
+    return check_same("the host's limit is", memory.host, wanted.host);
+}
+
+// Choices of the plan's own are held to what a job's would be.
+Status check_plan_of(const Plan& plan) {
+    const MemoryPolicy& memory = plan.memory;
+    const bool windows = memory.working == WorkingSet::windows;
+    const bool host = memory.kept == KeptPlace::host;
+    return check_memory({.tile = memory.tile_tokens,
+                         .chunk = memory.chunk_tokens,
+                         .alpha = memory.alpha,
+                         .offload = host ? Switch::on : Switch::off,
+                         .windows = windows ? Switch::on : Switch::off,
+                         .prefetch = memory.prefetch},
+                        &plan.mesh);
+}
+
+Status check_memory_of(const JobSpec& spec, const Plan& plan) {
+    RM_RETURN_IF_ERROR(check_tokens_of(spec.memory, plan.memory));
+    RM_RETURN_IF_ERROR(check_choices_of(spec.memory, plan.memory));
+    RM_RETURN_IF_ERROR(check_plan_of(plan));
     if (!(plan.collective_timeout.value > 0)) {
         return invalid_argument("the collective timeout is {}", plan.collective_timeout);
     }

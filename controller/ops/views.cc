@@ -58,6 +58,7 @@ pb::Attempt to_message(const Attempt& attempt) {
     message.set_state(to_message(attempt.state));
     *message.mutable_mesh() = to_proto(attempt.mesh);
     message.set_zero(attempt.zero);
+    *message.mutable_memory() = to_proto(attempt.memory);
     for (const RankRecord& rank : attempt.ranks) {
         const Mesh::Coords at = attempt.mesh.coords(message.placement_size());
         pb::Placement* placement = message.add_placement();

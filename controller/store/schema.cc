@@ -92,6 +92,26 @@ ALTER TABLE jobs ADD COLUMN optimizer_moments TEXT NOT NULL DEFAULT 'fp32';
 ALTER TABLE attempts ADD COLUMN zero INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Jobs say how memory is used. Empty: alpha is the plan's, there is no limit.
+constexpr const char* kControl4 = R"sql(
+ALTER TABLE jobs ADD COLUMN memory_keep TEXT NOT NULL DEFAULT 'auto';
+ALTER TABLE jobs ADD COLUMN memory_alpha TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN memory_offload TEXT NOT NULL DEFAULT 'auto';
+ALTER TABLE jobs ADD COLUMN memory_windows TEXT NOT NULL DEFAULT 'auto';
+ALTER TABLE jobs ADD COLUMN memory_prefetch INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE jobs ADD COLUMN memory_arena TEXT NOT NULL DEFAULT 'reuse';
+ALTER TABLE jobs ADD COLUMN memory_device TEXT NOT NULL DEFAULT '';  -- as 40GiB
+ALTER TABLE jobs ADD COLUMN memory_host TEXT NOT NULL DEFAULT '';
+ALTER TABLE attempts ADD COLUMN keep TEXT NOT NULL DEFAULT 'input+attention';
+ALTER TABLE attempts ADD COLUMN alpha REAL NOT NULL DEFAULT 1;
+ALTER TABLE attempts ADD COLUMN kept TEXT NOT NULL DEFAULT 'device';
+ALTER TABLE attempts ADD COLUMN working TEXT NOT NULL DEFAULT 'whole';
+ALTER TABLE attempts ADD COLUMN prefetch INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE attempts ADD COLUMN arena TEXT NOT NULL DEFAULT 'reuse';
+ALTER TABLE attempts ADD COLUMN device_limit INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN host_limit INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -123,7 +143,7 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
-constexpr std::array<const char*, 3> kControl = {kControl1, kControl2, kControl3};
+constexpr std::array<const char*, 4> kControl = {kControl1, kControl2, kControl3, kControl4};
 constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
 
 }  // namespace

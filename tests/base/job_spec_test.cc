@@ -85,6 +85,9 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"memory.tile: 100", [](JobSpec& s) { s.memory.tile = 100; }},
         {"memory.chunk: 700 must be a multiple of the tile, 512",
          [](JobSpec& s) { s.memory.chunk = 700; }},
+        {"memory.alpha: 2", [](JobSpec& s) { s.memory.alpha = 2; }},
+        {"memory.windows: on needs parallel.ring 1",
+         [](JobSpec& s) { s.memory.windows = Switch::on; }},
         {"memory.tile: 64 is not a multiple of parallel.tensor 3; the nearest multiples of 64 that "
          "are: 192",
          [](JobSpec& s) {

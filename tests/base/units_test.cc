@@ -56,5 +56,38 @@ TEST(ParseCount, RefusesWhatIsNotAWholeNumberOfTokens) {
     EXPECT_FALSE(parse_count("1B", Suffix::binary)) << "B could be mistaken for bytes";
 }
 
+TEST(ParseBytes, ReadsEveryUnit) {
+    EXPECT_EQ(parse_bytes("40GiB").value(), Bytes{std::int64_t{40} << 30});
+    EXPECT_EQ(parse_bytes("512MiB").value(), Bytes{512 << 20});
+    EXPECT_EQ(parse_bytes("1.5KiB").value(), Bytes{1536});
+    EXPECT_EQ(parse_bytes("2TiB").value(), Bytes{std::int64_t{2} << 40});
+    EXPECT_EQ(parse_bytes("1000B").value(), Bytes{1000});
+    EXPECT_EQ(parse_bytes("0B").value(), Bytes{0});
+}
+
+TEST(ParseBytes, RefusesWhatIsNoSizeAndSaysWhatIs) {
+    for (const char* text : {"", "40", "GiB", "40GB", "40 GiB", "40gib", "-1GiB", "0.3B", "infTiB",
+                             "nanB", "1e9TiB", "2097152TiB", "0x1KiB", "40GiBs"}) {
+        const auto parsed = parse_bytes(text);
+        ASSERT_FALSE(parsed) << text;
+        EXPECT_EQ(parsed.error().message,
+                  format("'{}' is not a size; write a number with B, KiB, MiB, GiB or TiB, such as "
+                         "40GiB",
+                         text));
+    }
+}
+
+TEST(ParseBytes, ExactTextComesBackAsItWas) {
+    EXPECT_EQ(exact_text(Bytes{std::int64_t{40} << 30}), "40GiB");
+    EXPECT_EQ(exact_text(Bytes{1536 << 20}), "1536MiB");
+    EXPECT_EQ(exact_text(Bytes{1000}), "1000B");
+    EXPECT_EQ(exact_text(Bytes{0}), "0B");
+    for (const std::int64_t value :
+         {std::int64_t{1}, std::int64_t{3} << 40, (std::int64_t{1} << 53) + 1,
+          (std::int64_t{1} << 60) - 1, std::int64_t{1} << 60}) {
+        EXPECT_EQ(parse_bytes(exact_text({value})).value(), Bytes{value});
+    }
+}
+
 }  // namespace
 }  // namespace rm

@@ -129,6 +129,38 @@ TEST(DescribeJob, SaysWhichLayoutWasAskedFor) {
     }
 }
 
+TEST(DescribeJob, SaysWhichMemoryWasAskedForAndWhatBecameOfIt) {
+    const auto described = [](const pb::Job& job) {
+        std::ostringstream out;
+        describe_job({out}, job, after_submission(1));
+        return out.str();
+    };
+    pb::Job job = running_job(6);
+    JobSpec spec;
+    *job.mutable_spec()->mutable_memory() = to_proto(spec).memory();
+    EXPECT_NE(described(job).find("memory      tile 512, the rest auto\n"), std::string::npos)
+        << described(job);
+    spec.memory = {.chunk = 1024,
+                   .keep = Keep::input,
+                   .alpha = 0.3,
+                   .windows = Switch::on,
+                   .prefetch = 2,
+                   .arena = ArenaReuse::off,
+                   .device = Bytes{std::int64_t{40} << 30},
+                   .host = Bytes{std::int64_t{200} << 30}};
+    *job.mutable_spec()->mutable_memory() = to_proto(spec).memory();
+    *job.mutable_attempts(job.attempts_size() - 1)->mutable_memory() =
+        to_proto(resolve_memory(spec.memory));
+    for (const char* part :
+         {"memory      tile 512, chunk 1024, keep input, alpha 0.3, windows on, prefetch 2, arena "
+          "separate, device at most 40GiB, host at most 200GiB, the rest auto\n",
+          "memory of attempt 3\n  tile 512, chunk 1024, keeps input, alpha 0.3, kept on the host, "
+          "in windows, prefetch 2, buffers separate, device at most 40GiB, host at most "
+          "200GiB\n"}) {
+        EXPECT_NE(described(job).find(part), std::string::npos) << part << described(job);
+    }
+}
+
 TEST(DescribeJob, GivesEveryReasonAJobWaitsFor) {
     std::ostringstream out;
     pb::Job job = pending_job();

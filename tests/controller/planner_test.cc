@@ -79,6 +79,27 @@ TEST(TrivialPlan, AnAutomaticMeshKeepsTheZeroStage) {
     EXPECT_EQ(plan.zero, 2);
 }
 
+TEST(TrivialPlan, TheMemoryOfAJobIsThePlans) {
+    FourNodes world;
+    JobSpec spec = small_spec(ring(2));
+    spec.memory = {.tile = 64, .keep = Keep::input, .alpha = 0.5, .offload = Switch::on};
+    world.submit(spec);
+    const Plan plan = plan_of(plan_now(world)[0]);
+    EXPECT_EQ(plan.memory, resolve_memory(spec.memory));
+    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+}
+
+TEST(TrivialPlan, WindowsLeaveAnAutomaticMeshWithoutARing) {
+    FourNodes world;
+    JobSpec spec = small_spec();
+    spec.stages[0].batch = 4 * spec.stages[0].context;
+    spec.memory.windows = Switch::on;
+    world.submit(spec);
+    const Plan plan = plan_of(plan_now(world)[0]);
+    EXPECT_EQ(plan.mesh, Mesh::make(4, 1, 1, 1).value());
+    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+}
+
 TEST(TrivialPlan, NamesWhoHoldsTheDevices) {
     FourNodes world;
     const JobId first = world.submit(small_spec(ring(1)));
@@ -192,6 +213,43 @@ TEST(PlanValidator, RejectsAChunkThatIsNoMultipleOfTheTile) {
     Validated world;
     world.plan.memory.chunk_tokens = 700;
     EXPECT_EQ(world.error(), "the chunk is 700 tokens; it must be a multiple of the tile 512");
+}
+TEST(PlanValidator, RejectsMemoryThatTheJobDoesNotAskFor) {
+    Validated world;
+    MemorySpec& asked = world.spec.memory;
+    MemoryPolicy& memory = world.plan.memory;
+    memory.prefetch = 2;
+    EXPECT_EQ(world.error(), "the prefetch is 2, the job asks for 1");
+    memory.prefetch = 1;
+    memory.device = Bytes{std::int64_t{1} << 30};
+    EXPECT_EQ(world.error(), "the device's limit is 1.0 GiB, the job asks for 0 B");
+    memory.device = {};
+    asked.keep = Keep::input;
+    EXPECT_EQ(world.error(), "what is kept is input+attention, the job asks for input");
+    asked.keep.reset();
+    asked.alpha = 0.5;
+    EXPECT_EQ(world.error(), "alpha is 1, the job asks for 0.5");
+    asked.alpha.reset();
+    asked.offload = Switch::on;
+    EXPECT_EQ(world.error(), "the place of what is kept is the device, the job asks for host");
+}
+TEST(PlanValidator, LeavesToThePlanWhatTheJobLeavesToIt) {
+    Validated world;
+    world.plan.memory = {
+        .chunk_tokens = 1024, .keep = Keep::input, .alpha = 0.25, .kept = KeptPlace::host};
+    EXPECT_EQ(world.error(), "");
+    world.plan.memory.alpha = 1.25;
+    EXPECT_EQ(world.error(), "memory.alpha: 1.25 must be between 0 and 1, or auto");
+}
+TEST(PlanValidator, RejectsWindowsOnARing) {
+    Validated world;
+    world.plan.memory.kept = KeptPlace::host;
+    world.plan.memory.working = WorkingSet::windows;
+    EXPECT_EQ(world.error(),
+              "memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, here they are 2 "
+              "and 1; change them or set windows to off");
+    world.spec.memory.windows = Switch::off;
+    EXPECT_EQ(world.error(), "the working set is windows, the job asks for whole");
 }
 TEST(PlanValidator, RejectsAPlacementOfAnotherSize) {
     Validated world;

@@ -53,6 +53,16 @@ JobSpec rich_spec() {
     spec.data.documents = Documents::separate;
     spec.data.positions = Positions::running;
     spec.optimizer.moments = "bf16";
+    spec.memory = {.tile = 64,
+                   .chunk = 128,
+                   .keep = Keep::input,
+                   .alpha = 1.0 / 3,
+                   .offload = Switch::on,
+                   .windows = Switch::off,
+                   .prefetch = 3,
+                   .arena = ArenaReuse::off,
+                   .device = Bytes{std::int64_t{40} << 30},
+                   .host = Bytes{1000}};
     spec.stages[0].batch = 16384;
     spec.stages.push_back({.context = 16384,
                            .batch = 32768,
@@ -80,7 +90,8 @@ void live_a_life(Kept& world) {
     world.feed(PlanReady{id, 1, std::vector<std::string>{"one", "two"}});
     Plan plan{.mesh = *rich_spec().parallel,
               .zero = 3,
-              .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}}};
+              .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}},
+              .memory = resolve_memory(rich_spec().memory)};
     world.feed(PlanReady{id, world.state.planning_version, plan});
     const Epoch epoch = world.epoch_of(id);
     world.feed(
@@ -96,6 +107,7 @@ TEST(Store, LoadsWhatWasCommitted) {
     EXPECT_EQ(flatten_tables(loaded), flatten_tables(world.state));
     const Job& job = loaded.jobs.at(world.state.requests.at({"r1"}));
     EXPECT_EQ(job.spec, rich_spec());
+    EXPECT_EQ(loaded.attempts.begin()->second.memory, resolve_memory(rich_spec().memory));
     EXPECT_EQ(job.yaml, "name: 'a \"b\"\\n'\n# ümlaut\n");
     EXPECT_EQ(loaded.cluster, ClusterId{"cluster-1"});
     EXPECT_EQ(loaded.next_epoch, world.state.next_epoch);
@@ -179,7 +191,8 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
     EXPECT_EQ(backup.user_version().value(), 1);
 }
 
-// Jobs and attempts of before ZeRO stages and separate documents are what they were.
+// Jobs and attempts of before ZeRO stages, separate documents and memory policies are what they
+// were.
 TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     Kept world;
     live_a_life(world);
@@ -187,10 +200,15 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     {
         Database database = Database::open(world.path, Access::write).value();
         for (const char* column :
-             {"zero", "data_documents", "data_positions", "optimizer_place", "optimizer_moments"}) {
+             {"zero", "data_documents", "data_positions", "optimizer_place", "optimizer_moments",
+              "memory_keep", "memory_alpha", "memory_offload", "memory_windows", "memory_prefetch",
+              "memory_arena", "memory_device", "memory_host"}) {
             ASSERT_TRUE(database.execute(format("ALTER TABLE jobs DROP COLUMN {}", column)));
         }
-        ASSERT_TRUE(database.execute("ALTER TABLE attempts DROP COLUMN zero"));
+        for (const char* column : {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena",
+                                   "device_limit", "host_limit"}) {
+            ASSERT_TRUE(database.execute(format("ALTER TABLE attempts DROP COLUMN {}", column)));
+        }
         ASSERT_TRUE(database.execute("PRAGMA user_version = 2"));
     }
     const State loaded = world.reopened();
@@ -199,8 +217,11 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     old.data.documents = Documents::joined;
     old.data.positions = Positions::reset;
     old.optimizer.moments = "fp32";
+    old.memory = {.tile = 64, .chunk = 128};
     EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
-    EXPECT_EQ(loaded.attempts.begin()->second.zero, 0);
+    const Attempt& attempt = loaded.attempts.begin()->second;
+    EXPECT_EQ(attempt.zero, 0);
+    EXPECT_EQ(attempt.memory, resolve_memory(old.memory));
 }
 
 TEST(Migration, ThatFailsChangesNothing) {

@@ -50,20 +50,21 @@ void fill(Rng& rng, Bytes& bytes) {
 void fill(Rng& rng, Seconds& seconds) {
     fill(rng, seconds.value);
 }
+template <typename Word>
+requires std::is_enum_v<Word>
+void fill(Rng& rng, Word& word) {  // most have two
+    word = static_cast<Word>(rng.below(2));
+}
 void fill(Rng& rng, Schedule& schedule) {
     schedule = static_cast<Schedule>(rng.below(3));
 }
-void fill(Rng& rng, Documents& documents) {
-    documents = static_cast<Documents>(rng.below(2));
+void fill(Rng& rng, Switch& state) {
+    state = static_cast<Switch>(rng.below(3));
 }
-void fill(Rng& rng, Positions& positions) {
-    positions = static_cast<Positions>(rng.below(2));
-}
-void fill(Rng& rng, OptimizerPlace& place) {
-    place = static_cast<OptimizerPlace>(rng.below(2));
-}
-void fill(Rng& rng, StopMode& mode) {
-    mode = static_cast<StopMode>(rng.below(2));
+// Nothing now and then: it is a value of its own.
+template <typename T>
+void fill(Rng& rng, std::optional<T>& maybe) {
+    if (rng.below(3) > 0) fill(rng, maybe.emplace());
 }
 void fill(Rng& rng, Mesh& mesh) {
     const auto size = [&rng] { return static_cast<int>(rng.below(8)) + 1; };
@@ -91,8 +92,8 @@ void fill(Rng& rng, DataSpec& data) {
     fill_all(rng, a, b, c, d, e, f);
 }
 void fill(Rng& rng, MemorySpec& memory) {
-    auto& [tile, chunk] = memory;
-    fill_all(rng, tile, chunk);
+    auto& [a, b, c, d, e, f, g, h, i, j] = memory;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
 }
 void fill(Rng& rng, OptimizerSpec& optimizer) {
     auto& [a, b, c, d, e, f, g] = optimizer;
@@ -111,8 +112,8 @@ void fill(Rng& rng, EvaluationSpec& evaluation) {
     fill_all(rng, a, b);
 }
 void fill(Rng& rng, MemoryPolicy& policy) {
-    auto& [a, b] = policy;
-    fill_all(rng, a, b);
+    auto& [a, b, c, d, e, f, g, h, i, j] = policy;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
 }
 void fill(Rng& rng, MemoryReport& memory) {
     memory.by_kind = {{"weights", {}}, {"activations", {}}};
@@ -269,7 +270,11 @@ std::string text_for(Rng& rng, const std::string& field) {
     if (field == "schedule") return "linear";
     if (field == "documents") return "separate";
     if (field == "positions") return "running";
-    if (field == "place") return "host";
+    if (field == "place" || field == "kept") return "host";
+    if (field == "keep") return "input";
+    if (field == "offload" || field == "windows") return "off";
+    if (field == "working") return "windows";
+    if (field == "arena") return "separate";
     return format("s{}", rng());
 }
 
@@ -426,6 +431,10 @@ TEST(Convert, WordsThatAnOlderSenderDoesNotHaveAreTheirDefaults) {
     old.mutable_data()->clear_positions();
     old.mutable_optimizer()->clear_place();
     old.mutable_optimizer()->clear_moments();
+    for (const char* key : {"keep", "offload", "windows", "prefetch", "arena"}) {
+        pb::MemorySpec& memory = *old.mutable_memory();
+        memory.GetReflection()->ClearField(&memory, memory.GetDescriptor()->FindFieldByName(key));
+    }
     EXPECT_EQ(from_proto(old).value(), JobSpec{.name = "x"});
 }
 
@@ -447,9 +456,17 @@ TEST(Convert, WhatATypeCannotHoldIsAnError) {
     packed.mutable_data()->set_documents("packed");
     EXPECT_EQ(from_proto(packed).error().message,
               "documents 'packed' is not known; joined or separate");
+    pb::JobSpec kept;
+    kept.mutable_memory()->set_keep("all");
+    EXPECT_EQ(from_proto(kept).error().message,
+              "keep 'all' is not known; auto, input or input+attention");
     pb::ControllerMessage launch;
     launch.mutable_launch();
     EXPECT_FALSE(from_proto(launch)) << "a launch without a mesh";
+    *launch.mutable_launch()->mutable_mesh() = to_proto(Mesh());
+    EXPECT_FALSE(from_proto(launch)) << "a launch without a memory policy";
+    *launch.mutable_launch()->mutable_memory() = to_proto(MemoryPolicy());
+    EXPECT_TRUE(from_proto(launch));
 }
 
 TEST(Convert, TimesKeepTheirMicroseconds) {

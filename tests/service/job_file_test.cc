@@ -17,7 +17,8 @@ stages:
     batch: 0.25M
     tokens: 2.5M
 parallel: {data: 2, ring: 4, inner_ring: 2, ulysses: 2, tensor: 2, zero: 3}
-memory: {tile: 128, chunk: 1K}
+memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: off, prefetch: 2,
+         arena: separate, device: 40GiB, host: 1.5TiB}
 precision: bf16
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
             place: device, moments: bf16}
@@ -75,7 +76,16 @@ TEST(JobFile, ReadsEveryKey) {
                                     {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
                          .parallel = Mesh::make(2, 4, 2, 2, 2).value(),
                          .zero = 3,
-                         .memory = {.tile = 128, .chunk = 1024},
+                         .memory = {.tile = 128,
+                                    .chunk = 1024,
+                                    .keep = Keep::input,
+                                    .alpha = 0.3,
+                                    .offload = Switch::on,
+                                    .windows = Switch::off,
+                                    .prefetch = 2,
+                                    .arena = ArenaReuse::off,
+                                    .device = Bytes{std::int64_t{40} << 30},
+                                    .host = Bytes{std::int64_t{1536} << 30}},
                          .precision = "bf16",
                          .optimizer = {.beta1 = 0.8,
                                        .beta2 = 0.9,
@@ -98,6 +108,10 @@ TEST(JobFile, LeavesWhatIsNotGivenAtItsDefault) {
     wanted.stages = {{.context = 1024, .batch = 2048, .tokens = 1'000'000}};
     EXPECT_EQ(*spec, wanted);
     EXPECT_EQ(*parse_job_file(with("parallel: auto\nmemory: auto"), "job.yaml"), wanted);
+    EXPECT_EQ(*parse_job_file(with("memory: {chunk: auto, keep: auto, alpha: auto, offload: auto, "
+                                   "windows: auto, prefetch: 1, arena: reuse}"),
+                              "job.yaml"),
+              wanted);
 }
 
 TEST(JobFile, ZeroAloneLeavesTheMeshAutomatic) {
@@ -166,15 +180,52 @@ TEST(JobFile, RefusesDuplicateKeys) {
 }
 
 TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
-    EXPECT_EQ(error_of(with("memory: {chunk: 1K, offload: host}")),
-              "job.yaml:5:21: memory.offload: not there yet; remove the key");
-    EXPECT_EQ(error_of(with("memory: {keep: input}")),
-              "job.yaml:5:10: memory.keep: not there yet; remove the key");
-    EXPECT_EQ(error_of(with("memory: {alpha: 0.4}")),
-              "job.yaml:5:10: memory.alpha: not there yet; remove the key");
     EXPECT_EQ(error_of(with("resources: {max_cost_usd: 500}")),
               "job.yaml:5:13: resources.max_cost_usd: not there yet; remove the key");
     EXPECT_EQ(error_of(with("precision: fp8")), "job.yaml:5:12: precision: 'fp8' is not there yet");
+}
+
+TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
+    EXPECT_EQ(error_of(with("memory: {chunk: 1K, offload: host}")),
+              "job.yaml:5:30: memory.offload: switch 'host' is not known; auto, on or off");
+    EXPECT_EQ(error_of(with("memory: {windows: true}")),
+              "job.yaml:5:19: memory.windows: switch 'true' is not known; auto, on or off");
+    EXPECT_EQ(error_of(with("memory: {keep: attention}")),
+              "job.yaml:5:16: memory.keep: keep 'attention' is not known; auto, input or "
+              "input+attention");
+    EXPECT_EQ(error_of(with("memory: {arena: auto}")),
+              "job.yaml:5:17: memory.arena: arena 'auto' is not known; reuse or separate");
+    EXPECT_EQ(error_of(with("memory: {alpha: most}")),
+              "job.yaml:5:17: memory.alpha: 'most' must be a number such as 0.1 or 2e-5");
+    EXPECT_EQ(error_of(with("memory: {prefetch: 1.5}")),
+              "job.yaml:5:20: memory.prefetch: '1.5' must be a whole number");
+    EXPECT_EQ(error_of(with("memory: {device: 40G}")),
+              "job.yaml:5:18: memory.device: '40G' is not a size; write a number with B, KiB, MiB, "
+              "GiB or TiB, such as 40GiB");
+    EXPECT_EQ(error_of(with("memory: {host: [1GiB]}")),
+              "job.yaml:5:16: memory.host: a list; it must be a size such as 40GiB");
+    EXPECT_EQ(error_of(with("memory:\n  alpha: 0.5\n  alpha: 0.5")),
+              "job.yaml:7:3: alpha: the key is already given at line 6, column 3; keep one");
+    EXPECT_EQ(error_of(with("memory: {window: on}")),
+              "job.yaml:5:10: memory.window: unknown key; the nearest known is 'windows' (of tile, "
+              "chunk, keep, alpha, offload, windows, prefetch, arena, device, host)");
+}
+
+TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
+    EXPECT_EQ(error_of(with("memory: {alpha: 1.2}")),
+              "job.yaml:5:17: memory.alpha: 1.2 must be between 0 and 1, or auto");
+    EXPECT_EQ(error_of(with("memory: {prefetch: 9}")),
+              "job.yaml:5:20: memory.prefetch: 9 chunks; must be 0 to 4");
+    EXPECT_EQ(error_of(with("memory: {tile: 64, host: 0GiB}")),
+              "job.yaml:5:26: memory.host: 0B must be a positive size such as 40GiB; without the "
+              "key there is no limit");
+    EXPECT_EQ(error_of(with("memory: {offload: off, windows: on}")),
+              "job.yaml:5:33: memory.windows: on needs what is kept on the host, and "
+              "memory.offload is off; set it to on or auto");
+    EXPECT_EQ(error_of(with("parallel: {ring: 2}\nmemory: {windows: on}")),
+              "job.yaml:6:19: memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, "
+              "here they are 2 and 1; change them or set windows to off");
+    EXPECT_EQ(error_of(with("parallel: {data: 2}\nmemory: {windows: on}")), "no error");
 }
 
 TEST(JobFile, AModelIsAPresetOrADirectory) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace rm {
+
+// The one of `words` that to_string() spells `text`; the error names them all: a, b or c.
+template <typename E>
+Result<E> parse_word(std::string_view what, std::string_view text, std::initializer_list<E> words) {
+    std::string known;
+    for (const E& word : words) {
+        if (to_string(word) == text) return word;
+        const bool last = &word == words.end() - 1;
+        known += format("{}{}", known.empty() ? "" : last ? " or " : ", ", to_string(word));
+    }
+    return invalid_argument("{} '{}' is not known; {}", what, text, known);
+}
+
+}  // namespace rm

@@ -1,0 +1,42 @@
+#include "worker/agent/launch_files.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/train/rank_config.h"
+#include "service/job_file.h"
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kJob = R"(name: kept
+model: {preset: tiny}
+data: {path: /books}
+stages: [{context: 1K, batch: 2K, tokens: 1M}]
+parallel: {data: 2}
+memory: {tile: 64, chunk: 128, keep: input, alpha: 0.25, windows: on, prefetch: 3, arena: separate,
+         device: 40GiB, host: 1000B}
+)";
+
+TEST(LaunchFiles, AJobsMemoryReachesTheRank) {
+    const JobSpec spec = parse_job_file(kJob, "job.yaml").value();
+    const LaunchAttempt launch{
+        .spec = spec, .plan = {.memory = resolve_memory(spec.memory)}, .ranks = {{0, 0}}};
+    const Inventory inventory{.devices = {{.kind = "cpu"}}};
+    const RankConfig rank =
+        parse_rank_config(to_json(rank_config_of(launch, launch.ranks[0], inventory, "/run")))
+            .value();
+    EXPECT_EQ(rank.spec, spec);
+    EXPECT_EQ(rank.plan.memory, (MemoryPolicy{.tile_tokens = 64,
+                                              .chunk_tokens = 128,
+                                              .keep = Keep::input,
+                                              .alpha = 0.25,
+                                              .kept = KeptPlace::host,
+                                              .working = WorkingSet::windows,
+                                              .prefetch = 3,
+                                              .reuse = ArenaReuse::off,
+                                              .device = Bytes{std::int64_t{40} << 30},
+                                              .host = Bytes{1000}}));
+}
+
+}  // namespace
+}  // namespace rm
