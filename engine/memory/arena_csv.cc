@@ -143,20 +143,35 @@ Result<NamedTrace> parse_arena_csv(std::string_view name, std::string_view text)
     return Parser(name).parse(text);
 }
 
-std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan) {
+namespace {
+
+// `offsets` is empty for a trace alone.
+std::string write_columns(const NamedTrace& named, std::span<const Bytes> offsets) {
     const bool grouped = !named.trace.groups.empty();
-    std::string out =
-        grouped ? "id,lower,upper,size,group,offset\n" : "id,lower,upper,size,offset\n";
+    std::string out = "id,lower,upper,size";
+    if (grouped) out += ",group";
+    out += offsets.empty() ? "\n" : ",offset\n";
     for (std::size_t i = 0; i < named.ids.size(); ++i) {
         const ArenaBlock& block = named.trace.blocks[i];
-        out += format("{},{},{},{},", named.ids[i], block.lower, block.upper, block.size.value);
+        out += format("{},{},{},{}", named.ids[i], block.lower, block.upper, block.size.value);
         if (grouped) {
             const int id = named.trace.groups[i];
-            out += (id == kNoGroup ? "" : std::to_string(id)) + ",";
+            out += id == kNoGroup ? "," : format(",{}", id);
         }
-        out += std::to_string(plan.offsets[i].value) + "\n";
+        if (!offsets.empty()) out += format(",{}", offsets[i].value);
+        out += '\n';
     }
     return out;
+}
+
+}  // namespace
+
+std::string write_arena_csv(const NamedTrace& named) {
+    return write_columns(named, {});
+}
+
+std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan) {
+    return write_columns(named, plan.offsets);
 }
 
 }  // namespace rm

@@ -74,8 +74,11 @@ void ArenaWork::improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goa
     std::vector<Part> parts = make_parts(blocks, best.plan);
     ArenaGoal rest = goal;
     rest.enough = std::max(goal.enough, best.bound);
-    for (Part& part : parts)
-        greedy_->improve(part.blocks, rest, limits_, part.outcome);
+    for (Part& part : parts) {
+        skyline_->improve(part.blocks, rest, limits_, part.outcome);
+        if (!rest.is_reached(part.outcome))
+            greedy_->improve(part.blocks, rest, limits_, part.outcome);
+    }
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
         return a.outcome.plan.peak > b.outcome.plan.peak;
     });

@@ -7,7 +7,7 @@ namespace rm {
 enum class ArenaSolverKind { greedy, search, milp };
 
 struct ArenaOptions {
-    ArenaSolverKind solver = ArenaSolverKind::search;  // after the greedy orders, which always run
+    ArenaSolverKind solver = ArenaSolverKind::search;  // after the quick ones, which always run
     int num_threads = 1;                               // of the search
     Seconds timeout{60};
     // Given: the first plan within it is good enough, and a proof that there is none ends the work.
@@ -37,15 +37,19 @@ Result<ArenaResult> plan_arena(const ArenaTrace& trace, const ArenaOptions& opti
 class ArenaWork {
 public:
     ArenaWork(const ArenaSolver* exact, const ArenaLimits& limits)
-        : greedy_(make_greedy_solver()), exact_(exact), limits_(limits) {}
+        : skyline_(make_skyline_solver()),
+          greedy_(make_greedy_solver()),
+          exact_(exact),
+          limits_(limits) {}
 
     // One part of time after the other, the highest first: the others need not be lower than it.
     void improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
                  ArenaOutcome& best) const;
 
 private:
+    std::unique_ptr<ArenaSolver> skyline_;
     std::unique_ptr<ArenaSolver> greedy_;
-    const ArenaSolver* exact_;  // null: greedy only
+    const ArenaSolver* exact_;  // null: the quick ones only
     ArenaLimits limits_;
 };
 

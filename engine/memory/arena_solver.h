@@ -56,6 +56,11 @@ ArenaOutcome stacked_outcome(std::span<const ArenaBlock> blocks);
 // limits, so it always answers.
 std::unique_ptr<ArenaSolver> make_greedy_solver();
 
+// From the ground up, always the block that can lie lowest; again without blocks that would leave
+// no room for others near them (ArenaSearch's test). Time grows with the pairs of blocks that live
+// together; it leaves traces with millions of them alone.
+std::unique_ptr<ArenaSolver> make_skyline_solver();
+
 // Exact search for one peak after another, each with several orders and a growing number of nodes,
 // until the bound and the peak meet: engine/memory/arena_search.h. The plan does not depend on the
 // number of threads, only, when the time runs out, on how far it got. Leaves traces of more than

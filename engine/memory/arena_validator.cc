@@ -1,5 +1,8 @@
 #include "engine/memory/arena_validator.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace rm {
 namespace {
 
@@ -21,6 +24,24 @@ Status check_pair(const ArenaTrace& trace, const ArenaPlan& plan, std::size_t i,
         i, j, a.lower, a.upper, a_begin, a_end, b.lower, b.upper, b_begin, b_end);
 }
 
+// Every block with those that began before it and have not ended.
+Status check_pairs(const ArenaTrace& trace, const ArenaPlan& plan) {
+    std::vector<std::size_t> by_begin(trace.blocks.size());
+    std::iota(by_begin.begin(), by_begin.end(), std::size_t{0});
+    std::stable_sort(by_begin.begin(), by_begin.end(), [&](std::size_t i, std::size_t j) {
+        return trace.blocks[i].lower < trace.blocks[j].lower;
+    });
+    std::vector<std::size_t> live;
+    for (const std::size_t i : by_begin) {
+        std::erase_if(
+            live, [&](std::size_t j) { return trace.blocks[j].upper <= trace.blocks[i].lower; });
+        for (const std::size_t j : live)
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, j), std::max(i, j)));
+        live.push_back(i);
+    }
+    return {};
+}
+
 }  // namespace
 
 Status validate_arena(const ArenaTrace& trace, const ArenaPlan& plan,
@@ -36,9 +57,8 @@ Status validate_arena(const ArenaTrace& trace, const ArenaPlan& plan,
             return wrong("block {}: offset {} is not from 0 to 2^62", i, begin);
         }
         peak = std::max(peak, begin + trace.blocks[i].size.value);
-        for (std::size_t j = 0; j < i; ++j)
-            RM_RETURN_IF_ERROR(check_pair(trace, plan, j, i));
     }
+    RM_RETURN_IF_ERROR(check_pairs(trace, plan));
     if (peak != plan.peak.value) {
         return wrong("the plan's peak is {} and not {}", peak, plan.peak.value);
     }

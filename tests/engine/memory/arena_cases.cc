@@ -158,6 +158,25 @@ ArenaTrace full_trace(Rng& rng, std::int64_t num_moments, std::int64_t capacity)
     return trace;
 }
 
+ArenaTrace layers_in_windows(int num_layers) {
+    constexpr std::int64_t kPeriod = 62;
+    const std::vector<ArenaBlock> layer = {
+        {0, 44, {512}},  {1, 45, {512}},  {2, 42, {16}},    {3, 43, {16}},   {4, 40, {16}},
+        {5, 41, {16}},   {6, 38, {512}},  {7, 39, {512}},   {8, 36, {128}},  {9, 37, {128}},
+        {10, 34, {128}}, {11, 35, {128}}, {18, 33, {1152}}, {19, 32, {9}},   {20, 31, {9}},
+        {21, 60, {144}}, {22, 61, {144}}, {23, 58, {144}},  {24, 59, {144}}, {25, 56, {576}},
+        {26, 57, {576}}, {27, 54, {576}}, {28, 55, {576}},  {29, 52, {9}},   {30, 53, {9}},
+        {46, 78, {512}}, {47, 79, {512}}, {48, 76, {512}},  {49, 77, {512}}, {50, 74, {512}},
+        {51, 75, {512}}};
+    ArenaTrace trace;
+    for (int i = 0; i < num_layers; ++i) {
+        for (const ArenaBlock& block : layer)
+            trace.blocks.push_back(
+                {block.lower + i * kPeriod, block.upper + i * kPeriod, block.size});
+    }
+    return trace;
+}
+
 ArenaTrace entangled_trace() {
     return {{{0, 2, {4}},
              {0, 4, {2}},

@@ -41,6 +41,13 @@ TEST(ArenaCsv, WritesWhatItReadAndTheOffsets) {
               "id,lower,upper,size,group,offset\na,0,1,2,3,0\nb,0,1,2,,2\n");
 }
 
+TEST(ArenaCsv, WritesATraceAloneAsItReadsIt) {
+    for (const char* text : {"id,lower,upper,size\na,0,2,4\nb,1,3,2\n",
+                             "id,lower,upper,size,group\na,0,1,2,3\nb,0,1,2,\n"}) {
+        EXPECT_EQ(write_arena_csv(parse_arena_csv("t.csv", text).value()), text);
+    }
+}
+
 TEST(ArenaCsv, AcceptsATraceWithoutBlocks) {
     EXPECT_EQ(refusal("id,lower,upper,size"), "accepted");
 }

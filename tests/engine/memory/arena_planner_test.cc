@@ -174,6 +174,29 @@ TEST(ArenaPlanner, ReachesTheLiveBytesOfATrainingStep) {
     }
 }
 
+// More blocks than the search takes, and the orders of the greedy solver need 8 % more.
+TEST(ArenaSkyline, ReachesTheLiveBytesOfLayersThatOverlap) {
+    const ArenaTrace trace = test::layers_in_windows(160);
+    ASSERT_GT(trace.blocks.size(), 4096);
+    const ArenaResult result = plan(trace, {.solver = ArenaSolverKind::greedy});
+    EXPECT_EQ(result.plan.peak, result.lower_bound);
+}
+
+TEST(ArenaSkyline, HasAValidPlanWhenThereIsNoTime) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        SCOPED_TRACE(seed);
+        Rng rng(seed);
+        const ArenaTrace trace = test::random_trace(rng, 50, 40, 50);
+        ArenaOutcome best = stacked_outcome(trace.blocks);
+        const Bytes stacked = best.plan.peak;
+        const std::atomic<bool> stop = false;
+        make_skyline_solver()->improve(trace.blocks, {best.bound, {}},
+                                       {kClock, kClock.mono(), stop}, best);
+        EXPECT_TRUE(validate_arena(trace, best.plan).ok());
+        EXPECT_LT(best.plan.peak, stacked);
+    }
+}
+
 TEST(ArenaGroups, ArePlannedOnceEachAndThenAsBlocks) {
     // Two equal layers of two blocks after each other, and one block over both.
     const ArenaTrace trace{{{0, 2, {3}}, {1, 3, {4}}, {10, 12, {3}}, {11, 13, {4}}, {0, 13, {5}}},
