@@ -36,36 +36,18 @@ RankShapes::RankShapes(const ModelConfig& model, const RankLayout& layout)
     attended_kv = attended_q / std::gcd(attended_q, model.num_query_heads / model.num_kv_heads);
 }
 
-LayerActivations::LayerActivations(Kernels& kernels, const RankShapes& s) {
-    const Maker make(kernels);
-    x = make.compute({s.Ts, s.C});
-    rstd = make.accum({s.Ts});
-    q = make.compute({s.S, s.attended_q, s.D});
-    kv = make.compute({2 * s.S, s.attended_kv, s.D});
-    lse = make.accum({s.S, s.attended_q});
-    out = make.compute({s.T, s.Hq, s.D});
-    x_mid = make.compute({s.Ts, s.C});
-    rstd_mid = make.accum({s.Ts});
-    gate = make.compute({s.T, s.F});
-    up = make.compute({s.T, s.F});
-}
-
 Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor) {
     const Maker make(kernels);
-    acc = make.accum({s.S, s.attended_q, s.D});
-    m = make.accum({s.S, s.attended_q});
-    l = make.accum({s.S, s.attended_q});
-    d_out = make.compute({s.S, s.attended_q, s.D});
-    delta = make.accum({s.S, s.attended_q});
-    d_q = make.accum({s.S, s.attended_q, s.D});
-    d_x = make.compute({s.Ts, s.C});
+    x_mid = make.compute({s.tile / tensor, s.C});
     rstd = make.accum({s.tile / tensor});
+    gate = make.compute({s.tile, s.F});
+    up = make.compute({s.tile, s.F});
     h = make.compute({s.tile, s.F});
     d_h = make.compute({s.tile, s.F});
     d_up = make.compute({s.tile, s.F});
-    d_q_tile = make.compute({s.tile, s.Hq, s.D});
-    d_k_tile = make.compute({s.tile, s.Hk, s.D});
-    d_v_tile = make.compute({s.tile, s.Hk, s.D});
+    d_q = make.compute({s.tile, s.Hq, s.D});
+    d_k = make.compute({s.tile, s.Hk, s.D});
+    d_v = make.compute({s.tile, s.Hk, s.D});
 }
 
 }  // namespace rm

@@ -3,6 +3,7 @@
 #include "base/model_preset.h"
 #include "engine/model/parameters.h"
 #include "engine/model/rank_layout.h"
+#include "engine/model/token_store.h"
 #include "kernels/kernels.h"
 
 namespace rm {
@@ -28,43 +29,44 @@ struct RankShapes {
     std::int64_t attended_kv = 0;
 };
 
-// What forward leaves for backward, per layer. Everything else is recomputed tile by tile.
-struct LayerActivations {
-    LayerActivations(Kernels& kernels, const RankShapes& shapes);
-
-    Tensor x;         // (Ts, C) compute: the layer's input
-    Tensor rstd;      // (Ts) accum
-    Tensor q;         // (S, attended_q, D) compute, rotated
-    Tensor kv;        // (2S, attended_kv, D) compute: rotated keys, then values
-    Tensor lse;       // (S, attended_q) accum
-    Tensor out;       // (T, Hq, D) compute
-    Tensor x_mid;     // (Ts, C) compute: after attention
-    Tensor rstd_mid;  // (Ts) accum
-    Tensor gate;      // (T, F) compute
-    Tensor up;        // (T, F) compute
+// Queries, keys and values of N tokens (T with all heads, or S with a share of them), rotated; or
+// gradients of them.
+struct QueryKeyValue {
+    TokenStore q;   // (N, heads, D)
+    TokenStore kv;  // (2N, heads, D): keys, then values; empty where they lie apart
+    TokenStore k;   // (N, heads, D), of kv or its own
+    TokenStore v;   // likewise
 };
 
-// Used by every layer in turn: the attention state and the gradients in flight.
+// What of a layer lives from its forward to its backward pass: its input, and as the policy says
+// attention's output and some tiles of the rest. Everything else is computed again, tile by tile.
+struct LayerKept {
+    TokenStore x;    // (Ts, C) compute: the layer's input
+    TokenStore out;  // (T, Hq, D) compute: attention's output
+    TokenStore lse;  // (S, attended_q) accum
+    // All of what attention works on, where all tiles are kept where they are; else rows of the
+    // kept tiles, by token.
+    QueryKeyValue attended;
+    QueryKeyValue tiles;
+    TokenStore x_mid;  // (kept, C) compute: after attention
+    TokenStore gate;   // (kept, F) compute
+    TokenStore up;     // (kept, F) compute
+};
+
+// One tile of what is used and gone at once; every tile in turn.
 struct Scratch {
     Scratch(Kernels& kernels, const RankShapes& shapes, int tensor);
 
-    // Whole slot.
-    AttentionState state() const { return {acc, m, l}; }
-    Tensor acc;    // (S, attended_q, D) accum
-    Tensor m;      // (S, attended_q) accum
-    Tensor l;      // (S, attended_q) accum
-    Tensor d_out;  // (S, attended_q, D) compute
-    Tensor delta;  // (S, attended_q) accum
-    Tensor d_q;    // (S, attended_q, D) accum
-    Tensor d_x;    // (Ts, C) compute: gradient of the residual stream
-    // One tile.
-    Tensor rstd;      // (tile / tensor) accum: of the final norm
-    Tensor h;         // (tile, F) compute
-    Tensor d_h;       // (tile, F) compute; becomes d_gate
-    Tensor d_up;      // (tile, F) compute
-    Tensor d_q_tile;  // (tile, Hq, D) compute
-    Tensor d_k_tile;  // (tile, Hk, D) compute
-    Tensor d_v_tile;  // (tile, Hk, D) compute
+    Tensor x_mid;  // (tile / tensor, C) compute
+    Tensor rstd;   // (tile / tensor) accum
+    Tensor gate;   // (tile, F) compute
+    Tensor up;     // (tile, F) compute
+    Tensor h;      // (tile, F) compute
+    Tensor d_h;    // (tile, F) compute; becomes d_gate
+    Tensor d_up;   // (tile, F) compute
+    Tensor d_q;    // (tile, Hq, D) compute
+    Tensor d_k;    // (tile, Hk, D) compute
+    Tensor d_v;    // (tile, Hk, D) compute
 };
 
 }  // namespace rm

@@ -1,42 +1,60 @@
 #pragma once
 
-#include <functional>
-
 #include "base/model_preset.h"
 #include "engine/model/activations.h"
 #include "engine/model/head_exchange.h"
 #include "engine/model/kv_stream.h"
 #include "engine/model/ops.h"
 #include "engine/model/rank_layout.h"
+#include "engine/model/step_memory.h"
 #include "engine/model/tensor_tiles.h"
 #include "engine/model/weights.h"
 
 namespace rm {
 
+// Rotary tables of this rank's tokens.
+struct RotaryTables {
+    TokenStore cos;  // (T, D/2) accum
+    TokenStore sin;  // (T, D/2) accum
+};
+
+// Told where in a block other communication may be queued: what a layer needs goes first.
+class BlockListener {
+public:
+    virtual ~BlockListener() = default;
+    // Backward: the first hop of the ring is on its way.
+    virtual void on_first_hop() = 0;
+    // All that attention sends has been queued: what is sent next may take until the next layer.
+    virtual void on_attention_sent() = 0;
+};
+
 // What a block works with besides its weights and activations; borrowed for one micro-batch.
 struct BlockContext {
     const ModelConfig& model;
     const RankLayout& layout;
+    const RankShapes& shapes;
+    const NumericTypes types;
     const SequenceRuns& runs;
-    const TensorView& rope_cos;  // (T, D/2) accum
-    const TensorView& rope_sin;  // (T, D/2) accum
+    RotaryTables& rotary;
+    StepMemory& memory;
     Scratch& scratch;
     TensorTiles& tiles;
     HeadExchange& heads;
+    RingBuffers& ring;
     const Ops& ops;
     StreamTimer& attention_timer;
-    // Called when all that attention sends has been queued: what is sent next may take until the
-    // next layer.
-    const std::function<void()>& attention_sent;
+    BlockListener& listener;
 };
 
 // One transformer layer over this rank's tokens as three loops over chunks: project, attend,
-// finish. Reads act.x, fills the rest of `act`, writes the next layer's input to x_next (Ts, C).
-void block_forward(const BlockContext& context, const LayerWeights& weights, LayerActivations& act,
-                   KvStream& kv, const TensorView& x_next);
+// finish. Reads x, writes the next layer's input to x_next, both (Ts, C) compute. With `kept` fills
+// in what the policy keeps, but for x.
+void block_forward(const BlockContext& context, const LayerWeights& weights, int layer,
+                   TokenStore& x, TokenStore& x_next, LayerKept* kept);
 
-// scratch.d_x: in, the gradient of x_next; out, of act.x. Weight gradients are summed into.
-void block_backward(const BlockContext& context, const LayerWeights& weights, LayerActivations& act,
-                    KvGradStream& kv);
+// d_x (Ts, C) compute: in, the gradient of x_next; out, of x. Weight gradients are summed into.
+// Uses `kept` up.
+void block_backward(const BlockContext& context, const LayerWeights& weights, int layer,
+                    LayerKept kept, TokenStore& d_x);
 
 }  // namespace rm

@@ -9,9 +9,10 @@ TensorView with_heads(const TensorView& rows) {  // (tokens, heads) as (tokens, 
 
 }  // namespace
 
-HeadExchange::HeadExchange(const RankStreams& streams, const ModelConfig& model,
+HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
                            const RankLayout& layout, const RankShapes& shapes)
     : streams_(streams),
+      memory_(memory),
       ulysses_(layout.ulysses),
       index_(layout.ulysses_index),
       shapes_(shapes),
@@ -29,34 +30,11 @@ HeadExchange::HeadExchange(const RankStreams& streams, const ModelConfig& model,
         }
     }
     if (shapes.attended_kv != shapes.Hk) same_kv_heads_ = false;
-    if (direct()) return;
-    const auto [compute, accum, master] = streams.kernels.types();
-    const auto make = [&](DType dtype, std::initializer_list<std::int64_t> shape) {
-        return Tensor(streams.kernels.device(), MemoryKind::communication, dtype, shape);
-    };
-    const RankShapes& s = shapes_;
-    q_ = make(compute, {s.T, s.Hq, s.D});
-    kv_ = make(compute, {2 * s.T, s.Hk, s.D});
-    d_out_ = make(compute, {s.T, s.Hq, s.D});
-    delta_ = make(accum, {s.T, s.Hq});
-    d_q_ = make(compute, {s.T, s.Hq, s.D});
-    d_kv_ = make(accum, {2 * s.T, s.Hk, s.D});
-    attention_out_ = make(compute, {s.S, s.attended_q, s.D});
-    blocks_ = make(compute, {s.S, s.attended_q, s.D});
-    delta_blocks_ = make(accum, {s.S, s.attended_q});
-    kv_blocks_ = make(compute, {2 * s.S, s.attended_kv, s.D});
-    d_kv_blocks_ = make(accum, {2 * s.S, s.attended_kv, s.D});
-    d_q_out_ = make(compute, {s.S, s.attended_q, s.D});
 }
 
-HeadExchange::TokenSide HeadExchange::token_side(const LayerActivations& act,
-                                                 const Scratch& scratch) const {
-    if (direct()) return {act.q, act.kv, scratch.d_out, scratch.delta, scratch.d_q};
-    return {q_, kv_, d_out_, delta_, d_q_};
-}
-
-TensorView HeadExchange::attention_out(const LayerActivations& act) const {
-    return direct() ? act.out.view() : attention_out_.view();
+ArenaTensor HeadExchange::like(std::string_view what, const TensorView& x) const {
+    if (x.rank() == 2) return memory_.on_device({what}, x.dtype(), {x.dim(0), x.dim(1)});
+    return memory_.on_device({what}, x.dtype(), {x.dim(0), x.dim(1), x.dim(2)});
 }
 
 // Block `rank` of a tensor that holds the tokens of every ulysses rank in turn.
@@ -67,13 +45,13 @@ TensorView HeadExchange::block(const TensorView& blocks, int rank) const {
 
 void HeadExchange::exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in) {
     if (ulysses_ == 1) return;
-    streams_.compute.record(*ready_);
-    streams_.communication.wait(*ready_);
+    streams_.order.record(streams_.compute, *ready_);
+    streams_.order.wait(streams_.communication, *ready_);
     for (const auto& [out, in] : out_and_in)
         streams_.communicator.all_to_all(GroupKey::ulysses, out, in);
-    streams_.communication.record(*arrived_);
+    streams_.order.record(streams_.communication, *arrived_);
     exposed_.begin(streams_.compute);
-    streams_.compute.wait(*arrived_);
+    streams_.order.wait(streams_.compute, *arrived_);
     exposed_.end(streams_.compute);
 }
 
@@ -116,40 +94,41 @@ void HeadExchange::sum_kv(const Ops& ops, const TensorView& own, const TensorVie
     }
 }
 
-void HeadExchange::queries_to_heads(const Ops& ops, const LayerActivations& act) {
-    if (direct()) return;
-    const KeyValueRows tokens = key_value(kv_), send = key_value(kv_blocks_),
-                       heads = key_value(act.kv);
-    scatter_queries(ops, q_, blocks_, act.q);
+void HeadExchange::project_to_heads(const Ops& ops, const Sides& q, const Sides& kv) {
+    const ArenaTensor q_blocks = like("ulysses q", q.attended);
+    const ArenaTensor kv_blocks = like("ulysses kv", kv.attended);
+    const KeyValueRows tokens = key_value(kv.tokens), send = key_value(kv_blocks),
+                       heads = key_value(kv.attended);
+    scatter_queries(ops, q.tokens, q_blocks, q.attended);
     scatter_kv(ops, tokens.k, send.k, heads.k);
     scatter_kv(ops, tokens.v, send.v, heads.v);
-    exchange({{blocks_, act.q}, {send.k, heads.k}, {send.v, heads.v}});
+    exchange({{q_blocks, q.attended}, {send.k, heads.k}, {send.v, heads.v}});
 }
 
-void HeadExchange::out_to_tokens(const Ops& ops, const LayerActivations& act) {
-    if (direct()) return;
-    exchange({{attention_out_, blocks_}});
-    join_queries(ops, attention_out_, blocks_, act.out);
+void HeadExchange::out_to_tokens(const Ops& ops, const Sides& out) {
+    const ArenaTensor blocks = like("ulysses out", out.attended);
+    exchange({{out.attended, blocks}});
+    join_queries(ops, out.attended, blocks, out.tokens);
 }
 
-void HeadExchange::out_grads_to_heads(const Ops& ops, const Scratch& scratch) {
-    if (direct()) return;
-    scatter_queries(ops, d_out_, blocks_, scratch.d_out);
-    scatter_queries(ops, with_heads(delta_), with_heads(delta_blocks_), with_heads(scratch.delta));
-    exchange({{blocks_, scratch.d_out}, {delta_blocks_, scratch.delta}});
+void HeadExchange::out_grads_to_heads(const Ops& ops, const Sides& d_out, const Sides& delta) {
+    const ArenaTensor blocks = like("ulysses d_out", d_out.attended);
+    const ArenaTensor delta_blocks = like("ulysses delta", delta.attended);
+    scatter_queries(ops, d_out.tokens, blocks, d_out.attended);
+    scatter_queries(ops, with_heads(delta.tokens), with_heads(delta_blocks),
+                    with_heads(delta.attended));
+    exchange({{blocks, d_out.attended}, {delta_blocks, delta.attended}});
 }
 
-TensorView HeadExchange::grads_to_tokens(const Ops& ops, const Scratch& scratch,
-                                         const TensorView& d_kv) {
-    if (direct()) return d_kv;
-    const KeyValueRows heads = key_value(d_kv), received = key_value(d_kv_blocks_),
-                       tokens = key_value(d_kv_);
-    ops(Copy{scratch.d_q, d_q_out_});
-    exchange({{d_q_out_, blocks_}, {heads.k, received.k}, {heads.v, received.v}});
-    join_queries(ops, d_q_out_, blocks_, d_q_);
+void HeadExchange::grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv) {
+    const ArenaTensor blocks = like("ulysses d_q", d_q.attended);
+    const ArenaTensor kv_blocks = like("ulysses d_kv", d_kv.attended);
+    const KeyValueRows heads = key_value(d_kv.attended), received = key_value(kv_blocks),
+                       tokens = key_value(d_kv.tokens);
+    exchange({{d_q.attended, blocks}, {heads.k, received.k}, {heads.v, received.v}});
+    join_queries(ops, d_q.attended, blocks, d_q.tokens);
     sum_kv(ops, heads.k, received.k, tokens.k);
     sum_kv(ops, heads.v, received.v, tokens.v);
-    return d_kv_;
 }
 
 }  // namespace rm

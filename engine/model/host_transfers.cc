@@ -29,9 +29,11 @@ HostTransfers::HostTransfers(const RankStreams& streams, const WeightState& stat
       squares_(pinned(DType::f64, 1, scalar_memory_)),
       clip_(pinned(DType::f64, 3, clip_memory_)),
       clipped_(device_.make_event()),
+      squared_(device_.make_event()),
       ops_(streams.host->kernels,
            {workspace_.data(), Bytes{static_cast<std::int64_t>(workspace_.bytes().size())}},
-           streams.host->stream) {
+           streams.host->stream),
+      uploads_(device_.make_stream("weights up")) {
     const auto [compute, accum, master] = streams.kernels.types();
     for (Slot& slot : slots_) {
         if (compute != master) slot.memory = PinnedBuffer(device_, slot_bytes(state, compute));
@@ -48,8 +50,9 @@ TensorView HostTransfers::pinned(DType dtype, std::int64_t count, PinnedBuffer& 
 
 void HostTransfers::take(const TensorView& from, const TensorView& sums, Into into) {
     const auto read = [&](const TensorView& part, const TensorView& to) {
-        stream().enqueue("take_gradients",
-                         [&device = device_, part, to] { device.read(part, to.data()); });
+        const MemoryRange reads = range_of(part), writes = range_of(to);
+        stream().queue({"take_gradients", {&reads, 1}, {&writes, 1}, {}},
+                       [&device = device_, part, to] { device.read(part, to.data()); });
     };
     if (into == Into::overwrite) return read(from, sums);
     if (device_.host_visible()) return ops_(Add{from, sums});
@@ -63,25 +66,39 @@ void HostTransfers::take(const TensorView& from, const TensorView& sums, Into in
     }
 }
 
-void HostTransfers::bring(const TensorView& master, const TensorView& to) {
+void HostTransfers::bring(const TensorView& master, const TensorView& to, const Event* free) {
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
     TensorView from = master;
     if (to.dtype() != master.dtype()) {
-        stream().wait(*slot.sent);  // what was here before
+        streams_.order.wait(stream(), *slot.sent);  // what was here before
         from = TensorView(slot.memory.data(), to.dtype(), {master.num_elements()});
         ops_(Copy{master, from});
     }
-    stream().record(*slot.ready);
-    streams_.compute.wait(*slot.ready);
-    device_.upload(from.data(), to, streams_.compute);
-    streams_.compute.record(*slot.sent);
+    streams_.order.record(stream(), *slot.ready);
+    if (free != nullptr) streams_.order.wait(*uploads_, *free);
+    streams_.order.wait(*uploads_, *slot.ready);
+    device_.upload(from.data(), to, *uploads_);
+    streams_.order.record(*uploads_, *slot.sent);
+}
+
+void HostTransfers::synchronize() {
+    stream().synchronize();
+    uploads_->synchronize();
+    streams_.order.joined(stream());
+    streams_.order.joined(*uploads_);
+}
+
+void HostTransfers::bring_squares(const TensorView& to) {
+    streams_.order.record(stream(), *squared_);
+    streams_.order.wait(streams_.compute, *squared_);
+    device_.upload(squares_.data(), to, streams_.compute);
 }
 
 const TensorView& HostTransfers::take_clip(const TensorView& clip) {
     device_.download(clip, clip_.data(), streams_.compute);
-    streams_.compute.record(*clipped_);
-    stream().wait(*clipped_);
+    streams_.order.record(streams_.compute, *clipped_);
+    streams_.order.wait(stream(), *clipped_);
     return clip_;
 }
 

@@ -53,44 +53,70 @@ int RingOrder::backward(int n) const {
     return (n / inner + 1) % outer * inner + (n % inner + 1) % inner;
 }
 
-RingBuffers::RingBuffers(Kernels& kernels, Communicator& comm, Stream& comm_stream,
-                         std::int64_t slot_tokens, std::int64_t num_kv_heads, std::int64_t head_dim)
-    : communicator(comm), communication(comm_stream), order(comm) {
+RingBuffers::RingBuffers(Kernels& kernels, StepMemory& memory, Communicator& comm,
+                         Stream& comm_stream, std::int64_t slot_tokens, std::int64_t num_kv_heads,
+                         std::int64_t head_dim)
+    : communicator(comm),
+      communication(comm_stream),
+      order_of_streams(memory.order()),
+      order(comm),
+      memory_(memory),
+      types_(kernels.types()),
+      rows_(2 * slot_tokens),
+      num_kv_heads_(num_kv_heads),
+      head_dim_(head_dim) {
     Device& device = kernels.device();
-    const NumericTypes types = kernels.types();
-    const auto make = [&](DType dtype) {
-        return Tensor(device, MemoryKind::communication, dtype,
-                      {2 * slot_tokens, num_kv_heads, head_dim});
-    };
-    const auto make_foreign = [&](std::array<Foreign, 2>& pair, int num_blocks) {
-        for (int i = 0; i < std::min(2, num_blocks); ++i) {
-            pair[static_cast<std::size_t>(i)] = {make(types.compute), device.make_event(),
-                                                 device.make_event()};
-        }
-    };
-    make_foreign(passing, order.inner - 1);
-    make_foreign(starting, order.outer - 1);
-    for (int i = 0; i < num_sums(order); ++i)
-        sums[static_cast<std::size_t>(i)] = make(types.accum);
+    for (Events& events : events_)
+        events = {device.make_event(), device.make_event()};
     for (auto* event : {&own_ready, &summed, &hops_over})
         *event = device.make_event();
 }
 
-RingBuffers::Foreign& RingBuffers::foreign(int block) {
+std::size_t RingBuffers::place(int block) const {
     const int step = order.step(block);
-    return step > 0 ? passing[turn(step)] : starting[turn(order.round(block))];
+    return step > 0 ? turn(step) : 2 + turn(order.round(block));
+}
+
+ArenaTensor RingBuffers::make(std::string_view what, DType dtype) const {
+    return memory_.on_device({what}, dtype, {rows_, num_kv_heads_, head_dim_});
+}
+
+RingBuffers::Blocks RingBuffers::make_blocks() const {
+    Blocks blocks;
+    for (int i = 0; i < std::min(2, order.inner - 1); ++i)
+        blocks[static_cast<std::size_t>(i)] = make("ring block", types_.compute);
+    for (int i = 0; i < std::min(2, order.outer - 1); ++i)
+        blocks[static_cast<std::size_t>(2 + i)] = make("ring block", types_.compute);
+    return blocks;
+}
+
+ArenaTensor RingBuffers::make_sum() const {
+    return make("ring sum", types_.accum);
 }
 
 RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers), order_(buffers.order), ops_(ops), own_(own), slot_runs_(slot_runs) {}
-
-TensorView RingKv::view(int block) const {
-    return block == 0 ? own_ : buffers_.foreign(block).block.view();
+    : buffers_(buffers),
+      order_(buffers.order),
+      ops_(ops),
+      own_(own),
+      slot_runs_(slot_runs),
+      blocks_(buffers.make_blocks()) {
+    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
 }
 
-// Towards the next step of this round, and towards the next round. A target's former block (of this
-// layer or the one before) must have been used.
+TensorView RingKv::view(int block) const {
+    return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
+}
+
+// What lay in the block's place must have been used. Before the layer's first hop all is free.
+void RingKv::wait_until_free(int block) {
+    bool& is_used = is_used_[buffers_.place(block)];
+    if (std::exchange(is_used, true))
+        buffers_.order_of_streams.wait(buffers_.communication, *buffers_.events(block).consumed);
+}
+
+// Towards the next step of this round, and towards the next round.
 void RingKv::start_hops() {
     const int step = order_.step(block_);
     const int round_start = block_ - step;
@@ -99,22 +125,23 @@ void RingKv::start_hops() {
     Stream& communication = buffers_.communication;
     Shifts shifts;
     if (!last_step) {
-        communication.wait(*buffers_.foreign(block_ + 1).consumed);
+        wait_until_free(block_ + 1);
         shifts.push_back({order_.inner_key, view(block_), view(block_ + 1)});
     }
-    if (next_start < num_blocks()) {
-        communication.wait(*buffers_.foreign(next_start).consumed);
+    if (next_start < order_.num_blocks()) {
+        if (step == 0) wait_until_free(next_start);
         shifts.push_back({GroupKey::ring_outer, part(view(round_start), order_.inner, step),
                           part(view(next_start), order_.inner, step)});
     }
     buffers_.communicator.ring_shifts(std::move(shifts));
     // The whole of the next round's first block is there when its last part is.
-    if (block_ + 1 < num_blocks()) communication.record(*buffers_.foreign(block_ + 1).arrived);
+    if (block_ + 1 < order_.num_blocks())
+        buffers_.order_of_streams.record(communication, *buffers_.events(block_ + 1).arrived);
 }
 
 KvBlock RingKv::next() {
-    RM_CHECK(block_ < num_blocks(), "block {} of a ring of {}", block_, num_blocks());
-    if (num_blocks() > 1) move_on();
+    RM_CHECK(block_ < order_.num_blocks(), "block {} of a ring of {}", block_, order_.num_blocks());
+    if (order_.num_blocks() > 1) move_on();
     const KeyValueRows kv = key_value(view(block_));
     return {kv.k, kv.v, slot_runs_[order_.slot(block_)]};
 }
@@ -122,29 +149,36 @@ KvBlock RingKv::next() {
 // To the current block; what other ranks need of it leaves.
 void RingKv::move_on() {
     if (block_ == 0) {
-        ops_.stream().record(*buffers_.own_ready);
-        buffers_.communication.wait(*buffers_.own_ready);
+        buffers_.order_of_streams.wait(buffers_.communication, *buffers_.own_ready);
     } else {
         buffers_.exposed.forward.begin(ops_.stream());
-        ops_.stream().wait(*buffers_.foreign(block_).arrived);
+        buffers_.order_of_streams.wait(ops_.stream(), *buffers_.events(block_).arrived);
         buffers_.exposed.forward.end(ops_.stream());
     }
     start_hops();
 }
 
 void RingKv::done() {
-    if (block_ > 0) ops_.stream().record(*buffers_.foreign(block_).consumed);
+    if (block_ > 0)
+        buffers_.order_of_streams.record(ops_.stream(), *buffers_.events(block_).consumed);
     ++block_;
 }
 
 RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                        const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers), order_(buffers.order), ops_(ops), own_(own), slot_runs_(slot_runs) {
-    if (num_blocks() > 1) start_first_hops();
+    : buffers_(buffers),
+      order_(buffers.order),
+      ops_(ops),
+      own_(own),
+      slot_runs_(slot_runs),
+      blocks_(buffers.make_blocks()) {
+    for (int i = 0; i < num_sums(order_); ++i)
+        sums_[static_cast<std::size_t>(i)] = buffers.make_sum();
+    if (order_.num_blocks() > 1) start_first_hops();
 }
 
 TensorView RingKvGrad::view(int block) const {
-    return block == 0 ? own_ : buffers_.foreign(block).block.view();
+    return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
 }
 
 // The first block, and before it the one that starts its round. Compute is past everything that was
@@ -152,13 +186,13 @@ TensorView RingKvGrad::view(int block) const {
 void RingKvGrad::start_first_hops() {
     const int first = order_.backward(0);
     const int round_start = first - 1;
-    ops_.stream().record(*buffers_.own_ready);
-    buffers_.communication.wait(*buffers_.own_ready);
+    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
+    buffers_.order_of_streams.wait(buffers_.communication, *buffers_.own_ready);
     if (round_start > 0) {
         buffers_.communicator.ring_shift(GroupKey::ring_outer, own_, view(round_start));
     }
     buffers_.communicator.ring_shift(order_.inner_key, view(round_start), view(first));
-    buffers_.communication.record(*buffers_.hops_over);
+    buffers_.order_of_streams.record(buffers_.communication, *buffers_.hops_over);
 }
 
 // What has the current block's compute to hide behind: the sum that this rank added to last, and
@@ -168,11 +202,11 @@ void RingKvGrad::start_hops() {
     if (place_in_round() > 0) {
         shifts.push_back({order_.inner_key, at(places_.sent), at(places_.arriving)});
     }
-    const int next = position_ + 1 < num_blocks() ? order_.backward(position_ + 1) : 0;
+    const int next = position_ + 1 < order_.num_blocks() ? order_.backward(position_ + 1) : 0;
     if (order_.step(next) > 0) shifts.push_back({order_.inner_key, view(next - 1), view(next)});
     if (!ends_round()) add_outer_hops(shifts);
     buffers_.communicator.ring_shifts(std::move(shifts));
-    buffers_.communication.record(*buffers_.hops_over);
+    buffers_.order_of_streams.record(buffers_.communication, *buffers_.hops_over);
 }
 
 // A part of the block that starts the next round, and of the sum of the rounds before. Both have
@@ -191,13 +225,14 @@ void RingKvGrad::add_outer_hops(Shifts& shifts) const {
 
 void RingKvGrad::wait_for_hops() {
     buffers_.exposed.backward.begin(ops_.stream());
-    ops_.stream().wait(*buffers_.hops_over);
+    buffers_.order_of_streams.wait(ops_.stream(), *buffers_.hops_over);
     buffers_.exposed.backward.end(ops_.stream());
 }
 
 KvGradBlock RingKvGrad::next() {
-    RM_CHECK(position_ < num_blocks(), "block {} of a ring of {}", position_, num_blocks());
-    if (position_ == 0 && num_blocks() > 1) {
+    RM_CHECK(position_ < order_.num_blocks(), "block {} of a ring of {}", position_,
+             order_.num_blocks());
+    if (position_ == 0 && order_.num_blocks() > 1) {
         wait_for_hops();
         start_hops();
     }
@@ -226,22 +261,117 @@ void RingKvGrad::pass_on() {
 }
 
 void RingKvGrad::done() {
-    const bool last = position_ + 1 == num_blocks();
-    if (num_blocks() > 1) {
-        wait_for_hops();
-        add_what_arrived();
-    }
+    const bool last = position_ + 1 == order_.num_blocks();
+    // Where only parts on the outer ring have moved, nobody needs them yet.
+    const bool inner_moved =
+        place_in_round() > 0 || (!last && order_.step(order_.backward(position_ + 1)) > 0);
+    if (inner_moved) wait_for_hops();
+    add_what_arrived();
     if (!last) pass_on();
     ++position_;
     if (last) return;
-    ops_.stream().record(*buffers_.summed);
-    buffers_.communication.wait(*buffers_.summed);
+    buffers_.order_of_streams.record(ops_.stream(), *buffers_.summed);
+    buffers_.order_of_streams.wait(buffers_.communication, *buffers_.summed);
     start_hops();
 }
 
-TensorView RingKvGrad::finish() {
-    RM_CHECK(position_ == num_blocks(), "finished after {} of {} blocks", position_, num_blocks());
-    return at(places_.share);
+KvGradStream::Gradients RingKvGrad::finish() {
+    RM_CHECK(position_ == order_.num_blocks(), "finished after {} of {} blocks", position_,
+             order_.num_blocks());
+    Gradients gradients{std::move(sums_[places_.share]), {}, {}};
+    const KeyValueRows rows = key_value(gradients.both);
+    gradients.d_k = TokenStore(rows.k);
+    gradients.d_v = TokenStore(rows.v);
+    return gradients;
+}
+
+namespace {
+
+// Of all passes, one after the other: chunks 0 to that of the pass. What a chunk's own pass does to
+// it first is `first`.
+std::vector<Opening> chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access,
+                                    RowAccess first) {
+    std::vector<Opening> list;
+    for (std::size_t pass = 0; pass < chunks.size(); ++pass) {
+        for (std::size_t block = 0; block <= pass; ++block)
+            list.push_back({chunks[block].range, block == pass ? first : access});
+    }
+    return list;
+}
+
+TokenWindow key_window(StepMemory& memory, TokenStore& store, const std::vector<QueryChunk>& chunks,
+                       std::int64_t most_rows) {
+    return {memory, store, chunk_openings(chunks, RowAccess::read, RowAccess::read), most_rows};
+}
+
+TokenWindow key_grad_window(StepMemory& memory, TokenStore& store,
+                            const std::vector<QueryChunk>& chunks, std::int64_t most_rows) {
+    return {memory, store, chunk_openings(chunks, RowAccess::update, RowAccess::write), most_rows};
+}
+
+KvGradStream::Gradients host_gradients(StepMemory& memory, DType accum, const TokenStore& k) {
+    const TensorView& shape = k.shape();
+    const auto make = [&](std::string_view what) {
+        return TokenStore(memory, {what}, TokenStore::Place::host, accum,
+                          {shape.dim(0), shape.dim(1), shape.dim(2)});
+    };
+    KvGradStream::Gradients gradients;
+    gradients.d_k = make("d_k");
+    gradients.d_v = make("d_v");
+    return gradients;
+}
+
+}  // namespace
+
+HostKv::HostKv(StepMemory& memory, QueryKeyValue& stores, const std::vector<QueryChunk>& chunks,
+               std::int64_t most_rows)
+    : chunks_(chunks),
+      k_(key_window(memory, stores.k, chunks, most_rows)),
+      v_(key_window(memory, stores.v, chunks, most_rows)),
+      windows_(memory, k_, v_) {}
+
+KvBlock HostKv::next() {
+    windows_.open();
+    return {k_.rows(), v_.rows(), chunks_[block_].runs};
+}
+
+void HostKv::done() {
+    windows_.close();
+    if (block_++ < pass_) return;
+    block_ = 0;
+    ++pass_;
+}
+
+HostKvGrad::HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
+                       const std::vector<QueryChunk>& chunks, std::int64_t most_rows)
+    : ops_(ops),
+      chunks_(chunks),
+      gradients_(host_gradients(memory, ops.kernels().types().accum, stores.k)),
+      k_(key_window(memory, stores.k, chunks, most_rows)),
+      v_(key_window(memory, stores.v, chunks, most_rows)),
+      d_k_(key_grad_window(memory, gradients_.d_k, chunks, most_rows)),
+      d_v_(key_grad_window(memory, gradients_.d_v, chunks, most_rows)),
+      windows_(memory, k_, v_, d_k_, d_v_) {}
+
+KvGradBlock HostKvGrad::next() {
+    windows_.open();
+    if (block_ == pass_) {
+        ops_(FillZero{d_k_.rows()});
+        ops_(FillZero{d_v_.rows()});
+    }
+    return {{k_.rows(), v_.rows(), chunks_[block_].runs}, d_k_.rows(), d_v_.rows()};
+}
+
+void HostKvGrad::done() {
+    windows_.close();
+    if (block_++ < pass_) return;
+    block_ = 0;
+    ++pass_;
+}
+
+// The windows are empty from here on; their stores are those of the result.
+KvGradStream::Gradients HostKvGrad::finish() {
+    return std::move(gradients_);
 }
 
 }  // namespace rm

@@ -7,6 +7,7 @@
 
 #include "base/layout.h"
 #include "engine/comm/communicator.h"
+#include "engine/model/activations.h"
 #include "engine/model/ops.h"
 #include "engine/model/stream_timer.h"
 
@@ -27,24 +28,29 @@ struct KvGradBlock {
 
 // A source of key-value blocks, always one block ahead of the compute. Per block: next(), queue
 // compute, done(). Work queued on the compute stream after next() sees the block; done() lets it be
-// replaced.
+// replaced. Every AttentionPass gets its own blocks, the passes in order.
 class KvStream {
 public:
     virtual ~KvStream() = default;
-    virtual int num_blocks() const = 0;
+    virtual int num_blocks(std::size_t pass) const = 0;
     virtual KvBlock next() = 0;
     virtual void done() = 0;
 };
 
 // The backward pass: a block comes with the place where this rank's share of its gradients is
-// formed. finish() gives the gradients of this rank's own block, complete.
+// formed. finish() gives the gradients of this rank's own keys and values, complete.
 class KvGradStream {
 public:
     virtual ~KvGradStream() = default;
-    virtual int num_blocks() const = 0;
+    virtual int num_blocks(std::size_t pass) const = 0;
     virtual KvGradBlock next() = 0;
     virtual void done() = 0;
-    virtual TensorView finish() = 0;  // (2S, Hk, D) accum: d_k rows, then d_v rows
+    struct Gradients {
+        ArenaTensor both;  // (2S, Hk, D) accum: d_k rows, then d_v rows; none where they lie apart
+        TokenStore d_k;    // (S, Hk, D) accum
+        TokenStore d_v;
+    };
+    virtual Gradients finish() = 0;
 };
 
 // The order in which the blocks of all ring slots come by a rank: `outer` rounds of `inner` steps.
@@ -69,31 +75,45 @@ struct RingOrder {
     int outer_index = 0;
 };
 
-// Buffers and events of the ring, used by every layer in turn; made once per stage. S tokens of a
-// ring slot, Hk key-value heads of this rank.
+// What every layer's ring uses in turn: events, made once per stage, and the sizes of its buffers.
+// S tokens of a ring slot, Hk key-value heads of this rank.
 class RingBuffers {
 public:
-    RingBuffers(Kernels& kernels, Communicator& communicator, Stream& communication,
-                std::int64_t slot_tokens, std::int64_t num_kv_heads, std::int64_t head_dim);
+    RingBuffers(Kernels& kernels, StepMemory& memory, Communicator& communicator,
+                Stream& communication, std::int64_t slot_tokens, std::int64_t num_kv_heads,
+                std::int64_t head_dim);
 
-    struct Foreign {
-        Tensor block;  // (2S, Hk, D) compute
+    struct Events {
         std::unique_ptr<Event> arrived;
         std::unique_ptr<Event> consumed;
     };
-    // Where a block lies that is not this rank's own.
-    Foreign& foreign(int block);
+    // Of a block that is not this rank's own.
+    Events& events(int block) { return events_[place(block)]; }
+    // Blocks that are not this rank's own, one after the other in at most four places: within a
+    // round step s in (s - 1) mod 2, the first of round o in 2 + (o - 1) mod 2.
+    std::size_t place(int block) const;
+    using Blocks = std::array<ArenaTensor, 4>;  // (2S, Hk, D) compute
+    Blocks make_blocks() const;
+    ArenaTensor make_sum() const;  // (2S, Hk, D) accum
 
     Communicator& communicator;
     Stream& communication;
+    StreamOrder& order_of_streams;
     const RingOrder order;
-    std::array<Foreign, 2> passing;    // within a round: step s in (s - 1) mod 2
-    std::array<Foreign, 2> starting;   // first of a round: round o in (o - 1) mod 2
     std::unique_ptr<Event> own_ready;  // compute has made this rank's keys and values
-    std::array<Tensor, 5> sums;        // (2S, Hk, D) accum: of gradients, see RingKvGrad
     std::unique_ptr<Event> summed;     // the events of a backward pass
     std::unique_ptr<Event> hops_over;
     PassTimers exposed;  // compute waiting for a hop
+
+private:
+    ArenaTensor make(std::string_view what, DType dtype) const;
+
+    StepMemory& memory_;
+    NumericTypes types_;
+    std::int64_t rows_;
+    std::int64_t num_kv_heads_;
+    std::int64_t head_dim_;
+    std::array<Events, 4> events_;
 };
 
 // Own block first, then those of the slots behind. Within a round blocks move one hop per step
@@ -106,13 +126,14 @@ public:
     // `own`: (2S, Hk, D) compute, key rows then value rows. `slot_runs`: runs of every ring slot.
     RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
            const std::vector<std::vector<Run>>& slot_runs);
-    int num_blocks() const override { return order_.num_blocks(); }
+    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
     KvBlock next() override;
     void done() override;
 
 private:
     TensorView view(int block) const;
     void move_on();
+    void wait_until_free(int block);
     void start_hops();
 
     RingBuffers& buffers_;
@@ -120,6 +141,8 @@ private:
     const Ops& ops_;
     TensorView own_;
     const std::vector<std::vector<Run>>& slot_runs_;
+    RingBuffers::Blocks blocks_;
+    std::array<bool, 4> is_used_{};  // by place
     int block_ = 0;
 };
 
@@ -136,10 +159,10 @@ class RingKvGrad final : public KvGradStream {
 public:
     RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs);
-    int num_blocks() const override { return order_.num_blocks(); }
+    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
     KvGradBlock next() override;
     void done() override;
-    TensorView finish() override;
+    Gradients finish() override;
 
 private:
     // Which of the buffers of sums: they change places instead of being copied.
@@ -154,7 +177,7 @@ private:
 
     int place_in_round() const { return position_ % order_.inner; }
     bool ends_round() const { return place_in_round() + 1 == order_.inner; }
-    const TensorView& at(std::size_t place) const { return buffers_.sums[place]; }
+    const TensorView& at(std::size_t place) const { return sums_[place].view(); }
     TensorView view(int block) const;
     void start_first_hops();
     void start_hops();
@@ -168,8 +191,50 @@ private:
     const Ops& ops_;
     TensorView own_;
     const std::vector<std::vector<Run>>& slot_runs_;
+    RingBuffers::Blocks blocks_;
+    std::array<ArenaTensor, 5> sums_;  // of gradients
     Places places_;
     int position_ = 0;  // blocks that are done
+};
+
+// Keys and values of one rank that wait on the host (FPDT, arXiv:2408.16978): every pass gets the
+// chunks up to its own.
+class HostKv final : public KvStream {
+public:
+    // Borrows all. `most_rows`: of a chunk.
+    HostKv(StepMemory& memory, QueryKeyValue& stores, const std::vector<QueryChunk>& chunks,
+           std::int64_t most_rows);
+    int num_blocks(std::size_t pass) const override { return static_cast<int>(pass) + 1; }
+    KvBlock next() override;
+    void done() override;
+
+private:
+    const std::vector<QueryChunk>& chunks_;
+    TokenWindow k_;
+    TokenWindow v_;
+    WindowGroup windows_;
+    std::size_t pass_ = 0;
+    std::size_t block_ = 0;  // of the pass
+};
+
+// The same with gradients that also wait on the host between passes.
+class HostKvGrad final : public KvGradStream {
+public:
+    HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
+               const std::vector<QueryChunk>& chunks, std::int64_t most_rows);
+    int num_blocks(std::size_t pass) const override { return static_cast<int>(pass) + 1; }
+    KvGradBlock next() override;
+    void done() override;
+    Gradients finish() override;
+
+private:
+    const Ops& ops_;
+    const std::vector<QueryChunk>& chunks_;
+    Gradients gradients_;
+    TokenWindow k_, v_, d_k_, d_v_;
+    WindowGroup windows_;
+    std::size_t pass_ = 0;
+    std::size_t block_ = 0;
 };
 
 }  // namespace rm

@@ -1,6 +1,10 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "engine/model/layer_stores.h"
 
 namespace rm {
 namespace {
@@ -13,7 +17,8 @@ TensorView shape_of(DType dtype, std::initializer_list<std::int64_t> shape) {
 Bytes workspace_for(const Kernels& k, const RankShapes& s, const RankLayout& layout,
                     const Weights& weights) {
     const DType compute = k.types().compute, accum = k.types().accum;
-    const std::int64_t chunk = std::min(std::max(layout.chunk_tokens, layout.tile_tokens), s.S);
+    const std::int64_t chunk = layout.max_query_chunk;
+    const std::int64_t keys = layout.memory.working == WorkingSet::whole ? s.S : chunk;
     Bytes most;
     const auto need = [&](Bytes bytes) { most = std::max(most, bytes); };
     const auto need_linear = [&](const LinearWeight& w) {
@@ -48,8 +53,8 @@ Bytes workspace_for(const Kernels& k, const RankShapes& s, const RankLayout& lay
     const TensorView q = shape_of(compute, {chunk, s.attended_q, s.D});
     const TensorView q_sum = shape_of(accum, {chunk, s.attended_q, s.D});
     const TensorView row = shape_of(accum, {chunk, s.attended_q});
-    const TensorView kv = shape_of(compute, {s.S, s.attended_kv, s.D});
-    const TensorView kv_sum = shape_of(accum, {s.S, s.attended_kv, s.D});
+    const TensorView kv = shape_of(compute, {keys, s.attended_kv, s.D});
+    const TensorView kv_sum = shape_of(accum, {keys, s.attended_kv, s.D});
     need(k.workspace_bytes(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1}));
     need(k.workspace_bytes(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum}));
     need(k.workspace_bytes(SumSquares{weights.state().all_grads()}));
@@ -58,31 +63,88 @@ Bytes workspace_for(const Kernels& k, const RankShapes& s, const RankLayout& lay
 
 }  // namespace
 
+// Members in the order of their making; what is kept lives from a layer's forward to its backward.
+struct Model::MicroPass {
+    MicroPass(Model& m, PassKind kind, const SequenceRuns& sequence)
+        : model(m), runs(sequence), keeps(kind == PassKind::train) {
+        model.passes_.begin(kind);
+        model.memory_.begin_pass();
+    }
+    // Everything has been given back.
+    void end() {
+        rotary = {};
+        x = {};
+        model.memory_.end_pass();
+        model.passes_.end();
+    }
+    BlockContext context(StreamTimer& attention_timer, BlockListener& listener) {
+        return {model.config_,
+                model.layout_,
+                model.shapes_,
+                model.ops_.kernels().types(),
+                runs,
+                rotary,
+                model.memory_,
+                model.scratch_,
+                model.tiles_,
+                model.heads_,
+                model.ring_,
+                model.ops_,
+                attention_timer,
+                listener};
+    }
+    TokenStore store(BufferName name, DType dtype, TokenStore::Place place,
+                     std::initializer_list<std::int64_t> shape) const {
+        return {model.memory_, name, place, dtype, shape};
+    }
+    // The residual stream into a layer, or out of the last one.
+    TokenStore residual(int layer) const {
+        const bool host = model.layout_.memory.kept == KeptPlace::host;
+        return store({"x", layer}, compute(),
+                     host ? TokenStore::Place::host : TokenStore::Place::device,
+                     {model.shapes_.Ts, model.shapes_.C});
+    }
+    TokenStore::Place working_place() const {
+        const bool windows = model.layout_.memory.working == WorkingSet::windows;
+        return windows ? TokenStore::Place::host : TokenStore::Place::device;
+    }
+    DType compute() const { return model.ops_.kernels().types().compute; }
+    TokenWindow tokens(TokenStore& s, RowAccess access) const {
+        return {model.memory_, s, openings(model.layout_.tokens.ranges, access),
+                model.layout_.tokens.most};
+    }
+    TokenWindow shards(TokenStore& s, RowAccess access) const {
+        return {model.memory_, s, openings(model.layout_.shards.ranges, access),
+                model.layout_.shards.most};
+    }
+
+    Model& model;
+    const SequenceRuns& runs;
+    const bool keeps;
+    RotaryTables rotary;
+    TokenStore x;  // (Ts, C) compute: into the next layer
+    std::vector<LayerKept> kept;
+};
+
 Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-             const RankLayout& layout, const RopeConfig& rope)
+             const RankLayout& layout, const RopeConfig& rope, PassMemory& passes)
     : config_(config),
       weights_(weights),
       layout_(layout),
       shapes_(config, layout),
       rope_(rope_frequencies(rope, config.head_dim, layout.context)),
+      passes_(passes),
+      memory_(streams, passes.device(), passes.host(), layout.memory),
       scratch_(streams.kernels, shapes_, layout.tensor),
-      x_last_(streams.kernels.device(), MemoryKind::activations, streams.kernels.types().compute,
-              {shapes_.Ts, config.hidden}),
       tokens_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       targets_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
-      rope_cos_(streams.kernels.device(), MemoryKind::activations, streams.kernels.types().accum,
-                {shapes_.T, config.head_dim / 2}),
-      rope_sin_(streams.kernels.device(), MemoryKind::activations, streams.kernels.types().accum,
-                {shapes_.T, config.head_dim / 2}),
       tiles_(streams, shapes_, layout.tensor, layout.tensor_index),
-      heads_(streams, config, layout, shapes_),
-      ring_(streams.kernels, streams.communicator, streams.communication, shapes_.S,
+      heads_(streams, memory_, config, layout, shapes_),
+      ring_(streams.kernels, memory_, streams.communicator, streams.communication, shapes_.S,
             shapes_.attended_kv, config.head_dim),
       workspace_(streams.kernels.device().allocate(
           workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
-      ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute) {
-    for (std::int64_t layer = 0; layer < config.num_layers; ++layer)
-        layers_.emplace_back(streams.kernels, shapes_);
+      ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_) {
     if (layout.tensor == 1) return;
     Device& device = streams.kernels.device();
     statistics_ =
@@ -90,70 +152,106 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
     lse_ = Tensor(device, MemoryKind::workspace, DType::f64, {shapes_.tile});
 }
 
-BlockContext Model::context(const SequenceRuns& runs, StreamTimer& attention_timer,
-                            const std::function<void()>& attention_sent) {
-    return {config_, layout_, runs, rope_cos_,       rope_sin_,     scratch_,
-            tiles_,  heads_,  ops_, attention_timer, attention_sent};
+// Rotary tables of these tokens.
+void Model::queue_rotary(MicroPass& pass) {
+    const DType accum = ops_.kernels().types().accum;
+    const std::int64_t half = shapes_.D / 2;
+    pass.rotary.cos = pass.store({"cos"}, accum, pass.working_place(), {shapes_.T, half});
+    pass.rotary.sin = pass.store({"sin"}, accum, pass.working_place(), {shapes_.T, half});
+    TokenWindow cos = pass.tokens(pass.rotary.cos, RowAccess::write);
+    TokenWindow sin = pass.tokens(pass.rotary.sin, RowAccess::write);
+    WindowGroup windows(memory_, cos, sin);
+    for (const std::vector<Run>& runs : pass.runs.by_chunk) {
+        windows.open();
+        ops_(RopeTable{runs, rope_.inv_freq, rope_.attention_factor, cos.rows(), sin.rows()});
+        windows.close();
+    }
 }
 
-const TensorView& Model::layer_output(std::size_t layer) const {
-    return layer + 1 < layers_.size() ? layers_[layer + 1].x.view() : x_last_.view();
-}
-
-// Rotary tables of these tokens, where they are not those of the micro-batch before.
-void Model::set_positions(const SequenceRuns& runs) {
-    if (positions_ == runs.local) return;
-    positions_ = runs.local;
-    ops_(RopeTable{runs.local, rope_.inv_freq, rope_.attention_factor, rope_cos_, rope_sin_});
-}
-
-void Model::queue_embedding() {
+void Model::queue_embedding(MicroPass& pass, TokenStore& x) {
     const TensorView table = weights_.acquire_embedding(ops_);
     const RowShare rows = weights_.vocabulary_rows();
-    for_each_tile(layout_, [&](const TokenRange& tile) {
-        const TensorView x = at(layers_[0].x, tiles_.shard(tile));
-        const TensorView tokens = at(tokens_, tile);
-        if (layout_.tensor == 1) return ops_(EmbeddingFwd{tokens, table, x});
-        ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile), rows});
-        ops_(Copy{tiles_.reduce(ops_, tile), x});
-    });
+    TokenWindow at_x = pass.shards(x, RowAccess::write);
+    WindowGroup windows(memory_, at_x);
+    for (const Chunk& chunk : layout_.chunks) {
+        windows.open();
+        for (const Tile& tile : chunk) {
+            const TensorView tokens = at(tokens_, tile.range);
+            const TensorView target = at_x.at(tiles_.shard(tile.range));
+            if (layout_.tensor == 1) {
+                ops_(EmbeddingFwd{tokens, table, target});
+                continue;
+            }
+            ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile.range), rows});
+            ops_(Copy{tiles_.reduce(ops_, tile.range), target});
+        }
+        windows.close();
+    }
 }
 
-void Model::queue_embedding_grad() {
+void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
     const TensorView d_table = weights_.acquire_embedding_grad(ops_);
     const RowShare rows = weights_.vocabulary_rows();
-    for_each_tile(layout_, [&](const TokenRange& tile) {
-        const TensorView d_x = tiles_.gather(ops_, tile, at(scratch_.d_x, tiles_.shard(tile)));
-        ops_(EmbeddingBwd{at(tokens_, tile), d_x, d_table, rows});
-    });
+    TokenWindow at_d_x = pass.shards(d_x, RowAccess::read);
+    WindowGroup windows(memory_, at_d_x);
+    for (const Chunk& chunk : layout_.chunks) {
+        windows.open();
+        for (const Tile& tile : chunk) {
+            const TensorView shard = at_d_x.at(tiles_.shard(tile.range));
+            ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, shard),
+                              d_table, rows});
+        }
+        windows.close();
+    }
     weights_.release_embedding_grad();
 }
 
-void Model::queue_forward(const SequenceRuns& runs) {
+namespace {
+
+// A layer's communication besides its own, in either pass.
+class SendWhenAsked final : public BlockListener {
+public:
+    SendWhenAsked(std::function<void()> first_hop, std::function<void()> attention_sent)
+        : first_hop_(std::move(first_hop)), attention_sent_(std::move(attention_sent)) {}
+    void on_first_hop() override { first_hop_(); }
+    void on_attention_sent() override { attention_sent_(); }
+
+private:
+    std::function<void()> first_hop_;
+    std::function<void()> attention_sent_;
+};
+
+}  // namespace
+
+void Model::queue_forward(MicroPass& pass) {
+    const auto num_layers = static_cast<int>(config_.num_layers);
     timers_.forward.begin(ops_.stream());
-    set_positions(runs);
+    queue_rotary(pass);
     weights_.prefetch(ops_, table().layer_unit(0));
-    queue_embedding();
+    pass.x = pass.residual(0);
+    queue_embedding(pass, pass.x);
     weights_.send_prefetched(table().layer_unit(0));
-    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-        const int index = static_cast<int>(layer);
-        const bool last = layer + 1 == layers_.size();
-        const int next = last ? table().head_unit : table().layer_unit(index + 1);
+    for (int layer = 0; layer < num_layers; ++layer) {
+        const bool last = layer + 1 == num_layers;
+        const int next = last ? table().head_unit : table().layer_unit(layer + 1);
         weights_.prefetch(ops_, next);
-        const LayerWeights& weights = weights_.acquire(ops_, index, Pass::forward);
-        const std::function<void()> sent = [&] { weights_.send_prefetched(next); };
-        RingKv kv(ring_, ops_, layers_[layer].kv, runs.by_slot);
-        block_forward(context(runs, timers_.attention.forward, sent), weights, layers_[layer], kv,
-                      layer_output(layer));
-        weights_.release(index, Pass::forward);
+        const LayerWeights& weights = weights_.acquire(ops_, layer, Pass::forward);
+        SendWhenAsked sender([] {}, [&] { weights_.send_prefetched(next); });
+        TokenStore x_next = pass.residual(layer + 1);
+        LayerKept* kept = pass.keeps ? &pass.kept.emplace_back() : nullptr;
+        block_forward(pass.context(timers_.attention.forward, sender), weights, layer, pass.x,
+                      x_next, kept);
+        weights_.release(layer, Pass::forward);
+        if (kept != nullptr) kept->x = std::move(pass.x);
+        pass.x = std::move(x_next);
     }
     timers_.forward.end(ops_.stream());
 }
 
-// Loss of one tile where each rank has rows of the head; with Pass::backward d_normed, the shard.
+// Loss of one tile where each rank has rows of the head; backward d_normed, the shard.
 TensorView Model::queue_cut_head(const LinearWeight& head, const TensorView& normed,
-                                 const TokenRange& tile, Pass pass, double scale,
-                                 const TensorView& loss_sum) {
+                                 const TokenRange& tile, double scale, const TensorView& loss_sum,
+                                 bool backward) {
     const TensorView targets = at(targets_, tile);
     const RowShare rows = weights_.vocabulary_rows();
     const std::int64_t G = tiles_.size();
@@ -163,92 +261,125 @@ TensorView Model::queue_cut_head(const LinearWeight& head, const TensorView& nor
     ops_(HeadStatistics{normed, head.prepared, targets, rows, own});
     tiles_.gather_parts(parts);
     ops_(CombineHeadStatistics{parts, targets, lse, loss_sum});
-    if (pass == Pass::forward) return {};
+    if (!backward) return {};
     ops_(
         HeadBwd{normed, head.prepared, targets, rows, lse, scale, tiles_.partial(tile), head.grad});
     return tiles_.reduce(ops_, tile);
 }
 
-void Model::queue_tile_loss(const LinearWeight& head, const TokenRange& tile, Pass pass,
-                            double scale, const TensorView& loss_sum) {
+// x and d_x: the tile's shard; d_x is overwritten, or empty: forward only.
+void Model::queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
+                            double scale, const TensorView& loss_sum, const TensorView& d_x) {
     const NormWeight& norm = weights_.final_norm();
-    const TokenRange shard = tiles_.shard(tile);
-    const TensorView x = at(x_last_, shard);
-    const TensorView rstd = scratch_.rstd->rows(0, shard.count);
+    const bool backward = !d_x.empty();
+    const TensorView rstd = scratch_.rstd->rows(0, x.dim(0));
     ops_(RmsNormFwd{x, norm.weight, tiles_.place(tile), rstd, config_.norm_eps});
     const TensorView normed = tiles_.gather(ops_, tile);
     TensorView d_normed;
     if (tiles_.size() > 1) {
-        d_normed = queue_cut_head(head, normed, tile, pass, scale, loss_sum);
+        d_normed = queue_cut_head(head, normed, tile, scale, loss_sum, backward);
     } else {
-        if (pass == Pass::backward) d_normed = tiles_.partial(tile);
+        if (backward) d_normed = tiles_.partial(tile);
         ops_(LinearCrossEntropy{normed, head.prepared, at(targets_, tile), scale, loss_sum,
                                 d_normed, head.grad});
     }
-    if (pass == Pass::forward) return;
-    const TensorView d_x = at(scratch_.d_x, shard);
+    if (!backward) return;
     ops_(FillZero{d_x});
     ops_(RmsNormBwd{d_normed, x, norm.weight, rstd, d_x, norm.grad});
 }
 
-// Final norm, head and loss, tile by tile; with Pass::backward also their backward, which
-// overwrites scratch.d_x.
-void Model::queue_head(Pass pass, double scale, const TensorView& loss_sum) {
-    const LinearWeight& head = weights_.acquire_head(ops_, pass);
-    for_each_tile(layout_, [&](const TokenRange& tile) {
-        queue_tile_loss(head, tile, pass, scale, loss_sum);
-    });
-    if (pass == Pass::backward) weights_.release_head();
+// Final norm, head and loss, tile by tile.
+void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x) {
+    const auto direction = d_x == nullptr ? Pass::forward : Pass::backward;
+    const LinearWeight& head = weights_.acquire_head(ops_, direction);
+    {
+        TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
+        TokenWindow at_d_x = d_x == nullptr ? TokenWindow() : pass.shards(*d_x, RowAccess::write);
+        WindowGroup windows(memory_, at_x, at_d_x);
+        for (const Chunk& chunk : layout_.chunks) {
+            windows.open();
+            for (const Tile& tile : chunk) {
+                const TokenRange shard = tiles_.shard(tile.range);
+                queue_tile_loss(head, tile.range, at_x.at(shard), scale, loss_sum,
+                                d_x == nullptr ? TensorView() : at_d_x.at(shard));
+            }
+            windows.close();
+        }
+    }
+    pass.x = {};
+    if (d_x != nullptr) weights_.release_head();
 }
 
 // What a layer needs goes first: the first hop of its ring, then the weights of the next one, its
 // other hops, and last the gradients of the one before, which nobody waits for.
-void Model::queue_backward(const SequenceRuns& runs) {
-    for (std::size_t layer = layers_.size(); layer-- > 0;) {
-        const int index = static_cast<int>(layer);
-        const bool first = layer + 1 == layers_.size();
-        RingKvGrad kv(ring_, ops_, layers_[layer].kv, runs.by_slot);
-        if (layer > 0) weights_.prefetch(ops_, table().layer_unit(index - 1));
-        const LayerWeights& weights = weights_.acquire(ops_, index, Pass::backward);
+void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
+    const auto num_layers = static_cast<int>(config_.num_layers);
+    for (int layer = num_layers; layer-- > 0;) {
+        const bool first = layer + 1 == num_layers;
+        if (layer > 0) weights_.prefetch(ops_, table().layer_unit(layer - 1));
+        const LayerWeights& weights = weights_.acquire(ops_, layer, Pass::backward);
         const auto send_weights = [&] {
-            if (layer > 0) weights_.send_prefetched(table().layer_unit(index - 1));
+            if (layer > 0) weights_.send_prefetched(table().layer_unit(layer - 1));
         };
-        // The tiles of a tensor group would wait for them.
-        if (tiles_.size() == 1) send_weights();
-        const std::function<void()> sent = [&] {
-            send_weights();
-            if (!first) weights_.send_gradients(index + 1);
-        };
-        block_backward(context(runs, timers_.attention.backward, sent), weights, layers_[layer],
-                       kv);
-        weights_.release(index, Pass::backward);
+        SendWhenAsked sender(
+            [&] {
+                // The tiles of a tensor group would wait for them.
+                if (tiles_.size() == 1) send_weights();
+            },
+            [&] {
+                send_weights();
+                if (!first) weights_.send_gradients(layer + 1);
+            });
+        LayerKept kept = std::move(pass.kept.back());
+        pass.kept.pop_back();
+        block_backward(pass.context(timers_.attention.backward, sender), weights, layer,
+                       std::move(kept), d_x);
+        weights_.release(layer, Pass::backward);
     }
     weights_.send_gradients(0);
-    queue_embedding_grad();
+    queue_embedding_grad(pass, d_x);
 }
 
 void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
-    queue_forward(runs);
-    for_each_tile(layout_, [&](const TokenRange& tile) {
-        const TokenRange shard = tiles_.shard(tile);
-        ops_(RmsNormFwd{at(x_last_, shard), weights_.final_norm().weight, at(hidden, shard),
-                        scratch_.rstd->rows(0, shard.count), config_.norm_eps});
-    });
+    MicroPass pass(*this, PassKind::hidden, runs);
+    queue_forward(pass);
+    {
+        TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
+        WindowGroup windows(memory_, at_x);
+        for (const Chunk& chunk : layout_.chunks) {
+            windows.open();
+            for (const Tile& tile : chunk) {
+                const TokenRange shard = tiles_.shard(tile.range);
+                ops_(RmsNormFwd{at_x.at(shard), weights_.final_norm().weight, at(hidden, shard),
+                                scratch_.rstd->rows(0, shard.count), config_.norm_eps});
+            }
+            windows.close();
+        }
+    }
+    pass.end();
 }
 
 void Model::queue_loss(const SequenceRuns& runs, const TensorView& loss_sum) {
-    queue_forward(runs);
-    queue_head(Pass::forward, 1, loss_sum);
+    MicroPass pass(*this, PassKind::loss, runs);
+    queue_forward(pass);
+    queue_head(pass, 1, loss_sum, nullptr);
+    pass.end();
 }
 
 void Model::queue_loss_and_gradients(const SequenceRuns& runs, double scale,
                                      const TensorView& loss_sum, Accumulate accumulate) {
-    queue_forward(runs);
+    MicroPass pass(*this, PassKind::train, runs);
+    queue_forward(pass);
     timers_.backward.begin(ops_.stream());
     weights_.begin_backward(accumulate);
-    queue_head(Pass::backward, scale, loss_sum);
-    queue_backward(runs);
+    {
+        TokenStore d_x =
+            pass.store({"d_x"}, pass.compute(), pass.working_place(), {shapes_.Ts, shapes_.C});
+        queue_head(pass, scale, loss_sum, &d_x);
+        queue_backward(pass, d_x);
+    }
     timers_.backward.end(ops_.stream());
+    pass.end();
 }
 
 }  // namespace rm

@@ -9,9 +9,11 @@
 #include "engine/model/head_exchange.h"
 #include "engine/model/kv_stream.h"
 #include "engine/model/ops.h"
+#include "engine/model/pass_memory.h"
 #include "engine/model/rank_layout.h"
 #include "engine/model/rank_streams.h"
 #include "engine/model/rope.h"
+#include "engine/model/step_memory.h"
 #include "engine/model/tensor_tiles.h"
 #include "engine/model/weights.h"
 
@@ -24,15 +26,14 @@ struct ModelTimers {
     PassTimers attention;  // within both, ring waits included
 };
 
-// The model over one rank's share of a sequence: buffers and schedule of a stage. All memory is
-// made here; the calls below only queue.
+// The model over one rank's share of a sequence: the schedule of a stage's passes. What lives
+// between them is made here; the calls below only queue, and take what a pass needs from its arena.
 class Model {
 public:
-    // `layout` and `weights` outlive the model. `rope` is the stage's (config.rope, its theta maybe
-    // replaced); types that depend on the context see the layout's. Blocks until the rotary tables
-    // are there.
+    // All references outlive the model. `rope` is the stage's (config.rope, its theta maybe
+    // replaced); types that depend on the context see the layout's.
     Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-          const RankLayout& layout, const RopeConfig& rope);
+          const RankLayout& layout, const RopeConfig& rope, PassMemory& passes);
 
     // Inputs of the next call, (T) i32 each, in local token order; upload in compute-stream order.
     // The runs that a call gets must live until the stream has passed it.
@@ -52,37 +53,36 @@ public:
     PassTimers& ring_exposed() { return ring_.exposed; }
     StreamTimer& ulysses_exposed() { return heads_.exposed(); }
     StreamTimer& tensor_exposed() { return tiles_.exposed(); }
+    OffloadTimers& offload_exposed() { return memory_.exposed(); }
 
 private:
+    // One micro-batch: what is made for it and gone with it.
+    struct MicroPass;
+
     const ParameterTable& table() const { return weights_.table(); }
-    BlockContext context(const SequenceRuns& runs, StreamTimer& attention_timer,
-                         const std::function<void()>& attention_sent);
-    void set_positions(const SequenceRuns& runs);
-    void queue_embedding();
-    void queue_embedding_grad();
-    const TensorView& layer_output(std::size_t layer) const;
-    void queue_forward(const SequenceRuns& runs);
-    void queue_head(Pass pass, double scale, const TensorView& loss_sum);
-    void queue_tile_loss(const LinearWeight& head, const TokenRange& tile, Pass pass, double scale,
-                         const TensorView& loss_sum);
+    void queue_rotary(MicroPass& pass);
+    void queue_embedding(MicroPass& pass, TokenStore& x);
+    void queue_embedding_grad(MicroPass& pass, TokenStore& d_x);
+    void queue_forward(MicroPass& pass);
+    // Into d_x where there is one: then also the backward pass of head and loss.
+    void queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x);
+    void queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
+                         double scale, const TensorView& loss_sum, const TensorView& d_x);
     TensorView queue_cut_head(const LinearWeight& head, const TensorView& normed,
-                              const TokenRange& tile, Pass pass, double scale,
-                              const TensorView& loss_sum);
-    void queue_backward(const SequenceRuns& runs);
+                              const TokenRange& tile, double scale, const TensorView& loss_sum,
+                              bool backward);
+    void queue_backward(MicroPass& pass, TokenStore& d_x);
 
     const ModelConfig config_;
     Weights& weights_;
     const RankLayout& layout_;
     const RankShapes shapes_;
     const RopeFrequencies rope_;
+    PassMemory& passes_;
+    StepMemory memory_;
     Scratch scratch_;
-    std::vector<LayerActivations> layers_;
-    Tensor x_last_;  // (Ts, C) compute: the last layer's output
     Tensor tokens_;
     Tensor targets_;
-    std::vector<Run> positions_;  // of rope_cos_ and rope_sin_
-    Tensor rope_cos_;
-    Tensor rope_sin_;
     Tensor statistics_;  // (tensor, tile, 3) f64: of a cut head
     Tensor lse_;         // (tile) f64; likewise
     TensorTiles tiles_;

@@ -1,6 +1,7 @@
 #include "engine/model/rank_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace rm {
@@ -22,15 +23,17 @@ Status check_tile(std::int64_t tile_tokens, int tensor) {
         tile_tokens, tensor, kTileStep, nearest);
 }
 
+// A tile is in the chunk that its last token is in.
 std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout& layout) {
-    const std::int64_t most = std::max(layout.chunk_tokens, layout.tile_tokens);
+    const std::int64_t chunk_tokens =
+        std::max(layout.memory.chunk_tokens, layout.memory.tile_tokens);
     std::vector<QueryChunk> chunks;
-    for (const TokenRange& tile : cut_tiles(runs, layout.tile_tokens)) {
-        const bool fits = !chunks.empty() && chunks.back().range.count + tile.count <= most;
-        if (fits) {
-            chunks.back().range.count += tile.count;
-        } else {
+    for (const TokenRange& tile : cut_tiles(runs, layout.memory.tile_tokens)) {
+        const auto index = static_cast<std::size_t>((tile.first + tile.count - 1) / chunk_tokens);
+        if (index == chunks.size()) {
             chunks.push_back({tile, {}});
+        } else {
+            chunks.back().range.count += tile.count;
         }
     }
     for (QueryChunk& chunk : chunks)
@@ -38,10 +41,56 @@ std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout&
     return chunks;
 }
 
+std::vector<AttentionPass> cut_passes(const std::vector<QueryChunk>& chunks,
+                                      const RankLayout& layout) {
+    if (layout.memory.working == WorkingSet::whole)
+        return {{{0, layout.slot_tokens}, 0, chunks.size()}};
+    std::vector<AttentionPass> passes;
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+        passes.push_back({chunks[i].range, i, 1});
+    return passes;
+}
+
+// Of n tiles alpha n are kept, evenly spread.
+bool is_kept(std::int64_t tile, double alpha) {
+    const auto before = [&](std::int64_t tiles) {
+        return std::floor(static_cast<double>(tiles) * alpha + 1e-9);
+    };
+    return before(tile + 1) > before(tile);
+}
+
+void add_rows(RowCut& cut, std::int64_t count) {
+    cut.ranges.push_back({cut.total, count});
+    cut.most = std::max(cut.most, count);
+    cut.total += count;
+}
+
+void cut_chunks(RankLayout& layout) {
+    const std::vector<Run> all = {{0, 0, layout.local_tokens}};
+    const MemoryPolicy& memory = layout.memory;
+    const std::int64_t tiles_per_chunk =
+        std::max<std::int64_t>(1, memory.chunk_tokens / memory.tile_tokens);
+    std::int64_t index = 0, kept_tokens = 0;
+    for (const auto& tiles : group_chunks(cut_tiles(all, memory.tile_tokens), tiles_per_chunk)) {
+        Chunk& chunk = layout.chunks.emplace_back();
+        const std::int64_t kept_before = kept_tokens;
+        for (const TokenRange& range : tiles) {
+            const bool kept = is_kept(index++, memory.alpha);
+            chunk.push_back({range, kept ? kept_tokens : -1});
+            if (kept) kept_tokens += range.count;
+        }
+        add_rows(layout.tokens, cover(tiles).count);
+        add_rows(layout.shards, cover(tiles).count / layout.tensor);
+        add_rows(layout.kept, kept_tokens - kept_before);
+        add_rows(layout.kept_shards, (kept_tokens - kept_before) / layout.tensor);
+    }
+    layout.max_tile = layout.chunks.front().front().range.count;
+}
+
 }  // namespace
 
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
-                                    std::int64_t tile_tokens, std::int64_t chunk_tokens) {
+                                    const MemoryPolicy& memory) {
     RankLayout layout;
     layout.context = context;
     layout.ring = mesh.size(Axis::ring);
@@ -50,17 +99,18 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
     layout.ulysses_index = mesh.coord(rank, Axis::ulysses);
     layout.tensor = mesh.size(Axis::tensor);
     layout.tensor_index = mesh.coord(rank, Axis::tensor);
-    layout.tile_tokens = tile_tokens;
-    layout.chunk_tokens = chunk_tokens;
-    RM_RETURN_IF_ERROR(check_tile(tile_tokens, layout.tensor));
+    layout.memory = memory;
+    RM_RETURN_IF_ERROR(check_tile(memory.tile_tokens, layout.tensor));
     RM_TRY(layout.padded, padded_length(context, mesh));
     layout.slot_tokens = layout.padded / layout.ring;
     layout.local_tokens = layout.slot_tokens / layout.ulysses;
-    const std::vector<Run> all = {{0, 0, layout.local_tokens}};
-    layout.chunks = group_chunks(cut_tiles(all, tile_tokens),
-                                 std::max<std::int64_t>(1, chunk_tokens / tile_tokens));
-    layout.max_tile = layout.chunks.front().front().count;
-    layout.max_chunk = cover(layout.chunks.front()).count;
+    if (memory.working == WorkingSet::windows && layout.ring * layout.ulysses > 1) {
+        return invalid_argument("memory.windows is on with ring {} and ulysses {}; both must be 1",
+                                layout.ring, layout.ulysses);
+    }
+    cut_chunks(layout);
+    layout.max_query_chunk = std::min(
+        std::max(memory.chunk_tokens, memory.tile_tokens) + memory.tile_tokens, layout.slot_tokens);
     return layout;
 }
 
@@ -69,8 +119,11 @@ SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& la
     for (const std::vector<Piece>& pieces : placement.slots)
         runs.by_slot.push_back(runs_of(pieces));
     runs.local = runs_of(local_pieces(placement, layout));
+    for (const TokenRange& chunk : layout.tokens.ranges)
+        runs.by_chunk.push_back(slice_runs(runs.local, chunk.first, chunk.count));
     runs.query_chunks =
         cut_queries(runs.by_slot[static_cast<std::size_t>(layout.ring_slot)], layout);
+    runs.passes = cut_passes(runs.query_chunks, layout);
     return runs;
 }
 

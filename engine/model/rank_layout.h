@@ -5,8 +5,26 @@
 
 #include "base/layout.h"
 #include "base/mesh.h"
+#include "base/plan.h"
 
 namespace rm {
+
+// A tile of the T tokens. The activations of some tiles are kept for the backward pass, those of
+// the others are computed again.
+struct Tile {
+    TokenRange range;
+    std::int64_t kept_first = -1;  // its first row among the kept ones; -1: not kept
+    bool kept() const { return kept_first >= 0; }
+    TokenRange kept_rows() const { return {kept_first, range.count}; }
+};
+using Chunk = std::vector<Tile>;
+
+// Rows of a tensor chunk by chunk.
+struct RowCut {
+    std::vector<TokenRange> ranges;
+    std::int64_t most = 0;   // of one chunk
+    std::int64_t total = 0;  // of all
+};
 
 // Which tokens one rank holds and how they are cut: sizes only, the same for every sequence of a
 // stage. A ring slot's S tokens are cut into `ulysses` equal consecutive parts, one per rank, for
@@ -24,38 +42,51 @@ struct RankLayout {
     int ulysses_index = 0;
     int tensor = 1;
     int tensor_index = 0;
-    std::vector<std::vector<TokenRange>> chunks;  // tiles of the T tokens, by chunk
+    std::vector<Chunk> chunks;  // of the T tokens
+    RowCut tokens;              // of tensors with a row per token
+    RowCut shards;              // per token of this tensor rank's part of every tile
+    RowCut kept;                // of what is kept, per token
+    RowCut kept_shards;         // likewise
     std::int64_t max_tile = 0;
-    std::int64_t max_chunk = 0;    // of the T tokens
-    std::int64_t tile_tokens = 0;  // as asked for
-    std::int64_t chunk_tokens = 0;
+    // Of the slot's tokens that attention takes at once; see QueryChunk.
+    std::int64_t max_query_chunk = 0;
+    MemoryPolicy memory;
 };
 
 // Calls body(tile) for every tile of the T tokens, ascending.
 template <typename F>
 void for_each_tile(const RankLayout& layout, F body) {
-    for (const auto& chunk : layout.chunks) {
-        for (const TokenRange& tile : chunk)
-            body(tile);
+    for (const Chunk& chunk : layout.chunks) {
+        for (const Tile& tile : chunk)
+            body(tile.range);
     }
 }
 
 // Errors of padded_length; and when `tensor` does not divide the tile, naming tiles that it does.
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
-                                    std::int64_t tile_tokens, std::int64_t chunk_tokens);
+                                    const MemoryPolicy& memory);
 
-// Consecutive queries of a slot that attention takes at once: at most chunk_tokens (a tile if that
-// is more), cut at tiles of their runs.
+// Consecutive tokens of a slot that attention takes at once. They are cut at tiles of their runs,
+// as near below multiples of chunk_tokens as these allow: their number does not depend on the runs.
 struct QueryChunk {
     TokenRange range;  // of the S tokens
     std::vector<Run> runs;
 };
+// What attention has the state of at one time: all query chunks while keys and values come by, or
+// each of them alone, with the key-value chunks up to its own.
+struct AttentionPass {
+    TokenRange rows;  // of the S tokens
+    std::size_t first_chunk = 0;
+    std::size_t num_chunks = 0;
+};
 
 // The documents of one sequence as this rank's kernels are told of them.
 struct SequenceRuns {
-    std::vector<Run> local;                 // of the T tokens
-    std::vector<std::vector<Run>> by_slot;  // of the S tokens of every ring slot
-    std::vector<QueryChunk> query_chunks;   // of the own slot's
+    std::vector<Run> local;                  // of the T tokens
+    std::vector<std::vector<Run>> by_chunk;  // the same, of every chunk
+    std::vector<std::vector<Run>> by_slot;   // of the S tokens of every ring slot
+    std::vector<QueryChunk> query_chunks;    // of the own slot's
+    std::vector<AttentionPass> passes;
 };
 SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& layout);
 // A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.

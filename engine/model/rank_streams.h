@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/comm/communicator.h"
+#include "engine/model/stream_order.h"
 #include "kernels/kernels.h"
 
 namespace rm {
@@ -17,6 +18,9 @@ struct RankStreams {
     Stream& compute;
     Stream& communication;
     Communicator& communicator;
+    Stream& to_host;  // of what waits on the host, and back
+    Stream& from_host;
+    StreamOrder& order;              // of all these, and of their owners' own
     const HostSide* host = nullptr;  // null: state lives on the device
 };
 

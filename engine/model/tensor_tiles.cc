@@ -21,14 +21,14 @@ TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes, i
 
 // What is queued from here on the communication stream sees what compute has done.
 void TensorTiles::begin() {
-    streams_.compute.record(*ready_);
-    streams_.communication.wait(*ready_);
+    streams_.order.record(streams_.compute, *ready_);
+    streams_.order.wait(streams_.communication, *ready_);
 }
 
 void TensorTiles::end() {
-    streams_.communication.record(*arrived_);
+    streams_.order.record(streams_.communication, *arrived_);
     exposed_.begin(streams_.compute);
-    streams_.compute.wait(*arrived_);
+    streams_.order.wait(streams_.compute, *arrived_);
     exposed_.end(streams_.compute);
 }
 

@@ -27,6 +27,7 @@ Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightSta
     make_buffers();
     make_norms();
     make_prepared(model);
+    host_stale_.resize(table().units.size());
     final_norm_ = norm_weight(table().final_norm);
 }
 
@@ -46,7 +47,7 @@ void Weights::make_buffers() {
     for (const std::int64_t size : sizes) {
         if (gathers()) {
             gather_.push_back({Tensor(device, MemoryKind::weights, compute, {size}), kNone, false,
-                               device.make_event(), device.make_event()});
+                               device.make_event(), device.make_event(), device.make_event()});
         }
         if (!grads_whole()) {
             grads_.push_back({Tensor(device, MemoryKind::gradients, accum, {size}), kNone,
@@ -117,11 +118,11 @@ Weights::GradBuffer& Weights::grad_buffer(int unit) {
 }
 
 void Weights::prefetch(const Ops& ops, int unit) {
-    if (!resident()) stage(ops, unit);
+    if (comes(unit)) stage(ops, unit);
 }
 
 void Weights::send_prefetched(int unit) {
-    if (!resident()) send(unit);
+    if (comes(unit)) send(unit);
 }
 
 TensorView Weights::uploaded_part(int unit) const {
@@ -138,32 +139,48 @@ void Weights::stage(const Ops& ops, int unit) {
     const Part part = state_.part_in_unit(unit);
     const TensorView place = buffer.memory->rows(part.first, part.count);
     // What was gathered here before has been used: the compute stream is past it.
-    if (host_ && resident()) {
-        host_->bring(state_.master_part(unit), place);
-    } else {
-        ops(Copy{host_ ? uploaded_part(unit) : state_.master_part(unit), place});
+    if (host_stale(unit)) {
+        queue_updates(unit);
+        host_->bring(state_.master_part(unit), place, buffer.used.get());
+        return host_->record_brought(*buffer.staged);
     }
-    streams_.compute.record(*buffer.staged);
+    ops(Copy{host_ ? uploaded_part(unit) : state_.master_part(unit), place});
+    streams_.order.record(streams_.compute, *buffer.staged);
 }
 
 void Weights::send(int unit) {
     GatherBuffer& buffer = gather_buffer(unit);
     if (buffer.sent) return;
     buffer.sent = true;
-    streams_.communication.wait(*buffer.staged);
+    // Alone, nothing is to be gathered, and nobody's messages wait for this rank's host.
+    if (state_.share().zero_size == 1) return;
+    streams_.order.wait(streams_.communication, *buffer.staged);
     streams_.communicator.all_gather(GroupKey::gradient,
                                      buffer.memory->rows(0, state_.unit(unit).num_elements));
-    streams_.communication.record(*buffer.arrived);
+    streams_.order.record(streams_.communication, *buffer.arrived);
 }
 
 void Weights::wait_for(const Ops& ops, int unit, Pass pass) {
     stage(ops, unit);
     send(unit);
-    StreamTimer& exposed =
+    const bool from_host = host_stale(unit);
+    // Of several ranks, the gather has waited for it.
+    if (from_host && state_.share().zero_size == 1) wait_for_host(unit);
+    StreamTimer& gather =
         pass == Pass::forward ? gather_exposed_.forward : gather_exposed_.backward;
+    StreamTimer& exposed = from_host ? update_exposed_ : gather;
     exposed.begin(streams_.compute);
-    streams_.compute.wait(*gather_buffer(unit).arrived);
+    streams_.order.wait(streams_.compute, *gather_buffer(unit).arrived);
     exposed.end(streams_.compute);
+    if (from_host) keep_part(ops, unit);
+}
+
+// Of what has come from the host: later passes gather it from here.
+void Weights::keep_part(const Ops& ops, int unit) {
+    host_stale_[static_cast<std::size_t>(unit)] = false;
+    if (resident()) return;
+    const Part part = state_.part_in_unit(unit);
+    ops(Copy{gather_buffer(unit).memory->rows(part.first, part.count), uploaded_part(unit)});
 }
 
 TensorView Weights::used_rows(const TensorView& flat, int index) const {
@@ -205,64 +222,13 @@ std::vector<int> Weights::units_in_order(Pass pass) const {
     return units;
 }
 
-void Weights::refresh(const Ops& ops) {
-    renew(ops, [](int /*unit*/) {});
-}
-
-void Weights::update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of) {
-    const TensorView here = host_ ? host_->take_clip(clip) : clip;
-    renew(ops, [&](int unit) {
-        for (const StatePiece& piece : state_.held()) {
-            if (state_.parameter(piece.parameter).unit != unit) continue;
-            AdamW op = update_of(piece);
-            op.clip = here;
-            state_ops(ops)(op);
-        }
-    });
-}
-
-void Weights::renew(const Ops& ops, const UpdateUnit& update) {
-    for (GatherBuffer& buffer : gather_)
-        buffer.unit = kNone;
-    update(ParameterTable::kNoUnit);
-    if (host_) host_->bring(state_.norm_weights(), norm_weights_);
-    int previous = kNone;
-    for (const int unit : units_in_order(Pass::forward)) {
-        update(unit);
-        start_renewal(ops, unit);
-        if (previous != kNone) finish_renewal(ops, previous);
-        previous = unit;
-    }
-    finish_renewal(ops, previous);
-    if (resident()) return;
-    for (const int unit : {table().embedding_unit, table().layer_unit(0)}) {
-        stage(ops, unit);
-        send(unit);
-    }
-}
-
-void Weights::start_renewal(const Ops& ops, int unit) {
-    if (!resident()) {
-        if (host_) host_->bring(state_.master_part(unit), uploaded_part(unit));
-    } else if (gathers()) {
-        stage(ops, unit);
-        send(unit);
-    }
-}
-
-void Weights::finish_renewal(const Ops& ops, int unit) {
-    if (!resident()) return;
-    if (gathers()) wait_for(ops, unit);
-    if (is_layer(unit)) return prepare_layer(ops, unit - table().layer_unit(0));
-    if (unit == table().head_unit) prepare_head(ops);
-}
-
 const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
     LayerWeights& weights = layers_[static_cast<std::size_t>(layer)];
     const int unit = table().layer_unit(layer);
-    if (!resident()) {
+    if (comes(unit)) {
         wait_for(ops, unit, pass);
         prepare_layer(ops, layer);
+        streams_.order.record(streams_.compute, *gather_buffer(unit).used);
     }
     if (pass == Pass::backward) {
         const TensorView flat = open_gradients(ops, unit);
@@ -274,7 +240,7 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
 }
 
 void Weights::release(int /*layer*/, Pass pass) {
-    if (pass == Pass::backward) streams_.compute.record(*grads_ready_);
+    if (pass == Pass::backward) streams_.order.record(streams_.compute, *grads_ready_);
 }
 
 void Weights::send_gradients(int layer) {
@@ -283,16 +249,14 @@ void Weights::send_gradients(int layer) {
 
 TensorView Weights::acquire_embedding(const Ops& ops) {
     const int unit = table().embedding_unit;
-    if (!resident()) wait_for(ops, unit);
+    if (comes(unit) || gathers()) wait_for(ops, unit);
     return used_rows(whole_unit(unit), table().embedding);
 }
 
 const LinearWeight& Weights::acquire_head(const Ops& ops, Pass pass) {
     const int unit = table().head_unit;
-    if (!resident()) {
-        wait_for(ops, unit);
-        prepare_head(ops);
-    }
+    if (comes(unit)) wait_for(ops, unit);
+    if (!resident() || std::exchange(host_head_stale_, false)) prepare_head(ops);
     head_.grad = {};
     if (pass == Pass::backward) head_.grad = used_rows(open_gradients(ops, unit), table().head);
     return head_;
@@ -330,6 +294,7 @@ void Weights::begin_gradients(const Ops& ops) {
 }
 
 void Weights::begin_backward(Accumulate accumulate) {
+    queue_all_updates();  // they read sums that this pass makes anew
     accumulate_ = accumulate;
     into_sums_ = std::exchange(fresh_sums_, false) ? Into::overwrite : Into::add;
 }
@@ -349,8 +314,19 @@ TensorView Weights::open_gradients(const Ops& ops, int unit) {
 
 // Gradients of the unit are formed.
 void Weights::close_gradients(int unit) {
-    streams_.compute.record(*grads_ready_);
+    streams_.order.record(streams_.compute, *grads_ready_);
     sum_gradients(unit);
+}
+
+// Where what a group sends is queued; a rank that is alone sends nothing.
+Stream& Weights::stream_for(GroupKey key) const {
+    const bool alone = streams_.communicator.group(key).size() == 1;
+    return alone ? streams_.compute : streams_.communication;
+}
+
+// Since they were formed a tensor group has exchanged tiles on the same stream.
+void Weights::wait_until_formed(Stream& stream) {
+    if (state_.share().tensor == 1) streams_.order.wait(stream, *grads_ready_);
 }
 
 // They are summed over the ranks while compute goes on, once per step where they are held whole,
@@ -358,7 +334,14 @@ void Weights::close_gradients(int unit) {
 void Weights::sum_gradients(int unit) {
     if (grads_whole() && accumulate_ == Accumulate::more) return;
     const TensorView flat = gradients_of(unit);
-    streams_.communication.wait(*grads_ready_);
+    // What tensor ranks share is summed by them, too, before it leaves for the host.
+    const bool shared = host_ && !state_.tensor_shared_grads().empty();
+    Stream& stream = stream_for(shared ? GroupKey::world : GroupKey::gradient);
+    if (unit == table().embedding_unit) {
+        streams_.order.wait(stream, *grads_ready_);
+    } else {
+        wait_until_formed(stream);
+    }
     if (state_.share().stage == 0) {
         streams_.communicator.all_reduce_sum(GroupKey::gradient, flat);
     } else {
@@ -367,7 +350,7 @@ void Weights::sum_gradients(int unit) {
     if (grads_whole()) return;
     if (host_) reduce_shared(unit, flat);
     GradBuffer& buffer = grad_buffer(unit);
-    streams_.communication.record(*buffer.reduced);
+    streams_.order.record(stream, *buffer.reduced);
     buffer.unit = unit;
     if (host_) take_gradients(buffer);
 }
@@ -384,10 +367,10 @@ void Weights::reduce_shared(int unit, const TensorView& flat) {
 // Of this rank's part; with the last micro-batch the sums are complete.
 void Weights::take_gradients(GradBuffer& buffer) {
     const Part part = state_.part_in_unit(buffer.unit);
-    host_->stream().wait(*buffer.reduced);
+    streams_.order.wait(host_->stream(), *buffer.reduced);
     host_->take(buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit),
                 into_sums_);
-    host_->stream().record(*buffer.taken);
+    streams_.order.record(host_->stream(), *buffer.taken);
     if (accumulate_ == Accumulate::last) square(buffer.unit, host_->squares(), host_->ops());
 }
 
@@ -402,7 +385,7 @@ void Weights::square(int unit, const TensorView& sum, const Ops& ops) {
 void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
     if (buffer.unit == kNone) return;
     exposed.begin(streams_.compute);
-    streams_.compute.wait(host_ ? *buffer.taken : *buffer.reduced);
+    streams_.order.wait(streams_.compute, host_ ? *buffer.taken : *buffer.reduced);
     exposed.end(streams_.compute);
     if (!host_) {
         const Part part = state_.part_in_unit(buffer.unit);
@@ -412,21 +395,30 @@ void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
 }
 
 void Weights::finish_gradients(const Ops& ops) {
-    for (GradBuffer& buffer : grads_)
-        drain(ops, buffer, reduce_exposed_);
-    streams_.compute.record(*grads_ready_);
-    streams_.communication.wait(*grads_ready_);
     if (!host_) {
+        for (GradBuffer& buffer : grads_)
+            drain(ops, buffer, reduce_exposed_);
+    }
+    Stream& stream = stream_for(GroupKey::world);
+    wait_until_formed(stream);  // norms
+    if (!host_ && !state_.tensor_shared_grads().empty()) {
+        // What has just been drained.
+        streams_.order.record(streams_.compute, *grads_ready_);
+        streams_.order.wait(stream, *grads_ready_);
         for (const SharedGrad& shared : state_.tensor_shared_grads())
             streams_.communicator.all_reduce_sum(GroupKey::tensor, shared.grad);
     }
     streams_.communicator.all_reduce_sum(GroupKey::world, norm_grads_);
-    streams_.communication.record(*grads_summed_);
-    reduce_exposed_.begin(streams_.compute);
-    streams_.compute.wait(*grads_summed_);
-    reduce_exposed_.end(streams_.compute);
-    if (!host_) return;
-    host_->stream().wait(*grads_summed_);
+    streams_.order.record(stream, *grads_summed_);
+    if (!host_) {
+        reduce_exposed_.begin(streams_.compute);
+        streams_.order.wait(streams_.compute, *grads_summed_);
+        return reduce_exposed_.end(streams_.compute);
+    }
+    // Compute waits for the squares of them all; then every buffer has been taken.
+    for (GradBuffer& buffer : grads_)
+        buffer.unit = kNone;
+    streams_.order.wait(host_->stream(), *grads_summed_);
     host_->take(norm_grads_, state_.norm_grads(), Into::overwrite);
     square(ParameterTable::kNoUnit, host_->squares(), host_->ops());
 }

@@ -53,13 +53,20 @@ public:
     void refresh(const Ops& ops);
     // Queues the update of all that this rank holds, and the same. Unit by unit: one is on its way
     // to where passes use it while the next is updated. `clip` (3) f64 is on the device; update_of
-    // gives a piece's op but for that.
+    // gives a piece's op but for that, and is not called later. Of state on the host, whose last
+    // update has been waited for, compute does not wait for this one: units are updated in the
+    // order of the next forward pass, each queued as the pass comes near it, and acquire waits for
+    // the one it is asked for.
     using UpdateOf = std::function<AdamW(const StatePiece&)>;
     void update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of);
+    // Host side, before state on the host is read or written there, and at the end of a run:
+    // returns when what this rank holds has been updated, and throws what failed on the way. Does
+    // nothing where the state is on the device.
+    void finish_update();
 
-    // A unit that is acquired next is brought here meanwhile; nothing where it is resident. The
-    // first call is for the compute stream, early; the second for the communication stream, where
-    // it may take long: once what is more urgent has been queued.
+    // A unit that is acquired next is brought here meanwhile; nothing where what passes use of it
+    // is resident and up to date. The first call is for the compute stream, early; the second for
+    // the communication stream, where it may take long: once what is more urgent has been queued.
     void prefetch(const Ops& ops, int unit);
     void send_prefetched(int unit);
     const LayerWeights& acquire(const Ops& ops, int layer, Pass pass);
@@ -89,7 +96,9 @@ public:
     const LayerWeights& any_layer() const { return layers_[0]; }
     const LinearWeight& any_head() const { return head_; }
 
-    // Compute waiting for weights; for gradients during backward, and after it.
+    // Compute waiting for the host to update weights and send them up; for other ranks' weights;
+    // for gradients during backward, and after it.
+    StreamTimer& update_exposed() { return update_exposed_; }
     PassTimers& gather_exposed() { return gather_exposed_; }
     StreamTimer& drain_exposed() { return drain_exposed_; }
     StreamTimer& reduce_exposed() { return reduce_exposed_; }
@@ -102,6 +111,7 @@ private:
         bool sent = false;
         std::unique_ptr<Event> staged;
         std::unique_ptr<Event> arrived;
+        std::unique_ptr<Event> used;  // what the compute stream does with it has been queued
     };
     // Where a unit's gradients are formed from stage 2 on.
     struct GradBuffer {
@@ -115,11 +125,17 @@ private:
     };
     static constexpr int kNone = -1;
     using UpdateUnit = std::function<void(int unit)>;
+    struct PieceUpdate {
+        int unit = kNone;
+        AdamW op;
+    };
 
     bool gathers() const { return state_.share().stage >= 1; }
     bool resident() const { return state_.share().stage < 3; }
     bool grads_whole() const { return state_.share().stage < 2; }
-    const Ops& state_ops(const Ops& ops) const { return host_ ? host_->ops() : ops; }
+    // Whether a pass has to bring the unit: it is not here, or older than the host's.
+    bool comes(int unit) const { return !resident() || host_stale(unit); }
+    bool host_stale(int unit) const { return host_stale_[static_cast<std::size_t>(unit)]; }
     bool is_layer(int unit) const;
     void make_buffers();
     void make_norms();
@@ -128,8 +144,12 @@ private:
     GatherBuffer& gather_buffer(int unit);
     GradBuffer& grad_buffer(int unit);
     TensorView uploaded_part(int unit) const;
+    void renew_from_host(const Ops& ops);
+    void queue_updates(int unit);
+    void queue_all_updates();
+    void wait_for_host(int unit);
+    void keep_part(const Ops& ops, int unit);
     void renew(const Ops& ops, const UpdateUnit& update);
-    void start_renewal(const Ops& ops, int unit);
     void finish_renewal(const Ops& ops, int unit);
     void stage(const Ops& ops, int unit);
     void send(int unit);
@@ -142,6 +162,8 @@ private:
     TensorView gradients_of(int unit);
     TensorView open_gradients(const Ops& ops, int unit);
     void close_gradients(int unit);
+    Stream& stream_for(GroupKey key) const;
+    void wait_until_formed(Stream& stream);
     void sum_gradients(int unit);
     void reduce_shared(int unit, const TensorView& flat);
     void take_gradients(GradBuffer& buffer);
@@ -169,6 +191,11 @@ private:
     Accumulate accumulate_ = Accumulate::last;
     Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch makes them
     bool fresh_sums_ = true;
+    // Of state on the host:
+    std::vector<PieceUpdate> updates_;  // of the last step, that are not queued yet
+    std::vector<bool> host_stale_;      // by unit: what passes use is older than the master weights
+    bool host_head_stale_ = false;      // likewise the prepared head
+    StreamTimer update_exposed_;
     PassTimers gather_exposed_;
     StreamTimer drain_exposed_;
     StreamTimer reduce_exposed_;

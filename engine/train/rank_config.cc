@@ -133,6 +133,45 @@ json sources_to_json(const std::vector<DataSource>& sources) {
     return value;
 }
 
+// A size as the job file spells it; absent: nothing.
+void read_bytes(JsonObject& object, std::string_view key, std::optional<Bytes>& target) {
+    std::string text;
+    if (object.read(key, text).member(key) == nullptr) return;
+    const Result<Bytes> bytes = parse_bytes(text);
+    if (bytes) {
+        target = *bytes;
+    } else {
+        object.keep(invalid_argument("{}: {}", object.path_of(key), bytes.error().message));
+    }
+}
+
+json memory_to_json(const MemorySpec& memory) {
+    json value = {{"tile", memory.tile},
+                  {"chunk", memory.chunk},
+                  {"keep", to_string(memory.keep)},
+                  {"offload", to_string(memory.offload)},
+                  {"windows", to_string(memory.windows)},
+                  {"prefetch", memory.prefetch},
+                  {"arena", to_string(memory.arena)}};
+    if (memory.alpha) value["alpha"] = *memory.alpha;
+    if (memory.device) value["device"] = exact_text(*memory.device);
+    if (memory.host) value["host"] = exact_text(*memory.host);
+    return value;
+}
+
+void read_memory(JsonObject& object, MemorySpec& memory) {
+    object.read("tile", memory.tile)
+        .read("chunk", memory.chunk)
+        .read("alpha", memory.alpha)
+        .read("prefetch", memory.prefetch);
+    read_word(object, "keep", memory.keep, parse_keep_or_auto);
+    read_word(object, "offload", memory.offload, parse_switch);
+    read_word(object, "windows", memory.windows, parse_switch);
+    read_word(object, "arena", memory.arena, parse_arena_reuse);
+    read_bytes(object, "device", memory.device);
+    read_bytes(object, "host", memory.host);
+}
+
 void read_parts(JsonObject& object, JobSpec& spec) {
     read_part(object, "model", [&](JsonObject& o) {
         o.read("preset", spec.model.preset).read("from", spec.model.from);
@@ -145,9 +184,7 @@ void read_parts(JsonObject& object, JobSpec& spec) {
         read_word(o, "documents", spec.data.documents, parse_documents);
         read_word(o, "positions", spec.data.positions, parse_positions);
     });
-    read_part(object, "memory", [&](JsonObject& o) {
-        o.read("tile", spec.memory.tile).read("chunk", spec.memory.chunk);
-    });
+    read_part(object, "memory", [&](JsonObject& o) { read_memory(o, spec.memory); });
     read_part(object, "optimizer", [&](JsonObject& o) {
         o.read("beta1", spec.optimizer.beta1)
             .read("beta2", spec.optimizer.beta2)
@@ -183,11 +220,31 @@ Status read_stages(JsonObject& object, JobSpec& spec) {
     return {};
 }
 
+json policy_to_json(const MemoryPolicy& policy) {
+    return {{"tile_tokens", policy.tile_tokens},   {"chunk_tokens", policy.chunk_tokens},
+            {"keep", to_string(policy.keep)},      {"alpha", policy.alpha},
+            {"kept", to_string(policy.kept)},      {"working", to_string(policy.working)},
+            {"prefetch", policy.prefetch},         {"arena", to_string(policy.reuse)},
+            {"device_bytes", policy.device.value}, {"host_bytes", policy.host.value}};
+}
+
+void read_policy(JsonObject& object, MemoryPolicy& policy) {
+    object.read("tile_tokens", policy.tile_tokens)
+        .read("chunk_tokens", policy.chunk_tokens)
+        .read("alpha", policy.alpha)
+        .read("prefetch", policy.prefetch)
+        .read("device_bytes", policy.device.value)
+        .read("host_bytes", policy.host.value);
+    read_word(object, "keep", policy.keep, parse_keep);
+    read_word(object, "kept", policy.kept, parse_kept_place);
+    read_word(object, "working", policy.working, parse_working_set);
+    read_word(object, "arena", policy.reuse, parse_arena_reuse);
+}
+
 json plan_to_json(const Plan& plan) {
     return {{"mesh", mesh_to_json(plan.mesh)},
             {"zero", plan.zero},
-            {"tile_tokens", plan.memory.tile_tokens},
-            {"chunk_tokens", plan.memory.chunk_tokens},
+            {"memory", policy_to_json(plan.memory)},
             {"collective_timeout_seconds", plan.collective_timeout.value}};
 }
 
@@ -197,9 +254,8 @@ Result<Plan> plan_from_json(const json& value) {
     if (const json* mesh = object.member("mesh")) {
         RM_TRY(plan.mesh, mesh_from_json(*mesh, "plan.mesh"));
     }
+    read_part(object, "memory", [&](JsonObject& o) { read_policy(o, plan.memory); });
     object.read("zero", plan.zero)
-        .read("tile_tokens", plan.memory.tile_tokens)
-        .read("chunk_tokens", plan.memory.chunk_tokens)
         .read("collective_timeout_seconds", plan.collective_timeout.value);
     RM_RETURN_IF_ERROR(object.finish());
     return plan;
@@ -223,7 +279,7 @@ json job_spec_to_json(const JobSpec& spec) {
             {"seed", spec.seed},
             {"stages", stages},
             {"parallel", parallel_to_json(spec)},
-            {"memory", {{"tile", spec.memory.tile}, {"chunk", spec.memory.chunk}}},
+            {"memory", memory_to_json(spec.memory)},
             {"precision", spec.precision},
             {"optimizer",
              {{"beta1", spec.optimizer.beta1},

@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "engine/train/dry_rank.h"
+
 namespace rm {
 
 RankEngine::RankEngine(Kernels& kernels, Transport& transport, ProgressPage& progress,
@@ -11,17 +13,23 @@ RankEngine::RankEngine(Kernels& kernels, Transport& transport, ProgressPage& pro
       progress_(progress),
       compute_(kernels.device().make_stream("compute")),
       communication_(kernels.device().make_host_stream("communication")),
+      to_host_(kernels.device().make_stream("to-host")),
+      from_host_(kernels.device().make_stream("from-host")),
       host_(spec_.host == nullptr ? nullptr : kernels.device().make_host_stream("host optimizer")),
       communicator_(transport, kernels.device(), *communication_, spec_.mesh, progress.collectives),
-      streams_{kernels, *compute_, *communication_, communicator_,
-               host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
+      streams_{
+          kernels,         *compute_,
+          *communication_, communicator_,
+          *to_host_,       *from_host_,
+          order_,          host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
       state_(kernels, spec_.model, make_weight_share(spec_.mesh, spec_.rank, spec_.zero),
              spec_.moments.value_or(kernels.types().accum), spec_.host),
       weights_(streams_, spec_.model, state_) {}
 
 RankEngine::~RankEngine() {
     if (std::uncaught_exceptions() > 0) transport_.abort("this rank has failed");
-    for (Stream* stream : {compute_.get(), communication_.get(), host_.get()}) {
+    for (Stream* stream :
+         {compute_.get(), communication_.get(), to_host_.get(), from_host_.get(), host_.get()}) {
         if (stream == nullptr) continue;
         try {
             stream->synchronize();
@@ -34,13 +42,27 @@ RankEngine::~RankEngine() {
 Status RankEngine::enter(const StageShape& shape) {
     trainer_.reset();
     model_.reset();
-    RM_TRY(layout_, make_rank_layout(shape.context, spec_.mesh, spec_.rank, shape.tile_tokens,
-                                     shape.chunk_tokens));
-    model_ = std::make_unique<Model>(streams_, spec_.model, weights_, *layout_, shape.rope);
+    passes_.reset();
+    RM_TRY(StageArenas arenas, plan_arenas(spec_, shape, streams_.kernels));
+    passes_ = std::make_unique<PlannedPasses>(streams_.kernels.device(), std::move(arenas));
+    return enter(shape, *passes_);
+}
+
+Status RankEngine::enter(const StageShape& shape, PassMemory& passes) {
+    trainer_.reset();
+    model_.reset();
+    RM_TRY(layout_, make_rank_layout(shape.context, spec_.mesh, spec_.rank, shape.memory));
+    model_ = std::make_unique<Model>(streams_, spec_.model, weights_, *layout_, shape.rope, passes);
     trainer_ = std::make_unique<Trainer>(streams_, state_, weights_, *model_, progress_);
     weights_.refresh(model_->ops());
     compute_->synchronize();
+    order_.joined(*compute_);
     return {};
+}
+
+const StageArenas& RankEngine::arenas() const {
+    RM_CHECK(passes_ != nullptr, "a stage whose arenas are somebody else's");
+    return passes_->plan();
 }
 
 }  // namespace rm

@@ -32,10 +32,11 @@ struct RankSpec {
 // What a stage changes.
 struct StageShape {
     std::int64_t context = 0;
-    std::int64_t tile_tokens = 0;
-    std::int64_t chunk_tokens = 0;
+    MemoryPolicy memory;
     RopeConfig rope;
 };
+
+class PlannedPasses;
 
 // One rank below the loop over steps: its streams, its way to the others, what it trains, and the
 // model and trainer of the stage at hand. Ends its transport when it is destroyed by an exception:
@@ -48,9 +49,11 @@ public:
     RankEngine& operator=(const RankEngine&) = delete;
     ~RankEngine();
 
-    // Makes the stage's buffers and brings the weights up to date with their master copies. Errors
-    // of make_rank_layout.
+    // Plans and makes the stage's buffers and brings the weights up to date with their master
+    // copies. Errors of make_rank_layout and plan_arenas.
     Status enter(const StageShape& shape);
+    // The same with somebody else's arenas, which outlive the stage.
+    Status enter(const StageShape& shape, PassMemory& passes);
 
     StepBatch cut(const std::vector<Sample>& sequences) const {
         return make_step_batch(sequences, *layout_, spec_.mesh, spec_.rank, spec_.positions);
@@ -64,6 +67,8 @@ public:
     const RankLayout& layout() const { return *layout_; }
     Model& model() { return *model_; }
     Trainer& trainer() { return *trainer_; }
+    // Of the stage, where this rank has planned them itself.
+    const StageArenas& arenas() const;
 
 private:
     const RankSpec spec_;
@@ -71,13 +76,17 @@ private:
     ProgressPage& progress_;
     std::unique_ptr<Stream> compute_;
     std::unique_ptr<Stream> communication_;
+    std::unique_ptr<Stream> to_host_;
+    std::unique_ptr<Stream> from_host_;
     std::unique_ptr<Stream> host_;  // null without spec_.host
     std::optional<HostSide> host_side_;
+    StreamOrder order_;
     Communicator communicator_;
     RankStreams streams_;
     WeightState state_;
     Weights weights_;
     std::optional<RankLayout> layout_;
+    std::unique_ptr<PlannedPasses> passes_;
     std::unique_ptr<Model> model_;
     std::unique_ptr<Trainer> trainer_;
 };

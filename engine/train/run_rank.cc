@@ -26,11 +26,6 @@ double seconds_now() {
     return std::chrono::duration<double>(now).count();
 }
 
-std::optional<DType> moment_type(const JobSpec& spec) {
-    if (spec.optimizer.moments == "bf16") return DType::bf16;
-    return std::nullopt;  // as the sums
-}
-
 // What updates state that lives on the host; null where it is on the device.
 std::unique_ptr<Kernels> make_host_kernels(const RankConfig& config) {
     if (config.spec.optimizer.place == OptimizerPlace::device) return nullptr;
@@ -192,9 +187,8 @@ Status RankRun::resume(const Checkpointer::Restored& restored) {
 
 Status RankRun::enter_stage() {
     if (open_stage_ == position_.stage) return {};
-    const MemoryPolicy& memory = config_.plan.memory;
-    RM_RETURN_IF_ERROR(engine_.enter(
-        {stage_spec().context, memory.tile_tokens, memory.chunk_tokens, rope_of(stage_spec())}));
+    RM_RETURN_IF_ERROR(
+        engine_.enter({stage_spec().context, config_.plan.memory, rope_of(stage_spec())}));
     open_stage_ = position_.stage;
     return {};
 }
@@ -208,6 +202,8 @@ MemoryReport RankRun::memory() const {
         const Bytes on_host = engine_.state().host_bytes(kind);
         if (on_host.value > 0) report.add("host " + name, on_host);
     }
+    const Bytes kept_on_host = engine_.arenas().host.size;
+    if (kept_on_host.value > 0) report.add("host activations", kept_on_host);
     return report;
 }
 
@@ -302,6 +298,7 @@ Result<StepResult> RankRun::train_step() {
 Status RankRun::begin_checkpoint() {
     if (!checkpointer_.enabled() || saved_step_ == position_.step) return {};
     env_.progress.phase = Phase::checkpoint;
+    engine_.weights().finish_update();
     nlohmann::json state;
     if (is_first()) {
         RM_TRY(const std::string hash, data_.content_hash());
@@ -367,6 +364,7 @@ Result<Outcome> RankRun::run() {
             RM_RETURN_IF_ERROR(begin_checkpoint());
         }
     }
+    engine_.weights().finish_update();
     RM_RETURN_IF_ERROR(finish_checkpoint());
     // Also when a checkpoint says that all was trained: the export may be what failed then.
     if (!stopped) RM_RETURN_IF_ERROR(export_model());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,12 @@ struct RankConfig {
 // What the rank's kernels must compute in.
 inline DType compute_type(const JobSpec& spec) {
     return spec.precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
+// Of AdamW's moments; nothing: as the sums.
+inline std::optional<DType> moment_type(const JobSpec& spec) {
+    if (spec.optimizer.moments == "bf16") return DType::bf16;
+    return std::nullopt;
 }
 
 // Called on the rank's main thread. on_started and on_step on every rank; the rest on rank 0; notes

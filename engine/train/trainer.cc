@@ -43,8 +43,13 @@ void Trainer::mark(Phase phase) {
 void Trainer::synchronize() {
     // A failed hop leaves garbage in compute, so the communication error is the one to show.
     streams_.communication.synchronize();
-    if (streams_.host != nullptr) streams_.host->stream.synchronize();
+    streams_.to_host.synchronize();
+    streams_.from_host.synchronize();
+    weights_.finish_update();
     streams_.compute.synchronize();
+    for (const Stream* stream :
+         {&streams_.communication, &streams_.to_host, &streams_.from_host, &streams_.compute})
+        streams_.order.joined(*stream);
 }
 
 void Trainer::queue_zero(std::initializer_list<TensorView> tensors) {
@@ -69,13 +74,14 @@ void Trainer::queue_batch(const StepBatch& batch) {
 
 // Sums scalars, each over its group of ranks, in compute-stream order.
 void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed) {
-    streams_.compute.record(*ready_);
-    streams_.communication.wait(*ready_);
+    if (streams_.communicator.group(GroupKey::world).size() == 1) return;
+    streams_.order.record(streams_.compute, *ready_);
+    streams_.order.wait(streams_.communication, *ready_);
     for (const auto& [group, scalar] : scalars)
         streams_.communicator.all_reduce_sum(group, scalar);
-    streams_.communication.record(*summed_);
+    streams_.order.record(streams_.communication, *summed_);
     exposed.begin(streams_.compute);
-    streams_.compute.wait(*summed_);
+    streams_.order.wait(streams_.compute, *summed_);
     exposed.end(streams_.compute);
 }
 
@@ -115,18 +121,33 @@ AdamW Trainer::update_of(const StatePiece& piece, const OptimizerStep& o) const 
     return op;
 }
 
+void Trainer::wait_for_writer(const OptimizerStep& o) {
+    if (!o.state_in_use) return;
+    mark(Phase::checkpoint);
+    checkpoint_.begin(streams_.compute);
+    streams_.order.wait(streams_.compute, *o.state_in_use);
+    checkpoint_.end(streams_.compute);
+}
+
+void Trainer::queue_weights_update(const OptimizerStep& o) {
+    weights_.update(ops_, clip_, [&](const StatePiece& piece) { return update_of(piece, o); });
+}
+
+// Of state on the host, what its update needs of compute.
 void Trainer::queue_update(const OptimizerStep& o) {
-    if (o.state_in_use) {
-        mark(Phase::checkpoint);
-        checkpoint_.begin(streams_.compute);
-        streams_.compute.wait(*o.state_in_use);
-        checkpoint_.end(streams_.compute);
-    }
+    if (!state_on_host()) wait_for_writer(o);
     mark(Phase::optimizer);
     optimizer_.begin(streams_.compute);
     queue_gradient_norm(o.spec.clip_norm);
-    weights_.update(ops_, clip_, [&](const StatePiece& piece) { return update_of(piece, o); });
+    if (!state_on_host()) queue_weights_update(o);
     optimizer_.end(streams_.compute);
+}
+
+// After all streams have been joined: what failed before has been thrown, and only the update is
+// left on them.
+void Trainer::begin_host_update(const OptimizerStep& o) {
+    if (o.state_in_use) streams_.order.wait(streams_.host->stream, *o.state_in_use);
+    queue_weights_update(o);
 }
 
 StepResult Trainer::read_result(const StepBatch& batch) {
@@ -143,22 +164,29 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     const double drain = weights_.drain_exposed().take();
     const double norm = norm_exposed_.take();
     const double reduce = weights_.reduce_exposed().take() + drain + reduce_.take() + norm;
+    const double offload_attention = model_.offload_exposed().attention.take();
+    const double offload = offload_attention + model_.offload_exposed().tokens.take();
     const double layers = timers.forward.take() + timers.backward.take();
-    const double attention = timers.attention.take();  // the ring's waits are within
-    // Gathers are part of the passes at ZeRO stage 3, of the update below that.
-    const bool in_passes = state_.share().stage == 3;
-    const double waits = ulysses + tensor + drain + (in_passes ? gather : 0);
+    const double update = weights_.update_exposed().take();  // of the step before
+    const double attention = timers.attention.take();        // the ring's waits are within
+    // Gathers are part of the passes at ZeRO stage 3 and after updates on the host, else of the
+    // update.
+    const bool in_passes = state_.share().stage == 3 || state_on_host();
+    const double waits =
+        ulysses + tensor + drain + update + offload - offload_attention + (in_passes ? gather : 0);
+    const double optimizer = optimizer_.take() - norm - (in_passes ? 0 : gather) + update;
     result.wait_seconds = {
         {"ring", ring}, {"ulysses", ulysses}, {"tensor", tensor}, {"gradient", gather + reduce}};
-    result.phase_seconds = {{"attention", attention - ring},
+    result.phase_seconds = {{"attention", attention - ring - offload_attention},
                             {"gemm", layers - attention - waits},
                             {"ring_exposed", ring},
+                            {"offload_exposed", offload},
                             {"ulysses_exposed", ulysses},
                             {"tensor_exposed", tensor},
                             {"gather_exposed", gather},
                             {"reduce_exposed", reduce},
                             {"checkpoint", checkpoint_.take()},
-                            {"optimizer", optimizer_.take() - norm - (in_passes ? 0 : gather)}};
+                            {"optimizer", optimizer}};
     return result;
 }
 
@@ -177,6 +205,7 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     device.download(clip_, host_clip_, streams_.compute);
     synchronize();
     StepResult result = read_result(batch);
+    if (state_on_host()) begin_host_update(optimizer);
     result.seconds = seconds_now() - begin;
     return result;
 }
@@ -203,6 +232,7 @@ double Trainer::total_loss(const StepBatch& batch) {
     sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
     device.download(loss_sum_, &host_loss_, streams_.compute);
     synchronize();
+    read_result(batch);  // what it took and waited for is not the next step's
     return host_loss_;
 }
 

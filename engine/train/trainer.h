@@ -42,7 +42,10 @@ public:
     Trainer(const RankStreams& streams, WeightState& state, Weights& weights, Model& model,
             ProgressPage& progress);
 
-    // stop_requested: this rank was asked to stop; all ranks learn of it with the loss.
+    // stop_requested: this rank was asked to stop; all ranks learn of it with the loss. Of state on
+    // the host the update is only begun: it runs on during the next step's forward, and
+    // Weights::finish_update() waits for it. What fails in it is thrown there or by the next call
+    // here.
     enum class StopRequest { no, yes };
     StepResult step(const StepBatch& batch, const OptimizerStep& optimizer, StopRequest stop);
 
@@ -56,7 +59,11 @@ private:
     void queue_batch(const StepBatch& batch);
     void queue_gradient_norm(double clip_norm);
     AdamW update_of(const StatePiece& piece, const OptimizerStep& optimizer) const;
+    bool state_on_host() const { return streams_.host != nullptr; }
+    void wait_for_writer(const OptimizerStep& optimizer);
+    void queue_weights_update(const OptimizerStep& optimizer);
     void queue_update(const OptimizerStep& optimizer);
+    void begin_host_update(const OptimizerStep& optimizer);
     struct GroupScalar {
         GroupKey group;
         TensorView scalar;

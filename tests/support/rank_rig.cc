@@ -158,14 +158,17 @@ RigResult run_rig(const RigConfig& config) {
                           {config.model, config.mesh, rank, config.zero, config.moments,
                            config.positions, host.get()});
         engine.state().initialize(config.seed);
-        const Status entered =
-            engine.enter({config.context, config.tile, config.chunk, config.model.rope});
+        MemoryPolicy memory = config.memory;
+        memory.tile_tokens = config.tile;
+        memory.chunk_tokens = config.chunk;
+        const Status entered = engine.enter({config.context, memory, config.model.rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
         results[i] = train(config, engine);
         for (std::size_t kind = 0; kind < kNumMemoryKinds; ++kind) {
             const auto k = static_cast<MemoryKind>(kind);
             results[i].memory[std::string(to_string(k))] = kernels->device().allocated(k);
         }
+        engine.weights().finish_update();
         const std::lock_guard lock(mutex);
         collect(engine.state(), whole);
     });

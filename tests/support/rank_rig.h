@@ -11,6 +11,7 @@
 #include "base/job_spec.h"
 #include "base/mesh.h"
 #include "base/model_preset.h"
+#include "base/plan.h"
 #include "engine/comm/transport.h"
 #include "engine/train/trainer.h"
 #include "kernels/kernels.h"
@@ -38,6 +39,7 @@ struct RigConfig {
     std::int64_t steps = 1;      // with updates; 0: gradients of the first step only
     std::int64_t tile = 64;
     std::int64_t chunk = 64;
+    MemoryPolicy memory;  // but for these two
     std::uint64_t seed = 1;
     RigTransport transport = RigTransport::local;
     int zero = 0;  // ZeRO stage

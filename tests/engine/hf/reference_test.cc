@@ -89,7 +89,8 @@ public:
           engine_(*kernels_, *transport_, progress_, {.model = directory.model()}) {
         const Status loaded = load_hf_weights(directory, engine_.state());
         RM_CHECK(loaded.ok(), "{}", loaded.error().message);
-        const Status entered = engine_.enter({context, 64, 64, config().rope});
+        const Status entered =
+            engine_.enter({context, {.tile_tokens = 64, .chunk_tokens = 64}, config().rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
     }
 

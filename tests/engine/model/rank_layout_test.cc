@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/random.h"
 
@@ -28,7 +29,11 @@ struct Case {
             place_documents(documents, layout(0).padded, mesh.size(Axis::ring), Positions::reset);
     }
     RankLayout layout(int rank) const {
-        return make_rank_layout(context, mesh, rank, tile, chunk).value();
+        MemoryPolicy memory;
+        memory.tile_tokens = tile;
+        memory.chunk_tokens = chunk;
+        memory.alpha = 0.3;
+        return make_rank_layout(context, mesh, rank, memory).value();
     }
 
     Rng rng;
@@ -84,20 +89,39 @@ TEST(RankLayout, CutsASlotInEqualPartsForItsUlyssesRanks) {
 TEST(RankLayout, CutsTilesOfAllLocalTokensWhereverDocumentsEnd) {
     for_each_rank([](const Case& c, const RankLayout& layout, int) {
         std::int64_t at = 0;
-        std::int64_t max_chunk = 0;
-        for (const auto& chunk : layout.chunks) {
-            max_chunk = std::max(max_chunk, cover(chunk).count);
-            for (const TokenRange& tile : chunk) {
-                ASSERT_EQ(tile.first, at);
-                ASSERT_EQ(tile.count, std::min(c.tile, layout.local_tokens - at));
-                ASSERT_EQ(tile.count % layout.tensor, 0) << "a tensor rank's part of a tile";
-                at += tile.count;
+        for (const Chunk& chunk : layout.chunks) {
+            const std::int64_t chunk_begin = at;
+            for (const Tile& tile : chunk) {
+                ASSERT_EQ(tile.range.first, at);
+                ASSERT_EQ(tile.range.count, std::min(c.tile, layout.local_tokens - at));
+                ASSERT_EQ(tile.range.count % layout.tensor, 0) << "a tensor rank's part of a tile";
+                at += tile.range.count;
             }
+            ASSERT_LE(at - chunk_begin, std::max(c.chunk, c.tile));
         }
         ASSERT_EQ(at, layout.local_tokens);
         ASSERT_EQ(layout.max_tile, std::min(c.tile, layout.local_tokens));
-        ASSERT_EQ(layout.max_chunk, max_chunk);
-        ASSERT_LE(layout.max_chunk, std::max(c.chunk, c.tile));
+    });
+}
+
+TEST(RankLayout, KeepsItsShareOfTilesEvenlySpread) {
+    for_each_rank([](const Case&, const RankLayout& layout, int) {
+        std::int64_t tiles = 0, kept = 0, rows = 0;
+        for (const Chunk& chunk : layout.chunks) {
+            for (const Tile& tile : chunk) {
+                ++tiles;
+                if (tile.kept()) {
+                    ASSERT_EQ(tile.kept_first, rows);
+                    rows += tile.range.count;
+                    ++kept;
+                }
+                ASSERT_LE(std::abs(static_cast<double>(kept) - 0.3 * static_cast<double>(tiles)),
+                          1);
+            }
+        }
+        ASSERT_EQ(layout.kept.total, rows);
+        ASSERT_EQ(layout.kept_shards.total, rows / layout.tensor);
+        ASSERT_EQ(layout.kept.ranges.size(), layout.chunks.size());
     });
 }
 
@@ -112,19 +136,29 @@ TEST(RankLayout, CutsQueriesAtTilesOfTheirRunsOnly) {
         for (const QueryChunk& chunk : runs.query_chunks) {
             ASSERT_EQ(chunk.range.first, at);
             ASSERT_TRUE(std::binary_search(tiles.begin(), tiles.end(), at)) << "cut at " << at;
-            ASSERT_LE(chunk.range.count, std::max(c.chunk, c.tile));
+            ASSERT_LE(chunk.range.count, layout.max_query_chunk);
             ASSERT_EQ(chunk.runs, slice_runs(slot, at, chunk.range.count));
             at += chunk.range.count;
         }
         ASSERT_EQ(at, layout.slot_tokens);
+        const std::int64_t chunk = std::max(c.chunk, c.tile);
+        ASSERT_EQ(static_cast<std::int64_t>(runs.query_chunks.size()), (at + chunk - 1) / chunk)
+            << "whatever the documents";
     });
+}
+
+MemoryPolicy tiles_of(std::int64_t tokens) {
+    MemoryPolicy memory;
+    memory.tile_tokens = tokens;
+    memory.chunk_tokens = 2 * tokens;
+    return memory;
 }
 
 TEST(RankLayout, OfOneDocumentIsZigzag) {
     const Mesh mesh = Mesh::make(2, 4, 1, 1).value();
     const std::vector<std::int64_t> one = {8000};
     for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
-        const RankLayout layout = make_rank_layout(8000, mesh, rank, 512, 1024).value();
+        const RankLayout layout = make_rank_layout(8000, mesh, rank, tiles_of(512)).value();
         EXPECT_EQ(layout.padded, 8064);
         const SequenceRuns runs =
             make_sequence_runs(place_documents(one, 8064, 4, Positions::reset), layout);
@@ -153,15 +187,16 @@ TEST(RankLayout, OfNoSequenceIsAllPadding) {
 
 TEST(RankLayout, NamesTheTilesThatATensorGroupCanShare) {
     const Mesh three = Mesh::make(1, 1, 1, 3).value();
-    const auto layout = make_rank_layout(9600, three, 0, 512, 1024);
+    const auto layout = make_rank_layout(9600, three, 0, tiles_of(512));
     ASSERT_FALSE(layout);
     EXPECT_EQ(layout.error().code, ErrorCode::invalid_argument);
     EXPECT_THAT(layout.error().message, HasSubstr("tile of 512 tokens"));
     EXPECT_THAT(layout.error().message, HasSubstr("tensor 3"));
     EXPECT_THAT(layout.error().message, HasSubstr("64 that do: 384 or 576"));
-    EXPECT_THAT(make_rank_layout(9600, three, 0, 64, 64).error().message, HasSubstr("do: 192"));
-    EXPECT_TRUE(make_rank_layout(9600, three, 0, 576, 1152));
-    EXPECT_FALSE(make_rank_layout(10, three, 0, 576, 1152)) << "the errors of padded_length";
+    EXPECT_THAT(make_rank_layout(9600, three, 0, tiles_of(64)).error().message,
+                HasSubstr("do: 192"));
+    EXPECT_TRUE(make_rank_layout(9600, three, 0, tiles_of(576)));
+    EXPECT_FALSE(make_rank_layout(10, three, 0, tiles_of(576))) << "the errors of padded_length";
 }
 
 }  // namespace

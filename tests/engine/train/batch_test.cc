@@ -48,7 +48,8 @@ struct Case {
         }
     }
     RankLayout layout(int rank) const {
-        return make_rank_layout(context, mesh, rank, 64, 128).value();
+        return make_rank_layout(context, mesh, rank, {.tile_tokens = 64, .chunk_tokens = 128})
+            .value();
     }
     StepBatch batch(int rank) const {
         return make_step_batch(sequences, layout(rank), mesh, rank, positions);
@@ -188,7 +189,8 @@ TEST(StepBatch, IsTheSameOnAllRanksOfATensorGroup) {
     for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
         const int first = rank / 4 * 4;
         const auto batch = [&](int of) {
-            const RankLayout layout = make_rank_layout(1024, mesh, of, 64, 64).value();
+            const RankLayout layout =
+                make_rank_layout(1024, mesh, of, {.tile_tokens = 64, .chunk_tokens = 64}).value();
             return make_step_batch(sequences, layout, mesh, of, Positions::reset).micro_batches[0];
         };
         EXPECT_EQ(batch(rank).tokens, batch(first).tokens);
@@ -201,7 +203,8 @@ TEST(StepBatch, GivesSequencesToDataRanksInTurnAndPaddingWhereThereIsNone) {
     const Mesh mesh = Mesh::make(2, 1, 1, 1).value();
     const std::vector<Sample> sequences = {make_sample(0, {64}), make_sample(1, {64}),
                                            make_sample(2, {64})};
-    const RankLayout layout = make_rank_layout(64, mesh, 0, 64, 64).value();
+    const RankLayout layout =
+        make_rank_layout(64, mesh, 0, {.tile_tokens = 64, .chunk_tokens = 64}).value();
     const StepBatch first = make_step_batch(sequences, layout, mesh, 0, Positions::reset);
     const StepBatch second = make_step_batch(sequences, layout, mesh, 1, Positions::reset);
     ASSERT_EQ(first.micro_batches.size(), 2u);
@@ -219,7 +222,8 @@ TEST(StepBatch, GivesSequencesToDataRanksInTurnAndPaddingWhereThereIsNone) {
 TEST(StepBatch, AsksForTheFirstTokenOfNoDocument) {
     Sample sample = make_sample(0, {10, 1, 53});
     const Mesh mesh;
-    const RankLayout layout = make_rank_layout(64, mesh, 0, 64, 64).value();
+    const RankLayout layout =
+        make_rank_layout(64, mesh, 0, {.tile_tokens = 64, .chunk_tokens = 64}).value();
     const auto targets = [&] {
         return make_step_batch({sample}, layout, mesh, 0, Positions::reset)
             .micro_batches[0]
@@ -236,7 +240,8 @@ TEST(StepBatch, AsksForTheFirstTokenOfNoDocument) {
 
 TEST(StepBatch, RefusesASampleWhoseDocumentsAreNotItsTokens) {
     const Mesh mesh;
-    const RankLayout layout = make_rank_layout(64, mesh, 0, 64, 64).value();
+    const RankLayout layout =
+        make_rank_layout(64, mesh, 0, {.tile_tokens = 64, .chunk_tokens = 64}).value();
     const auto make = [&](const Sample& sample) {
         make_step_batch({sample}, layout, mesh, 0, Positions::reset);
     };

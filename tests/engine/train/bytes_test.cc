@@ -49,7 +49,9 @@ public:
           rank_(rank),
           c_(size_of(type)),
           table_(make_parameters(config.model, make_weight_share(mesh_, rank, layout.zero))),
-          shapes_(config.model, make_rank_layout(config.context, mesh_, rank, 64, 64).value()),
+          shapes_(config.model, make_rank_layout(config.context, mesh_, rank,
+                                                 {.tile_tokens = 64, .chunk_tokens = 64})
+                                    .value()),
           L_(config.model.num_layers) {}
 
     Bytes per_step() const {

@@ -64,7 +64,8 @@ protected:
 
     void begin(RankEngine& engine) const {
         engine.state().initialize(3);
-        RM_CHECK(engine.enter({768, 192, 192, model_.rope}).ok(), "the layout does not fit");
+        RM_CHECK(engine.enter({768, {.tile_tokens = 192, .chunk_tokens = 192}, model_.rope}).ok(),
+                 "the layout does not fit");
         const StepBatch batch = engine.cut({random_sample(768, model_.vocabulary)});
         engine.trainer().step(batch, {.learning_rate = 1e-2}, Trainer::StopRequest::no);
     }

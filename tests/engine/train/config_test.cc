@@ -27,6 +27,26 @@ TEST(RankConfig, SurvivesJson) {
     config.spec.data.positions = Positions::running;
     config.spec.optimizer.moments = "bf16";
     config.spec.optimizer.place = OptimizerPlace::host;
+    config.spec.memory = {.tile = 128,
+                          .chunk = 256,
+                          .keep = Keep::input,
+                          .alpha = 1.0 / 3,
+                          .offload = Switch::on,
+                          .windows = Switch::off,
+                          .prefetch = 0,
+                          .arena = ArenaReuse::off,
+                          .device = Bytes{std::int64_t{40} << 30},
+                          .host = Bytes{(std::int64_t{1} << 53) + 1}};
+    config.plan.memory = {.tile_tokens = 64,
+                          .chunk_tokens = 192,
+                          .keep = Keep::input,
+                          .alpha = 1.0 / 7,
+                          .kept = KeptPlace::host,
+                          .working = WorkingSet::windows,
+                          .prefetch = 3,
+                          .reuse = ArenaReuse::off,
+                          .device = Bytes{1000},
+                          .host = Bytes{2000}};
     config.model = ModelConfig{.vocabulary = 9,
                                .hidden = 8,
                                .num_layers = 1,
@@ -70,7 +90,24 @@ TEST(RankConfig, UnknownKeysAndWrongTypesAreErrorsWithTheirPath) {
                 HasSubstr("parallel.inner: unknown key"));
     EXPECT_THAT(parse_rank_config(R"({"spec": {"data": {"documents": "packed"}}})").error().message,
                 HasSubstr("data.documents: documents 'packed' is not known; joined or separate"));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"memory": {"device": "40GB"}}})").error().message,
+                HasSubstr("memory.device: '40GB' is not a size"));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"memory": {"device": 7}}})").error().message,
+                HasSubstr("memory.device: "));
+    EXPECT_THAT(parse_rank_config(R"({"spec": {"memory": {"windows": true}}})").error().message,
+                HasSubstr("memory.windows: "));
+    EXPECT_THAT(parse_rank_config(R"({"plan": {"memory": {"kept": "disk"}}})").error().message,
+                HasSubstr("plan.memory.kept: kept 'disk' is not known; device or host"));
+    EXPECT_THAT(parse_rank_config(R"({"plan": {"tile_tokens": 64}})").error().message,
+                HasSubstr("plan.tile_tokens: unknown key"));
     EXPECT_THAT(parse_rank_config("{\n\n]").error().message, HasSubstr("line 3"));
+}
+
+TEST(RankConfig, AutomaticMemoryStaysAutomatic) {
+    JobSpec spec;
+    EXPECT_EQ(job_spec_from_json(job_spec_to_json(spec)).value(), spec);
+    spec.memory.windows = Switch::on;
+    EXPECT_EQ(job_spec_from_json(job_spec_to_json(spec)).value(), spec);
 }
 
 TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
@@ -146,6 +183,20 @@ TEST(RingTrainConfig, DescribesTheZigzagLayout) {
     EXPECT_EQ(rank_config(*config, 1).plan.zero, 3);
     EXPECT_THAT(*text, HasSubstr("rank 0:  tokens 0..255  tokens 768..1023"));
     EXPECT_THAT(*text, HasSubstr("rank 1:  tokens 256..767"));
+}
+
+TEST(RingTrainConfig, MakesThePolicyOfItsMemory) {
+    const auto config = parse_ring_train_config(R"({
+        "name": "x", "model": {"preset": "tiny"}, "data": {"path": "/data"},
+        "memory": {"tile": 64, "keep": "input", "alpha": 0.25, "windows": "on", "prefetch": 2,
+                   "arena": "separate", "device": "1.5GiB"},
+        "stages": [{"context": 1024, "batch": 1024, "tokens": 10240}]})");
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(rank_config(*config, 0).plan.memory, resolve_memory(config->spec.memory));
+    EXPECT_THAT(describe_layout(*config).value(),
+                HasSubstr("memory      tile 64, chunk 4096, keeps input, alpha 0.25, kept on the "
+                          "host, in windows, prefetch 2, buffers separate, device at most "
+                          "1536MiB\n"));
 }
 
 TEST(RingTrainConfig, RanksOfAUlyssesGroupShareThePairsOfTheirSlot) {

@@ -23,11 +23,13 @@ struct Layout {
     bool tied = false;
     bool packed = false;
     std::int64_t context = 128;
+    int layers = 2;
 };
 
 std::string name_of(const Layout& l) {
-    return format("D{}R{}U{}T{}Zero{}N{}Hk{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
-                  l.sequences, l.kv_heads, l.tied ? "Tied" : "", l.packed ? "Packed" : "");
+    return format("D{}R{}U{}T{}Zero{}N{}Hk{}L{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
+                  l.sequences, l.kv_heads, l.layers, l.tied ? "Tied" : "",
+                  l.packed ? "Packed" : "");
 }
 
 // State on the device.
@@ -36,6 +38,7 @@ RigConfig config_of(const Layout& l, const test::KernelsFactory& backend) {
     config.backend = backend;
     config.model = test::small_model();
     config.model.num_kv_heads = l.kv_heads;
+    config.model.num_layers = l.layers;
     config.model.tied_head = l.tied;
     config.context = l.context;
     config.sequences = l.sequences;
@@ -136,6 +139,10 @@ const Bits kBits[] = {
     {{.ring = 3, .zero = 3, .context = 192}, DType::f32, std::nullopt},
     {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::bf16, std::nullopt},
     {{.data = 2, .ring = 2, .tensor = 2, .zero = 3}, DType::bf16, DType::bf16},
+    // More layers than buffers that they come by.
+    {{.sequences = 1, .tied = true, .layers = 5}, DType::bf16, std::nullopt},
+    {{.data = 2, .zero = 2, .layers = 5}, DType::bf16, DType::bf16},
+    {{.data = 2, .zero = 3, .layers = 5}, DType::f32, std::nullopt},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizerBits, testing::ValuesIn(kBits),
@@ -182,6 +189,12 @@ protected:
         EXPECT_TRUE(run.outcome.ok()) << run.outcome.error().message;
         return run;
     }
+    static double busy_seconds(const StepReport& step) {
+        double busy = -step.phase_seconds.at("idle");
+        for (const auto& [phase, seconds] : step.phase_seconds)
+            busy += seconds;
+        return busy;
+    }
     std::map<std::string, std::string> state(const std::string& name, int step) {
         return test::checkpoint_bytes(format("{}/e1-s{}", dir_.file(name), step));
     }
@@ -215,6 +228,27 @@ TEST_F(HostOptimizerRun, WritesCheckpointsDuringTheNextStepAndExportsTheSameMode
     train("device-again", OptimizerPlace::device);
     train("host-again", OptimizerPlace::host);
     EXPECT_TRUE(state("host-again", 4) == state("device-again", 4));
+}
+
+// An update is left running at the end of every step: what comes then must wait for it.
+TEST_F(HostOptimizerRun, ChangesNoBitOverStagesEvaluationsAndResuming) {
+    StageSpec longer = config_.spec.stages[0];
+    longer.schedule = Schedule::cosine;
+    longer.context = 256;
+    config_.spec.stages.push_back(longer);
+    config_.spec.evaluation = {1, 512};
+    const test::TrainRun device = train("device", OptimizerPlace::device);
+    const test::TrainRun host = train("host", OptimizerPlace::host);
+    EXPECT_TRUE(state("host", 8) == state("device", 8));
+    for (const StepReport& step : host.steps)
+        EXPECT_LE(busy_seconds(step), step.seconds) << step.step;
+    ASSERT_EQ(host.evaluations.size(), device.evaluations.size());
+    for (std::size_t i = 0; i < host.evaluations.size(); ++i)
+        EXPECT_EQ(host.evaluations[i].loss, device.evaluations[i].loss);
+    train("resumed", OptimizerPlace::host, 3);
+    train("resumed", OptimizerPlace::host, 2);
+    train("resumed", OptimizerPlace::host);
+    EXPECT_TRUE(state("resumed", 8) == state("device", 8));
 }
 
 TEST_F(HostOptimizerRun, ReportsHostMemoryBesideThatOfTheDevice) {

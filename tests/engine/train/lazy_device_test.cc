@@ -22,7 +22,6 @@ test::KernelsFactory lazy_backend(const test::LazyOptions& options, DType comput
 
 test::RigConfig config_of(const Mesh& mesh, int zero) {
     test::RigConfig config;
-    config.backend = test::cpu_backend(1);
     config.mesh = mesh;
     config.zero = zero;
     config.model = test::small_model();
@@ -33,19 +32,58 @@ test::RigConfig config_of(const Mesh& mesh, int zero) {
     return config;
 }
 
+MemoryPolicy policy(WorkingSet working, Keep keep, double alpha, int prefetch) {
+    MemoryPolicy policy;
+    policy.kept = KeptPlace::host;
+    policy.working = working;
+    policy.keep = keep;
+    policy.alpha = alpha;
+    policy.prefetch = prefetch;
+    return policy;
+}
+MemoryPolicy windows(int prefetch, Keep keep = Keep::input_and_attention) {
+    return policy(WorkingSet::windows, keep, 0.3, prefetch);
+}
+MemoryPolicy on_host(Keep keep = Keep::input_and_attention) {
+    return policy(WorkingSet::whole, keep, 0.3, 1);
+}
+
 struct Layout {
     const char* name;
     Mesh mesh;
     int zero;
+    OptimizerPlace place = OptimizerPlace::device;
+    MemoryPolicy memory;
+
+    bool on_host() const { return place == OptimizerPlace::host; }
+    // In bf16 what goes up from the host is converted on its way.
+    DType compute() const { return on_host() ? DType::bf16 : DType::f32; }
 };
+
+// The host's work is played in any order as well.
+test::RigConfig config_of(const Layout& layout) {
+    test::RigConfig config = config_of(layout.mesh, layout.zero);
+    config.backend = test::cpu_backend(1, layout.compute());
+    config.memory = layout.memory;
+    if (layout.memory.kept == KeptPlace::host) {
+        config.context = 512;
+        config.documents = {100, 3, 380, 29};
+        config.chunk = 2 * config.tile;
+        config.model.num_layers = 3;
+    }
+    if (!layout.on_host()) return config;
+    config.host = config.backend;
+    config.model.num_layers = 5;  // so that they come by way of the same buffers
+    return config;
+}
 
 class AnyOrder : public testing::TestWithParam<Layout> {};
 
 TEST_P(AnyOrder, GivesTheSameBits) {
-    test::RigConfig config = config_of(GetParam().mesh, GetParam().zero);
+    test::RigConfig config = config_of(GetParam());
     const test::RigResult threads = run_rig(config);
     for (std::uint64_t seed = 1; seed <= 13; ++seed) {
-        config.backend = lazy_backend({seed});
+        config.backend = lazy_backend({seed}, GetParam().compute());
         const test::RigResult lazy = run_rig(config);
         EXPECT_EQ(lazy.losses, threads.losses) << "seed " << seed;
         EXPECT_EQ(lazy.grad_norms, threads.grad_norms) << "seed " << seed;
@@ -53,19 +91,32 @@ TEST_P(AnyOrder, GivesTheSameBits) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, AnyOrder,
-                         testing::Values(Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
-                                         Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2},
-                                         Layout{"TensorAndData", Mesh::make(2, 1, 1, 2).value(), 3},
-                                         Layout{"Everything", Mesh::make(1, 2, 2, 2).value(), 3}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, AnyOrder,
+    testing::Values(
+        Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
+        Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2},
+        Layout{"TensorAndData", Mesh::make(2, 1, 1, 2).value(), 3},
+        Layout{"Everything", Mesh::make(1, 2, 2, 2).value(), 3},
+        Layout{"HostAlone", Mesh(), 0, OptimizerPlace::host},
+        Layout{"HostZero2", Mesh::make(2, 1, 1, 1).value(), 2, OptimizerPlace::host},
+        Layout{"HostZero3", Mesh::make(2, 1, 1, 2).value(), 3, OptimizerPlace::host},
+        Layout{"KeptOnHost", Mesh::make(1, 2, 2, 1).value(), 0, OptimizerPlace::device, on_host()},
+        Layout{"InputKeptOnHost", Mesh::make(1, 2, 2, 1).value(), 3, OptimizerPlace::device,
+               on_host(Keep::input)},
+        Layout{"WindowsPrefetch0", Mesh(), 0, OptimizerPlace::device, windows(0)},
+        Layout{"WindowsPrefetch1", Mesh(), 0, OptimizerPlace::device, windows(1)},
+        Layout{"WindowsPrefetch2", Mesh(), 0, OptimizerPlace::device, windows(2)},
+        Layout{"WindowsInput", Mesh(), 0, OptimizerPlace::device, windows(1, Keep::input)},
+        Layout{"WindowsHostState", Mesh(), 0, OptimizerPlace::host, windows(1)}),
+    [](const auto& info) { return info.param.name; });
 
 class EveryWait : public testing::TestWithParam<Layout> {};
 
 // What a run gives with one wait left out on every rank, or nothing when it fails.
-std::optional<test::RigResult> without_wait(test::RigConfig config, std::int64_t wait,
-                                            std::uint64_t seed) {
-    config.backend = lazy_backend({seed, wait});
+std::optional<test::RigResult> without_wait(test::RigConfig config, DType compute,
+                                            std::int64_t wait, std::uint64_t seed) {
+    config.backend = lazy_backend({seed, wait}, compute);
     try {
         return run_rig(config);
     } catch (const std::exception&) {
@@ -80,17 +131,17 @@ bool same_bits(const std::optional<test::RigResult>& a, const test::RigResult& b
 // That the orders above are hard enough. Some waits follow from others, so not all can be noticed.
 TEST_P(EveryWait, IsMissedWhereNothingElseOrdersTheSame) {
     constexpr std::uint64_t kSeeds = 6;
-    test::RigConfig config = config_of(GetParam().mesh, GetParam().zero);
+    test::RigConfig config = config_of(GetParam());
     config.model.num_layers = 1;
-    config.steps = 1;
-    config.documents.clear();  // every slot needs what every other one has
+    config.steps = GetParam().on_host() ? 2 : 1;  // its updates end in the next
+    config.documents.clear();                     // every slot needs what every other one has
     const test::RigResult right = run_rig(config);
     std::int64_t num_noticed = 0;
     test::LazyWaits waits;
     for (std::int64_t wait = 0; wait == 0 || wait < waits.count; ++wait) {
         bool noticed = false;
         for (std::uint64_t seed = 1; seed <= kSeeds && !noticed; ++seed)
-            noticed = !same_bits(without_wait(config, wait, seed), right);
+            noticed = !same_bits(without_wait(config, GetParam().compute(), wait, seed), right);
         waits = test::last_lazy_waits();
         num_noticed += noticed ? 1 : 0;
     }
@@ -103,7 +154,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, EveryWait,
                          testing::Values(Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
                                          Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0},
                                          Layout{"Zero", Mesh::make(2, 1, 1, 1).value(), 3},
-                                         Layout{"Ulysses", Mesh::make(1, 1, 2, 1).value(), 2}),
+                                         Layout{"Ulysses", Mesh::make(1, 1, 2, 1).value(), 2},
+                                         Layout{"HostZero3", Mesh::make(2, 1, 1, 1).value(), 3,
+                                                OptimizerPlace::host}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -12,6 +12,7 @@ struct Layout {
     Mesh mesh;
     int zero;
     int kv_heads;
+    OptimizerPlace place = OptimizerPlace::device;
 };
 
 class Schedule : public testing::TestWithParam<Layout> {};
@@ -28,6 +29,7 @@ TEST_P(Schedule, OrdersAllThatItsStreamsTouch) {
     config.documents = {100, 3, 636, 29};
     config.sequences = 2 * config.mesh.size(Axis::data);
     config.steps = 2;
+    if (GetParam().place == OptimizerPlace::host) config.host = config.backend;
     EXPECT_GT(run_rig(config).losses.back(), 0);
 }
 
@@ -36,7 +38,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Layout{"Everything", Mesh::make(2, 2, 2, 2).value(), 3, 4},
                     Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2, 2},
                     Layout{"ReplicatedHeads", Mesh::make(2, 1, 1, 4).value(), 1, 1},
-                    Layout{"Ring", Mesh::make(1, 3, 1, 1).value(), 0, 2}),
+                    Layout{"Ring", Mesh::make(1, 3, 1, 1).value(), 0, 2},
+                    Layout{"HostZero2", Mesh::make(2, 1, 1, 1).value(), 2, 2, OptimizerPlace::host},
+                    Layout{"HostZero3", Mesh::make(2, 1, 1, 2).value(), 3, 2,
+                           OptimizerPlace::host}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

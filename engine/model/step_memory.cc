@@ -1,0 +1,107 @@
+#include "engine/model/step_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rm {
+
+StepMemory::StepMemory(const RankStreams& streams, StepArena& device, StepArena& host,
+                       const MemoryPolicy& policy)
+    : streams_(streams), device_(device), host_(host), policy_(policy) {
+    order().set_pending(streams_.compute, this);
+}
+
+StepMemory::~StepMemory() {
+    order().set_pending(streams_.compute, nullptr);
+}
+
+StreamOrder::Mark StepMemory::record(Stream& stream) {
+    if (num_used_ == events_.size()) events_.push_back(device().make_event());
+    return order().record(stream, *events_[num_used_++]);
+}
+
+void StepMemory::wait_soon(const StreamOrder::Mark& mark) {
+    if (!order().needs_wait(streams_.compute, mark)) return;
+    note(pending_, mark);
+    has_pending_ = true;
+}
+
+void StepMemory::flush() {
+    has_pending_ = false;
+    const Marks marks = std::exchange(pending_, {});
+    const auto needed = [&](const StreamOrder::Mark& mark) {
+        return order().needs_wait(streams_.compute, mark);
+    };
+    if (std::ranges::none_of(marks, needed)) return;
+    current_->begin(streams_.compute);
+    order().wait_all(streams_.compute, marks);
+    current_->end(streams_.compute);
+}
+
+void StepMemory::note(Marks& marks, const StreamOrder::Mark& mark) {
+    StreamOrder::Mark& latest = marks[mark.index];
+    if (latest.event == nullptr || mark.is_later_than(latest)) latest = mark;
+}
+
+void StepMemory::begin_pass() {
+    num_used_ = 0;
+    users_ = {};
+    note(users_, passed());
+    used_by_compute_ = false;
+}
+
+TensorView StepMemory::request(BufferName name, DType dtype,
+                               std::initializer_list<std::int64_t> shape) {
+    join_users();
+    return device_.request(name, dtype, shape);
+}
+
+// By then only compute touches it.
+void StepMemory::release(const TensorView& buffer) {
+    device_.release(buffer);
+    used_by_compute_ = true;
+}
+
+void StepMemory::join_users() {
+    for (const StreamOrder::Mark& mark : std::exchange(unjoined_, {}))
+        wait_soon(mark);
+}
+
+void StepMemory::add_former_users(std::vector<StreamOrder::Mark>& marks) {
+    if (std::exchange(used_by_compute_, false)) {
+        // What compute is still to wait for is among the users itself.
+        const bool has_pending = std::exchange(has_pending_, false);
+        note(users_, passed());
+        has_pending_ = has_pending;
+    }
+    marks.insert(marks.end(), users_.begin(), users_.end());
+}
+
+void StepMemory::release_after(ArenaTensor buffer, const StreamOrder::Mark& mark) {
+    leaving_.push_back({std::move(buffer), mark});
+}
+
+void StepMemory::give_back(std::vector<Leaving>& buffers) {
+    const bool used_by_compute = used_by_compute_;
+    for (const Leaving& leaving : buffers) {
+        if (leaving.mark.event == nullptr) continue;
+        note(users_, leaving.mark);
+        note(unjoined_, leaving.mark);
+    }
+    buffers.clear();
+    used_by_compute_ = used_by_compute;
+}
+
+void StepMemory::settle() {
+    give_back(leaving_next_);
+    std::swap(leaving_, leaving_next_);
+}
+
+void StepMemory::end_pass() {
+    settle();
+    settle();
+    join_users();
+    flush();
+}
+
+}  // namespace rm

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/plan.h"
+#include "engine/memory/step_arena.h"
+#include "engine/model/ops.h"
+#include "engine/model/rank_streams.h"
+#include "engine/model/stream_order.h"
+#include "engine/model/stream_timer.h"
+
+namespace rm {
+
+// How long the compute stream waited for what moves between host and device.
+struct OffloadTimers {
+    StreamTimer attention;  // while it attends
+    StreamTimer tokens;     // in the loops over chunks of tokens
+};
+
+// The memory of a pass and the streams that move it: what lies on the device for a while (device
+// arena), what waits on the host (host arena, pinned), and what the compute stream waits for.
+class StepMemory final : public PendingWaits, private StepArena {
+public:
+    // Borrows all.
+    StepMemory(const RankStreams& streams, StepArena& device, StepArena& host,
+               const MemoryPolicy& policy);
+    StepMemory(const StepMemory&) = delete;
+    StepMemory& operator=(const StepMemory&) = delete;
+    ~StepMemory() override;
+
+    // Nothing of an earlier pass is still moving: its events are used again.
+    void begin_pass();
+    // Waits for all that still moves and gives it back.
+    void end_pass();
+
+    ArenaTensor on_device(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
+        return {*this, name, dtype, shape};
+    }
+    ArenaTensor on_host(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
+        return {host_, name, dtype, shape};
+    }
+    // Gives a buffer back when `mark` has been passed: two settle() from now, so that nobody stands
+    // still for it.
+    void release_after(ArenaTensor buffer, const StreamOrder::Mark& mark);
+    // Where a loop over chunks ends.
+    void settle();
+
+    StreamOrder& order() { return streams_.order; }
+    Stream& to_host() { return streams_.to_host; }
+    Stream& from_host() { return streams_.from_host; }
+    StreamOrder::Mark record(Stream& stream);
+    // The compute stream waits before its next op, once for all that is asked for until then, and
+    // is timed.
+    void wait_soon(const StreamOrder::Mark& mark);
+    void flush() override;
+    StreamOrder::Mark passed() { return record(streams_.compute); }
+    // What a stream besides compute waits for before it is the first to touch a buffer: whoever may
+    // have had its bytes before.
+    void add_former_users(std::vector<StreamOrder::Mark>& marks);
+    Device& device() const { return streams_.kernels.device(); }
+    const MemoryPolicy& policy() const { return policy_; }
+    OffloadTimers& exposed() { return exposed_; }
+    void enter_attention() { current_ = &exposed_.attention; }
+    void leave_attention() { current_ = &exposed_.tokens; }
+
+private:
+    struct Leaving {
+        ArenaTensor buffer;
+        StreamOrder::Mark mark;
+    };
+    using Marks = std::array<StreamOrder::Mark, StreamOrder::kMaxStreams>;  // by their stream
+
+    TensorView request(BufferName name, DType dtype,
+                       std::initializer_list<std::int64_t> shape) override;
+    void release(const TensorView& buffer) override;
+    static void note(Marks& marks, const StreamOrder::Mark& mark);
+    void give_back(std::vector<Leaving>& buffers);
+    void join_users();
+
+    RankStreams streams_;
+    StepArena& device_;
+    StepArena& host_;
+    const MemoryPolicy policy_;
+    std::vector<std::unique_ptr<Event>> events_;
+    std::size_t num_used_ = 0;           // of the events
+    std::vector<Leaving> leaving_;       // since the last settle()
+    std::vector<Leaving> leaving_next_;  // since the one before
+    Marks pending_{};                    // what compute waits for before its next op
+    Marks users_{};                      // of the buffers that have been given back
+    Marks unjoined_{};  // of those, what compute waits for before bytes are given out again
+    bool used_by_compute_ = false;  // of those, some up to now
+    OffloadTimers exposed_;
+    StreamTimer* current_ = &exposed_.tokens;
+};
+
+}  // namespace rm

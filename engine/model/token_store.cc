@@ -1,0 +1,204 @@
+#include "engine/model/token_store.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace rm {
+namespace {
+
+bool overlap(const TokenRange& a, const TokenRange& b) {
+    return a.first < b.first + b.count && b.first < a.first + a.count;
+}
+
+TensorView like(const TensorView& memory, const TensorView& shape, std::int64_t rows) {
+    switch (shape.rank()) {
+        case 2:
+            return {memory.data(), shape.dtype(), {rows, shape.dim(1)}};
+        case 3:
+            return {memory.data(), shape.dtype(), {rows, shape.dim(1), shape.dim(2)}};
+        default:
+            RM_CHECK(false, "windows are on rows of one or two dims, not on {}",
+                     shape_string(shape));
+    }
+}
+
+}  // namespace
+
+TokenStore::TokenStore(StepMemory& memory, BufferName name, Place place, DType dtype,
+                       std::initializer_list<std::int64_t> shape)
+    : name_(name),
+      memory_(place == Place::device ? memory.on_device(name, dtype, shape)
+                                     : memory.on_host(name, dtype, shape)),
+      view_(memory_.view()),
+      place_(place) {}
+
+const TensorView& TokenStore::whole() const {
+    RM_CHECK(place_ == Place::device, "{} is not on the device as a whole", to_string(name_));
+    return view_;
+}
+
+void TokenStore::note_stored(const TokenRange& rows, const StreamOrder::Mark& mark) {
+    for (Stored& stored : stored_) {
+        if (stored.rows == rows) {
+            stored.mark = mark;
+            return;
+        }
+    }
+    stored_.push_back({rows, mark});
+}
+
+std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess access) {
+    std::vector<Opening> list;
+    for (const TokenRange& range : rows)
+        list.push_back({range, access});
+    return list;
+}
+
+TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, std::vector<Opening> openings,
+                         std::int64_t most_rows)
+    : memory_(&memory), store_(&store), openings_(std::move(openings)) {
+    if (!on_host()) return;
+    const auto ahead = static_cast<std::size_t>(memory.policy().prefetch);
+    const TensorView rows = like({}, store.view_, most_rows);
+    slots_.resize(std::min(ahead + 1, openings_.size()));
+    for (Slot& slot : slots_) {
+        slot.memory = rows.rank() == 2
+                          ? memory.on_device(store.name_, rows.dtype(), {rows.dim(0), rows.dim(1)})
+                          : memory.on_device(store.name_, rows.dtype(),
+                                             {rows.dim(0), rows.dim(1), rows.dim(2)});
+    }
+}
+
+TokenWindow::~TokenWindow() {
+    for (Slot& slot : slots_)
+        memory_->release_after(std::move(slot.memory), slot.free);
+}
+
+TensorView TokenWindow::slot_rows(std::size_t opening) {
+    return like(slot(opening).memory.view(), store_->view_, openings_[opening].rows.count);
+}
+
+TensorView TokenWindow::host_rows(std::size_t opening) const {
+    const TokenRange& rows = openings_[opening].rows;
+    return store_->view_.rows(rows.first, rows.count);
+}
+
+// Whether an opening from the current one on, before this one, will write some of its rows.
+bool TokenWindow::is_written_before(std::size_t opening) const {
+    for (std::size_t i = current_; i < opening; ++i) {
+        const bool writes = openings_[i].access != RowAccess::read;
+        if (writes && overlap(openings_[i].rows, openings_[opening].rows)) return true;
+    }
+    return false;
+}
+
+// As far as there are slots. The slot of an opening is that of the one `slots` before it.
+bool TokenWindow::bring_ahead() {
+    const std::size_t end = std::min(openings_.size(), current_ + slots_.size());
+    bool any = false;
+    for (; brought_ < end && !is_written_before(brought_); ++brought_) {
+        if (openings_[brought_].access == RowAccess::write || openings_[brought_].rows.count == 0)
+            continue;
+        bring(brought_);
+        any = true;
+    }
+    return any;
+}
+
+void TokenWindow::bring(std::size_t opening) {
+    std::vector<StreamOrder::Mark> marks = {slot(opening).free};
+    if (marks[0].event == nullptr) memory_->add_former_users(marks);
+    for (const TokenStore::Stored& stored : store_->stored_) {
+        if (overlap(stored.rows, openings_[opening].rows)) marks.push_back(stored.mark);
+    }
+    Stream& from_host = memory_->from_host();
+    memory_->order().wait_all(from_host, marks);
+    memory_->device().upload(host_rows(opening).data(), slot_rows(opening), from_host);
+}
+
+void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
+    for (; noted_ < brought_; ++noted_)
+        slot(noted_).arrived = mark;
+}
+
+void TokenWindow::begin() {
+    RM_CHECK(!open_ && current_ < openings_.size(), "opening {} of {} rows of {}", current_,
+             openings_.size(), to_string(store_->name_));
+    open_ = true;
+    if (!on_host()) return;
+    const Opening& opening = openings_[current_];
+    memory_->wait_soon(opening.access == RowAccess::write ? slot(current_).free
+                                                          : slot(current_).arrived);
+}
+
+void TokenWindow::end(const StreamOrder::Mark& used) {
+    open_ = false;
+    if (on_host()) slot(current_).free = used;
+}
+
+bool TokenWindow::send() {
+    if (!writes(current_) || openings_[current_].rows.count == 0) return false;
+    memory_->order().wait(memory_->to_host(), slot(current_).free);
+    memory_->device().download(slot_rows(current_), host_rows(current_).data(), memory_->to_host());
+    return true;
+}
+
+void TokenWindow::note_sent(const StreamOrder::Mark& mark) {
+    if (!writes(current_)) return;
+    slot(current_).free = mark;
+    store_->note_stored(openings_[current_].rows, mark);
+}
+
+void WindowGroup::bring_ahead() {
+    if (on_host_.empty()) return;
+    bool any = false;
+    for (TokenWindow* window : on_host_)
+        any |= window->bring_ahead();
+    const StreamOrder::Mark mark = any ? memory_.record(memory_.from_host()) : StreamOrder::Mark();
+    for (TokenWindow* window : on_host_)
+        window->note_brought(mark);
+}
+
+void WindowGroup::open() {
+    bring_ahead();
+    for (TokenWindow* window : on_device_)
+        window->begin();
+    for (TokenWindow* window : on_host_)
+        window->begin();
+}
+
+void WindowGroup::send() {
+    bool any = false;
+    for (TokenWindow* window : on_host_)
+        any |= window->send();
+    if (!any) return;
+    const StreamOrder::Mark mark = memory_.record(memory_.to_host());
+    for (TokenWindow* window : on_host_)
+        window->note_sent(mark);
+}
+
+void WindowGroup::close() {
+    for (TokenWindow* window : on_device_) {
+        window->end({});
+        window->go_on();
+    }
+    if (on_host_.empty()) return;
+    const StreamOrder::Mark used = memory_.passed();
+    for (TokenWindow* window : on_host_)
+        window->end(used);
+    send();
+    for (TokenWindow* window : on_host_)
+        window->go_on();
+    bring_ahead();
+}
+
+TensorView TokenWindow::at(const TokenRange& rows) const {
+    if (!on_host()) return store_->view_.rows(rows.first, rows.count);
+    const TokenRange& open = openings_[current_].rows;
+    const Slot& here = slots_[current_ % slots_.size()];
+    return like(here.memory.view(), store_->view_, open.count)
+        .rows(rows.first - open.first, rows.count);
+}
+
+}  // namespace rm

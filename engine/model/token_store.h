@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "base/layout.h"
+#include "engine/model/step_memory.h"
+
+namespace rm {
+
+// Rows of tokens that a layer works on or keeps: whole on the device, or on the host, from where
+// windows of some rows are brought to the device and back. Nothing that reads or fills it through
+// a TokenWindow knows which.
+class TokenStore {
+public:
+    TokenStore() = default;
+    enum class Place { device, host };
+    TokenStore(StepMemory& memory, BufferName name, Place place, DType dtype,
+               std::initializer_list<std::int64_t> shape);
+    // On the device, somebody else's.
+    explicit TokenStore(const TensorView& view) : view_(view), place_(Place::device) {}
+    TokenStore(TokenStore&&) noexcept = default;
+    TokenStore& operator=(TokenStore&&) noexcept = default;
+
+    bool empty() const { return view_.rank() == 0; }
+    // Place::device.
+    const TensorView& whole() const;
+    // Of all rows, wherever they lie.
+    const TensorView& shape() const { return view_; }
+
+private:
+    friend class TokenWindow;
+    // Rows that have been written from a window.
+    struct Stored {
+        TokenRange rows;
+        StreamOrder::Mark mark;
+    };
+    void note_stored(const TokenRange& rows, const StreamOrder::Mark& mark);
+
+    BufferName name_;
+    ArenaTensor memory_;  // none: borrowed
+    TensorView view_;     // whole
+    Place place_ = Place::device;
+    std::vector<Stored> stored_;  // of the host
+};
+
+// What is done to the rows that a window is opened on.
+enum class RowAccess { read, write, update };
+struct Opening {
+    TokenRange rows;
+    RowAccess access = RowAccess::read;
+};
+
+// Goes over a store's rows in a known order of openings. For a store on the host: `prefetch`
+// windows of the policy are brought ahead on the from-host stream, what was written leaves on the
+// to-host stream. Opened and closed by a WindowGroup; between the two, compute is queued on at().
+class TokenWindow {
+public:
+    TokenWindow() = default;  // of nothing
+    // `most_rows`: of any opening. Borrows both.
+    TokenWindow(StepMemory& memory, TokenStore& store, std::vector<Opening> openings,
+                std::int64_t most_rows);
+    TokenWindow(TokenWindow&&) noexcept = default;
+    TokenWindow& operator=(TokenWindow&&) = delete;
+    ~TokenWindow();
+
+    // Rows of the store within the open ones.
+    TensorView at(const TokenRange& rows) const;
+    // All open rows.
+    TensorView rows() const { return at(openings_[current_].rows); }
+    bool empty() const { return store_ == nullptr; }
+
+private:
+    friend class WindowGroup;
+    struct Slot {
+        ArenaTensor memory;
+        // Compute and to-host are done with what was there; null: nothing yet.
+        StreamOrder::Mark free;
+        StreamOrder::Mark arrived;  // what was brought
+    };
+    bool on_host() const { return store_ != nullptr && store_->place_ == TokenStore::Place::host; }
+    Slot& slot(std::size_t opening) { return slots_[opening % slots_.size()]; }
+    TensorView slot_rows(std::size_t opening);
+    TensorView host_rows(std::size_t opening) const;
+    bool writes(std::size_t opening) const { return openings_[opening].access != RowAccess::read; }
+    bool is_written_before(std::size_t opening) const;
+    void bring(std::size_t opening);
+
+    // What a group does for all of its windows in turn. Those that bring something return true;
+    // what has been brought or sent is known by the mark that follows.
+    bool bring_ahead();
+    void note_brought(const StreamOrder::Mark& mark);
+    void begin();
+    void end(const StreamOrder::Mark& used);
+    bool send();
+    void note_sent(const StreamOrder::Mark& mark);
+    void go_on() { ++current_; }
+
+    StepMemory* memory_ = nullptr;
+    TokenStore* store_ = nullptr;
+    std::vector<Opening> openings_;
+    std::vector<Slot> slots_;
+    std::size_t current_ = 0;  // open, or next to be
+    std::size_t brought_ = 0;  // openings before it are there, on their way, or need not be
+    std::size_t noted_ = 0;    // of those, whose mark is known
+    bool open_ = false;
+};
+
+// Windows that go on together. Borrows them; empty ones are left out. What is read should be named
+// before what is updated: it is brought first.
+class WindowGroup {
+public:
+    template <typename... Windows>
+    explicit WindowGroup(StepMemory& memory, Windows&... windows) : memory_(memory) {
+        (add(windows), ...);
+        bring_ahead();
+    }
+    WindowGroup(const WindowGroup&) = delete;
+    WindowGroup& operator=(const WindowGroup&) = delete;
+
+    void open();
+    void close();
+
+private:
+    void add(TokenWindow& window) {
+        if (window.on_host()) {
+            on_host_.push_back(&window);
+        } else if (!window.empty()) {
+            on_device_.push_back(&window);
+        }
+    }
+    void bring_ahead();
+    void send();
+
+    StepMemory& memory_;
+    std::vector<TokenWindow*> on_device_;
+    std::vector<TokenWindow*> on_host_;
+};
+
+// Openings of the same kind, one after the other.
+std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess access);
+
+}  // namespace rm

@@ -1,0 +1,108 @@
+#include "engine/model/weights.h"
+
+// How weights change between steps.
+namespace rm {
+
+void Weights::refresh(const Ops& ops) {
+    if (host_) {
+        queue_all_updates();
+        return renew_from_host(ops);
+    }
+    renew(ops, [](int /*unit*/) {});
+}
+
+void Weights::update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of) {
+    const TensorView here = host_ ? host_->take_clip(clip) : clip;
+    const auto op_of = [&](const StatePiece& piece) {
+        AdamW op = update_of(piece);
+        op.clip = here;
+        return op;
+    };
+    const auto unit_of = [&](const StatePiece& piece) {
+        return state_.parameter(piece.parameter).unit;
+    };
+    if (host_) {
+        RM_CHECK(updates_.empty(), "{} updates of the last step were never queued",
+                 updates_.size());
+        for (const StatePiece& piece : state_.held())
+            updates_.push_back({unit_of(piece), op_of(piece)});
+        return renew_from_host(ops);
+    }
+    renew(ops, [&](int unit) {
+        for (const StatePiece& piece : state_.held()) {
+            if (unit_of(piece) == unit) ops(op_of(piece));
+        }
+    });
+}
+
+void Weights::renew(const Ops& ops, const UpdateUnit& update) {
+    for (GatherBuffer& buffer : gather_)
+        buffer.unit = kNone;
+    update(ParameterTable::kNoUnit);
+    int previous = kNone;
+    for (const int unit : units_in_order(Pass::forward)) {
+        update(unit);
+        if (resident() && gathers()) {
+            stage(ops, unit);
+            send(unit);
+        }
+        if (previous != kNone) finish_renewal(ops, previous);
+        previous = unit;
+    }
+    finish_renewal(ops, previous);
+    if (resident()) return;
+    for (const int unit : {table().embedding_unit, table().layer_unit(0)}) {
+        stage(ops, unit);
+        send(unit);
+    }
+}
+
+void Weights::finish_renewal(const Ops& ops, int unit) {
+    if (!resident()) return;
+    if (unit == table().embedding_unit && unit != table().head_unit) return;
+    if (gathers()) wait_for(ops, unit);
+    if (is_layer(unit)) return prepare_layer(ops, unit - table().layer_unit(0));
+    if (unit == table().head_unit) prepare_head(ops);
+}
+
+// All that passes use is out of date. What the next one begins with sets out now, the rest as it
+// comes to it; nothing is sent to other ranks, so that the end of a step waits for no update. Norms
+// go up first: what waits for any unit has them.
+void Weights::renew_from_host(const Ops& ops) {
+    for (GatherBuffer& buffer : gather_)
+        buffer.unit = kNone;
+    host_stale_.assign(host_stale_.size(), true);
+    host_head_stale_ = true;
+    queue_updates(ParameterTable::kNoUnit);
+    host_->bring(state_.norm_weights(), norm_weights_);
+    for (const int unit : {table().embedding_unit, table().layer_unit(0)})
+        stage(ops, unit);
+}
+
+// Of the last step, where they have not been queued yet.
+void Weights::queue_updates(int unit) {
+    for (const PieceUpdate& update : updates_) {
+        if (update.unit == unit) host_->ops()(update.op);
+    }
+    std::erase_if(updates_, [unit](const PieceUpdate& update) { return update.unit == unit; });
+}
+
+void Weights::queue_all_updates() {
+    for (const PieceUpdate& update : updates_)
+        host_->ops()(update.op);
+    updates_.clear();
+}
+
+void Weights::wait_for_host(int unit) {
+    update_exposed_.begin(streams_.compute);
+    streams_.order.wait(streams_.compute, *gather_buffer(unit).staged);
+    update_exposed_.end(streams_.compute);
+}
+
+void Weights::finish_update() {
+    if (!host_) return;
+    queue_all_updates();
+    host_->synchronize();
+}
+
+}  // namespace rm

@@ -1,0 +1,257 @@
+#include "engine/train/dry_rank.h"
+
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include "base/clock.h"
+#include "engine/memory/arena_planner.h"
+#include "engine/train/batch.h"
+
+namespace rm {
+namespace {
+
+// Has its place among the ranks and never moves anything.
+class NoTransport final : public Transport {
+public:
+    NoTransport(int rank, int num_ranks) : rank_(rank), num_ranks_(num_ranks) {}
+    std::string_view name() const override { return "none"; }
+    int rank() const override { return rank_; }
+    int num_ranks() const override { return num_ranks_; }
+    MessageHandle send(int /*to*/, std::span<const std::byte> /*bytes*/) override { return fail(); }
+    MessageHandle recv(int /*from*/, std::span<std::byte> /*bytes*/) override { return fail(); }
+    void wait(MessageHandle /*handle*/) override { fail(); }
+    void abort(const std::string& /*reason*/) override {}
+
+private:
+    static MessageHandle fail() { RM_CHECK(false, "a dry run moves nothing"); }
+    int rank_;
+    int num_ranks_;
+};
+
+// One arena of a dry rank: an address for every request, and a line in the schedule.
+class Addresses final : public RequestRecorder::Listener {
+public:
+    Addresses(ScheduleRecorder& recorder, Device& device, int arena)
+        : recorder_(recorder), device_(device), arena_(arena) {}
+
+    void* requested(const BufferName& name, Bytes size) override {
+        Live live{device_.allocate(size, MemoryKind::activations), 0};
+        void* address = live.memory.data();
+        live.buffer = recorder_.request(
+            {to_string(name), arena_, -1, {reinterpret_cast<std::uintptr_t>(address), size.value}});
+        live_.emplace(address, std::move(live));
+        return address;
+    }
+    void released(void* address) override {
+        const auto found = live_.find(address);
+        recorder_.release(found->second.buffer);
+        live_.erase(found);
+    }
+
+private:
+    struct Live {
+        Buffer memory;
+        std::uint32_t buffer = 0;
+    };
+    ScheduleRecorder& recorder_;
+    Device& device_;
+    int arena_;
+    std::map<void*, Live> live_;
+};
+
+std::string_view knob_advice(const MemoryPolicy& policy) {
+    if (policy.kept == KeptPlace::device)
+        return "memory.offload: on moves what is kept to the host";
+    if (policy.working == WorkingSet::whole) {
+        return "a smaller memory.chunk, memory.windows: on, or more ranks in the ring need less";
+    }
+    return "a smaller memory.chunk or memory.prefetch needs less";
+}
+
+// Bytes of host memory that nobody uses; the largest number where the system does not say.
+Bytes available_host_memory() {
+    std::ifstream lines("/proc/meminfo");
+    std::string key, unit;
+    std::int64_t kibibytes = 0;
+    while (lines >> key >> kibibytes) {
+        std::getline(lines, unit);
+        if (key == "MemAvailable:") return {kibibytes * 1024};
+    }
+    return {std::numeric_limits<std::int64_t>::max()};
+}
+
+Status place(ArenaPasses& passes, ArenaReuse reuse) {
+    for (PassRequests& pass : passes.by_kind) {
+        std::vector<Bytes> offsets;
+        Bytes end;
+        if (reuse == ArenaReuse::on) {
+            const SystemClock clock;
+            RM_TRY(const ArenaResult result,
+                   plan_arena(pass.trace, {.timeout = Seconds{1}}, clock));
+            offsets = result.plan.offsets;
+            end = result.plan.peak;
+        } else {
+            for (const ArenaBlock& block : pass.trace.blocks) {
+                offsets.push_back(end);
+                end += block.size;
+            }
+        }
+        for (std::size_t i = 0; i < offsets.size(); ++i)
+            pass.requests[i].offset = offsets[i];
+        passes.size = std::max(passes.size, end);
+    }
+    return {};
+}
+
+Status check_limits(const StageArenas& arenas, const MemoryPolicy& policy) {
+    if (policy.device.value > 0 && arenas.device.size > policy.device) {
+        return make_error(
+            ErrorCode::resource_exhausted,
+            "memory.device: a step takes {} of the device with chunks of {} tokens, the limit is "
+            "{}; {}",
+            arenas.device.size, policy.chunk_tokens, policy.device, knob_advice(policy));
+    }
+    if (policy.host.value > 0 && arenas.host.size > policy.host) {
+        return make_error(
+            ErrorCode::resource_exhausted,
+            "memory.host: a step keeps {} on the host, the limit is {}; a smaller memory.alpha or "
+            "memory.keep: input needs less",
+            arenas.host.size, policy.host);
+    }
+    return {};
+}
+
+}  // namespace
+
+class DryRank::Passes final : public PassMemory {
+public:
+    Passes(ScheduleRecorder& recorder, Device& device)
+        : recorder_(recorder),
+          device_addresses_(recorder, device, kDeviceArena),
+          host_addresses_(recorder, device, kHostArena) {}
+    StepArena& device() override { return device_arena_; }
+    StepArena& host() override { return host_arena_; }
+    void begin(PassKind kind) override {
+        kind_ = kind;
+        recorder_.mark("pass");
+    }
+    void end() override {
+        recorded.device.of(kind_) = device_arena_.take();
+        recorded.host.of(kind_) = host_arena_.take();
+        recorder_.mark("pass over");
+    }
+    StageArenas recorded;
+
+private:
+    ScheduleRecorder& recorder_;
+    Addresses device_addresses_;
+    Addresses host_addresses_;
+    RequestRecorder device_arena_{device_addresses_};
+    RequestRecorder host_arena_{host_addresses_};
+    PassKind kind_ = PassKind::train;
+};
+
+DryRank::DryRank(const RankSpec& spec, const MetaOptions& options,
+                 const DeviceProfile* host_profile)
+    : kernels_(make_meta_kernels(recorder_, options)),
+      transport_(std::make_unique<NoTransport>(spec.rank, spec.mesh.num_ranks())),
+      passes_(std::make_unique<Passes>(recorder_, kernels_->device())) {
+    RankSpec dry = spec;
+    if (spec.host != nullptr) {
+        MetaOptions host = options;
+        host.types = spec.host->types();
+        host.like = spec.host;
+        if (host_profile != nullptr) host.profile = host_profile;
+        host_ = make_meta_kernels(recorder_, host);
+        dry.host = host_.get();
+    }
+    engine_ = std::make_unique<RankEngine>(*kernels_, *transport_, progress_, dry);
+}
+
+DryRank::~DryRank() = default;
+
+Status DryRank::enter(const StageShape& shape) {
+    return engine_->enter(shape, *passes_);
+}
+
+const StageArenas& DryRank::requests() const {
+    return passes_->recorded;
+}
+
+StepBatch DryRank::batch(std::int64_t micro_batches) const {
+    const RankLayout& layout = engine_->layout();
+    StepBatch batch;
+    const std::array<std::int64_t, 1> document = {layout.context};
+    const Placement placement =
+        place_documents(document, layout.padded, layout.ring, Positions::reset);
+    for (std::int64_t i = 0; i < micro_batches; ++i)
+        batch.micro_batches.push_back({{}, {}, make_sequence_runs(placement, layout)});
+    batch.num_targets = layout.context;
+    return batch;
+}
+
+StageArenas DryRank::record_passes() {
+    Model& model = engine_->model();
+    const StepBatch one = batch(1);
+    const SequenceRuns& runs = one.micro_batches[0].runs;
+    const RankShapes shapes(engine_->spec().model, engine_->layout());
+    Tensor sum(kernels_->device(), MemoryKind::workspace, DType::f64, {1});
+    Tensor hidden(kernels_->device(), MemoryKind::workspace, kernels_->types().compute,
+                  {shapes.Ts, shapes.C});
+    engine_->weights().begin_gradients(model.ops());
+    model.queue_loss_and_gradients(runs, 1, sum, Accumulate::last);
+    model.queue_loss(runs, sum);
+    model.queue_hidden(runs, hidden);
+    return std::move(passes_->recorded);
+}
+
+void DryRank::step(std::int64_t micro_batches) {
+    recorder_.mark("step");
+    const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
+    engine_->trainer().step(batch(micro_batches), optimizer, Trainer::StopRequest::no);
+    recorder_.mark("step over");
+}
+
+Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
+                                  const MetaOptions& options) {
+    DryRank rank(spec, options);
+    RM_RETURN_IF_ERROR(rank.enter(shape));
+    return rank.record_passes();
+}
+
+Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like) {
+    RM_TRY(StageArenas arenas, record_arenas(spec, shape, {.types = like.types(), .like = &like}));
+    RM_RETURN_IF_ERROR(place(arenas.device, shape.memory.reuse));
+    RM_RETURN_IF_ERROR(place(arenas.host, shape.memory.reuse));
+    RM_RETURN_IF_ERROR(check_limits(arenas, shape.memory));
+    const Bytes available = available_host_memory();
+    if (arenas.host.size > available) {
+        return make_error(
+            ErrorCode::resource_exhausted,
+            "a step keeps {} on the host, which has {} available; a smaller memory.alpha, "
+            "memory.keep: input, or more ranks need less",
+            arenas.host.size, available);
+    }
+    return arenas;
+}
+
+PlannedPasses::PlannedPasses(Device& device, StageArenas plan)
+    : plan_(std::move(plan)),
+      device_memory_(device.allocate(plan_.device.size, MemoryKind::activations)),
+      host_memory_(plan_.host.size.value > 0 ? PinnedBuffer(device, plan_.host.size)
+                                             : PinnedBuffer()),
+      device_arena_("the device arena", device_memory_.data(), plan_.device.size),
+      host_arena_("the host arena", host_memory_.data(), plan_.host.size) {}
+
+void PlannedPasses::begin(PassKind kind) {
+    device_arena_.begin(plan_.device.of(kind));
+    host_arena_.begin(plan_.host.of(kind));
+}
+
+void PlannedPasses::end() {
+    device_arena_.end();
+    host_arena_.end();
+}
+
+}  // namespace rm

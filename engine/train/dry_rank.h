@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+
+#include "engine/model/pass_memory.h"
+#include "engine/train/rank_engine.h"
+#include "kernels/meta/meta_kernels.h"
+
+namespace rm {
+
+// A rank that computes nothing: the engine's own schedule on the meta device, written down.
+class DryRank {
+public:
+    // Of RankSpec, `host` says only whether state lives on the host; `host_profile` how long its
+    // update takes there, null: as long as on the device. Borrows what `options` names.
+    DryRank(const RankSpec& spec, const MetaOptions& options,
+            const DeviceProfile* host_profile = nullptr);
+    ~DryRank();
+
+    // Errors of RankEngine::enter.
+    Status enter(const StageShape& shape);
+    // What each kind of pass requests; no places yet. After this the schedule is of no use.
+    StageArenas record_passes();
+    // A step of `micro_batches` on sequences of one document each.
+    void step(std::int64_t micro_batches = 1);
+
+    const StepSchedule& schedule() const { return recorder_.schedule(); }
+    // What the latest pass of each kind has requested; no places.
+    const StageArenas& requests() const;
+    Device& device() { return kernels_->device(); }
+    RankEngine& engine() { return *engine_; }
+
+private:
+    class Passes;
+
+    StepBatch batch(std::int64_t micro_batches) const;
+
+    ScheduleRecorder recorder_;
+    std::unique_ptr<Kernels> kernels_;
+    std::unique_ptr<Kernels> host_;
+    std::unique_ptr<Transport> transport_;
+    ProgressPage progress_{};
+    std::unique_ptr<Passes> passes_;
+    std::unique_ptr<RankEngine> engine_;
+    std::int64_t num_steps_ = 0;
+};
+
+// What a rank's passes will request; no places yet. Errors: those of enter.
+Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
+                                  const MetaOptions& options);
+
+// What a rank's passes will request, and where it lies: every request of the real run has to be the
+// planned one. Errors: those of enter; a limit of the policy that is not enough.
+Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like);
+
+// Passes served from planned arenas: one allocation on the device, one pinned on the host.
+class PlannedPasses final : public PassMemory {
+public:
+    PlannedPasses(Device& device, StageArenas plan);
+    StepArena& device() override { return device_arena_; }
+    StepArena& host() override { return host_arena_; }
+    void begin(PassKind kind) override;
+    void end() override;
+    const StageArenas& plan() const { return plan_; }
+
+private:
+    StageArenas plan_;
+    Buffer device_memory_;
+    PinnedBuffer host_memory_;
+    PlannedArena device_arena_;
+    PlannedArena host_arena_;
+};
+
+}  // namespace rm

@@ -1,0 +1,43 @@
+// What the engine's passes request is planned within the lower bound, whatever the model's size,
+// the policy and the mesh. How fast is measured by `ring-bench arena`.
+#include "kernels/bench/engine_traces.h"
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "engine/memory/arena_planner.h"
+
+namespace rm::bench {
+
+void PrintTo(const EngineCase& c, std::ostream* out) {
+    *out << c.name;
+}
+
+namespace {
+
+std::vector<EngineCase> cases() {
+    std::vector<EngineCase> all = engine_cases();
+#ifdef RM_SANITIZED
+    // The large models have the same code with more layers.
+    std::erase_if(all, [](const EngineCase& c) { return !c.name.starts_with("test_"); });
+#endif
+    return all;
+}
+
+class EngineTraces : public testing::TestWithParam<EngineCase> {};
+
+TEST_P(EngineTraces, HavePlansThatAreProvedLeast) {
+    const SystemClock clock;
+    for (const EngineTrace& trace : engine_traces(GetParam())) {
+        const auto result = plan_arena(trace.pass.trace, {.timeout = Seconds{30}}, clock);
+        ASSERT_TRUE(result.ok()) << trace.name << ": " << result.error().message;
+        EXPECT_TRUE(result->proved_least())
+            << trace.name << ": " << result->plan.peak << " and " << result->bound;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, EngineTraces, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace rm::bench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/schedule/buffer_index.h"
+#include "engine/schedule/races.h"
+
+namespace rm::test {
+
+// What a wait is there for in another plan of the arenas: one that gives a buffer the bytes of a
+// buffer released before it, chosen so that the wait is all that stands between them.
+class OtherPlans {
+public:
+    // Borrows a schedule as it was recorded, where no two buffers share bytes.
+    explicit OtherPlans(const StepSchedule& schedule);
+
+    // With the first such pair that has them; empty: none.
+    std::vector<Race> races_without(std::uint32_t wait) const;
+
+private:
+    using Pair = std::pair<std::uint32_t, std::uint32_t>;  // released, then requested
+    std::vector<std::uint32_t> touched_by(std::uint32_t item) const;
+    std::uint32_t next_work(std::uint32_t item) const;
+    std::uint32_t last_work(std::uint32_t item) const;
+    std::vector<std::uint32_t> touched_last_before(std::uint32_t buffer) const;
+    std::vector<Pair> pairs_around(std::uint32_t wait) const;
+    bool fits(const Pair& pair) const;
+    enum class End { begin, end };
+    void move_ranges(StepSchedule& copy, const AddressRange& from, const AddressRange& room,
+                     End end) const;
+
+    const StepSchedule& schedule_;
+    BufferIndex index_;
+    std::vector<BufferLife> lives_;
+    std::vector<std::int64_t> last_touch_;  // of each buffer: an item
+};
+
+}  // namespace rm::test

@@ -1,0 +1,168 @@
+// What the engine queues, recorded on the meta device: free of races where every buffer lies at its
+// planned place, and without waits that nothing needs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/memory/arena_planner.h"
+#include "engine/schedule/schedule_analysis.h"
+#include "engine/train/dry_rank.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/engine/train/other_plans.h"
+#include "tests/support/rank_rig.h"
+
+namespace rm::test {
+namespace {
+
+struct ScheduleCase {
+    std::string name;
+    Mesh mesh;
+    int zero = 0;
+    MemoryPolicy policy;
+    bool host_state = false;
+    std::int64_t micro_batches = 2;
+    std::int64_t kv_heads = 2;
+};
+void PrintTo(const ScheduleCase& c, std::ostream* out) {
+    *out << c.name;
+}
+
+StepSchedule record(const ScheduleCase& c, int rank) {
+    const auto like = make_cpu_kernels({.num_threads = 1});
+    RankSpec spec;
+    spec.model = small_model();
+    spec.model.num_layers = 4;
+    spec.mesh = c.mesh;
+    spec.rank = rank;
+    spec.zero = c.zero;
+    spec.model.num_kv_heads = c.kv_heads;
+    if (c.host_state) spec.host = like.get();
+    DryRank dry(spec, MetaOptions{.types = like->types(), .like = like.get()});
+    const Status entered =
+        dry.enter({c.mesh.size(Axis::ring) == 6 ? 960 : 1024, c.policy, spec.model.rope});
+    RM_CHECK(entered.ok(), "{}", entered.error().message);
+    dry.step(c.micro_batches);
+    dry.step(c.micro_batches);
+    return dry.schedule();
+}
+
+StepSchedule placed(const StepSchedule& schedule) {
+    const SystemClock clock;
+    std::vector<ArenaPlan> plans;
+    for (const int arena : {kDeviceArena, kHostArena}) {
+        ArenaTrace trace = arena_trace(schedule, arena).value();
+        for (ArenaBlock& block : trace.blocks)
+            block.size.value = std::max<std::int64_t>(1, block.size.value);
+        plans.push_back(plan_arena(trace, {.timeout = Seconds{1}}, clock).value().plan);
+    }
+    return place_buffers(schedule, plans);
+}
+
+std::uint32_t second_step(const StepSchedule& schedule) {
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i < schedule.items.size(); ++i) {
+        const ScheduleItem& item = schedule.items[i];
+        if (item.kind == ScheduleItem::Kind::mark && schedule.names[item.index] == "step") last = i;
+    }
+    return last;
+}
+
+class EngineSchedule : public testing::TestWithParam<ScheduleCase> {};
+
+TEST_P(EngineSchedule, HasNoRaces) {
+    for (const int rank : {0, GetParam().mesh.num_ranks() - 1}) {
+        const StepSchedule schedule = record(GetParam(), rank);
+        const Status lives = check_lifetimes(schedule);
+        EXPECT_TRUE(lives.ok()) << lives.error().message;
+        const StepSchedule at_places = placed(schedule);
+        for (const Race& race : find_races(at_places))
+            ADD_FAILURE() << describe(at_places, race);
+    }
+}
+
+// Each wait taken away alone shows a race: at the planned places, or at those of another plan.
+TEST_P(EngineSchedule, NeedsEveryWait) {
+    const StepSchedule schedule = record(GetParam(), 0);
+    std::vector<WaitFinding> findings = examine_waits(placed(schedule));
+    // The first step's weights come from nowhere.
+    std::erase_if(findings, [first = second_step(schedule)](const WaitFinding& finding) {
+        return finding.wait < first;
+    });
+    const OtherPlans others(schedule);
+    for (WaitFinding& finding : findings) {
+        if (finding.races.empty()) finding.races = others.races_without(finding.wait);
+    }
+    for (const WaitSite& site : wait_sites(schedule, findings)) {
+        if (site.redundant == 0) continue;
+        ADD_FAILURE() << site.stream << " before " << site.next << " waits for " << site.awaited
+                      << " after " << site.last << ": " << site.redundant << " of " << site.count
+                      << " are redundant";
+    }
+}
+
+MemoryPolicy policy(KeptPlace kept, WorkingSet working, Keep keep, double alpha, int prefetch = 1) {
+    MemoryPolicy p;
+    p.tile_tokens = 64;
+    p.chunk_tokens = 128;
+    p.kept = kept;
+    p.working = working;
+    p.keep = keep;
+    p.alpha = alpha;
+    p.prefetch = prefetch;
+    return p;
+}
+
+std::vector<ScheduleCase> cases() {
+    const auto whole = WorkingSet::whole;
+    const auto device = policy(KeptPlace::device, whole, Keep::input_and_attention, 1);
+    const auto host = policy(KeptPlace::host, whole, Keep::input, 0.5);
+    const auto windows =
+        policy(KeptPlace::host, WorkingSet::windows, Keep::input_and_attention, 0.5);
+    const auto mesh = [](int data, int ring, int ulysses, int tensor, int inner = 1) {
+        return Mesh::make(data, ring, ulysses, tensor, inner).value();
+    };
+    std::vector<ScheduleCase> list;
+    const auto add = [&](const std::string& name, const Mesh& m, int zero, const MemoryPolicy& p,
+                         bool host_state = false) {
+        list.push_back({name, m, zero, p, host_state});
+    };
+    add("one_device", mesh(1, 1, 1, 1), 0, device);
+    add("one_host", mesh(1, 1, 1, 1), 0, host);
+    add("one_windows", mesh(1, 1, 1, 1), 0, windows);
+    for (const int prefetch : {0, 2}) {
+        MemoryPolicy p = windows;
+        p.prefetch = prefetch;
+        add(format("one_windows_prefetch{}", prefetch), mesh(1, 1, 1, 1), 0, p);
+    }
+    MemoryPolicy again = windows;
+    again.keep = Keep::input;
+    again.alpha = 0;
+    add("one_windows_again", mesh(1, 1, 1, 1), 0, again);
+    MemoryPolicy kept_all = windows;
+    kept_all.alpha = 1;
+    add("one_windows_all", mesh(1, 1, 1, 1), 0, kept_all);
+    add("ring", mesh(1, 4, 1, 1), 0, device);
+    add("ring_host", mesh(1, 4, 1, 1), 1, host);
+    add("double_ring", mesh(1, 6, 1, 1, 2), 0, device);
+    add("ring_ulysses_host", mesh(1, 2, 2, 1), 2, host);
+    add("tensor", mesh(1, 1, 1, 2), 0, device);
+    add("tensor_ring_host", mesh(1, 2, 1, 2), 3, host);
+    add("data_zero1", mesh(2, 1, 1, 1), 1, device);
+    add("data_zero2", mesh(2, 1, 1, 1), 2, device);
+    add("data_zero3", mesh(2, 1, 1, 1), 3, device);
+    add("data_zero3_windows", mesh(2, 1, 1, 1), 3, windows);
+    add("host_state", mesh(1, 1, 1, 1), 2, device, true);
+    add("host_state_zero3", mesh(2, 2, 1, 1), 3, host, true);
+    add("host_state_replicated_heads", mesh(1, 1, 1, 4), 0, device, true);
+    list.back().kv_heads = 1;
+    add("data_replicated_heads", mesh(2, 1, 1, 4), 2, device);
+    list.back().kv_heads = 1;
+    return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, EngineSchedule, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace rm::test
