@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
+#include "engine/main/dry_run_command.h"
 #include "engine/main/ring_train_config.h"
 #include "engine/train/cpu_peak.h"
 #include "engine/train/report_json.h"
@@ -30,11 +31,15 @@ constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitInterrupted = 130;
 constexpr std::string_view kUsage =
-    "usage: ring-train CONFIG.json [--device cpu|cuda|cuda:N] [--dry-run]\n"
+    "usage: ring-train CONFIG.json [--device cpu|cuda|cuda:N] [--dry-run [--figure FILE.svg]]\n"
+    "                  [--profile NAME|FILE [--host-profile FILE] [--link GBIT]]\n"
     "  Trains as CONFIG.json says (docs/formats/ring_train.md): ranks are threads or processes of\n"
-    "  this machine. --device is stronger than the configuration's. --dry-run prints the layout "
-    "and\n"
-    "  trains nothing.\n";
+    "  this machine. --device is stronger than the configuration's. --dry-run prints the layout, "
+    "the\n"
+    "  memory of a step and, for a machine of this profile, its time, and trains nothing; "
+    "--figure\n"
+    "  draws the step. Memory that the configuration limits and leaves open is chosen for the "
+    "profile.\n";
 
 std::atomic<bool> stop_requested{false};
 
@@ -46,7 +51,9 @@ struct Arguments {
     std::string config_path;
     std::string device;  // empty: the configuration's
     bool dry_run = false;
-    int rank = -1;  // of a process rank, with its exchange directory
+    DryRunRequest request;
+    std::string link;  // as it was given
+    int rank = -1;     // of a process rank, with its exchange directory
     std::string exchange_dir;
 };
 
@@ -138,9 +145,13 @@ int run_threads(const RingTrainConfig& config) {
 pid_t spawn_rank(const Arguments& arguments, int rank, const std::string& exchange_dir) {
     std::vector<std::string> words = {"ring-train",         arguments.config_path, "--rank",
                                       std::to_string(rank), "--exchange",          exchange_dir};
-    if (!arguments.device.empty()) {
-        words.insert(words.end(), {"--device", arguments.device});
-    }
+    const auto pass_on = [&words](const std::string& flag, const std::string& value) {
+        if (!value.empty()) words.insert(words.end(), {flag, value});
+    };
+    pass_on("--device", arguments.device);
+    pass_on("--profile", arguments.request.profile);
+    pass_on("--host-profile", arguments.request.host_profile);
+    pass_on("--link", arguments.link);
     std::vector<char*> argv;
     for (std::string& word : words)
         argv.push_back(word.data());
@@ -190,6 +201,14 @@ int run_processes(const RingTrainConfig& config, const Arguments& arguments) {
     return code;
 }
 
+Status read_link(Arguments& arguments) {
+    if (arguments.link.empty()) return {};
+    char* end = nullptr;
+    arguments.request.link_gbit = std::strtod(arguments.link.c_str(), &end);
+    if (*end == '\0' && arguments.request.link_gbit > 0) return {};
+    return invalid_argument("--link {}: it must be a positive number of Gbit/s", arguments.link);
+}
+
 Result<Arguments> parse_arguments(int argc, char** argv) {
     Arguments arguments;
     for (int i = 1; i < argc; ++i) {
@@ -199,6 +218,14 @@ Result<Arguments> parse_arguments(int argc, char** argv) {
             arguments.dry_run = true;
         } else if (word == "--device" && has_value) {
             arguments.device = argv[++i];
+        } else if (word == "--profile" && has_value) {
+            arguments.request.profile = argv[++i];
+        } else if (word == "--host-profile" && has_value) {
+            arguments.request.host_profile = argv[++i];
+        } else if (word == "--figure" && has_value) {
+            arguments.request.figure = argv[++i];
+        } else if (word == "--link" && has_value) {
+            arguments.link = argv[++i];
         } else if (word == "--rank" && has_value) {
             arguments.rank = std::atoi(argv[++i]);
         } else if (word == "--exchange" && has_value) {
@@ -211,6 +238,9 @@ Result<Arguments> parse_arguments(int argc, char** argv) {
     }
     if (arguments.config_path.empty())
         return invalid_argument("no configuration given\n{}", kUsage);
+    if (!arguments.request.figure.empty() && !arguments.dry_run)
+        return invalid_argument("--figure is drawn by --dry-run only\n{}", kUsage);
+    RM_RETURN_IF_ERROR(read_link(arguments));
     return arguments;
 }
 
@@ -225,14 +255,18 @@ Result<RingTrainConfig> read_config(const Arguments& arguments) {
     if (!arguments.device.empty()) {
         RM_TRY(config->device, parse_rank_device(arguments.device));
     }
+    RM_TRY(config->memory, plan_memory(*config, arguments.request));
     return config;
 }
 
 int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
     if (arguments.dry_run) {
         const auto text = describe_layout(config);
-        (text ? std::cout : std::cerr) << (text ? *text : text.error().message + "\n");
-        return text ? 0 : kExitUsage;
+        if (text) std::cout << *text;
+        const auto steps =
+            text ? describe_dry_run(config, arguments.request) : Result<std::string>(text.error());
+        (steps ? std::cout : std::cerr) << (steps ? *steps : steps.error().message + "\n");
+        return steps ? 0 : kExitUsage;
     }
     if (arguments.rank >= 0) {
         const auto exchange = make_directory_exchange(arguments.exchange_dir, arguments.rank,

@@ -53,12 +53,6 @@ Status read_engine(const json& value, RingTrainConfig& config) {
     return {};
 }
 
-std::int64_t chunk_tokens(const MemorySpec& memory) {
-    constexpr std::int64_t kDefaultChunk = 4096;
-    if (memory.chunk > 0) return memory.chunk;
-    return std::max(memory.tile, kDefaultChunk / memory.tile * memory.tile);
-}
-
 // Of a sequence that is one document.
 SequenceRuns runs_of_one_document(const RankLayout& layout) {
     const std::int64_t document = layout.context;
@@ -106,7 +100,7 @@ RankConfig rank_config(const RingTrainConfig& config, int rank) {
     out.model = config.model;
     out.plan.mesh = mesh;
     out.plan.zero = config.spec.zero;
-    out.plan.memory = {config.spec.memory.tile, chunk_tokens(config.spec.memory)};
+    out.plan.memory = config.memory_policy();
     out.plan.collective_timeout = {config.timeout_seconds};
     out.rank = rank;
     out.num_threads = config.threads_per_rank > 0 ? config.threads_per_rank
@@ -124,7 +118,8 @@ Result<std::string> describe_layout(const RingTrainConfig& config) {
     std::ostringstream out;
     out << "mesh        " << to_string(mesh) << ", " << mesh.num_ranks() << " ranks"
         << (config.spec.zero > 0 ? format(", ZeRO-{}", config.spec.zero) : "") << '\n'
-        << "parameters  " << model.num_parameters() << '\n';
+        << "parameters  " << model.num_parameters() << '\n'
+        << "memory      " << to_string(config.memory_policy()) << '\n';
     for (std::size_t i = 0; i < config.spec.stages.size(); ++i) {
         const StageSpec& stage = config.spec.stages[i];
         out << format("stage {:<6}context {}, {} sequences per step, {} steps\n", i + 1,
@@ -132,8 +127,7 @@ Result<std::string> describe_layout(const RingTrainConfig& config) {
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
             const RankConfig rank_plan = rank_config(config, rank);
             RM_TRY(const RankLayout layout,
-                   make_rank_layout(stage.context, mesh, rank, rank_plan.plan.memory.tile_tokens,
-                                    rank_plan.plan.memory.chunk_tokens));
+                   make_rank_layout(stage.context, mesh, rank, rank_plan.plan.memory));
             const SequenceRuns runs = runs_of_one_document(layout);
             const std::int64_t pairs = share_of_pairs(layout, runs);
             out << format("  rank {}:", rank);

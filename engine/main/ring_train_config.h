@@ -29,7 +29,10 @@ struct RingTrainConfig {
     std::int64_t stop_after_steps = 0;
     std::string run_dir;  // metrics.jsonl; empty: none
 
+    std::optional<MemoryPolicy> memory;  // chosen within limits; nothing: what the spec says
+
     Mesh mesh() const { return spec.parallel.value_or(Mesh()); }
+    MemoryPolicy memory_policy() const { return memory ? *memory : resolve_memory(spec.memory); }
 };
 
 // Reads and validates; every message names the key.

@@ -5,8 +5,11 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/bench/arena_bench.h"
 #include "kernels/bench/balance_bench.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/device_bench.h"
+#include "kernels/bench/dry_run_bench.h"
 #include "kernels/bench/overlap_bench.h"
 #include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -22,7 +25,11 @@ constexpr std::string_view kUsage =
     "                  [--threads N] [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "       ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
+    "       ring-bench arena [--only NAME] [--dump DIR]\n"
     "       ring-bench overlap [--ring R] [--repeats N] [--json]\n"
+    "       ring-bench device [--threads N] [--dtype f32|bf16] [--clock wall|cpu] [--seconds N]\n"
+    "                         [--out FILE] [--check]\n"
+    "       ring-bench dry-run [--repeats N] [--ranks one|every]\n"
     "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
@@ -110,7 +117,8 @@ Result<Arguments> parse(std::span<char*> argv) {
         return invalid_argument("peak: of the CPU only");
     if (arguments.command.empty()) {
         return invalid_argument(
-            "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance or overlap");
+            "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance, arena, "
+            "overlap, device or dry-run");
     }
     return arguments;
 }
@@ -214,6 +222,9 @@ int main(int argc, char** argv) {
     const std::string_view command = argc > 1 ? argv[1] : "";
     if (command == "tokenize") return rm::bench::run_tokenize(words.subspan(2));
     if (command == "balance") return rm::bench::run_balance(words.subspan(2));
+    if (command == "arena") return rm::bench::run_arena(words.subspan(2));
     if (command == "overlap") return rm::bench::run_overlap(words.subspan(2));
+    if (command == "device") return rm::bench::run_device(words.subspan(2));
+    if (command == "dry-run") return rm::bench::run_dry_run(words.subspan(2));
     return rm::bench::run(words);
 }

@@ -36,7 +36,8 @@ public:
               {.model = rig.model, .mesh = rig.mesh, .rank = transport_->rank(), .zero = rig.zero}),
           loss_(kernels_->device(), MemoryKind::data, DType::f64, {1}) {
         engine_.state().initialize(1);
-        const Status entered = engine_.enter({rig.context, kTile, kTile, rig.model.rope});
+        const Status entered = engine_.enter(
+            {rig.context, {.tile_tokens = kTile, .chunk_tokens = kTile}, rig.model.rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
         batch_ = engine_.cut(random_samples(rig));
     }

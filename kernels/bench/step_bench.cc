@@ -50,7 +50,8 @@ public:
         : transport_(make_local_transport(make_local_hub(1), {})),
           engine_(kernels, *transport_, progress_, {.model = model}) {
         engine_.state().initialize(1);
-        const Status entered = engine_.enter({context, tile, context, model.rope});
+        const Status entered =
+            engine_.enter({context, {.tile_tokens = tile, .chunk_tokens = context}, model.rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
         batch_ = engine_.cut({random_sample(context, model.vocabulary)});
     }

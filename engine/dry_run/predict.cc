@@ -1,0 +1,267 @@
+#include "engine/dry_run/predict.h"
+
+#include <algorithm>
+
+#include "engine/comm/communicator.h"
+#include "engine/dry_run/layer_repetition.h"
+#include "engine/dry_run/rank_record.h"
+#include "engine/memory/arena_planner.h"
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kFewLayers = 4;  // below, a layer may be both near the first and the last
+constexpr std::int64_t kPeriod = 2;     // layers: buffers of weights alternate
+
+// Time is how often it was asked: a search ends at the same place on every machine.
+class AskedClock final : public Clock {
+public:
+    WallTime wall() const override { return {}; }
+    MonoTime mono() const override { return {asked_ += 100'000}; }
+
+private:
+    mutable std::int64_t asked_ = 0;
+};
+
+Result<ArenaPrediction> plan(const ArenaTrace& trace, ArenaReuse reuse) {
+    if (reuse == ArenaReuse::off) {
+        Bytes all;
+        for (const ArenaBlock& block : trace.blocks)
+            all += block.size;
+        return ArenaPrediction{all, peak_live(trace.blocks)};
+    }
+    const AskedClock clock;
+    RM_TRY(const ArenaResult result, plan_arena(trace, {.timeout = Seconds{1}}, clock));
+    return ArenaPrediction{result.plan.peak, result.lower_bound};
+}
+
+// Of a pass that is longer than `few` by `periods`: what the plan of `more` lost against its lower
+// bound, any other loses too. Nothing: layers do not repeat.
+std::optional<ArenaPrediction> repeat(const ArenaTrace& few, const ArenaTrace& more,
+                                      const ArenaPrediction& planned, std::int64_t periods,
+                                      ArenaReuse reuse) {
+    const auto repetition = LayerRepetition::find(few, more);
+    if (!repetition) return std::nullopt;
+    const Bytes bound = repetition->peak(periods);
+    if (reuse == ArenaReuse::on)
+        return ArenaPrediction{{bound.value + planned.planned.value - planned.lower_bound.value},
+                               bound};
+    Bytes all;
+    for (const ArenaBlock& block : few.blocks)
+        all += block.size;
+    const std::int64_t added = planned.planned.value - all.value;
+    return ArenaPrediction{{all.value + periods * added}, bound};
+}
+
+void set_figures(const StepFigures& figures, Prediction& prediction) {
+    prediction.step = {figures.seconds};
+    prediction.phases = figures.phases;
+    prediction.busy = figures.busy;
+    prediction.moved = figures.moved;
+    prediction.executed_flops = figures.flops;
+    prediction.state = {};
+    for (const auto& [kind, bytes] : figures.state)
+        prediction.state.add(kind, bytes);
+}
+
+void set_rates(const RankSpec& spec, const StageShape& shape, const DryRunOptions& options,
+               Prediction& prediction) {
+    const auto context = static_cast<double>(shape.context);
+    const auto sequences = static_cast<double>(options.micro_batches * spec.mesh.size(Axis::data));
+    prediction.tokens = sequences * context;
+    prediction.model_flops =
+        training_flops(spec.model, prediction.tokens, sequences * context * (context + 1) / 2);
+    if (options.profile == nullptr) return;
+    prediction.held = options.profile->held;
+    prediction.tokens_per_sec = prediction.tokens / prediction.step.value;
+    prediction.causal_mfu = prediction.model_flops / prediction.step.value /
+                            (options.profile->peak_flops * spec.mesh.num_ranks());
+}
+
+StepFigures clock_alone(const RankRecord& record, const LinkSpeeds& links) {
+    return figures_of(record, run_clock(leading_part(record), links),
+                      run_clock(record.schedule, links));
+}
+
+Status plan_arenas_of(const RankRecord& record, ArenaReuse reuse, Prediction& prediction) {
+    RM_TRY(prediction.device, plan(record.device, reuse));
+    RM_TRY(prediction.host, plan(record.host, reuse));
+    return {};
+}
+
+Result<Prediction> predict_one(const RankSpec& spec, const StageShape& shape,
+                               const DryRunOptions& options) {
+    RM_TRY(const RankRecord record, record_rank(spec, shape, options));
+    Prediction prediction;
+    RM_RETURN_IF_ERROR(plan_arenas_of(record, shape.memory.reuse, prediction));
+    set_figures(clock_alone(record, options.links), prediction);
+    return prediction;
+}
+
+Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shape,
+                                    const DryRunOptions& options) {
+    const std::int64_t layers = spec.model.num_layers;
+    const std::int64_t few_layers = kFewLayers + (layers - kFewLayers) % kPeriod;
+    if (layers <= few_layers + kPeriod) return predict_one(spec, shape, options);
+    RankSpec part = spec;
+    part.model.num_layers = few_layers;
+    RM_TRY(const RankRecord few, record_rank(part, shape, options));
+    part.model.num_layers = few_layers + kPeriod;
+    RM_TRY(const RankRecord more, record_rank(part, shape, options));
+    const std::int64_t periods = (layers - few_layers) / kPeriod;
+
+    Prediction prediction;
+    const ArenaReuse reuse = shape.memory.reuse;
+    RM_RETURN_IF_ERROR(plan_arenas_of(more, reuse, prediction));
+    const auto device = repeat(few.device, more.device, prediction.device, periods, reuse);
+    const auto host = repeat(few.host, more.host, prediction.host, periods, reuse);
+    if (!device || !host) return predict_one(spec, shape, options);
+    prediction.device = *device;
+    prediction.host = *host;
+    set_figures(
+        extrapolate(clock_alone(few, options.links), clock_alone(more, options.links), periods),
+        prediction);
+    return prediction;
+}
+
+ArenaPrediction larger(const ArenaPrediction& a, const ArenaPrediction& b) {
+    return {std::max(a.planned, b.planned), std::max(a.lower_bound, b.lower_bound)};
+}
+
+// To what is larger in `other`.
+void raise(std::map<std::string, Bytes>& values, const std::map<std::string, Bytes>& other) {
+    for (const auto& [name, bytes] : other)
+        values[name] = std::max(values[name], bytes);
+}
+
+// The slower one, with the larger of each memory and each traffic.
+Prediction merge(const Prediction& a, const Prediction& b) {
+    Prediction merged = a.step < b.step ? b : a;
+    merged.device = larger(a.device, b.device);
+    merged.host = larger(a.host, b.host);
+    raise(merged.moved, a.moved);
+    raise(merged.moved, b.moved);
+    auto state = a.state.by_kind;
+    raise(state, b.state.by_kind);
+    merged.state = {};
+    for (const auto& [kind, bytes] : state)
+        merged.state.add(kind, bytes);
+    return merged;
+}
+
+Result<Prediction> predict_steady(const RankSpec& spec, const StageShape& shape,
+                                  const DryRunOptions& options) {
+    RankSpec end = spec;
+    Mesh::Coords coords = spec.mesh.coords(spec.rank);
+    int& slot = coords[static_cast<std::size_t>(Axis::ring)];
+    slot = spec.mesh.size(Axis::ring) - 1;
+    end.rank = spec.mesh.rank(coords);
+    RM_TRY(const Prediction last, predict_repeated(end, shape, options));
+    if (slot == 0) return last;
+    slot = 0;
+    end.rank = spec.mesh.rank(coords);
+    RM_TRY(const Prediction first, predict_repeated(end, shape, options));
+    return merge(first, last);
+}
+
+RankGroups groups_of(const Mesh& mesh) {
+    RankGroups groups(static_cast<std::size_t>(mesh.num_ranks()));
+    for (std::size_t rank = 0; rank < groups.size(); ++rank) {
+        for (const GroupKey key : kGroupKeys) {
+            groups[rank][static_cast<int>(key)] =
+                make_group(mesh, static_cast<int>(rank), key).ranks;
+        }
+    }
+    return groups;
+}
+
+bool same(const ArenaTrace& a, const ArenaTrace& b) {
+    return std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+                      [](const ArenaBlock& x, const ArenaBlock& y) {
+                          return x.lower == y.lower && x.upper == y.upper && x.size == y.size;
+                      });
+}
+
+// Arenas of each trace that differs from its neighbour's.
+Status plan_all(const std::vector<RankRecord>& records, ArenaReuse reuse, Prediction& prediction) {
+    const RankRecord* last = nullptr;
+    for (const RankRecord& record : records) {
+        if (last != nullptr && same(last->device, record.device) && same(last->host, record.host))
+            continue;
+        Prediction own;
+        RM_RETURN_IF_ERROR(plan_arenas_of(record, reuse, own));
+        prediction.device = larger(prediction.device, own.device);
+        prediction.host = larger(prediction.host, own.host);
+        last = &record;
+    }
+    return {};
+}
+
+std::vector<ClockedSchedule> clock_all(const std::vector<StepSchedule>& schedules,
+                                       const RankSpec& spec, const DryRunOptions& options) {
+    return run_clocks(schedules, groups_of(spec.mesh), options.links);
+}
+
+StepFigures merge(const std::vector<StepFigures>& all) {
+    StepFigures merged = *std::max_element(
+        all.begin(), all.end(),
+        [](const StepFigures& a, const StepFigures& b) { return a.seconds < b.seconds; });
+    for (const StepFigures& figures : all) {
+        raise(merged.state, figures.state);
+        raise(merged.moved, figures.moved);
+    }
+    return merged;
+}
+
+Result<Prediction> predict_all(const RankSpec& spec, const StageShape& shape,
+                               const DryRunOptions& options) {
+    std::vector<RankRecord> records;
+    std::vector<StepSchedule> schedules, leading;
+    RankSpec own = spec;
+    for (own.rank = 0; own.rank < spec.mesh.num_ranks(); ++own.rank) {
+        RM_TRY(RankRecord record, record_rank(own, shape, options));
+        leading.push_back(leading_part(record));
+        schedules.push_back(std::move(record.schedule));
+        records.push_back(std::move(record));
+    }
+    Prediction prediction;
+    RM_RETURN_IF_ERROR(plan_all(records, shape.memory.reuse, prediction));
+    const auto before = clock_all(leading, spec, options);
+    const auto clocked = clock_all(schedules, spec, options);
+    std::vector<StepFigures> all;
+    for (std::size_t rank = 0; rank < records.size(); ++rank) {
+        records[rank].schedule = std::move(schedules[rank]);
+        all.push_back(figures_of(records[rank], before[rank], clocked[rank]));
+    }
+    set_figures(merge(all), prediction);
+    return prediction;
+}
+
+}  // namespace
+
+LinkSpeeds uniform_links(LinkSpeed speed) {
+    LinkSpeeds links;
+    for (const GroupKey key : kGroupKeys)
+        links[static_cast<int>(key)] = speed;
+    return links;
+}
+
+Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
+                           const DryRunOptions& options) {
+    const auto by_mode = [&] {
+        switch (options.mode) {
+            case DryRunMode::steady:
+                return predict_steady(spec, shape, options);
+            case DryRunMode::one_rank:
+                return predict_one(spec, shape, options);
+            case DryRunMode::every_rank:
+                return predict_all(spec, shape, options);
+        }
+        return Result<Prediction>(invalid_argument("mode {}", static_cast<int>(options.mode)));
+    };
+    RM_TRY(Prediction prediction, by_mode());
+    set_rates(spec, shape, options, prediction);
+    return prediction;
+}
+
+}  // namespace rm

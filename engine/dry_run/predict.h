@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/report.h"
+#include "engine/schedule/clock.h"
+#include "engine/train/rank_engine.h"
+#include "kernels/meta/device_profile.h"
+
+// What a step will take: the engine's own schedule on the meta device, timed by a profile of the
+// machine. Nothing is measured and nothing runs: the same question has the same answer everywhere.
+namespace rm {
+
+// What is executed for an answer.
+enum class DryRunMode {
+    // Few layers, the middle ones repeated; of the ranks at both ends of the ring, which stand for
+    // all: of a document that is zigzag-cut all slots do equal work, the first with all keys of
+    // half of its queries in each ring step, the last with half of the keys of all, and the slower
+    // of the two is what all wait for.
+    steady,
+    one_rank,   // all layers of rank `spec.rank`, whose peers are where it is
+    every_rank  // all layers of all ranks, which wait for each other
+};
+
+struct DryRunOptions {
+    NumericTypes types{DType::bf16, DType::f32, DType::f32};
+    const DeviceProfile* profile = nullptr;  // null: work takes no time
+    // Of what updates state that lives on the host; null: it takes the device's time.
+    const DeviceProfile* host_profile = nullptr;
+    Kernels* like = nullptr;  // asked for workspace sizes; null: the profile says them
+    LinkSpeeds links;         // of each GroupKey: its slowest link
+    std::int64_t micro_batches = 1;
+    DryRunMode mode = DryRunMode::steady;
+};
+
+// The same speed for all groups.
+LinkSpeeds uniform_links(LinkSpeed speed);
+
+struct ArenaPrediction {
+    Bytes planned;      // its size
+    Bytes lower_bound;  // peak of live bytes
+    bool operator==(const ArenaPrediction&) const = default;
+};
+
+// Of one rank and one step, a steady one: not the first. Of several ranks the largest of each
+// memory and each traffic, and else the rank that takes longest.
+struct Prediction {
+    Seconds step;
+    // Seconds of the compute stream, which add up to the step: attention, products (with the head),
+    // optimizer and other by what it works on; and by what it waits for: offload_exposed,
+    // update_exposed (of state on the host), ring_exposed, gradient_exposed and so on by group.
+    std::map<std::string, double> phases;
+    std::map<std::string, double> busy;  // seconds, by stream
+    ArenaPrediction device, host;
+    MemoryReport state;  // besides the arenas
+    Bytes held;          // by libraries and driver, outside of all
+    // uploaded, downloaded; and sent by group.
+    std::map<std::string, Bytes> moved;
+    double executed_flops = 0;  // of the rank
+    // Of all ranks, their sequences one document each. FLOPs are causal, without recomputation.
+    double tokens = 0;
+    double model_flops = 0;
+    double tokens_per_sec = 0;  // 0 where work takes no time
+    double causal_mfu = 0;      // of the profile's peak, all ranks together
+
+    Bytes device_total() const { return state.total + device.planned + held; }
+};
+
+// Errors: those of RankEngine::enter, but for limits of memory,
+// which the caller compares.
+Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
+                           const DryRunOptions& options);
+
+}  // namespace rm

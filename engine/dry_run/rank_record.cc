@@ -1,0 +1,154 @@
+#include "engine/dry_run/rank_record.h"
+
+#include <algorithm>
+
+#include "engine/comm/communicator.h"
+
+namespace rm {
+namespace {
+
+using Kind = ScheduleItem::Kind;
+
+MemoryReport state_of(DryRank& rank) {
+    MemoryReport report;
+    for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
+        const auto kind = static_cast<MemoryKind>(i);
+        const Bytes device = rank.device().allocated(kind);
+        if (device.value > 0) report.add(std::string(to_string(kind)), device);
+        const Bytes host = rank.engine().state().host_bytes(kind);
+        if (host.value > 0) report.add(format("host {}", to_string(kind)), host);
+    }
+    return report;
+}
+
+std::string group_name(int group) {
+    const auto key = static_cast<GroupKey>(group);
+    // Two rings are one axis.
+    if (key == GroupKey::ring_inner || key == GroupKey::ring_outer) return "ring";
+    return std::string(to_string(key));
+}
+
+// What compute stood still for, by the names of RankEngine's streams and of the clock.
+std::string wait_name(const std::string& stream) {
+    constexpr std::string_view kGroup = "communication ";
+    if (stream.starts_with(kGroup))
+        return group_name(std::stoi(stream.substr(kGroup.size()))) + "_exposed";
+    if (stream == "to-host" || stream == "from-host") return "offload_exposed";
+    if (stream == "host optimizer") return "update_exposed";
+    return "communication_exposed";
+}
+
+std::string_view work_name(std::string_view op) {
+    if (op.starts_with("attention_")) return "attention";
+    if (op.starts_with("linear_") || op.starts_with("head_")) return "products";
+    if (op == "adamw" || op == "sum_squares" || op == "clip_factor") return "optimizer";
+    return "other";
+}
+
+double value_of(const std::map<std::string, double>& values, const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? 0 : found->second;
+}
+
+void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
+               std::map<std::string, double>& phases) {
+    double by_group = 0;
+    for (const auto& [stream, seconds] : clocked.exposed) {
+        const double waited = seconds - value_of(before.exposed, stream);
+        if (waited <= 0 || stream == "communication") continue;
+        phases[wait_name(stream)] += waited;
+        if (stream.starts_with("communication ")) by_group += waited;
+    }
+    // Of the communication stream without a message: sums of gradients on the host.
+    const double rest = value_of(clocked.exposed, "communication") -
+                        value_of(before.exposed, "communication") - by_group;
+    if (rest > 1e-9 * (1 + by_group)) phases["communication_exposed"] += rest;
+}
+
+// An item as part of the step.
+void add_item(const StepSchedule& schedule, const ScheduleItem& item, const ItemTimes& times,
+              StepFigures& figures) {
+    const std::string& op = schedule.names[item.index];
+    figures.flops += item.flops;
+    if (item.stream == 0) figures.phases[std::string(work_name(op))] += times.end - times.begin;
+    for (const Traffic& traffic : schedule.sent(item))
+        figures.moved[group_name(traffic.group)] += traffic.bytes;
+    if (op != "upload" && op != "download") return;
+    for (const AddressRange& range : schedule.writes(item))
+        figures.moved[op + "ed"] += Bytes{range.size};
+}
+
+template <typename Value>
+using ByName = std::map<std::string, Value>;
+
+double along(double few, double more, std::int64_t periods) {
+    return few + static_cast<double>(periods) * (more - few);
+}
+Bytes along(Bytes few, Bytes more, std::int64_t periods) {
+    return {few.value + periods * (more.value - few.value)};
+}
+template <typename Value>
+ByName<Value> along(const ByName<Value>& few, const ByName<Value>& more, std::int64_t periods) {
+    ByName<Value> all = few;
+    for (const auto& [name, value] : more)
+        all.try_emplace(name);
+    for (auto& [name, value] : all) {
+        const auto found = more.find(name);
+        value = along(value, found == more.end() ? Value{} : found->second, periods);
+    }
+    return all;
+}
+
+}  // namespace
+
+Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
+                               const DryRunOptions& options) {
+    const MetaOptions meta{
+        .types = options.types, .like = options.like, .profile = options.profile};
+    DryRank rank(spec, meta, options.host_profile);
+    RM_RETURN_IF_ERROR(rank.enter(shape));
+    RankRecord record;
+    record.state = state_of(rank);
+    // Streams are joined at the end of a step, but for the update of state on the host, which the
+    // next step meets.
+    if (spec.host != nullptr) rank.step(options.micro_batches);
+    record.first_item = rank.schedule().items.size();
+    rank.step(options.micro_batches);
+    record.schedule = rank.schedule();
+    record.device = rank.requests().device.of(PassKind::train).trace;
+    record.host = rank.requests().host.of(PassKind::train).trace;
+    return record;
+}
+
+StepSchedule leading_part(const RankRecord& record) {
+    StepSchedule part = record.schedule;
+    part.items.resize(record.first_item);
+    return part;
+}
+
+StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
+                       const ClockedSchedule& clocked) {
+    const StepSchedule& schedule = record.schedule;
+    StepFigures figures;
+    figures.seconds = clocked.items.back().end - before.items.back().end;
+    figures.state = record.state.by_kind;
+    for (std::size_t i = record.first_item; i < schedule.items.size(); ++i) {
+        if (schedule.items[i].kind == Kind::work)
+            add_item(schedule, schedule.items[i], clocked.items[i], figures);
+    }
+    add_waits(before, clocked, figures.phases);
+    for (std::size_t i = 0; i < schedule.streams.size(); ++i)
+        figures.busy[schedule.streams[i]] = clocked.busy[i] - before.busy[i];
+    return figures;
+}
+
+StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods) {
+    return {.seconds = along(few.seconds, more.seconds, periods),
+            .phases = along(few.phases, more.phases, periods),
+            .busy = along(few.busy, more.busy, periods),
+            .moved = along(few.moved, more.moved, periods),
+            .state = along(few.state, more.state, periods),
+            .flops = along(few.flops, more.flops, periods)};
+}
+
+}  // namespace rm

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/dry_run/predict.h"
+#include "engine/train/dry_rank.h"
+
+namespace rm {
+
+// One rank's steady step, as it was queued.
+struct RankRecord {
+    StepSchedule schedule;
+    std::size_t first_item = 0;  // of the step; what is before leads to it
+    ArenaTrace device, host;     // of a training pass, which needs the most of all passes
+    MemoryReport state;
+};
+
+// Errors of RankEngine::enter.
+Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
+                               const DryRunOptions& options);
+
+// What of a step adds up over layers.
+struct StepFigures {
+    double seconds = 0;
+    std::map<std::string, double> phases;
+    std::map<std::string, double> busy;
+    std::map<std::string, Bytes> moved;
+    std::map<std::string, Bytes> state;
+    double flops = 0;
+};
+// `before` is the clocked schedule up to first_item, `clocked` all of it.
+StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
+                       const ClockedSchedule& clocked);
+// The record's beginning alone.
+StepSchedule leading_part(const RankRecord& record);
+
+// few + periods * (more - few), figure by figure.
+StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods);
+
+}  // namespace rm

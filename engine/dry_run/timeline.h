@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/dry_run/predict.h"
+
+// What happens when in a step, for people: every layer of one rank.
+namespace rm {
+
+struct StepTimeline {
+    struct Busy {
+        double begin = 0, end = 0;
+    };
+    struct Stream {
+        std::string name;
+        std::vector<Busy> busy;  // ascending
+    };
+    // Of the step. Where work takes no time, one for each request and release of a buffer, and
+    // times count these.
+    double length = 0;
+    bool timed = false;
+    std::vector<LiveBytes> device, host;  // of the arenas, from 0 on
+    std::vector<Stream> streams;
+    MemoryReport state;
+};
+
+// Of rank `spec.rank`, whatever the options' mode. Errors: those of predict.
+Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options);
+
+// The most bytes in each of `count` equal parts of the time.
+std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double length,
+                                std::size_t count);
+
+// Live bytes as rows of characters, 64 wide, with the peak at the left.
+std::string plot(const std::vector<LiveBytes>& live, double length);
+
+// The picture: memory of the device by kind, of the host, and when each stream works.
+std::string to_svg(const StepTimeline& timeline, const std::string& title);
+
+}  // namespace rm

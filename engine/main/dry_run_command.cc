@@ -1,0 +1,174 @@
+#include "engine/main/dry_run_command.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "engine/dry_run/choose_memory.h"
+#include "engine/dry_run/describe.h"
+#include "engine/dry_run/timeline.h"
+#include "engine/schedule/device_profile_json.h"
+#include "engine/train/resolve_model.h"
+#include "kernels/meta/meta_kernels.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kLinkLatency{10e-6};
+
+// A job as the dry run asks for it; what it borrows is here.
+class DryJob {
+public:
+    static Result<std::unique_ptr<DryJob>> make(const RingTrainConfig& config,
+                                                const DryRunRequest& request) {
+        auto job = std::unique_ptr<DryJob>(new DryJob(config));
+        RM_TRY(job->spec_.model, resolve_model(config.spec, config.model));
+        RM_RETURN_IF_ERROR(check_mesh(job->spec_.mesh, job->spec_.model.dims()));
+        RM_RETURN_IF_ERROR(job->set_profile(request.profile));
+        RM_RETURN_IF_ERROR(job->set_host_profile(request.host_profile));
+        if (request.link_gbit > 0)
+            job->options_.links = uniform_links({kLinkLatency, request.link_gbit * 1e9 / 8});
+        return job;
+    }
+
+    const RankSpec& spec() const { return spec_; }
+    const DeviceProfile* profile() const { return profile_ ? &*profile_ : nullptr; }
+    StageShape shape(const StageSpec& stage) const {
+        StageShape shape{stage.context, config_.memory_policy(), spec_.model.rope};
+        if (stage.rope_theta > 0) shape.rope.theta = stage.rope_theta;
+        return shape;
+    }
+    DryRunOptions options(const StageSpec& stage) const {
+        const std::int64_t data = spec_.mesh.size(Axis::data);
+        DryRunOptions options = options_;
+        options.micro_batches = (stage.sequences_per_step() + data - 1) / data;
+        return options;
+    }
+
+private:
+    explicit DryJob(const RingTrainConfig& config) : config_(config) {
+        const JobSpec& spec = config.spec;
+        spec_.mesh = config.mesh();
+        // Of a ring's ranks the last one, which the others wait for: see DryRunMode.
+        Mesh::Coords coords{};
+        coords[static_cast<std::size_t>(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
+        spec_.rank = spec_.mesh.rank(coords);
+        spec_.zero = spec.zero;
+        spec_.moments = moment_type(spec);
+        spec_.positions = spec.data.positions;
+        options_.types.compute = compute_type(spec);
+        if (spec.optimizer.place == OptimizerPlace::device) return;
+        host_ = make_meta_kernels(unread_, {.types = options_.types});
+        spec_.host = host_.get();
+    }
+    Status set_profile(const std::string& name) {
+        if (name.empty()) return {};
+        RM_TRY(profile_, find_profile(name));
+        if (profile_->compute != options_.types.compute) {
+            return invalid_argument(
+                "--profile {}: its speeds are of {}, the job computes in {}; set precision or "
+                "measure another with ring-bench device --dtype",
+                name, to_string(profile_->compute), to_string(options_.types.compute));
+        }
+        options_.profile = &*profile_;
+        return {};
+    }
+
+    Status set_host_profile(const std::string& name) {
+        if (name.empty()) return {};
+        RM_TRY(host_profile_, find_profile(name));
+        options_.host_profile = &*host_profile_;
+        return {};
+    }
+
+    const RingTrainConfig& config_;
+    RankSpec spec_;
+    DryRunOptions options_;
+    std::optional<DeviceProfile> profile_, host_profile_;
+    ScheduleRecorder unread_;
+    std::unique_ptr<Kernels> host_;  // that there is one says where state lives
+};
+
+const StageSpec& longest(const JobSpec& spec) {
+    return *std::max_element(
+        spec.stages.begin(), spec.stages.end(),
+        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
+}
+
+Status write_figure(const std::string& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (!file) return make_error(ErrorCode::unavailable, "cannot write {}", path);
+    return {};
+}
+
+std::string title_of(const RingTrainConfig& config, const DryJob& job, const StageSpec& stage) {
+    return format("{}, {} tokens, {}{}: a step of one rank", config.spec.model.name(),
+                  stage.context, to_string(config.mesh()),
+                  job.profile() == nullptr ? "" : " on " + job.profile()->name);
+}
+
+Result<std::string> describe_stage(const DryJob& job, const StageSpec& stage, std::size_t number,
+                                   const StepTimeline& timeline) {
+    const StageShape shape = job.shape(stage);
+    RM_TRY(const Prediction prediction, predict(job.spec(), shape, job.options(stage)));
+    std::string text =
+        format("step of stage {}, of one rank\n", number) + describe(prediction, job.profile()) +
+        format("  device arena over the step, {}:\n{}",
+               timeline.timed ? to_string(Seconds{timeline.length}) : "request by request",
+               plot(timeline.device, timeline.length));
+    if (prediction.host.planned.value > 0)
+        text += format("  host arena:\n{}", plot(timeline.host, timeline.length));
+    return text;
+}
+
+}  // namespace
+
+Result<DeviceProfile> find_profile(const std::string& name_or_file) {
+    std::string known;
+    for (DeviceProfile& profile : published_profiles()) {
+        if (profile.name == name_or_file) return std::move(profile);
+        known += (known.empty() ? "" : ", ") + profile.name;
+    }
+    if (std::ifstream(name_or_file)) return read_device_profile(name_or_file);
+    return make_error(ErrorCode::not_found,
+                      "--profile {}: neither a file nor one of {}; ring-bench device --out FILE "
+                      "measures this machine",
+                      name_or_file, known);
+}
+
+Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequest& request) {
+    const MemorySpec& memory = config.spec.memory;
+    if (!memory.device && !memory.host) return resolve_memory(memory);
+    RM_TRY(const std::unique_ptr<DryJob> job, DryJob::make(config, request));
+    const StageSpec& stage = longest(config.spec);
+    RM_TRY(const ChosenMemory chosen,
+           choose_memory(job->spec(), job->shape(stage), memory, job->options(stage)));
+    return chosen.policy;
+}
+
+Result<std::string> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request) {
+    RM_TRY(const std::unique_ptr<DryJob> job, DryJob::make(config, request));
+    std::string text;
+    std::size_t number = 0;
+    for (const StageSpec& stage : config.spec.stages) {
+        RM_TRY(const StepTimeline timeline,
+               timeline_of(job->spec(), job->shape(stage), job->options(stage)));
+        RM_TRY(const std::string described, describe_stage(*job, stage, ++number, timeline));
+        text += described;
+        if (!request.figure.empty() && number == config.spec.stages.size()) {
+            RM_RETURN_IF_ERROR(
+                write_figure(request.figure, to_svg(timeline, title_of(config, *job, stage))));
+        }
+    }
+    if (job->profile() == nullptr) {
+        text +=
+            "times: none without --profile NAME|FILE; `ring-bench device --out FILE` measures this "
+            "machine\n";
+    } else if (request.link_gbit == 0 && config.mesh().num_ranks() > 1) {
+        text += "links: messages take no time without --link GBIT\n";
+    }
+    return text;
+}
+
+}  // namespace rm

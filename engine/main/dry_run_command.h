@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/main/ring_train_config.h"
+#include "kernels/meta/device_profile.h"
+
+namespace rm {
+
+// What ring-train's words say of a dry run.
+struct DryRunRequest {
+    std::string profile;       // a published profile's name or a file; empty: none
+    std::string host_profile;  // the same of what updates state on the host; empty: `profile`
+    double link_gbit = 0;      // of every link, a second; 0: messages take no time
+    std::string figure;        // SVG file of the last stage's timeline; empty: none
+};
+
+// Of a published name (L40S), or of a file. The error names those there are.
+Result<DeviceProfile> find_profile(const std::string& name_or_file);
+
+// The policy that the ranks of the job train with: chosen within the spec's limits, for the stage
+// of the longest context. Errors of choose_memory.
+Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequest& request);
+
+// What --dry-run prints after the layout, for every stage: memory, its course over the step and,
+// with a profile, times. Writes the figure.
+Result<std::string> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request);
+
+}  // namespace rm

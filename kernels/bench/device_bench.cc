@@ -1,0 +1,165 @@
+#include "kernels/bench/device_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "engine/schedule/device_profile_json.h"
+#include "kernels/bench/bench.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/meta/measure_profile.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: ring-bench device [--threads N] [--dtype f32|bf16] [--clock wall|cpu] "
+    "[--seconds N]\n"
+    "                         [--out FILE] [--check]\n"
+    "Measures how long each op takes on this machine's CPU, for the planner's dry run. On a busy\n"
+    "machine measure by CPU time (--clock cpu).\n";
+
+enum class Check { no, yes };
+
+struct Arguments {
+    Options options;  // threads, type and clock
+    Seconds budget{25};
+    std::string out;  // empty: nowhere
+    Check check = Check::no;
+};
+
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--out") {
+        arguments.out = value;
+        return {};
+    }
+    if (flag == "--dtype") {
+        if (value != "f32" && value != "bf16")
+            return invalid_argument("--dtype {}: f32 or bf16", value);
+        arguments.options.compute = value == "f32" ? DType::f32 : DType::bf16;
+        return {};
+    }
+    if (flag == "--clock") {
+        if (value != "wall" && value != "cpu")
+            return invalid_argument("--clock {}: wall or cpu", value);
+        arguments.options.clock = value == "wall" ? Clock::wall : Clock::cpu;
+        return {};
+    }
+    if (flag != "--threads" && flag != "--seconds")
+        return invalid_argument("unknown argument {}", flag);
+    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
+    if (count < 1 || count > 1024) return invalid_argument("{} {}: 1 to 1024", flag, value);
+    if (flag == "--threads") arguments.options.num_threads = static_cast<int>(count);
+    if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
+    return {};
+}
+
+Result<Arguments> parse(std::span<char*> words) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (word == "--check") {
+            arguments.check = Check::yes;
+            continue;
+        }
+        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
+        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
+    }
+    return arguments;
+}
+
+std::string processor() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    }
+    return "a processor of unknown name";
+}
+
+std::string today() {
+    const std::time_t time = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&time, &utc);
+    return format("{}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+std::string provenance(const Arguments& arguments) {
+    const Options& options = arguments.options;
+    return format(
+        "measured: ring-bench device --threads {} --dtype {} --clock {} --seconds {}, {}, {}",
+        options.num_threads, to_string(options.compute),
+        options.clock == Clock::wall ? "wall" : "cpu",
+        static_cast<std::int64_t>(arguments.budget.value), processor(), today());
+}
+
+bool counts_flops(const OpSpeed& speed) {
+    return speed.op.starts_with("linear_") || speed.op.starts_with("head_") || speed.head_dim != 0;
+}
+
+void print(const DeviceProfile& profile) {
+    std::cout << profile.provenance << "\n";
+    for (const OpSpeed& speed : profile.ops) {
+        const std::string name =
+            speed.head_dim == 0 ? speed.op : format("{} D {}", speed.op, speed.head_dim);
+        std::cout << format("{:<24} {:8.1} us  {} at", name, speed.overhead.value * 1e6,
+                            counts_flops(speed) ? "GFLOP/s" : "   GB/s");
+        for (const SpeedPoint& point : speed.points)
+            std::cout << format("  {:.3}: {:.1}", point.size / (point.size < 1e5 ? 1 : 1e6),
+                                point.per_sec * 1e-9);
+        std::cout << "\n";
+    }
+}
+
+void print_check(std::vector<CheckedSample> samples) {
+    std::vector<double> errors;
+    for (const CheckedSample& sample : samples) {
+        std::cout << format("{:<24} {:<32} measured {:9.1} us  predicted {:9.1} us  ratio {:5.2}\n",
+                            sample.op, sample.shape, sample.measured.value * 1e6,
+                            sample.predicted.value * 1e6, 1 + sample.error());
+        errors.push_back(std::abs(sample.error()));
+    }
+    const auto within =
+        std::count_if(errors.begin(), errors.end(), [](double error) { return error <= 0.15; });
+    std::cout << format("{} of {} shapes within 15 %, the median is off by {:.1} %\n", within,
+                        errors.size(), 100 * median(errors));
+}
+
+Status measure(const Arguments& arguments) {
+    const Options& options = arguments.options;
+    const auto kernels =
+        make_cpu_kernels({.num_threads = options.num_threads, .compute = options.compute});
+    Options of_one_thread = options;
+    of_one_thread.num_threads = 1;
+    MeasureOptions how{.budget = arguments.budget,
+                       .now = [&] { return now(options); },
+                       .transfer_now = [&] { return now(of_one_thread); }};
+    DeviceProfile profile = measure_profile(*kernels, how);
+    profile.provenance = provenance(arguments);
+    print(profile);
+    if (!arguments.out.empty()) RM_RETURN_IF_ERROR(write_device_profile(arguments.out, profile));
+    if (arguments.check == Check::no) return {};
+    how.budget.value /= 2;
+    print_check(measure_check(*kernels, profile, how));
+    return {};
+}
+
+}  // namespace
+
+int run_device(std::span<char*> words) {
+    const auto arguments = parse(words);
+    if (!arguments) {
+        std::cerr << "ring-bench device: " << arguments.error().message << "\n" << kUsage;
+        return 2;
+    }
+    const Status done = measure(*arguments);
+    if (done.ok()) return 0;
+    std::cerr << "ring-bench device: " << done.error().message << "\n";
+    return 1;
+}
+
+}  // namespace rm::bench

@@ -1,0 +1,157 @@
+#include "kernels/bench/dry_run_bench.h"
+
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "engine/dry_run/predict.h"
+#include "kernels/bench/bench.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: ring-bench dry-run [--repeats N] [--ranks one|every]\n"
+    "Predicts steps of large jobs on published profiles: how long that takes, and what comes out.\n"
+    "--ranks every also executes every rank of the jobs of up to 64 ranks, once.\n";
+
+constexpr std::int64_t kMi = std::int64_t{1} << 20;
+constexpr int kMostRanks = 64;
+
+struct Arguments {
+    int repeats = 7;
+    bool every_rank = false;
+};
+
+struct Job {
+    std::string name;
+    ModelConfig model;
+    std::int64_t context = 0;
+    Mesh mesh;
+    KeptPlace kept = KeptPlace::device;
+};
+
+ModelConfig model_70b() {
+    return {.vocabulary = 128256,
+            .hidden = 8192,
+            .num_layers = 80,
+            .num_query_heads = 64,
+            .num_kv_heads = 8,
+            .head_dim = 128,
+            .feed_forward = 28672,
+            .rope = {.theta = 500000}};
+}
+
+std::vector<Job> jobs() {
+    const ModelConfig small = find_preset("llama3-8b").value();
+    const auto mesh = [](int ring, int ulysses) { return Mesh::make(1, ring, ulysses, 1).value(); };
+    return {{"8B 1M", small, kMi, mesh(32, 1)},
+            {"8B 1M", small, kMi, mesh(8, 4)},
+            {"8B 1M host", small, kMi, mesh(8, 4), KeptPlace::host},
+            {"8B 4M", small, 4 * kMi, mesh(512, 1)},
+            {"8B 4M", small, 4 * kMi, mesh(64, 8)},
+            {"70B 4M", model_70b(), 4 * kMi, mesh(64, 8)}};
+}
+
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--repeats") {
+        RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
+        if (count < 1 || count > 1000) return invalid_argument("{} {}: 1 to 1000", flag, value);
+        arguments.repeats = static_cast<int>(count);
+        return {};
+    }
+    if (flag != "--ranks") return invalid_argument("unknown argument {}", flag);
+    if (value != "one" && value != "every")
+        return invalid_argument("{} {}: one or every", flag, value);
+    arguments.every_rank = value == "every";
+    return {};
+}
+
+Result<Arguments> parse(std::span<char*> words) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < words.size(); i += 2) {
+        if (i + 1 == words.size()) return invalid_argument("{} needs a value", words[i]);
+        RM_RETURN_IF_ERROR(set_option(arguments, words[i], words[i + 1]));
+    }
+    return arguments;
+}
+
+std::string_view name_of(DryRunMode mode) {
+    switch (mode) {
+        case DryRunMode::steady:
+            return "steady";
+        case DryRunMode::one_rank:
+            return "one rank";
+        case DryRunMode::every_rank:
+            return "every rank";
+    }
+    return "?";
+}
+
+double milliseconds_now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::milli>(now).count();
+}
+
+Status print_row(const Job& job, DryRunOptions options, int repeats) {
+    RankSpec spec;
+    spec.model = job.model;
+    spec.mesh = job.mesh;
+    spec.rank = job.mesh.num_ranks() - 1;
+    spec.zero = 3;
+    StageShape shape{.context = job.context, .rope = job.model.rope};
+    shape.memory.tile_tokens = shape.memory.chunk_tokens = 8192;
+    shape.memory.kept = job.kept;
+    std::vector<double> times;
+    Prediction prediction;
+    for (int i = 0; i < repeats; ++i) {
+        const double begin = milliseconds_now();
+        RM_TRY(prediction, predict(spec, shape, options));
+        times.push_back(milliseconds_now() - begin);
+    }
+    std::cout << format(
+                     "{:<11} {:<20} {:<10} {:9.2} ms   step {:10.4} s  MFU {:4.1} %  arena {:>9} / "
+                     "{:>9}  host {:>9}\n",
+                     job.name, to_string(job.mesh), name_of(options.mode), median(times),
+                     prediction.step.value, 100 * prediction.causal_mfu,
+                     to_string(prediction.device.planned), to_string(prediction.device.lower_bound),
+                     to_string(prediction.host.planned))
+              << std::flush;
+    return {};
+}
+
+Status print_table(const Arguments& arguments) {
+    const std::vector<DeviceProfile> profiles = published_profiles();
+    // 100 Gbit/s and 10 us, both ways.
+    DryRunOptions options{.profile = &profiles.front(),
+                          .links = uniform_links({Seconds{10e-6}, 12.5e9})};
+    std::cout << "on " << options.profile->name
+              << ", links of 100 Gbit/s and 10 us; arena / lower bound\n";
+    for (const Job& job : jobs()) {
+        for (const DryRunMode mode : {DryRunMode::steady, DryRunMode::one_rank}) {
+            options.mode = mode;
+            RM_RETURN_IF_ERROR(print_row(job, options, arguments.repeats));
+        }
+        options.mode = DryRunMode::every_rank;
+        if (arguments.every_rank && job.mesh.num_ranks() <= kMostRanks)
+            RM_RETURN_IF_ERROR(print_row(job, options, 1));
+    }
+    return {};
+}
+
+}  // namespace
+
+int run_dry_run(std::span<char*> words) {
+    const auto arguments = parse(words);
+    if (!arguments) {
+        std::cerr << "ring-bench dry-run: " << arguments.error().message << "\n" << kUsage;
+        return 2;
+    }
+    const Status done = print_table(*arguments);
+    if (done.ok()) return 0;
+    std::cerr << "ring-bench dry-run: " << done.error().message << "\n";
+    return 1;
+}
+
+}  // namespace rm::bench

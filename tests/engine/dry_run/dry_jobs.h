@@ -1,0 +1,24 @@
+#pragma once
+
+#include "engine/dry_run/predict.h"
+
+namespace rm::test {
+
+// A rank of a job, and what its stage is.
+struct DryJob {
+    RankSpec spec;
+    StageShape shape;
+};
+
+ModelConfig little_model(std::int64_t num_layers);
+// 64K tokens of the little model on this mesh, in tiles of 512 and chunks of 1,024 tokens.
+DryJob little_job(std::int64_t num_layers, const Mesh& mesh, int zero);
+// 1M tokens of an 8B model in tiles and chunks of 8,192 tokens.
+DryJob large_job(const Mesh& mesh);
+
+Mesh mesh_of(int data, int ring, int ulysses, int tensor, int inner = 0);
+
+// The L40S by its published figures, links of 100 Gbit/s and 10 us.
+DryRunOptions on_l40s(DryRunMode mode);
+
+}  // namespace rm::test
