@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "kernels/ref/ref_kernels.h"
+#include "tests/engine/model/plain_arena.h"
 
 namespace rm {
 namespace {
@@ -27,21 +28,6 @@ struct RingShape {
     int ring = 1;
     int inner = 1;
     Mesh mesh() const { return Mesh::make(1, ring, 1, 1, inner).value(); }
-};
-
-// Memory of its own for every request.
-class PlainArena final : public StepArena {
-public:
-    explicit PlainArena(Device& device) : device_(device) {}
-    TensorView request(BufferName /*name*/, DType dtype,
-                       std::initializer_list<std::int64_t> shape) override {
-        return tensors_.emplace_back(device_, MemoryKind::activations, dtype, shape);
-    }
-    void release(const TensorView& /*buffer*/) override {}
-
-private:
-    Device& device_;
-    std::vector<Tensor> tensors_;
 };
 
 // One rank as the engine wires it.
@@ -81,7 +67,7 @@ public:
     std::unique_ptr<Stream> from_host = kernels->device().make_stream("from-host");
     CommProgress progress;
     Communicator communicator;
-    PlainArena arena{kernels->device()};
+    test::PlainArena arena{kernels->device()};
     StreamOrder order;
     RankStreams streams;
     StepMemory memory;
