@@ -84,9 +84,6 @@ TEST_F(LongContext, TrainsInASixthOfTheArenaThatItNeedsOnTheDevice) {
     const test::Finished trained = train(limited(kWindows));
     ASSERT_EQ(trained.code, 0) << trained.output;
     EXPECT_THAT(trained.output, HasSubstr("step 2/2"));
-#ifdef RM_SANITIZED
-    GTEST_SKIP() << "a sanitizer's own memory is no part of the bound";
-#endif
     const Needs needs = needs_of(limited(kWindows));
     const Bytes bound = needs.device + needs.host + needs.state + Bytes{200'000'000};
     const Bytes peak = peak_of_children();
