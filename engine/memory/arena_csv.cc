@@ -145,12 +145,12 @@ Result<NamedTrace> parse_arena_csv(std::string_view name, std::string_view text)
 
 namespace {
 
-// `offsets` is empty for a trace alone.
-std::string write_columns(const NamedTrace& named, std::span<const Bytes> offsets) {
+// `plan` is null for a trace alone.
+std::string write_columns(const NamedTrace& named, const ArenaPlan* plan) {
     const bool grouped = !named.trace.groups.empty();
     std::string out = "id,lower,upper,size";
     if (grouped) out += ",group";
-    out += offsets.empty() ? "\n" : ",offset\n";
+    out += plan == nullptr ? "\n" : ",offset\n";
     for (std::size_t i = 0; i < named.ids.size(); ++i) {
         const ArenaBlock& block = named.trace.blocks[i];
         out += format("{},{},{},{}", named.ids[i], block.lower, block.upper, block.size.value);
@@ -158,7 +158,7 @@ std::string write_columns(const NamedTrace& named, std::span<const Bytes> offset
             const int id = named.trace.groups[i];
             out += id == kNoGroup ? "," : format(",{}", id);
         }
-        if (!offsets.empty()) out += format(",{}", offsets[i].value);
+        if (plan != nullptr) out += format(",{}", plan->offsets[i].value);
         out += '\n';
     }
     return out;
@@ -167,11 +167,11 @@ std::string write_columns(const NamedTrace& named, std::span<const Bytes> offset
 }  // namespace
 
 std::string write_arena_csv(const NamedTrace& named) {
-    return write_columns(named, {});
+    return write_columns(named, nullptr);
 }
 
 std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan) {
-    return write_columns(named, plan.offsets);
+    return write_columns(named, &plan);
 }
 
 }  // namespace rm
