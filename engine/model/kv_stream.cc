@@ -94,19 +94,19 @@ ArenaTensor RingBuffers::make_sum() const {
     return make("ring sum", types_.accum);
 }
 
-RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
-               const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers),
-      order_(buffers.order),
-      ops_(ops),
-      own_(own),
-      slot_runs_(slot_runs),
-      blocks_(buffers.make_blocks()) {
-    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
+TensorView RingPass::view(int block) const {
+    return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
 }
 
-TensorView RingKv::view(int block) const {
-    return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
+KvBlock RingPass::block(int block) const {
+    const KeyValueRows kv = key_value(view(block));
+    return {kv.k, kv.v, slot_runs_[order_.slot(block)]};
+}
+
+RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
+               const std::vector<std::vector<Run>>& slot_runs)
+    : RingPass(buffers, ops, own, slot_runs) {
+    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
 }
 
 // What lay in the block's place must have been used. Before the layer's first hop all is free.
@@ -142,8 +142,7 @@ void RingKv::start_hops() {
 KvBlock RingKv::next() {
     RM_CHECK(block_ < order_.num_blocks(), "block {} of a ring of {}", block_, order_.num_blocks());
     if (order_.num_blocks() > 1) move_on();
-    const KeyValueRows kv = key_value(view(block_));
-    return {kv.k, kv.v, slot_runs_[order_.slot(block_)]};
+    return block(block_);
 }
 
 // To the current block; what other ranks need of it leaves.
@@ -166,19 +165,10 @@ void RingKv::done() {
 
 RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                        const std::vector<std::vector<Run>>& slot_runs)
-    : buffers_(buffers),
-      order_(buffers.order),
-      ops_(ops),
-      own_(own),
-      slot_runs_(slot_runs),
-      blocks_(buffers.make_blocks()) {
+    : RingPass(buffers, ops, own, slot_runs) {
     for (int i = 0; i < num_sums(order_); ++i)
         sums_[static_cast<std::size_t>(i)] = buffers.make_sum();
     if (order_.num_blocks() > 1) start_first_hops();
-}
-
-TensorView RingKvGrad::view(int block) const {
-    return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
 }
 
 // The first block, and before it the one that starts its round. Compute is past everything that was
@@ -236,11 +226,9 @@ KvGradBlock RingKvGrad::next() {
         wait_for_hops();
         start_hops();
     }
-    const int block = order_.backward(position_);
-    const KeyValueRows kv = key_value(view(block));
     ops_(FillZero{at(places_.share)});
     const KeyValueRows grads = key_value(at(places_.share));
-    return {{kv.k, kv.v, slot_runs_[order_.slot(block)]}, grads.k, grads.v};
+    return {block(order_.backward(position_)), grads.k, grads.v};
 }
 
 // To this rank's share, the sum of the ranks before; where a round ends, that of the rounds before.
@@ -283,95 +271,6 @@ KvGradStream::Gradients RingKvGrad::finish() {
     gradients.d_k = TokenStore(rows.k);
     gradients.d_v = TokenStore(rows.v);
     return gradients;
-}
-
-namespace {
-
-// Of all passes, one after the other: chunks 0 to that of the pass. What a chunk's own pass does to
-// it first is `first`.
-std::vector<Opening> chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access,
-                                    RowAccess first) {
-    std::vector<Opening> list;
-    for (std::size_t pass = 0; pass < chunks.size(); ++pass) {
-        for (std::size_t block = 0; block <= pass; ++block)
-            list.push_back({chunks[block].range, block == pass ? first : access});
-    }
-    return list;
-}
-
-TokenWindow key_window(StepMemory& memory, TokenStore& store, const std::vector<QueryChunk>& chunks,
-                       std::int64_t most_rows) {
-    return {memory, store, chunk_openings(chunks, RowAccess::read, RowAccess::read), most_rows};
-}
-
-TokenWindow key_grad_window(StepMemory& memory, TokenStore& store,
-                            const std::vector<QueryChunk>& chunks, std::int64_t most_rows) {
-    return {memory, store, chunk_openings(chunks, RowAccess::update, RowAccess::write), most_rows};
-}
-
-KvGradStream::Gradients host_gradients(StepMemory& memory, DType accum, const TokenStore& k) {
-    const TensorView& shape = k.shape();
-    const auto make = [&](std::string_view what) {
-        return TokenStore(memory, {what}, TokenStore::Place::host, accum,
-                          {shape.dim(0), shape.dim(1), shape.dim(2)});
-    };
-    KvGradStream::Gradients gradients;
-    gradients.d_k = make("d_k");
-    gradients.d_v = make("d_v");
-    return gradients;
-}
-
-}  // namespace
-
-HostKv::HostKv(StepMemory& memory, QueryKeyValue& stores, const std::vector<QueryChunk>& chunks,
-               std::int64_t most_rows)
-    : chunks_(chunks),
-      k_(key_window(memory, stores.k, chunks, most_rows)),
-      v_(key_window(memory, stores.v, chunks, most_rows)),
-      windows_(memory, k_, v_) {}
-
-KvBlock HostKv::next() {
-    windows_.open();
-    return {k_.rows(), v_.rows(), chunks_[block_].runs};
-}
-
-void HostKv::done() {
-    windows_.close();
-    if (block_++ < pass_) return;
-    block_ = 0;
-    ++pass_;
-}
-
-HostKvGrad::HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
-                       const std::vector<QueryChunk>& chunks, std::int64_t most_rows)
-    : ops_(ops),
-      chunks_(chunks),
-      gradients_(host_gradients(memory, ops.kernels().types().accum, stores.k)),
-      k_(key_window(memory, stores.k, chunks, most_rows)),
-      v_(key_window(memory, stores.v, chunks, most_rows)),
-      d_k_(key_grad_window(memory, gradients_.d_k, chunks, most_rows)),
-      d_v_(key_grad_window(memory, gradients_.d_v, chunks, most_rows)),
-      windows_(memory, k_, v_, d_k_, d_v_) {}
-
-KvGradBlock HostKvGrad::next() {
-    windows_.open();
-    if (block_ == pass_) {
-        ops_(FillZero{d_k_.rows()});
-        ops_(FillZero{d_v_.rows()});
-    }
-    return {{k_.rows(), v_.rows(), chunks_[block_].runs}, d_k_.rows(), d_v_.rows()};
-}
-
-void HostKvGrad::done() {
-    windows_.close();
-    if (block_++ < pass_) return;
-    block_ = 0;
-    ++pass_;
-}
-
-// The windows are empty from here on; their stores are those of the result.
-KvGradStream::Gradients HostKvGrad::finish() {
-    return std::move(gradients_);
 }
 
 }  // namespace rm

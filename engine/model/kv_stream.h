@@ -116,25 +116,21 @@ private:
     std::array<Events, 4> events_;
 };
 
-// Own block first, then those of the slots behind. Within a round blocks move one hop per step
-// along the inner ring. Meanwhile the block that this rank started the round with moves one hop
-// along the outer ring, a part beside each step: it starts the next rank's next round, so the slow
-// hop has a whole round to hide in. Every rank sees every block exactly once. With one rank it is
-// resident keys and values and moves nothing.
-class RingKv final : public KvStream {
-public:
+// One pass of one layer over the ring: the blocks, and where they lie on this rank.
+class RingPass {
+protected:
     // `own`: (2S, Hk, D) compute, key rows then value rows. `slot_runs`: runs of every ring slot.
-    RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
-           const std::vector<std::vector<Run>>& slot_runs);
-    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
-    KvBlock next() override;
-    void done() override;
-
-private:
+    // Borrows all.
+    RingPass(RingBuffers& buffers, const Ops& ops, const TensorView& own,
+             const std::vector<std::vector<Run>>& slot_runs)
+        : buffers_(buffers),
+          order_(buffers.order),
+          ops_(ops),
+          own_(own),
+          slot_runs_(slot_runs),
+          blocks_(buffers.make_blocks()) {}
     TensorView view(int block) const;
-    void move_on();
-    void wait_until_free(int block);
-    void start_hops();
+    KvBlock block(int block) const;  // with the runs of its slot
 
     RingBuffers& buffers_;
     const RingOrder& order_;
@@ -142,6 +138,26 @@ private:
     TensorView own_;
     const std::vector<std::vector<Run>>& slot_runs_;
     RingBuffers::Blocks blocks_;
+};
+
+// Own block first, then those of the slots behind. Within a round blocks move one hop per step
+// along the inner ring. Meanwhile the block that this rank started the round with moves one hop
+// along the outer ring, a part beside each step: it starts the next rank's next round, so the slow
+// hop has a whole round to hide in. Every rank sees every block exactly once. With one rank it is
+// resident keys and values and moves nothing.
+class RingKv final : public KvStream, private RingPass {
+public:
+    RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
+           const std::vector<std::vector<Run>>& slot_runs);
+    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
+    KvBlock next() override;
+    void done() override;
+
+private:
+    void move_on();
+    void wait_until_free(int block);
+    void start_hops();
+
     std::array<bool, 4> is_used_{};  // by place
     int block_ = 0;
 };
@@ -155,7 +171,7 @@ private:
 // one that brought it in adds its own. The sums of the rounds are added up in their order and move
 // one hop along the outer ring per round, in parts beside its steps, until they are home. A share
 // is computed while the sum is still on its way; all that moves meanwhile moves at once.
-class RingKvGrad final : public KvGradStream {
+class RingKvGrad final : public KvGradStream, private RingPass {
 public:
     RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs);
@@ -178,7 +194,6 @@ private:
     int place_in_round() const { return position_ % order_.inner; }
     bool ends_round() const { return place_in_round() + 1 == order_.inner; }
     const TensorView& at(std::size_t place) const { return sums_[place].view(); }
-    TensorView view(int block) const;
     void start_first_hops();
     void start_hops();
     void add_outer_hops(Shifts& shifts) const;
@@ -186,55 +201,9 @@ private:
     void add_what_arrived();
     void pass_on();
 
-    RingBuffers& buffers_;
-    const RingOrder& order_;
-    const Ops& ops_;
-    TensorView own_;
-    const std::vector<std::vector<Run>>& slot_runs_;
-    RingBuffers::Blocks blocks_;
     std::array<ArenaTensor, 5> sums_;  // of gradients
     Places places_;
     int position_ = 0;  // blocks that are done
-};
-
-// Keys and values of one rank that wait on the host (FPDT, arXiv:2408.16978): every pass gets the
-// chunks up to its own.
-class HostKv final : public KvStream {
-public:
-    // Borrows all. `most_rows`: of a chunk.
-    HostKv(StepMemory& memory, QueryKeyValue& stores, const std::vector<QueryChunk>& chunks,
-           std::int64_t most_rows);
-    int num_blocks(std::size_t pass) const override { return static_cast<int>(pass) + 1; }
-    KvBlock next() override;
-    void done() override;
-
-private:
-    const std::vector<QueryChunk>& chunks_;
-    TokenWindow k_;
-    TokenWindow v_;
-    WindowGroup windows_;
-    std::size_t pass_ = 0;
-    std::size_t block_ = 0;  // of the pass
-};
-
-// The same with gradients that also wait on the host between passes.
-class HostKvGrad final : public KvGradStream {
-public:
-    HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
-               const std::vector<QueryChunk>& chunks, std::int64_t most_rows);
-    int num_blocks(std::size_t pass) const override { return static_cast<int>(pass) + 1; }
-    KvGradBlock next() override;
-    void done() override;
-    Gradients finish() override;
-
-private:
-    const Ops& ops_;
-    const std::vector<QueryChunk>& chunks_;
-    Gradients gradients_;
-    TokenWindow k_, v_, d_k_, d_v_;
-    WindowGroup windows_;
-    std::size_t pass_ = 0;
-    std::size_t block_ = 0;
 };
 
 }  // namespace rm
