@@ -2,12 +2,12 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "kernels/queue_stream.h"
+#include "tests/support/forwarding_device.h"
 
 namespace rm::test {
 namespace {
@@ -97,35 +97,23 @@ private:
     Arena& arena_;
 };
 
-class ClosedDevice final : public Device {
+class ClosedDevice final : public ForwardingDevice {
 public:
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
         return std::make_unique<QueueStream>(name, std::make_unique<OpeningBody>(arena_));
     }
-    std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
-        return std::make_unique<QueueStream>(name);
-    }
-    std::unique_ptr<Event> make_event() override { return make_host_event(); }
-    void upload(const void* host, const TensorView& to, Stream& stream) override {
-        stream.enqueue("upload", [host, to] { std::memcpy(to.data(), host, to.bytes().size()); });
-    }
-    void download(const TensorView& from, void* host, Stream& stream) override {
-        stream.enqueue("download",
-                       [from, host] { std::memcpy(host, from.data(), from.bytes().size()); });
-    }
-
     bool host_visible() const override { return false; }
     void write(const void* host, const TensorView& to) override {
         const Open open(arena_);
-        std::memcpy(to.data(), host, to.bytes().size());
+        ForwardingDevice::write(host, to);
     }
     void read(const TensorView& from, void* host) override {
         const Open open(arena_);
-        std::memcpy(host, from.data(), from.bytes().size());
+        ForwardingDevice::read(from, host);
     }
     void zero(const TensorView& tensor) override {
         const Open open(arena_);
-        std::memset(tensor.data(), 0, tensor.bytes().size());
+        ForwardingDevice::zero(tensor);
     }
 
 protected:
@@ -139,10 +127,8 @@ protected:
         fill_with_ones(data, round(size));
         arena_.give_back(data, round(size));
     }
-    void* allocate_pinned(Bytes size) override {
-        return std::malloc(static_cast<std::size_t>(size.value) + 1);
-    }
-    void free_pinned(void* data, Bytes /*size*/) override { std::free(data); }
+    void* allocate_pinned(Bytes size) override { return ForwardingDevice::allocate_bytes(size); }
+    void free_pinned(void* data, Bytes size) override { ForwardingDevice::free_bytes(data, size); }
 
 private:
     static std::size_t round(Bytes size) {

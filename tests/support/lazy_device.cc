@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/support/forwarding_device.h"
 
 namespace rm::test {
 namespace {
@@ -144,10 +145,9 @@ void Scheduler::play_until_empty(const LazyStream& stream) {
     }
 }
 
-class LazyDevice final : public Device {
+class LazyDevice final : public ForwardingDevice {
 public:
-    LazyDevice()
-        : host_(make_host_device()), scheduler_(std::make_shared<Scheduler>(options_of_thread)) {}
+    LazyDevice() : scheduler_(std::make_shared<Scheduler>(options_of_thread)) {}
     LazyDevice(const LazyDevice&) = delete;
     LazyDevice& operator=(const LazyDevice&) = delete;
     ~LazyDevice() override {
@@ -162,36 +162,23 @@ public:
         return make_stream(name);
     }
     std::unique_ptr<Event> make_event() override { return std::make_unique<LazyEvent>(); }
-    void upload(const void* host, const TensorView& to, Stream& stream) override {
-        host_->upload(host, to, stream);
-    }
-    void download(const TensorView& from, void* host, Stream& stream) override {
-        host_->download(from, host, stream);
-    }
-    bool host_visible() const override { return true; }
-    void write(const void* host, const TensorView& to) override { host_->write(host, to); }
-    void read(const TensorView& from, void* host) override { host_->read(from, host); }
-    void zero(const TensorView& tensor) override { host_->zero(tensor); }
 
 protected:
     // Fresh and freed memory is all ones: NaN in every floating type.
     void* allocate_bytes(Bytes size) override {
-        void* data = std::aligned_alloc(64, rounded(size));
-        if (data != nullptr) std::memset(data, 0xff, rounded(size));
+        void* data = ForwardingDevice::allocate_bytes(size);
+        fill_with_ones(data, size);
         return data;
     }
     void free_bytes(void* data, Bytes size) override {
-        std::memset(data, 0xff, rounded(size));
-        std::free(data);
+        fill_with_ones(data, size);
+        ForwardingDevice::free_bytes(data, size);
     }
-    void* allocate_pinned(Bytes size) override { return allocate_bytes(size); }
-    void free_pinned(void* data, Bytes size) override { free_bytes(data, size); }
 
 private:
-    static std::size_t rounded(Bytes size) {
-        return (static_cast<std::size_t>(size.value) / 64 + 1) * 64;
+    static void fill_with_ones(void* data, Bytes size) {
+        std::memset(data, 0xff, static_cast<std::size_t>(size.value));
     }
-    std::unique_ptr<Device> host_;          // its copies
     std::shared_ptr<Scheduler> scheduler_;  // also of the streams made here
 };
 

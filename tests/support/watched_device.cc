@@ -1,8 +1,9 @@
 #include "tests/support/watched_device.h"
 
-#include <cstdlib>
 #include <string>
 #include <utility>
+
+#include "tests/support/forwarding_device.h"
 
 namespace rm::test {
 namespace {
@@ -34,37 +35,21 @@ private:
     std::unique_ptr<Stream> inner_;  // last: it ends before what its work uses
 };
 
-class WatchedDevice final : public Device {
+class WatchedDevice final : public ForwardingDevice {
 public:
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
-        return std::make_unique<WatchedStream>(name, host_->make_stream(name), watcher_);
+        return watched(name, ForwardingDevice::make_stream(name));
     }
     std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
-        return std::make_unique<WatchedStream>(name, host_->make_host_stream(name), watcher_);
+        return watched(name, ForwardingDevice::make_host_stream(name));
     }
-    std::unique_ptr<Event> make_event() override { return host_->make_event(); }
-    void upload(const void* host, const TensorView& to, Stream& stream) override {
-        host_->upload(host, to, stream);
-    }
-    void download(const TensorView& from, void* host, Stream& stream) override {
-        host_->download(from, host, stream);
-    }
-    bool host_visible() const override { return true; }
-    void write(const void* host, const TensorView& to) override { host_->write(host, to); }
-    void read(const TensorView& from, void* host) override { host_->read(from, host); }
-    void zero(const TensorView& tensor) override { host_->zero(tensor); }
-
-protected:
-    void* allocate_bytes(Bytes size) override {
-        return std::aligned_alloc(64, (static_cast<std::size_t>(size.value) / 64 + 1) * 64);
-    }
-    void free_bytes(void* data, Bytes /*size*/) override { std::free(data); }
-    void* allocate_pinned(Bytes size) override { return allocate_bytes(size); }
-    void free_pinned(void* data, Bytes size) override { free_bytes(data, size); }
 
 private:
+    std::unique_ptr<Stream> watched(std::string_view name, std::unique_ptr<Stream> stream) const {
+        return std::make_unique<WatchedStream>(name, std::move(stream), watcher_);
+    }
+
     OpWatcher watcher_ = watcher_of_thread;
-    std::unique_ptr<Device> host_ = make_host_device();  // its streams and copies
 };
 
 }  // namespace

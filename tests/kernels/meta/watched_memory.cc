@@ -18,15 +18,14 @@ bool holds(const std::vector<AddressRange>& ranges, const std::byte* at) {
 }  // namespace
 
 void* WatchedDevice::allocate_bytes(Bytes size) {
-    Buffer memory = host_->allocate(size, MemoryKind::data);
-    const auto address = std::bit_cast<std::uint64_t>(memory.data());
-    buffers_[address] = size.value;
-    return owned_.emplace(address, std::move(memory)).first->second.data();
+    void* data = ForwardingDevice::allocate_bytes(size);
+    buffers_[std::bit_cast<std::uint64_t>(data)] = size.value;
+    return data;
 }
 
-void WatchedDevice::free_bytes(void* data, Bytes /*size*/) {
+void WatchedDevice::free_bytes(void* data, Bytes size) {
     buffers_.erase(std::bit_cast<std::uint64_t>(data));
-    owned_.erase(std::bit_cast<std::uint64_t>(data));
+    ForwardingDevice::free_bytes(data, size);
 }
 
 Snapshot::Snapshot(const WatchedDevice::Buffers& buffers) {

@@ -4,45 +4,23 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/device.h"
 #include "kernels/meta/schedule.h"
+#include "tests/support/forwarding_device.h"
 
 namespace rm::test {
 
 // A host device that knows its buffers.
-class WatchedDevice final : public Device {
+class WatchedDevice final : public ForwardingDevice {
 public:
     using Buffers = std::map<std::uint64_t, std::int64_t>;  // address to size
     static std::unique_ptr<Device> make() { return std::make_unique<WatchedDevice>(); }
     const Buffers& buffers() const { return buffers_; }
 
-    std::unique_ptr<Stream> make_stream(std::string_view name) override {
-        return host_->make_stream(name);
-    }
-    std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
-        return host_->make_host_stream(name);
-    }
-    std::unique_ptr<Event> make_event() override { return host_->make_event(); }
-    void upload(const void* host, const TensorView& to, Stream& stream) override {
-        host_->upload(host, to, stream);
-    }
-    void download(const TensorView& from, void* host, Stream& stream) override {
-        host_->download(from, host, stream);
-    }
-    bool host_visible() const override { return true; }
-    void write(const void* host, const TensorView& to) override { host_->write(host, to); }
-    void read(const TensorView& from, void* host) override { host_->read(from, host); }
-    void zero(const TensorView& tensor) override { host_->zero(tensor); }
-
 protected:
     void* allocate_bytes(Bytes size) override;
     void free_bytes(void* data, Bytes size) override;
-    void* allocate_pinned(Bytes size) override { return allocate_bytes(size); }
-    void free_pinned(void* data, Bytes size) override { free_bytes(data, size); }
 
 private:
-    std::unique_ptr<Device> host_ = make_host_device();
-    std::map<std::uint64_t, Buffer> owned_;
     Buffers buffers_;
 };
 
