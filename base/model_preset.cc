@@ -13,11 +13,12 @@ struct Preset {
 // Byte models have 256 bytes and one end-of-document token.
 constexpr std::int64_t kByteVocabulary = 257;
 
-std::array<Preset, 3> presets() {
+std::array<Preset, 4> presets() {
     return {{
         {"micro", {kByteVocabulary, 64, 2, 4, 2, 16, 160, 1e-5, false}},
         {"tiny", {kByteVocabulary, 256, 4, 4, 2, 32, 768, 1e-5, false}},
         {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336, 1e-5, false, {.theta = 500000}, 8192}},
+        {"llama3-70b", {128256, 8192, 80, 64, 8, 128, 28672, 1e-5, false, {.theta = 500000}, 8192}},
     }};
 }
 

@@ -32,26 +32,16 @@ struct Job {
     KeptPlace kept = KeptPlace::device;
 };
 
-ModelConfig model_70b() {
-    return {.vocabulary = 128256,
-            .hidden = 8192,
-            .num_layers = 80,
-            .num_query_heads = 64,
-            .num_kv_heads = 8,
-            .head_dim = 128,
-            .feed_forward = 28672,
-            .rope = {.theta = 500000}};
-}
-
 std::vector<Job> jobs() {
     const ModelConfig small = find_preset("llama3-8b").value();
+    const ModelConfig large = find_preset("llama3-70b").value();
     const auto mesh = [](int ring, int ulysses) { return Mesh::make(1, ring, ulysses, 1).value(); };
     return {{"8B 1M", small, kMi, mesh(32, 1)},
             {"8B 1M", small, kMi, mesh(8, 4)},
             {"8B 1M host", small, kMi, mesh(8, 4), KeptPlace::host},
             {"8B 4M", small, 4 * kMi, mesh(512, 1)},
             {"8B 4M", small, 4 * kMi, mesh(64, 8)},
-            {"70B 4M", model_70b(), 4 * kMi, mesh(64, 8)}};
+            {"70B 4M", large, 4 * kMi, mesh(64, 8)}};
 }
 
 Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {

@@ -35,16 +35,6 @@ ModelConfig eight_billion() {
             .feed_forward = 14336};
 }
 
-ModelConfig seventy_billion() {
-    return {.vocabulary = 128256,
-            .hidden = 8192,
-            .num_layers = 80,
-            .num_query_heads = 64,
-            .num_kv_heads = 8,
-            .head_dim = 128,
-            .feed_forward = 28672};
-}
-
 enum class Way { device, host, windows };
 
 struct Size {
@@ -89,7 +79,7 @@ std::vector<EngineCase> engine_cases() {
                           {"test", test_model(), 4096, 64, 512, DType::f32},
                           {"1b", one_billion(), 131'072, 512, 4096},
                           {"8b", eight_billion(), 131'072, 512, 4096},
-                          {"70b", seventy_billion(), 131'072, 512, 4096}};
+                          {"70b", find_preset("llama3-70b").value(), 131'072, 512, 4096}};
     std::vector<EngineCase> cases;
     for (const Size& size : sizes) {
         const auto add = [&](const std::string& name, const Mesh& mesh, Way way) {

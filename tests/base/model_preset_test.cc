@@ -11,6 +11,8 @@ using ::testing::HasSubstr;
 TEST(ModelPreset, CountsTheParametersOfLlama3) {
     // meta-llama/Meta-Llama-3-8B: 8,030,261,248 parameters.
     EXPECT_EQ(find_preset("llama3-8b").value().num_parameters(), 8'030'261'248);
+    // meta-llama/Meta-Llama-3-70B: 70,553,706,496.
+    EXPECT_EQ(find_preset("llama3-70b").value().num_parameters(), 70'553'706'496);
 }
 
 TEST(ModelPreset, ATiedHeadIsCountedOnce) {

@@ -218,13 +218,7 @@ TEST(Prediction, MovesWhatIsKeptToTheHostAndBack) {
 // pairs above 2^52. Under the sanitizers no sum may overflow.
 TEST(Prediction, OfFourMillionTokensOfSeventyBillionParametersDoesNotOverflow) {
     DryJob job = large_job(mesh_of(1, 64, 8, 1));
-    job.spec.model = {.vocabulary = 128256,
-                      .hidden = 8192,
-                      .num_layers = 80,
-                      .num_query_heads = 64,
-                      .num_kv_heads = 8,
-                      .head_dim = 128,
-                      .feed_forward = 28672};
+    job.spec.model = find_preset("llama3-70b").value();
     job.shape.context = std::int64_t{4} << 20;
     const Prediction prediction = prediction_of(job, on_l40s(DryRunMode::steady));
     EXPECT_EQ(prediction.tokens, 4.0 * (1 << 20));
