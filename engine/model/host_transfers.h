@@ -27,9 +27,10 @@ public:
     // Gradients that are formed on the device, into sums of the same type here. The device's memory
     // is in use until the host stream has passed it.
     void take(const TensorView& from, const TensorView& sums, Into into);
-    // Master weights to the device, converted to the type of `to` where it is another: when the
-    // host stream has come to them and the compute stream has passed what is queued there by now.
-    // They go up in the order of the calls.
+    // Master weights to the device, converted to the type of `to` where it is another, once the
+    // host stream has come to them. `free`: compute is through with what `to` holds; null where the
+    // host stream has waited for that already, as every update waits for the clip factor of its
+    // step, which compute forms behind all passes. They go up in the order of the calls.
     void bring(const TensorView& master, const TensorView& to, const Event* free = nullptr);
     void record_brought(Event& event) { streams_.order.record(*uploads_, event); }
     // Until both streams are empty; throws the first error of either.

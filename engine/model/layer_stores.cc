@@ -1,7 +1,6 @@
 #include "engine/model/layer_stores.h"
 
 namespace rm {
-namespace {
 
 using Place = TokenStore::Place;
 
@@ -12,12 +11,10 @@ Place kept_place(const MemoryPolicy& policy) {
     return policy.kept == KeptPlace::host ? Place::host : Place::device;
 }
 
-TokenWindow window(const BlockContext& c, TokenStore& store, const RowCut& cut, RowAccess access) {
+TokenWindow cut_window(StepMemory& memory, TokenStore& store, const RowCut& cut, RowAccess access) {
     if (store.empty()) return {};
-    return {c.memory, store, openings(cut.ranges, access), cut.most};
+    return {memory, store, openings(cut.ranges, access), cut.most};
 }
-
-}  // namespace
 
 TokenStore working_store(const BlockContext& c, BufferName name, DType dtype,
                          std::initializer_list<std::int64_t> shape) {
@@ -77,16 +74,16 @@ void make_kept(const BlockContext& c, int layer, LayerKept& kept) {
 }
 
 TokenWindow token_window(const BlockContext& c, TokenStore& store, RowAccess access) {
-    return window(c, store, c.layout.tokens, access);
+    return cut_window(c.memory, store, c.layout.tokens, access);
 }
 TokenWindow shard_window(const BlockContext& c, TokenStore& store, RowAccess access) {
-    return window(c, store, c.layout.shards, access);
+    return cut_window(c.memory, store, c.layout.shards, access);
 }
 TokenWindow kept_window(const BlockContext& c, TokenStore& store, RowAccess access) {
-    return window(c, store, c.layout.kept, access);
+    return cut_window(c.memory, store, c.layout.kept, access);
 }
 TokenWindow kept_shard_window(const BlockContext& c, TokenStore& store, RowAccess access) {
-    return window(c, store, c.layout.kept_shards, access);
+    return cut_window(c.memory, store, c.layout.kept_shards, access);
 }
 
 TokenWindow pass_window(const BlockContext& c, TokenStore& store, RowAccess access) {

@@ -5,6 +5,10 @@
 // Where a layer's tensors of many tokens lie, as the memory policy says.
 namespace rm {
 
+// Of what the layer at hand works on, and of what is kept for the backward pass.
+TokenStore::Place working_place(const MemoryPolicy& policy);
+TokenStore::Place kept_place(const MemoryPolicy& policy);
+
 // What the layer at hand works on.
 TokenStore working_store(const BlockContext& c, BufferName name, DType dtype,
                          std::initializer_list<std::int64_t> shape);
@@ -26,7 +30,9 @@ bool copies_out(const MemoryPolicy& policy);
 // Fills in stores for the tiles that are kept.
 void make_kept(const BlockContext& c, int layer, LayerKept& kept);
 
-// A loop over the chunks of this rank's tokens. Of a store that is empty: of nothing.
+// A loop over the chunks of this rank's tokens, whose rows `cut` lists. Of a store that is empty:
+// of nothing.
+TokenWindow cut_window(StepMemory& memory, TokenStore& store, const RowCut& cut, RowAccess access);
 TokenWindow token_window(const BlockContext& c, TokenStore& store, RowAccess access);
 TokenWindow shard_window(const BlockContext& c, TokenStore& store, RowAccess access);
 TokenWindow kept_window(const BlockContext& c, TokenStore& store, RowAccess access);

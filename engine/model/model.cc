@@ -99,23 +99,19 @@ struct Model::MicroPass {
     }
     // The residual stream into a layer, or out of the last one.
     TokenStore residual(int layer) const {
-        const bool host = model.layout_.memory.kept == KeptPlace::host;
-        return store({"x", layer}, compute(),
-                     host ? TokenStore::Place::host : TokenStore::Place::device,
+        return store({"x", layer}, compute(), kept_place(model.layout_.memory),
                      {model.shapes_.Ts, model.shapes_.C});
     }
-    TokenStore::Place working_place() const {
-        const bool windows = model.layout_.memory.working == WorkingSet::windows;
-        return windows ? TokenStore::Place::host : TokenStore::Place::device;
+    TokenStore working(BufferName name, DType dtype,
+                       std::initializer_list<std::int64_t> shape) const {
+        return store(name, dtype, working_place(model.layout_.memory), shape);
     }
     DType compute() const { return model.ops_.kernels().types().compute; }
     TokenWindow tokens(TokenStore& s, RowAccess access) const {
-        return {model.memory_, s, openings(model.layout_.tokens.ranges, access),
-                model.layout_.tokens.most};
+        return cut_window(model.memory_, s, model.layout_.tokens, access);
     }
     TokenWindow shards(TokenStore& s, RowAccess access) const {
-        return {model.memory_, s, openings(model.layout_.shards.ranges, access),
-                model.layout_.shards.most};
+        return cut_window(model.memory_, s, model.layout_.shards, access);
     }
 
     Model& model;
@@ -156,8 +152,8 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
 void Model::queue_rotary(MicroPass& pass) {
     const DType accum = ops_.kernels().types().accum;
     const std::int64_t half = shapes_.D / 2;
-    pass.rotary.cos = pass.store({"cos"}, accum, pass.working_place(), {shapes_.T, half});
-    pass.rotary.sin = pass.store({"sin"}, accum, pass.working_place(), {shapes_.T, half});
+    pass.rotary.cos = pass.working({"cos"}, accum, {shapes_.T, half});
+    pass.rotary.sin = pass.working({"sin"}, accum, {shapes_.T, half});
     TokenWindow cos = pass.tokens(pass.rotary.cos, RowAccess::write);
     TokenWindow sin = pass.tokens(pass.rotary.sin, RowAccess::write);
     WindowGroup windows(memory_, cos, sin);
@@ -373,8 +369,7 @@ void Model::queue_loss_and_gradients(const SequenceRuns& runs, double scale,
     timers_.backward.begin(ops_.stream());
     weights_.begin_backward(accumulate);
     {
-        TokenStore d_x =
-            pass.store({"d_x"}, pass.compute(), pass.working_place(), {shapes_.Ts, shapes_.C});
+        TokenStore d_x = pass.working({"d_x"}, pass.compute(), {shapes_.Ts, shapes_.C});
         queue_head(pass, scale, loss_sum, &d_x);
         queue_backward(pass, d_x);
     }
