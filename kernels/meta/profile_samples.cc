@@ -29,13 +29,6 @@ std::vector<float> small_numbers(std::int64_t count) {
 
 }  // namespace
 
-double ProfileSample::seconds() const {
-    std::vector<double> sorted = times;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
-}
-
 ProfileSampler::ProfileSampler(Kernels& kernels, std::function<double()> now)
     : kernels_(kernels), now_(std::move(now)), stream_(kernels.device().make_stream("profile")) {}
 

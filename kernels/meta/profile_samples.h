@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "kernels/meta/op_accesses.h"
 #include "kernels/meta/op_flops.h"
 #include "kernels/meta/op_work.h"
@@ -18,7 +19,7 @@ struct ProfileSample {
     OpWork work;
     std::function<void(std::int64_t call)> queue;
     std::vector<double> times = {};  // seconds, by round
-    double seconds() const;          // their median
+    double seconds() const { return median(times); }
 };
 
 // Makes ops with memory of their own on a machine's kernels. As in a step over tiles, one call

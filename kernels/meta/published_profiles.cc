@@ -7,52 +7,35 @@
 namespace rm {
 namespace {
 
+// Shares of the peak that are reached, assumed of each architecture.
+struct Reached {
+    double products = 0;       // large ones
+    double attention_fwd = 0;  // at head dim 128 and long rows
+    double attention_bwd = 0;
+};
+constexpr Reached kAda{0.70, 0.50, 0.42}, kAmpere{0.80, 0.60, 0.50}, kHopper{0.68, 0.35, 0.31};
+
 // What NVIDIA's data sheets say of the part (dense, without sparsity; SXM parts except the L40S).
 struct Published {
     std::string_view name;
     std::string_view source;
-    double peak_flops = 0;     // bf16, dense
-    double memory = 0;         // bytes a second
-    double link = 0;           // host to device, bytes a second, one direction
-    double products = 0;       // assumed: share of the peak that large products reach
-    double attention_fwd = 0;  // assumed: the same of attention at head dim 128 and long rows
-    double attention_bwd = 0;
+    double peak_flops = 0;  // bf16, dense
+    double memory = 0;      // bytes a second
+    double link = 0;        // host to device, bytes a second, one direction
+    Reached reached;
 };
 
 constexpr double kTera = 1e12, kGiga = 1e9;
+constexpr double kPcie4 = 32 * kGiga, kPcie5 = 64 * kGiga;
 constexpr Published kParts[] = {
-    {.name = "L40S",
-     .source = "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 864 GB/s, PCIe 4.0 x16",
-     .peak_flops = 362 * kTera,
-     .memory = 864 * kGiga,
-     .link = 32 * kGiga,
-     .products = 0.70,
-     .attention_fwd = 0.50,
-     .attention_bwd = 0.42},
-    {.name = "A100",
-     .source = "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 2,039 GB/s, PCIe 4.0 x16",
-     .peak_flops = 312 * kTera,
-     .memory = 2039 * kGiga,
-     .link = 32 * kGiga,
-     .products = 0.80,
-     .attention_fwd = 0.60,
-     .attention_bwd = 0.50},
-    {.name = "H100",
-     .source = "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 3.35 TB/s, PCIe 5.0 x16",
-     .peak_flops = 989 * kTera,
-     .memory = 3350 * kGiga,
-     .link = 64 * kGiga,
-     .products = 0.68,
-     .attention_fwd = 0.35,
-     .attention_bwd = 0.31},
-    {.name = "H200",
-     .source = "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 4.8 TB/s, PCIe 5.0 x16",
-     .peak_flops = 989 * kTera,
-     .memory = 4800 * kGiga,
-     .link = 64 * kGiga,
-     .products = 0.68,
-     .attention_fwd = 0.35,
-     .attention_bwd = 0.31},
+    {"L40S", "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 864 GB/s, PCIe 4.0 x16", 362 * kTera,
+     864 * kGiga, kPcie4, kAda},
+    {"A100", "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 2,039 GB/s, PCIe 4.0 x16",
+     312 * kTera, 2039 * kGiga, kPcie4, kAmpere},
+    {"H100", "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 3.35 TB/s, PCIe 5.0 x16", 989 * kTera,
+     3350 * kGiga, kPcie5, kHopper},
+    {"H200", "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 4.8 TB/s, PCIe 5.0 x16", 989 * kTera,
+     4800 * kGiga, kPcie5, kHopper},
 };
 
 // Assumed of all of them.
@@ -99,7 +82,7 @@ void add_attention(const Published& part, std::string_view op, double share,
 
 OpSpeed speed_on(const Published& part, std::string_view op) {
     OpSpeed speed{.op = std::string(op), .overhead = kLaunch};
-    const double best = part.products * part.peak_flops;
+    const double best = part.reached.products * part.peak_flops;
     if (op.starts_with("linear_") && op != "linear_cross_entropy") {
         speed.points = product_points(best);
         speed.workspace = kMatmulSpace;
@@ -123,16 +106,16 @@ DeviceProfile profile_of(const Published& part) {
     profile.provenance = format(
         "published: {}. Assumed: products reach {} of the peak, attention {} forward and {} "
         "backward, elementwise kernels {} of the bandwidth, copies {} of the link",
-        part.source, part.products, part.attention_fwd, part.attention_bwd, kMemoryShare,
-        kLinkShare);
+        part.source, part.reached.products, part.reached.attention_fwd, part.reached.attention_bwd,
+        kMemoryShare, kLinkShare);
     profile.peak_flops = part.peak_flops;
     profile.held = kHeld;
     profile.prepared_copies = 1;  // bf16 as it is
     for (const std::string_view op : profiled_ops()) {
         if (op == "attention_fwd") {
-            add_attention(part, op, part.attention_fwd, profile.ops);
+            add_attention(part, op, part.reached.attention_fwd, profile.ops);
         } else if (op == "attention_bwd") {
-            add_attention(part, op, part.attention_bwd, profile.ops);
+            add_attention(part, op, part.reached.attention_bwd, profile.ops);
         } else {
             profile.ops.push_back(speed_on(part, op));
         }
