@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "tests/support/refusals.h"
+
 namespace rm {
 namespace {
 
@@ -56,12 +58,7 @@ TEST(Result, MovesValuesThatCannotBeCopied) {
 }
 
 TEST(Result, ValueOfAFailureThrowsWithItsMessage) {
-    try {
-        half(7).value();
-        FAIL() << "no exception";
-    } catch (const CheckError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("7 is odd"));
-    }
+    EXPECT_THAT(test::check_error_of([] { half(7).value(); }), HasSubstr("7 is odd"));
 }
 
 TEST(Result, NamesEveryCode) {
@@ -74,13 +71,10 @@ TEST(Result, NamesEveryCode) {
 
 TEST(Check, ThrowsTheMessageWithPlaceAndCondition) {
     const int ranks = 3;
-    try {
-        RM_CHECK(ranks == 4, "mesh has {} ranks, the job has {}", 4, ranks);
-        FAIL() << "no exception";
-    } catch (const CheckError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("mesh has 4 ranks, the job has 3 (result_test.cc:"));
-        EXPECT_THAT(error.what(), HasSubstr("ranks == 4"));
-    }
+    const std::string message = test::check_error_of(
+        [&] { RM_CHECK(ranks == 4, "mesh has {} ranks, the job has {}", 4, ranks); });
+    EXPECT_THAT(message, HasSubstr("mesh has 4 ranks, the job has 3 (result_test.cc:"));
+    EXPECT_THAT(message, HasSubstr("ranks == 4"));
 }
 
 TEST(Check, IsSilentWhenTheConditionHolds) {

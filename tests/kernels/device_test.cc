@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/forwarding_device.h"
+#include "tests/support/refusals.h"
+
 namespace rm {
 namespace {
 
@@ -38,33 +41,16 @@ TEST(Device, AlignsEveryBufferEvenEmptyOnes) {
 }
 
 // A device whose memory is used up.
-class FullDevice final : public Device {
-public:
-    std::unique_ptr<Stream> make_stream(std::string_view) override { return nullptr; }
-    std::unique_ptr<Event> make_event() override { return nullptr; }
-    std::unique_ptr<Stream> make_host_stream(std::string_view) override { return nullptr; }
-    void upload(const void*, const TensorView&, Stream&) override {}
-    void download(const TensorView&, void*, Stream&) override {}
-    bool host_visible() const override { return false; }
-    void write(const void*, const TensorView&) override {}
-    void read(const TensorView&, void*) override {}
-    void zero(const TensorView&) override {}
-
+class FullDevice final : public test::ForwardingDevice {
 protected:
     void* allocate_bytes(Bytes) override { return nullptr; }
     void free_bytes(void*, Bytes) override {}
-    void* allocate_pinned(Bytes) override { return nullptr; }
-    void free_pinned(void*, Bytes) override {}
 };
 
 TEST(Device, RefusesWhatCannotBeAllocated) {
     FullDevice device;
-    try {
-        device.allocate({3 << 20}, MemoryKind::activations);
-        FAIL() << "no exception";
-    } catch (const CheckError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("out of memory: 3.0 MiB for activations"));
-    }
+    EXPECT_THAT(test::check_error_of([&] { device.allocate({3 << 20}, MemoryKind::activations); }),
+                HasSubstr("out of memory: 3.0 MiB for activations"));
     EXPECT_EQ(device.allocated(), Bytes{0});
     EXPECT_THROW(make_host_device()->allocate({-1}, MemoryKind::data), CheckError);
     EXPECT_THROW(PinnedBuffer(device, {1 << 20}), CheckError);

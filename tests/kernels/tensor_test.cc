@@ -5,21 +5,13 @@
 
 #include <vector>
 
+#include "tests/support/refusals.h"
+
 namespace rm {
 namespace {
 
+using test::check_error_of;
 using ::testing::HasSubstr;
-
-// The message of the CheckError that `run` throws.
-template <typename Run>
-std::string check_error_of(const Run& run) {
-    try {
-        run();
-    } catch (const CheckError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 TEST(TensorView, KnowsItsShapeAndSize) {
     std::vector<float> memory(24);

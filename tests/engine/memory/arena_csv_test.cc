@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/refusals.h"
+
 namespace rm {
 namespace {
 
@@ -10,8 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string refusal(std::string_view text) {
-    const auto named = parse_arena_csv("t.csv", text);
-    return named ? "accepted" : named.error().message;
+    return test::refusal_of(parse_arena_csv("t.csv", text));
 }
 
 TEST(ArenaCsv, ReadsColumnsInAnyOrder) {

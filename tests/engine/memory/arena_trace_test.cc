@@ -7,13 +7,13 @@
 
 #include "engine/memory/arena_sections.h"
 #include "tests/engine/memory/arena_cases.h"
+#include "tests/support/refusals.h"
 
 namespace rm {
 namespace {
 
 std::string refusal(const ArenaTrace& trace) {
-    const Status status = check_trace(trace);
-    return status ? "accepted" : status.error().message;
+    return test::refusal_of(check_trace(trace));
 }
 
 TEST(ArenaTrace, RefusesWhatCouldOverflowAndNamesTheBlock) {

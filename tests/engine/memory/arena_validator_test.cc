@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
 #include "tests/engine/memory/arena_cases.h"
+#include "tests/support/refusals.h"
 
 namespace rm {
 namespace {
@@ -18,8 +19,7 @@ const ArenaPlan kPlan{{{0}, {4}, {0}}, {6}};
 
 std::string refusal(const ArenaTrace& trace, const ArenaPlan& plan,
                     std::optional<Bytes> capacity = {}) {
-    const Status status = validate_arena(trace, plan, capacity);
-    return status ? "accepted" : status.error().message;
+    return test::refusal_of(validate_arena(trace, plan, capacity));
 }
 
 TEST(ArenaValidator, AcceptsBlocksThatTouchInTimeOrSpace) {

@@ -7,11 +7,12 @@
 #include <array>
 #include <functional>
 
-#include "base/check.h"
+#include "tests/support/refusals.h"
 
 namespace rm {
 namespace {
 
+using test::check_error_of;
 using ::testing::HasSubstr;
 
 // Addresses that nobody touches.
@@ -32,15 +33,6 @@ void two_buffers(StepArena& arena) {
     const ArenaTensor h(arena, {"h"}, DType::f32, {2, kElements});
 }
 
-std::string failure_of(const std::function<void()>& run) {
-    try {
-        run();
-    } catch (const CheckError& error) {
-        return error.what();
-    }
-    return "none";
-}
-
 class PlannedArenaTest : public testing::Test {
 protected:
     PlannedArenaTest() {
@@ -52,7 +44,7 @@ protected:
     }
     // What a pass with these requests ends with.
     std::string failure_of_pass(const std::function<void(StepArena&)>& requests) {
-        return failure_of([&] {
+        return check_error_of([&] {
             arena_.begin(planned_);
             requests(arena_);
             arena_.end();
@@ -108,7 +100,7 @@ TEST_F(PlannedArenaTest, EndsAPassThatAsksForMoreOrLess) {
                 }),
                 HasSubstr("1 of the 2 planned requests of the arena were made"));
     PlannedArena idle("the arena", memory_.data(), Bytes{2048});
-    EXPECT_THAT(failure_of([&] { two_buffers(idle); }),
+    EXPECT_THAT(check_error_of([&] { two_buffers(idle); }),
                 HasSubstr("q of layer 3 with 400 B is requested where the plan has no request"));
 }
 
@@ -119,7 +111,7 @@ TEST_F(PlannedArenaTest, EndsAPassThatKeepsABuffer) {
                     const ArenaTensor h(arena, {"h"}, DType::f32, {2, kElements});
                 }),
                 HasSubstr("1 buffers of the arena are live after a pass"));
-    EXPECT_THAT(failure_of([&] { arena_.begin(planned_); }),
+    EXPECT_THAT(check_error_of([&] { arena_.begin(planned_); }),
                 HasSubstr("1 buffers of the arena are live before a pass"));
 }
 
@@ -132,7 +124,7 @@ TEST(RequestRecorder, RefusesAPassThatDoesNotReleaseItsBuffers) {
     Addresses addresses;
     RequestRecorder recorder(addresses);
     const ArenaTensor q(recorder, {"q", 3}, DType::f32, {kElements});
-    EXPECT_THAT(failure_of([&] { recorder.take(); }),
+    EXPECT_THAT(check_error_of([&] { recorder.take(); }),
                 HasSubstr("q of layer 3 is not released at the end of its pass"));
 }
 

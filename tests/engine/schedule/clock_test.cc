@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 
 #include "tests/engine/schedule/schedule_builder.h"
+#include "tests/support/refusals.h"
 
 namespace rm {
 namespace {
 
+using test::kCommunication;
+using test::kCompute;
+using test::kHost;
 using test::ScheduleBuilder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -14,9 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
-constexpr int kCompute = ScheduleBuilder::kCompute;
-constexpr int kCommunication = ScheduleBuilder::kCommunication;
-constexpr int kHost = ScheduleBuilder::kHost;
 
 // Half a second for a message, 100 bytes a second.
 const LinkSpeeds kLinks = {{1, {Seconds{0.5}, 100}}, {2, {Seconds{0.25}, 1000}}};
@@ -222,12 +223,7 @@ TEST(Clocks, NeedNoOrderBetweenStreams) {
 }
 
 std::string deadlock(const std::vector<StepSchedule>& ranks, const RankGroups& groups) {
-    try {
-        run_clocks(ranks, groups, kLinks);
-    } catch (const CheckError& error) {
-        return error.what();
-    }
-    return "none";
+    return test::check_error_of([&] { run_clocks(ranks, groups, kLinks); });
 }
 
 TEST(Clocks, NameTheRanksThatWaitForEachOther) {

@@ -6,20 +6,20 @@
 
 #include "engine/schedule/races.h"
 #include "tests/engine/schedule/schedule_builder.h"
+#include "tests/support/refusals.h"
 
 namespace rm {
 namespace {
 
+using test::kCommunication;
+using test::kCompute;
 using test::ScheduleBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-constexpr int kCompute = ScheduleBuilder::kCompute;
-constexpr int kCommunication = ScheduleBuilder::kCommunication;
 
 std::string refusal(const StepSchedule& schedule, int arena = kDeviceArena) {
-    const auto trace = arena_trace(schedule, arena);
-    return trace ? "accepted" : trace.error().message;
+    return test::refusal_of(arena_trace(schedule, arena));
 }
 
 TEST(ArenaTraceOf, HasLivesByItemInTheOrderOfRequests) {
@@ -160,12 +160,8 @@ TEST(Lifetimes, OfAnUnendedBufferGoOnToTheEnd) {
 TEST(Lifetimes, TakeSchedulesWhoseBuffersHaveTheirOwnAddresses) {
     const ScheduleBuilder b = two_buffers([](ScheduleBuilder&) {});
     const StepSchedule placed = place_buffers(b.schedule(), std::span(&kShared, 1));
-    try {
-        (void)check_lifetimes(placed);
-        FAIL() << "placed buffers share addresses";
-    } catch (const CheckError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("buffers 'first' and 'second' share addresses"));
-    }
+    EXPECT_THAT(test::check_error_of([&] { (void)check_lifetimes(placed); }),
+                HasSubstr("buffers 'first' and 'second' share addresses"));
 }
 
 }  // namespace

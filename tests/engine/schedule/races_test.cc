@@ -7,12 +7,12 @@
 namespace rm {
 namespace {
 
+using test::kCommunication;
+using test::kCompute;
+using test::kHost;
 using test::ScheduleBuilder;
 using test::Touch;
 using ::testing::IsEmpty;
-constexpr int kCompute = ScheduleBuilder::kCompute;
-constexpr int kCommunication = ScheduleBuilder::kCommunication;
-constexpr int kHost = ScheduleBuilder::kHost;
 
 const Touch kReads = {{{0, 8}}, {}};
 const Touch kWrites = {{}, {{4, 12}}};

@@ -19,13 +19,13 @@ struct Touch {
     std::vector<Span> writes;
 };
 
-// Hand-made schedules. Streams: compute 0, communication 1, host 2.
+// The streams of hand-made schedules.
+constexpr int kCompute = 0;
+constexpr int kCommunication = 1;
+constexpr int kHost = 2;
+
 class ScheduleBuilder {
 public:
-    static constexpr int kCompute = 0;
-    static constexpr int kCommunication = 1;
-    static constexpr int kHost = 2;
-
     ScheduleBuilder();
 
     // Each returns the item.
