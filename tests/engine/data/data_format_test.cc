@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-#include "engine/data/megatron_writer.h"
 #include "engine/tokenizer/byte_tokenizer.h"
 #include "tests/engine/data/text_files.h"
 
@@ -14,13 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-void write_megatron(const std::string& prefix, const std::vector<TokenId>& tokens) {
-    auto writer = MegatronWriter::create(prefix, 300);
-    ASSERT_TRUE(writer);
-    ASSERT_TRUE(writer->add_document(tokens));
-    ASSERT_TRUE(writer->finish());
-}
 
 void write_llmc(const std::string& path) {
     std::string file(1024 + 2, '\0');

@@ -7,8 +7,10 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/data/byte_source.h"
+#include "engine/data/megatron_writer.h"
 #include "engine/data/text_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -19,6 +21,14 @@ inline void write_text(const std::string& path, std::string_view text) {
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text;
     ASSERT_TRUE(file.flush()) << path;
+}
+
+// A Megatron set of one document, for a vocabulary of 1000.
+inline void write_megatron(const std::string& prefix, const std::vector<TokenId>& tokens) {
+    auto writer = MegatronWriter::create(prefix, 1000);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->add_document(tokens));
+    ASSERT_TRUE(writer->finish());
 }
 
 // The text files of a directory with their bytes as tokens.

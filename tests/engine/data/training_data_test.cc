@@ -18,13 +18,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void write_tokens(const std::string& prefix, const std::vector<TokenId>& tokens) {
-    auto writer = MegatronWriter::create(prefix, 1000);
-    ASSERT_TRUE(writer);
-    ASSERT_TRUE(writer->add_document(tokens));
-    ASSERT_TRUE(writer->finish());
-}
-
 std::vector<TokenId> counting(TokenId first, std::size_t count) {
     std::vector<TokenId> tokens(count);
     std::iota(tokens.begin(), tokens.end(), first);
@@ -46,7 +39,7 @@ TrainingData open(const DataSpec& spec, std::int64_t vocabulary = 1000) {
 
 TEST(TrainingData, SplitsFilesOfTokensToo) {
     TempDir dir;
-    write_tokens(dir / "set", counting(0, 500));
+    write_megatron(dir / "set", counting(0, 500));
     TrainingData data = open(spec_of({{dir / "set"}}, 0.1));
     const auto held_out = data.evaluation_samples(49, 1000);
     ASSERT_TRUE(held_out) << held_out.error().message;
@@ -61,7 +54,7 @@ TEST(TrainingData, SplitsFilesOfTokensToo) {
 
 TEST(TrainingData, NamesDocumentAndValueOfAnIdBeyondTheVocabulary) {
     TempDir dir;
-    write_tokens(dir / "set", counting(900, 80));
+    write_megatron(dir / "set", counting(900, 80));
     TrainingData data = open(spec_of({{dir / "set"}}), 950);
     ASSERT_TRUE(data.stream().next(40));
     const auto sample = data.stream().next(40);
@@ -74,8 +67,8 @@ TEST(TrainingData, NamesDocumentAndValueOfAnIdBeyondTheVocabulary) {
 
 TEST(TrainingData, MixesBySizeWhenNoProportionIsGiven) {
     TempDir dir;
-    write_tokens(dir / "large", counting(0, 300));
-    write_tokens(dir / "small", counting(500, 100));
+    write_megatron(dir / "large", counting(0, 300));
+    write_megatron(dir / "small", counting(500, 100));
     const auto share_of_small = [](TrainingData data) {
         int small = 0;
         for (int i = 0; i < 400; ++i)
@@ -90,8 +83,8 @@ TEST(TrainingData, MixesBySizeWhenNoProportionIsGiven) {
 
 TEST(TrainingData, EvaluatesEverySourceByItsShare) {
     TempDir dir;
-    write_tokens(dir / "a", counting(0, 400));
-    write_tokens(dir / "b", counting(500, 400));
+    write_megatron(dir / "a", counting(0, 400));
+    write_megatron(dir / "b", counting(500, 400));
     const TrainingData data = open(spec_of({{dir / "a", 3}, {dir / "b", 1}}, 0.5));
     const auto samples = data.evaluation_samples(10, 160);
     ASSERT_TRUE(samples);
@@ -205,8 +198,8 @@ TEST(TrainingData, HasTheEntropiesOfTextInBytes) {
 
 TEST(TrainingData, RefusesToResumeOnOtherDataOrAnotherTokenizer) {
     TempDir dir;
-    write_tokens(dir / "a", counting(0, 100));
-    write_tokens(dir / "b", counting(0, 101));
+    write_megatron(dir / "a", counting(0, 100));
+    write_megatron(dir / "b", counting(0, 101));
     const std::string hash = open(spec_of({{dir / "a"}})).content_hash().value();
     EXPECT_TRUE(open(spec_of({{dir / "a"}})).check_same(hash));
     const Status other = open(spec_of({{dir / "b"}})).check_same(hash);
@@ -229,8 +222,8 @@ TEST(TrainingData, RefusesToResumeOnOtherDataOrAnotherTokenizer) {
 
 TEST(TrainingData, SaysWhichSourceIsShorterThanASample) {
     TempDir dir;
-    write_tokens(dir / "a", counting(0, 100));
-    write_tokens(dir / "b", counting(0, 20));
+    write_megatron(dir / "a", counting(0, 100));
+    write_megatron(dir / "b", counting(0, 20));
     TrainingData data = open(spec_of({{dir / "a"}, {dir / "b"}}));
     EXPECT_TRUE(data.stream().check_enough(19));
     EXPECT_THAT(data.stream().check_enough(20).error().message,
