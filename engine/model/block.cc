@@ -55,31 +55,23 @@ void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryK
              QueryKeyValue* kept) {
     c.memory.settle();
     ProjectWindows at(c, x, tokens, kept, RowAccess::write);
-    for (const Chunk& chunk : c.layout.chunks) {
-        at.all.open();
-        for (const Tile& tile : chunk) {
-            project_tile(c, w, at, tile.range);
-            if (tile.kept() && !at.kept_q.empty()) keep_projected(c, at, tile);
-        }
-        at.all.close();
-    }
+    for_tiles(at.all, c.layout.chunks, [&](const Tile& tile) {
+        project_tile(c, w, at, tile.range);
+        if (tile.kept() && !at.kept_q.empty()) keep_projected(c, at, tile);
+    });
 }
 
 void project_again(const BlockContext& c, const LayerWeights& w, LayerKept& kept,
                    QueryKeyValue& tokens) {
     c.memory.settle();
     ProjectWindows at(c, kept.x, tokens, &kept.tiles, RowAccess::read);
-    for (const Chunk& chunk : c.layout.chunks) {
-        at.all.open();
-        for (const Tile& tile : chunk) {
-            if (tile.kept() && !at.kept_q.empty()) {
-                bring_projected(c, at, tile);
-            } else {
-                project_tile(c, w, at, tile.range);
-            }
+    for_tiles(at.all, c.layout.chunks, [&](const Tile& tile) {
+        if (tile.kept() && !at.kept_q.empty()) {
+            bring_projected(c, at, tile);
+        } else {
+            project_tile(c, w, at, tile.range);
         }
-        at.all.close();
-    }
+    });
 }
 
 // ---- Attend: every query sees the keys before it.
@@ -203,15 +195,11 @@ void finish(const BlockContext& c, const LayerWeights& w, TokenStore& x, TokenSt
         kept == nullptr ? TokenWindow() : token_window(c, kept->out, RowAccess::write);
     WindowGroup windows(c.memory, at.x, at.out, at.kept_x_mid, at.kept_gate, at.kept_up, y,
                         kept_out);
-    for (const Chunk& chunk : c.layout.chunks) {
-        windows.open();
-        for (const Tile& tile : chunk) {
-            const MlpTile mlp(c, at, tile);
-            finish_tile(c, w, at, mlp, y.at(mlp.shard));
-            if (!kept_out.empty()) c.ops(Copy{at.out.at(tile.range), kept_out.at(tile.range)});
-        }
-        windows.close();
-    }
+    for_tiles(windows, c.layout.chunks, [&](const Tile& tile) {
+        const MlpTile mlp(c, at, tile);
+        finish_tile(c, w, at, mlp, y.at(mlp.shard));
+        if (!kept_out.empty()) c.ops(Copy{at.out.at(tile.range), kept_out.at(tile.range)});
+    });
 }
 
 }  // namespace

@@ -64,15 +64,11 @@ void finish_backward(const BlockContext& c, const LayerWeights& w, LayerKept& ke
     TokenWindow delta = token_window(c, gradients.delta, RowAccess::write);
     WindowGroup windows(c.memory, at.x, at.out, at.kept_x_mid, at.kept_gate, at.kept_up, d_out,
                         delta, d_x);
-    for (const Chunk& chunk : c.layout.chunks) {
-        windows.open();
-        for (const Tile& tile : chunk) {
-            const MlpTile mlp(c, at, tile);
-            finish_tile_backward(c, w, at, mlp, d_x.at(mlp.shard), d_out.at(mlp.range),
-                                 delta.at(mlp.range));
-        }
-        windows.close();
-    }
+    for_tiles(windows, c.layout.chunks, [&](const Tile& tile) {
+        const MlpTile mlp(c, at, tile);
+        finish_tile_backward(c, w, at, mlp, d_x.at(mlp.shard), d_out.at(mlp.range),
+                             delta.at(mlp.range));
+    });
 }
 
 // Both sides of what finish_backward leaves, the second where attention's differs.
@@ -200,12 +196,8 @@ void project_backward(const BlockContext& c, const LayerWeights& w, TokenStore& 
                       ProjectedGradients& gradients, TokenStore& d_x) {
     c.memory.settle();
     ProjectGradWindows at(c, x, gradients, d_x);
-    for (const Chunk& chunk : c.layout.chunks) {
-        at.all.open();
-        for (const Tile& tile : chunk)
-            project_tile_backward(c, w, at, tile.range);
-        at.all.close();
-    }
+    for_tiles(at.all, c.layout.chunks,
+              [&](const Tile& tile) { project_tile_backward(c, w, at, tile.range); });
 }
 
 }  // namespace

@@ -40,4 +40,15 @@ TokenWindow kept_shard_window(const BlockContext& c, TokenStore& store, RowAcces
 // A loop over attention's passes.
 TokenWindow pass_window(const BlockContext& c, TokenStore& store, RowAccess access);
 
+// Does `work` for every tile, with the windows open on the chunk that it is in.
+template <typename Work>
+void for_tiles(WindowGroup& windows, const std::vector<Chunk>& chunks, Work work) {
+    for (const Chunk& chunk : chunks) {
+        windows.open();
+        for (const Tile& tile : chunk)
+            work(tile);
+        windows.close();
+    }
+}
+
 }  // namespace rm

@@ -169,20 +169,13 @@ void Model::queue_embedding(MicroPass& pass, TokenStore& x) {
     const RowShare rows = weights_.vocabulary_rows();
     TokenWindow at_x = pass.shards(x, RowAccess::write);
     WindowGroup windows(memory_, at_x);
-    for (const Chunk& chunk : layout_.chunks) {
-        windows.open();
-        for (const Tile& tile : chunk) {
-            const TensorView tokens = at(tokens_, tile.range);
-            const TensorView target = at_x.at(tiles_.shard(tile.range));
-            if (layout_.tensor == 1) {
-                ops_(EmbeddingFwd{tokens, table, target});
-                continue;
-            }
-            ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile.range), rows});
-            ops_(Copy{tiles_.reduce(ops_, tile.range), target});
-        }
-        windows.close();
-    }
+    for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
+        const TensorView tokens = at(tokens_, tile.range);
+        const TensorView target = at_x.at(tiles_.shard(tile.range));
+        if (layout_.tensor == 1) return ops_(EmbeddingFwd{tokens, table, target});
+        ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile.range), rows});
+        ops_(Copy{tiles_.reduce(ops_, tile.range), target});
+    });
 }
 
 void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
@@ -190,15 +183,11 @@ void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
     const RowShare rows = weights_.vocabulary_rows();
     TokenWindow at_d_x = pass.shards(d_x, RowAccess::read);
     WindowGroup windows(memory_, at_d_x);
-    for (const Chunk& chunk : layout_.chunks) {
-        windows.open();
-        for (const Tile& tile : chunk) {
-            const TensorView shard = at_d_x.at(tiles_.shard(tile.range));
-            ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, shard),
-                              d_table, rows});
-        }
-        windows.close();
-    }
+    for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
+        const TensorView shard = at_d_x.at(tiles_.shard(tile.range));
+        ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, shard), d_table,
+                          rows});
+    });
     weights_.release_embedding_grad();
 }
 
@@ -292,15 +281,11 @@ void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum
         TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
         TokenWindow at_d_x = d_x == nullptr ? TokenWindow() : pass.shards(*d_x, RowAccess::write);
         WindowGroup windows(memory_, at_x, at_d_x);
-        for (const Chunk& chunk : layout_.chunks) {
-            windows.open();
-            for (const Tile& tile : chunk) {
-                const TokenRange shard = tiles_.shard(tile.range);
-                queue_tile_loss(head, tile.range, at_x.at(shard), scale, loss_sum,
-                                d_x == nullptr ? TensorView() : at_d_x.at(shard));
-            }
-            windows.close();
-        }
+        for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
+            const TokenRange shard = tiles_.shard(tile.range);
+            queue_tile_loss(head, tile.range, at_x.at(shard), scale, loss_sum,
+                            d_x == nullptr ? TensorView() : at_d_x.at(shard));
+        });
     }
     pass.x = {};
     if (d_x != nullptr) weights_.release_head();
@@ -342,15 +327,11 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
     {
         TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
         WindowGroup windows(memory_, at_x);
-        for (const Chunk& chunk : layout_.chunks) {
-            windows.open();
-            for (const Tile& tile : chunk) {
-                const TokenRange shard = tiles_.shard(tile.range);
-                ops_(RmsNormFwd{at_x.at(shard), weights_.final_norm().weight, at(hidden, shard),
-                                scratch_.rstd->rows(0, shard.count), config_.norm_eps});
-            }
-            windows.close();
-        }
+        for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
+            const TokenRange shard = tiles_.shard(tile.range);
+            ops_(RmsNormFwd{at_x.at(shard), weights_.final_norm().weight, at(hidden, shard),
+                            scratch_.rstd->rows(0, shard.count), config_.norm_eps});
+        });
     }
     pass.end();
 }
