@@ -69,43 +69,43 @@ protected:
 
     template <typename T>
     void expect_exact_sum(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
-        SCOPED_TRACE(
-            format("{} elements of {}, scratch {}", n, to_string(dtype_of<T>()), scratch_elements));
-        Host<T> x = terms<T>(transport.rank(), n);
-        Host<T> scratch(scratch_elements);
-        const std::int64_t before = transport.bytes_sent();
-        all_reduce_sum(transport, world(transport), direct, x.view(), scratch.view());
-        for (std::int64_t i = 0; i < n; ++i) {
-            ASSERT_EQ(x.values[static_cast<std::size_t>(i)], sum_of_terms<T>(size(), i))
-                << "element " << i;
-        }
-        EXPECT_EQ(transport.bytes_sent() - before,
-                  all_reduce_elements(transport.rank(), n) * std::int64_t{sizeof(T)});
+        // All parts but its own while reducing, all but the next one while gathering.
+        const std::int64_t gathered = n - part_size(n, size(), (transport.rank() + 1) % size());
+        const std::int64_t sent = reduce_scatter_elements(transport.rank(), n) + gathered;
+        expect_sums<T>(transport, {all_reduce_sum, {0, n}, sent}, n, scratch_elements);
     }
-
-    // All parts but its own while reducing, all but the next one while gathering.
-    std::int64_t all_reduce_elements(int rank, std::int64_t n) const {
-        return reduce_scatter_elements(rank, n) + n - part_size(n, size(), (rank + 1) % size());
+    template <typename T>
+    void expect_exact_part(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
+        const int me = transport.rank();
+        const std::int64_t sent = reduce_scatter_elements(me, n);
+        expect_sums<T>(transport, {reduce_scatter_sum, part_of(n, size(), me), sent}, n,
+                       scratch_elements);
     }
     std::int64_t reduce_scatter_elements(int rank, std::int64_t n) const {
         return n - part_size(n, size(), rank);
     }
 
+private:
+    // A sum of n elements, those that it leaves here, and how many it sends.
+    struct Sum {
+        void (*play)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
+        Part here;
+        std::int64_t sent = 0;
+    };
     template <typename T>
-    void expect_exact_part(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
+    void expect_sums(Transport& transport, const Sum& sum, std::int64_t n,
+                     std::int64_t scratch_elements) {
         SCOPED_TRACE(
             format("{} elements of {}, scratch {}", n, to_string(dtype_of<T>()), scratch_elements));
         Host<T> x = terms<T>(transport.rank(), n);
         Host<T> scratch(scratch_elements);
         const std::int64_t before = transport.bytes_sent();
-        reduce_scatter_sum(transport, world(transport), direct, x.view(), scratch.view());
-        const Part own = part_of(n, size(), transport.rank());
-        for (std::int64_t i = own.first; i < own.first + own.count; ++i) {
+        sum.play(transport, world(transport), direct, x.view(), scratch.view());
+        for (std::int64_t i = sum.here.first; i < sum.here.first + sum.here.count; ++i) {
             ASSERT_EQ(x.values[static_cast<std::size_t>(i)], sum_of_terms<T>(size(), i))
                 << "element " << i;
         }
-        EXPECT_EQ(transport.bytes_sent() - before,
-                  reduce_scatter_elements(transport.rank(), n) * std::int64_t{sizeof(T)});
+        EXPECT_EQ(transport.bytes_sent() - before, sum.sent * std::int64_t{sizeof(T)});
     }
 };
 
