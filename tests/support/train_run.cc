@@ -53,6 +53,20 @@ TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* 
     return runs[0];
 }
 
+RankConfig micro_run(const std::string& data, std::int64_t context, std::int64_t num_steps) {
+    RankConfig config;
+    config.spec.name = "test";
+    config.spec.model.preset = "micro";
+    config.spec.data = {{{data}}, "text", "bytes", 0.1};
+    config.spec.stages = {{.context = context,
+                           .batch = 2 * context,
+                           .tokens = num_steps * 2 * context,
+                           .learning_rate = 3e-3}};
+    config.spec.memory.tile = 64;
+    config.plan.memory = {64, 128};
+    return config;
+}
+
 std::string some_text(std::uint64_t seed, int num_words) {
     const char* words[] = {"ring ",   "the ",    "attention ", "of ",
                            "tokens ", "moves. ", "a ",         "block "};

@@ -21,6 +21,9 @@ struct TrainRun {
 };
 TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr);
 
+// Steps of two sequences of the micro model over the text files below `data`, byte by byte.
+RankConfig micro_run(const std::string& data, std::int64_t context, std::int64_t num_steps);
+
 // Text with structure: sentences of a few words in seeded order.
 std::string some_text(std::uint64_t seed, int num_words);
 

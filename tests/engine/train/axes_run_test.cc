@@ -21,15 +21,9 @@ protected:
             const auto seed = static_cast<std::uint64_t>(i);
             dir_.write(format("data/{}.txt", i), test::some_text(seed, 60 * (i + 1)));
         }
-        config_.spec.name = "test";
-        config_.spec.model.preset = "micro";
-        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
+        config_ = test::micro_run(dir_.file("data"), 512, 6);
         config_.spec.data.documents = Documents::separate;
-        config_.spec.stages = {
-            {.context = 512, .batch = 1024, .tokens = 6 * 1024, .learning_rate = 3e-3}};
-        config_.spec.memory.tile = 64;
         config_.spec.evaluation = {0, 1024};
-        config_.plan.memory = {64, 128};
         every_axis();
     }
     void one_rank() {

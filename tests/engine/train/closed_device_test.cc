@@ -55,15 +55,9 @@ class ClosedMemoryRun : public testing::Test {
 protected:
     ClosedMemoryRun() {
         dir_.write("data/a.txt", test::some_text(1, 2000));
-        config_.spec.name = "test";
-        config_.spec.model.preset = "micro";
-        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
-        config_.spec.stages = {
-            {.context = 128, .batch = 256, .tokens = 6 * 256, .learning_rate = 3e-3}};
-        config_.spec.memory.tile = 64;
+        config_ = test::micro_run(dir_.file("data"), 128, 6);
         config_.spec.evaluation = {0, 512};
         config_.spec.checkpoint = {"", 1, 30};
-        config_.plan.memory = {64, 128};
         config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
     }
     // The state after the last step, checkpointed while the run went on at every one before.

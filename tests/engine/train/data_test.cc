@@ -29,14 +29,9 @@ protected:
             lines_ += nlohmann::json{{"text", some_text(100 + i, 200)}}.dump() + "\n";
         }
         dir_.write("lines/a.jsonl", lines_);
-        config_.spec.name = "test";
-        config_.spec.model.preset = "micro";
-        config_.spec.data.holdout = 0.1;
-        config_.spec.stages = {
-            {.context = 128, .batch = 256, .tokens = 12 * 256, .learning_rate = 3e-3}};
-        config_.spec.memory.tile = 64;
+        config_ = test::micro_run(dir_.file("text"), 128, 12);
+        config_.spec.data.format = "auto";
         config_.spec.evaluation = {0, 512};
-        config_.plan.memory = {64, 128};
         set_mesh(1, 1);
     }
     void set_mesh(int data, int ring) { config_.plan.mesh = Mesh::make(data, ring, 1, 1).value(); }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/engine/train/device_backend.h"
+#include "tests/support/rig_checks.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 
@@ -51,7 +52,6 @@ protected:
 
 class DeviceLayout : public OnTheDevice, public testing::WithParamInterface<Layout> {};
 
-// ||x - r|| <= 2 ||n - r|| + 4 ulp ||r||: r the fp64 run, n one rank, x the mesh.
 TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
     const Layout& layout = GetParam();
     RigConfig config = rig_of({1, 1, layout.context}, test::ref_backend());
@@ -62,14 +62,7 @@ TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
     config = rig_of(layout, device_backend());
     config.steps = 0;
     const RigResult mesh = run_rig(config);
-    EXPECT_NEAR(mesh.losses[0], exact.losses[0],
-                2 * std::abs(one.losses[0] - exact.losses[0]) + 1e-3);
-    for (const auto& [name, r] : exact.gradients) {
-        const double ulp = std::ldexp(1.0, -23);
-        const double allowed =
-            2 * test::norm_difference(one.gradients.at(name), r) + 4 * ulp * test::norm(r);
-        EXPECT_LE(test::norm_difference(mesh.gradients.at(name), r), allowed) << name;
-    }
+    test::expect_derived_tolerance(mesh, one, exact, DType::bf16);
     // bf16 against fp64: some of the gradients are really those of the model.
     for (const auto& [name, r] : exact.gradients) {
         EXPECT_LE(test::norm_difference(one.gradients.at(name), r), 0.05 * test::norm(r)) << name;

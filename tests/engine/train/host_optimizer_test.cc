@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/checkpoint/durable_file.h"
-#include "tests/support/rank_rig.h"
+#include "tests/support/rig_checks.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 
@@ -54,11 +54,6 @@ RigResult run_on_host(RigConfig config, const test::KernelsFactory& host) {
     return run_rig(config);
 }
 
-void expect_close(const test::Values& actual, const test::Values& expected) {
-    for (const auto& [name, values] : expected)
-        EXPECT_LE(test::relative_difference(actual.at(name), values), 1e-10) << name;
-}
-
 class HostOptimizer : public testing::TestWithParam<Layout> {};
 
 TEST_P(HostOptimizer, TrainsWhatOneRankTrainsOnItsDevice) {
@@ -68,12 +63,7 @@ TEST_P(HostOptimizer, TrainsWhatOneRankTrainsOnItsDevice) {
     config.mesh = Mesh();
     config.zero = 0;
     const RigResult one = run_rig(config);
-    for (std::size_t step = 0; step < one.losses.size(); ++step) {
-        EXPECT_NEAR(host.losses[step], one.losses[step], 1e-10 * one.losses[step]);
-        EXPECT_NEAR(host.grad_norms[step], one.grad_norms[step], 1e-10 * one.grad_norms[step]);
-    }
-    expect_close(host.gradients, one.gradients);
-    expect_close(host.weights, one.weights);
+    test::expect_same_training(host, one);
 }
 
 const Layout kLayouts[] = {
@@ -168,15 +158,9 @@ class HostOptimizerRun : public testing::Test {
 protected:
     HostOptimizerRun() {
         dir_.write("data/a.txt", test::some_text(1, 2000));
-        config_.spec.name = "test";
+        config_ = test::micro_run(dir_.file("data"), 128, 4);
         config_.spec.precision = "bf16";
         config_.spec.optimizer.moments = "bf16";
-        config_.spec.model.preset = "micro";
-        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
-        config_.spec.stages = {
-            {.context = 128, .batch = 256, .tokens = 4 * 256, .learning_rate = 3e-3}};
-        config_.spec.memory.tile = 64;
-        config_.plan.memory = {64, 128};
         config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
         config_.plan.zero = 3;
     }

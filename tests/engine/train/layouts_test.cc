@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "tests/support/rank_rig.h"
+#include "tests/support/rig_checks.h"
 
 namespace rm {
 namespace {
@@ -88,25 +88,13 @@ const RigResult& expected_of(const Layout& l, Packing packing) {
     return known[key] = run_rig(alone(config_of(l, packing, test::ref_backend())));
 }
 
-void expect_close(const test::Values& actual, const test::Values& expected, double tolerance) {
-    ASSERT_EQ(actual.size(), expected.size());
-    for (const auto& [name, values] : expected) {
-        EXPECT_LE(test::relative_difference(actual.at(name), values), tolerance) << name;
-    }
-}
-
 class RefLayouts : public testing::TestWithParam<std::tuple<Layout, Packing>> {};
 
 TEST_P(RefLayouts, TrainAsOneRankDoes) {
     const auto& [layout, packing] = GetParam();
     const RigResult many = run_rig(config_of(layout, packing, test::ref_backend()));
     const RigResult& one = expected_of(layout, packing);
-    for (std::size_t step = 0; step < one.losses.size(); ++step) {
-        EXPECT_NEAR(many.losses[step], one.losses[step], 1e-10 * one.losses[step]);
-        EXPECT_NEAR(many.grad_norms[step], one.grad_norms[step], 1e-10 * one.grad_norms[step]);
-    }
-    expect_close(many.gradients, one.gradients, 1e-10);
-    expect_close(many.weights, one.weights, 1e-10);
+    test::expect_same_training(many, one);
 }
 
 const Layout kLayouts[] = {
@@ -169,7 +157,6 @@ INSTANTIATE_TEST_SUITE_P(Layouts, RefLayouts,
 
 class CpuLayouts : public testing::TestWithParam<std::tuple<Layout, DType, Packing>> {};
 
-// ||x - r|| <= 2 ||n - r|| + 4 ulp ||r||: r the fp64 run, n one rank, x the layout.
 TEST_P(CpuLayouts, FirstGradientsAreWithinTheDerivedTolerance) {
     const auto& [layout, type, packing] = GetParam();
     RigConfig config = config_of(layout, packing, test::ref_backend());
@@ -181,15 +168,7 @@ TEST_P(CpuLayouts, FirstGradientsAreWithinTheDerivedTolerance) {
     config.backend = test::cpu_backend(1, type);
     const RigResult one = run_rig(alone(config));
     const RigResult many = run_rig(config);
-    const double loss_error = type == DType::f32
-                                  ? 1e-5 * exact.losses[0]
-                                  : 2 * std::abs(one.losses[0] - exact.losses[0]) + 1e-3;
-    EXPECT_NEAR(many.losses[0], exact.losses[0], loss_error);
-    for (const auto& [name, r] : exact.gradients) {
-        const double allowed = 2 * test::norm_difference(one.gradients.at(name), r) +
-                               4 * std::ldexp(1.0, -23) * test::norm(r);
-        EXPECT_LE(test::norm_difference(many.gradients.at(name), r), allowed) << name;
-    }
+    test::expect_derived_tolerance(many, one, exact, type);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -247,7 +226,7 @@ TEST(PackedDocuments, AreTrainedAsIfEachWereAlone) {
     const RigResult running = run_rig(config);
     // RoPE turns queries and keys alike: only differences of positions matter.
     EXPECT_NEAR(running.losses[0], reset.losses[0], 1e-12);
-    expect_close(running.gradients, reset.gradients, 1e-10);
+    test::expect_close(running.gradients, reset.gradients, 1e-10);
     config.documents = {config.context};
     EXPECT_GT(std::abs(run_rig(config).losses[0] - reset.losses[0]), 1e-6);
 }

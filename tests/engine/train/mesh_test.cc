@@ -1,10 +1,8 @@
 // A different mesh must not change what is trained.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "engine/comm/communicator.h"
-#include "tests/support/rank_rig.h"
+#include "tests/support/rig_checks.h"
 
 namespace rm {
 namespace {
@@ -26,13 +24,6 @@ RigConfig base_config(const test::KernelsFactory& backend, const Mesh& mesh) {
     return config;
 }
 
-void expect_close(const test::Values& actual, const test::Values& expected, double tolerance) {
-    ASSERT_EQ(actual.size(), expected.size());
-    for (const auto& [name, values] : expected) {
-        EXPECT_LE(test::relative_difference(actual.at(name), values), tolerance) << name;
-    }
-}
-
 struct Layout {
     int data;
     int ring;
@@ -52,12 +43,7 @@ TEST_P(RefMesh, GivesTheOneRankLossGradientsAndWeights) {
     config.mesh = mesh_of(layout.data, layout.ring);
     config.chunk = 192;
     const RigResult many = run_rig(config);
-    for (std::size_t step = 0; step < one.losses.size(); ++step) {
-        EXPECT_NEAR(many.losses[step], one.losses[step], 1e-10 * one.losses[step]);
-        EXPECT_NEAR(many.grad_norms[step], one.grad_norms[step], 1e-10 * one.grad_norms[step]);
-    }
-    expect_close(many.gradients, one.gradients, 1e-10);
-    expect_close(many.weights, one.weights, 1e-10);
+    test::expect_same_training(many, one);
 }
 
 // Rings of every size to 5 with and without padding; data alone and with a ring; sequences that do
@@ -85,7 +71,6 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Types, CpuMesh, testing::Values(DType::f32, DType::bf16),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
-// ||x - r|| <= 2 ||n - r|| + 4 ulp ||r||: r the fp64 run, n one rank, x the mesh.
 TEST_P(CpuMesh, FirstStepGradientsAreWithinTheDerivedTolerance) {
     RigConfig config = base_config(test::ref_backend(), mesh_of(1, 1));
     config.steps = 0;
@@ -95,17 +80,8 @@ TEST_P(CpuMesh, FirstStepGradientsAreWithinTheDerivedTolerance) {
     for (const auto& [data, ring] : {std::pair{1, 2}, {1, 4}, {1, 5}, {2, 2}}) {
         config.mesh = mesh_of(data, ring);
         const RigResult mesh = run_rig(config);
-        const double loss_error = GetParam() == DType::f32
-                                      ? 1e-5 * exact.losses[0]
-                                      : 2 * std::abs(one.losses[0] - exact.losses[0]) + 1e-3;
-        EXPECT_NEAR(mesh.losses[0], exact.losses[0], loss_error);
-        for (const auto& [name, r] : exact.gradients) {
-            const double ulp = std::ldexp(1.0, -23);
-            const double allowed =
-                2 * test::norm_difference(one.gradients.at(name), r) + 4 * ulp * test::norm(r);
-            EXPECT_LE(test::norm_difference(mesh.gradients.at(name), r), allowed)
-                << name << " on data " << data << " x ring " << ring;
-        }
+        SCOPED_TRACE(to_string(config.mesh));
+        test::expect_derived_tolerance(mesh, one, exact, GetParam());
     }
 }
 

@@ -47,11 +47,7 @@ protected:
     PolicyResume() {
         for (int i = 0; i < 8; ++i)
             dir_.write(format("data/{}.txt", i), test::some_text(static_cast<unsigned>(i), 600));
-        config_.spec.name = "test";
-        config_.spec.model.preset = "micro";
-        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
-        config_.spec.stages = {
-            {.context = 512, .batch = 1024, .tokens = kSteps * 1024, .learning_rate = 3e-3}};
+        config_ = test::micro_run(dir_.file("data"), 512, kSteps);
         config_.spec.memory.tile = kTile;
     }
 

@@ -27,14 +27,8 @@ protected:
         for (int i = 0; i < 8; ++i) {
             dir_.write(format("data/{}.txt", i), some_text(static_cast<std::uint64_t>(i), 600));
         }
-        config_.spec.name = "test";
-        config_.spec.model.preset = "micro";
-        config_.spec.data = {{{dir_.file("data")}}, "text", "bytes", 0.1};
-        config_.spec.stages = {
-            {.context = 128, .batch = 256, .tokens = 20 * 256, .learning_rate = 3e-3}};
-        config_.spec.memory.tile = 64;
+        config_ = test::micro_run(dir_.file("data"), 128, 20);
         config_.spec.evaluation = {0, 512};
-        config_.plan.memory = {64, 128};
         config_.checkpoint_dir = dir_.file("checkpoints");
         set_mesh(1, 2);
     }
