@@ -5,13 +5,9 @@
 #include "tests/engine/schedule/schedule_builder.h"
 #include "tests/support/refusals.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
-using test::kCommunication;
-using test::kCompute;
-using test::kHost;
-using test::ScheduleBuilder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -223,7 +219,7 @@ TEST(Clocks, NeedNoOrderBetweenStreams) {
 }
 
 std::string deadlock(const std::vector<StepSchedule>& ranks, const RankGroups& groups) {
-    return test::check_error_of([&] { run_clocks(ranks, groups, kLinks); });
+    return check_error_of([&] { run_clocks(ranks, groups, kLinks); });
 }
 
 TEST(Clocks, NameTheRanksThatWaitForEachOther) {
@@ -266,4 +262,4 @@ TEST(Clocks, RefuseGroupsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace rm
+}  // namespace rm::test

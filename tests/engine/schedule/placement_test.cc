@@ -8,18 +8,15 @@
 #include "tests/engine/schedule/schedule_builder.h"
 #include "tests/support/refusals.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
-using test::kCommunication;
-using test::kCompute;
-using test::ScheduleBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string refusal(const StepSchedule& schedule, int arena = kDeviceArena) {
-    return test::refusal_of(arena_trace(schedule, arena));
+    return refusal_of(arena_trace(schedule, arena));
 }
 
 TEST(ArenaTraceOf, HasLivesByItemInTheOrderOfRequests) {
@@ -160,9 +157,9 @@ TEST(Lifetimes, OfAnUnendedBufferGoOnToTheEnd) {
 TEST(Lifetimes, TakeSchedulesWhoseBuffersHaveTheirOwnAddresses) {
     const ScheduleBuilder b = two_buffers([](ScheduleBuilder&) {});
     const StepSchedule placed = place_buffers(b.schedule(), std::span(&kShared, 1));
-    EXPECT_THAT(test::check_error_of([&] { (void)check_lifetimes(placed); }),
+    EXPECT_THAT(check_error_of([&] { (void)check_lifetimes(placed); }),
                 HasSubstr("buffers 'first' and 'second' share addresses"));
 }
 
 }  // namespace
-}  // namespace rm
+}  // namespace rm::test

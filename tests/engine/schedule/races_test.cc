@@ -4,14 +4,9 @@
 
 #include "tests/engine/schedule/schedule_builder.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
-using test::kCommunication;
-using test::kCompute;
-using test::kHost;
-using test::ScheduleBuilder;
-using test::Touch;
 using ::testing::IsEmpty;
 
 const Touch kReads = {{{0, 8}}, {}};
@@ -165,4 +160,4 @@ TEST(Races, AreDescribedByOpStreamAndBuffer) {
 }
 
 }  // namespace
-}  // namespace rm
+}  // namespace rm::test

@@ -10,12 +10,9 @@
 #include "engine/schedule/waits.h"
 #include "tests/engine/schedule/schedule_builder.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
-using test::ScheduleBuilder;
-using test::Span;
-using test::Touch;
 using Kind = ScheduleItem::Kind;
 
 constexpr int kNumStreams = 3;
@@ -195,4 +192,4 @@ TEST(RandomSchedules, AreClockedByWhatIsBeforeWhat) {
 }
 
 }  // namespace
-}  // namespace rm
+}  // namespace rm::test

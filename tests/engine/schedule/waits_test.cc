@@ -4,14 +4,9 @@
 
 #include "tests/engine/schedule/schedule_builder.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
-using test::kCommunication;
-using test::kCompute;
-using test::kHost;
-using test::ScheduleBuilder;
-using test::Touch;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -109,4 +104,4 @@ TEST(WaitSites, CountTheWaitsOfAllLayers) {
 }
 
 }  // namespace
-}  // namespace rm
+}  // namespace rm::test
