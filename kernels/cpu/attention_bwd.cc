@@ -54,16 +54,9 @@ std::int64_t block_tiles(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64
     return tiles;
 }
 
-class Backward {
+class Backward : AttentionOverTiles<AttentionBwd, Layout> {
 public:
-    Backward(const AttentionBwd& op, const Layout& layout, Context& context)
-        : op_(op),
-          sizes_(sizes_of(op)),
-          layout_(layout),
-          workers_(context.workers),
-          loops_(attention_loops(context, op.q.dtype())),
-          q_tiles_(op.q_runs),
-          kv_tiles_(op.kv_runs) {}
+    using AttentionOverTiles::AttentionOverTiles;
 
     void run() {
         const std::int64_t size =
@@ -157,13 +150,6 @@ private:
             rest[i] = std::isinf(value) ? 0 : static_cast<float>(value - lse[i]);
         }
     }
-
-    const AttentionBwd& op_;
-    AttentionSizes sizes_;
-    const Layout& layout_;
-    Workers& workers_;
-    const Loops& loops_;
-    RunTiles q_tiles_, kv_tiles_;
 };
 
 }  // namespace

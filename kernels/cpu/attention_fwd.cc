@@ -62,16 +62,9 @@ std::int64_t queries_per_item(std::int64_t max_queries, std::int64_t num_queries
     return count;
 }
 
-class Forward {
+class Forward : AttentionOverTiles<AttentionFwd, Layout> {
 public:
-    Forward(const AttentionFwd& op, const Layout& layout, Context& context)
-        : op_(op),
-          sizes_(sizes_of(op)),
-          layout_(layout),
-          workers_(context.workers),
-          loops_(attention_loops(context, op.q.dtype())),
-          q_tiles_(op.q_runs),
-          kv_tiles_(op.kv_runs) {}
+    using AttentionOverTiles::AttentionOverTiles;
 
     // Later tiles of a run see more: they go first, so that the threads end together.
     void run() {
@@ -150,13 +143,6 @@ private:
             op_.state.l.as<float>()[row] = query.l[i];
         }
     }
-
-    const AttentionFwd& op_;
-    AttentionSizes sizes_;
-    const Layout& layout_;
-    Workers& workers_;
-    const Loops& loops_;
-    RunTiles q_tiles_, kv_tiles_;
 };
 
 }  // namespace

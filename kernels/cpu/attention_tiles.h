@@ -40,4 +40,26 @@ inline simd::AttentionTokens tokens_of(const TensorView& tensor, const RunTile& 
     return {row_of(tensor, tile.token * heads + head), heads * D, tile.count, D};
 }
 
+// What an op over the tiles of its runs works with; borrows all. `layout` is that of its workspace.
+template <typename Op, typename Layout>
+class AttentionOverTiles {
+public:
+    AttentionOverTiles(const Op& op, const Layout& layout, Context& context)
+        : op_(op),
+          sizes_(sizes_of(op)),
+          layout_(layout),
+          workers_(context.workers),
+          loops_(attention_loops(context, op.q.dtype())),
+          q_tiles_(op.q_runs),
+          kv_tiles_(op.kv_runs) {}
+
+protected:
+    const Op& op_;
+    AttentionSizes sizes_;
+    const Layout& layout_;
+    Workers& workers_;
+    const simd::AttentionLoops& loops_;
+    RunTiles q_tiles_, kv_tiles_;
+};
+
 }  // namespace rm::cpu
