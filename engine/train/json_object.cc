@@ -74,15 +74,22 @@ JsonObject& JsonObject::read_integer(std::string_view key, Number& out, std::str
     return *this;
 }
 
-JsonObject& JsonObject::read(std::string_view key, bool& out) {
+template <typename Value, typename Fits>
+JsonObject& JsonObject::read_value(std::string_view key, Value& out, Fits fits,
+                                   std::string_view wanted) {
     const json* found = member(key);
     if (found == nullptr) return *this;
-    if (found->is_boolean()) {
-        out = found->get<bool>();
+    if (fits(*found)) {
+        out = found->get<Value>();
     } else {
-        fail(key, "true or false", *found);
+        fail(key, wanted, *found);
     }
     return *this;
+}
+
+JsonObject& JsonObject::read(std::string_view key, bool& out) {
+    return read_value(
+        key, out, [](const json& value) { return value.is_boolean(); }, "true or false");
 }
 
 JsonObject& JsonObject::read(std::string_view key, int& out) {
@@ -96,14 +103,8 @@ JsonObject& JsonObject::read(std::string_view key, std::uint64_t& out) {
 }
 
 JsonObject& JsonObject::read(std::string_view key, double& out) {
-    const json* found = member(key);
-    if (found == nullptr) return *this;
-    if (found->is_number()) {
-        out = found->get<double>();
-    } else {
-        fail(key, "a number", *found);
-    }
-    return *this;
+    return read_value(
+        key, out, [](const json& value) { return value.is_number(); }, "a number");
 }
 
 JsonObject& JsonObject::read(std::string_view key, std::optional<double>& out) {
@@ -113,26 +114,16 @@ JsonObject& JsonObject::read(std::string_view key, std::optional<double>& out) {
 }
 
 JsonObject& JsonObject::read(std::string_view key, std::vector<double>& out) {
-    const json* found = member(key);
-    if (found == nullptr) return *this;
-    const auto is_number = [](const json& item) { return item.is_number(); };
-    if (found->is_array() && std::all_of(found->begin(), found->end(), is_number)) {
-        out = found->get<std::vector<double>>();
-    } else {
-        fail(key, "a list of numbers", *found);
-    }
-    return *this;
+    const auto fits = [](const json& value) {
+        const auto is_number = [](const json& item) { return item.is_number(); };
+        return value.is_array() && std::all_of(value.begin(), value.end(), is_number);
+    };
+    return read_value(key, out, fits, "a list of numbers");
 }
 
 JsonObject& JsonObject::read(std::string_view key, std::string& out) {
-    const json* found = member(key);
-    if (found == nullptr) return *this;
-    if (found->is_string()) {
-        out = found->get<std::string>();
-    } else {
-        fail(key, "a string", *found);
-    }
-    return *this;
+    return read_value(
+        key, out, [](const json& value) { return value.is_string(); }, "a string");
 }
 
 Status JsonObject::finish() const {

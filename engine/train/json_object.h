@@ -44,6 +44,8 @@ private:
     void fail(std::string_view key, std::string_view wanted, const nlohmann::json& found);
     template <typename Number>
     JsonObject& read_integer(std::string_view key, Number& out, std::string_view wanted);
+    template <typename Value, typename Fits>
+    JsonObject& read_value(std::string_view key, Value& out, Fits fits, std::string_view wanted);
 
     const nlohmann::json& value_;
     std::string path_;
