@@ -90,11 +90,10 @@ std::string today() {
 
 std::string provenance(const Arguments& arguments) {
     const Options& options = arguments.options;
-    return format(
-        "measured: ring-bench device --threads {} --dtype {} --clock {} --seconds {}, {}, {}",
-        options.num_threads, to_string(options.compute),
-        options.clock == Clock::wall ? "wall" : "cpu",
-        static_cast<std::int64_t>(arguments.budget.value), processor(), today());
+    return measured_by(format("ring-bench device --threads {} --dtype {} --clock {} --seconds {}",
+                              options.num_threads, to_string(options.compute),
+                              options.clock == Clock::wall ? "wall" : "cpu",
+                              static_cast<std::int64_t>(arguments.budget.value)));
 }
 
 bool counts_flops(const OpSpeed& speed) {
@@ -149,6 +148,10 @@ Status measure(const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::string measured_by(std::string_view command) {
+    return format("measured: {}, {}, {}", command, processor(), today());
+}
 
 int run_device(std::span<char*> words) {
     const auto arguments = parse(words);

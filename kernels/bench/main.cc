@@ -11,6 +11,7 @@
 #include "kernels/bench/device_bench.h"
 #include "kernels/bench/dry_run_bench.h"
 #include "kernels/bench/overlap_bench.h"
+#include "kernels/bench/predict_bench.h"
 #include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/load.h"
@@ -30,6 +31,7 @@ constexpr std::string_view kUsage =
     "       ring-bench device [--threads N] [--dtype f32|bf16] [--clock wall|cpu] [--seconds N]\n"
     "                         [--out FILE] [--check]\n"
     "       ring-bench dry-run [--repeats N] [--ranks one|every]\n"
+    "       ring-bench predict [--steps N] [--jobs NAME,...] [--profiles DIR] [--json FILE]\n"
     "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
@@ -118,7 +120,7 @@ Result<Arguments> parse(std::span<char*> argv) {
     if (arguments.command.empty()) {
         return invalid_argument(
             "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance, arena, "
-            "overlap, device or dry-run");
+            "overlap, device, dry-run or predict");
     }
     return arguments;
 }
@@ -226,5 +228,6 @@ int main(int argc, char** argv) {
     if (command == "overlap") return rm::bench::run_overlap(words.subspan(2));
     if (command == "device") return rm::bench::run_device(words.subspan(2));
     if (command == "dry-run") return rm::bench::run_dry_run(words.subspan(2));
+    if (command == "predict") return rm::bench::run_predict(words.subspan(2));
     return rm::bench::run(words);
 }
