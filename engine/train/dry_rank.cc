@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
+#include "engine/schedule/schedule_analysis.h"
 #include "engine/train/batch.h"
 
 namespace rm {
@@ -102,6 +103,16 @@ Status place(ArenaPasses& passes, ArenaReuse reuse) {
         passes.size = std::max(passes.size, end);
     }
     return {};
+}
+
+// Of all passes, as they were recorded one after the other.
+ArenaPlan plan_of(const ArenaPasses& passes) {
+    ArenaPlan plan{{}, passes.size};
+    for (const PassRequests& pass : passes.by_kind) {
+        for (const ArenaRequest& request : pass.requests)
+            plan.offsets.push_back(request.offset);
+    }
+    return plan;
 }
 
 Status check_limits(const StageArenas& arenas, const MemoryPolicy& policy) {
@@ -220,10 +231,20 @@ Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
     return rank.record_passes();
 }
 
+void check_races(const StepSchedule& schedule, const StageArenas& arenas) {
+    const std::array plans{plan_of(arenas.device), plan_of(arenas.host)};
+    const StepSchedule placed = place_buffers(schedule, plans);
+    const std::vector<Race> races = find_races(placed, 1);
+    RM_CHECK(races.empty(), "the planned arenas of a pass: {}", describe(placed, races[0]));
+}
+
 Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like) {
-    RM_TRY(StageArenas arenas, record_arenas(spec, shape, {.types = like.types(), .like = &like}));
+    DryRank rank(spec, {.types = like.types(), .like = &like});
+    RM_RETURN_IF_ERROR(rank.enter(shape));
+    StageArenas arenas = rank.record_passes();
     RM_RETURN_IF_ERROR(place(arenas.device, shape.memory.reuse));
     RM_RETURN_IF_ERROR(place(arenas.host, shape.memory.reuse));
+    check_races(rank.schedule(), arenas);
     RM_RETURN_IF_ERROR(check_limits(arenas, shape.memory));
     const Bytes available = available_host_memory();
     if (arenas.host.size > available) {

@@ -19,7 +19,8 @@ public:
 
     // Errors of RankEngine::enter.
     Status enter(const StageShape& shape);
-    // What each kind of pass requests; no places yet. After this the schedule is of no use.
+    // What each kind of pass requests; no places yet. The schedule then has the passes, one after
+    // the other, in place of steps.
     StageArenas record_passes();
     // A step of `micro_batches` on sequences of one document each.
     void step(std::int64_t micro_batches = 1);
@@ -49,8 +50,14 @@ private:
 Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
                                   const MetaOptions& options);
 
+// Of passes as record_passes() leaves them in the schedule, with their places: CheckError for two
+// accesses of the same bytes that nothing orders. No spec and no policy excuses them: the engine
+// has queued what it must not, and nothing has run yet.
+void check_races(const StepSchedule& schedule, const StageArenas& arenas);
+
 // What a rank's passes will request, and where it lies: every request of the real run has to be the
-// planned one. Errors: those of enter; a limit of the policy that is not enough.
+// planned one. Errors: those of enter; a limit of the policy that is not enough. Its races
+// are checked.
 Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like);
 
 // Passes served from planned arenas: one allocation on the device, one pinned on the host.

@@ -68,6 +68,26 @@ std::uint32_t second_step(const StepSchedule& schedule) {
     return last;
 }
 
+// What is planned for a pass is free of races, which is more than a schedule can say of any places.
+TEST(PlannedPlaces, ThatWorkIsNotOrderedForAreRefused) {
+    const auto like = make_cpu_kernels({.num_threads = 1});
+    RankSpec spec;
+    spec.model = small_model();
+    MemoryPolicy policy;
+    policy.tile_tokens = 64;
+    policy.chunk_tokens = 128;
+    policy.kept = KeptPlace::host;
+    const StageShape shape{1024, policy, spec.model.rope};
+    StageArenas arenas = plan_arenas(spec, shape, *like).value();
+    DryRank rank(spec, MetaOptions{.types = like->types(), .like = like.get()});
+    ASSERT_TRUE(rank.enter(shape).ok());
+    rank.record_passes();
+    EXPECT_NO_THROW(check_races(rank.schedule(), arenas));
+    for (ArenaRequest& request : arenas.host.of(PassKind::train).requests)
+        request.offset = {};  // all on top of each other
+    EXPECT_THROW(check_races(rank.schedule(), arenas), CheckError);
+}
+
 class EngineSchedule : public testing::TestWithParam<ScheduleCase> {};
 
 TEST_P(EngineSchedule, HasNoRaces) {
