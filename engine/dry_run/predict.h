@@ -49,7 +49,8 @@ struct ArenaPrediction {
 struct Prediction {
     Seconds step;
     // Seconds of the compute stream, which add up to the step: attention, products (with the head),
-    // optimizer and other by what it works on; and by what it waits for: offload_exposed,
+    // optimizer (with preparing weights for the passes, where the update does) and other by what it
+    // works on; and by what it waits for: offload_exposed,
     // update_exposed (of state on the host), ring_exposed, gradient_exposed and so on by group.
     std::map<std::string, double> phases;
     std::map<std::string, double> busy;  // seconds, by stream

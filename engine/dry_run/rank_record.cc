@@ -34,14 +34,15 @@ std::string wait_name(const std::string& stream) {
     if (stream.starts_with(kGroup))
         return group_name(std::stoi(stream.substr(kGroup.size()))) + "_exposed";
     if (stream == "to-host" || stream == "from-host") return "offload_exposed";
-    if (stream == "host optimizer") return "update_exposed";
+    if (stream == "host optimizer" || stream == "weights up") return "update_exposed";
     return "communication_exposed";
 }
 
-std::string_view work_name(std::string_view op) {
+std::string_view work_name(std::string_view op, const RankRecord& record) {
     if (op.starts_with("attention_")) return "attention";
     if (op.starts_with("linear_") || op.starts_with("head_")) return "products";
     if (op == "adamw" || op == "sum_squares" || op == "clip_factor") return "optimizer";
+    if (op == "prepare" && record.update_prepares) return "optimizer";
     return "other";
 }
 
@@ -66,11 +67,13 @@ void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
 }
 
 // An item as part of the step.
-void add_item(const StepSchedule& schedule, const ScheduleItem& item, const ItemTimes& times,
+void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTimes& times,
               StepFigures& figures) {
+    const StepSchedule& schedule = record.schedule;
     const std::string& op = schedule.names[item.index];
     figures.flops += item.flops;
-    if (item.stream == 0) figures.phases[std::string(work_name(op))] += times.end - times.begin;
+    if (item.stream == 0)
+        figures.phases[std::string(work_name(op, record))] += times.end - times.begin;
     for (const Traffic& traffic : schedule.sent(item))
         figures.moved[group_name(traffic.group)] += traffic.bytes;
     if (op != "upload" && op != "download") return;
@@ -109,6 +112,7 @@ Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
     RM_RETURN_IF_ERROR(rank.enter(shape));
     RankRecord record;
     record.state = state_of(rank);
+    record.update_prepares = spec.host == nullptr && spec.zero < 3;
     // Streams are joined at the end of a step, but for the update of state on the host, which the
     // next step meets.
     if (spec.host != nullptr) rank.step(options.micro_batches);
@@ -134,7 +138,7 @@ StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
     figures.state = record.state.by_kind;
     for (std::size_t i = record.first_item; i < schedule.items.size(); ++i) {
         if (schedule.items[i].kind == Kind::work)
-            add_item(schedule, schedule.items[i], clocked.items[i], figures);
+            add_item(record, schedule.items[i], clocked.items[i], figures);
     }
     add_waits(before, clocked, figures.phases);
     for (std::size_t i = 0; i < schedule.streams.size(); ++i)

@@ -11,8 +11,9 @@ namespace rm {
 // One rank's steady step, as it was queued.
 struct RankRecord {
     StepSchedule schedule;
-    std::size_t first_item = 0;  // of the step; what is before leads to it
-    ArenaTrace device, host;     // of a training pass, which needs the most of all passes
+    std::size_t first_item = 0;    // of the step; what is before leads to it
+    bool update_prepares = false;  // weights, at once; else the passes do, as they come to them
+    ArenaTrace device, host;       // of a training pass, which needs the most of all passes
     MemoryReport state;
 };
 

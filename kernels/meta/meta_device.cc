@@ -12,10 +12,18 @@ namespace {
 
 constexpr std::uint64_t kGap = 64;
 
+double bytes_of(std::span<const MemoryRange> ranges) {
+    double bytes = 0;
+    for (const MemoryRange& range : ranges)
+        bytes += static_cast<double>(range.size.value);
+    return bytes;
+}
+
 }  // namespace
 
-MetaStream::MetaStream(ScheduleRecorder& recorder, std::string_view name)
-    : recorder_(recorder), index_(recorder.add_stream(name)) {
+MetaStream::MetaStream(ScheduleRecorder& recorder, std::string_view name,
+                       const DeviceProfile* profile)
+    : recorder_(recorder), profile_(profile), index_(recorder.add_stream(name)) {
     RM_CHECK(index_ <= std::numeric_limits<std::uint8_t>::max(), "{} streams; a schedule has 256",
              index_ + 1);
 }
@@ -25,7 +33,10 @@ void MetaStream::enqueue(std::string_view op, std::function<void()> /*work*/) {
 }
 
 void MetaStream::queue(const QueuedWork& what, std::function<void()> /*work*/) {
-    add(what, {});
+    ScheduleRecorder::Cost cost;
+    if (profile_ != nullptr && what.traffic.empty())
+        cost.seconds = seconds_of(*profile_, "download", work_of_bytes(bytes_of(what.writes)));
+    add(what, cost);
 }
 
 void MetaStream::record(Event& event) {

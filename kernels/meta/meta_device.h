@@ -19,7 +19,9 @@ public:
 // Writes down what it is given and runs none of it.
 class MetaStream final : public Stream {
 public:
-    MetaStream(ScheduleRecorder& recorder, std::string_view name);
+    // Borrows both; without a profile nothing takes time.
+    MetaStream(ScheduleRecorder& recorder, std::string_view name,
+               const DeviceProfile* profile = nullptr);
 
     // Work that takes time.
     void add(const QueuedWork& what, ScheduleRecorder::Cost cost) {
@@ -28,6 +30,7 @@ public:
     }
     std::int64_t num_queued() const override { return num_queued_; }
     void enqueue(std::string_view op, std::function<void()> work) override;
+    // What sends no message moves bytes between device and host, as a download does.
     void queue(const QueuedWork& what, std::function<void()> work) override;
     // Marks and clocks of a real run: not a part of the schedule.
     void call_host(std::string_view /*op*/, std::function<void()> /*work*/) override {}
@@ -37,6 +40,7 @@ public:
 
 private:
     ScheduleRecorder& recorder_;
+    const DeviceProfile* profile_;
     int index_ = 0;
     std::int64_t num_queued_ = 0;
 };
@@ -51,10 +55,10 @@ public:
         : recorder_(recorder), profile_(profile), host_visible_(host_visible) {}
 
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
-        return std::make_unique<MetaStream>(recorder_, name);
+        return std::make_unique<MetaStream>(recorder_, name, profile_);
     }
     std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
-        return std::make_unique<MetaStream>(recorder_, name);
+        return make_stream(name);
     }
     std::unique_ptr<Event> make_event() override { return std::make_unique<MetaEvent>(); }
     void upload(const void* host, const TensorView& to, Stream& stream) override;

@@ -214,6 +214,37 @@ TEST(Prediction, MovesWhatIsKeptToTheHostAndBack) {
     EXPECT_GE(prediction.moved.at("uploaded"), prediction.host.lower_bound);
 }
 
+// A rank that is alone waits for nobody else's gradients or weights.
+TEST(Prediction, CountsWaitingForTheHostsUpdateAsTheUpdate) {
+    const auto host = make_cpu_kernels({.num_threads = 1});
+    DryJob job = little_job(12, mesh_of(1, 1, 1, 1), 0);
+    job.spec.host = host.get();
+    const Prediction prediction = prediction_of(job, on_l40s(DryRunMode::steady));
+    EXPECT_GT(prediction.phases.at("update_exposed"), 0);
+    EXPECT_FALSE(prediction.phases.contains("communication_exposed"));
+}
+
+// How much longer a phase is when preparing weights takes a tenth of a second more each.
+double longer_by_preparing(int zero, const char* phase) {
+    const DryJob job = little_job(12, mesh_of(2, 1, 1, 1), zero);
+    DryRunOptions options = on_l40s(DryRunMode::steady);
+    const Prediction usual = prediction_of(job, options);
+    DeviceProfile slow = *options.profile;
+    for (OpSpeed& speed : slow.ops) {
+        if (speed.op == "prepare") speed.overhead.value += 0.1;
+    }
+    options.profile = &slow;
+    return prediction_of(job, options).phases.at(phase) - usual.phases.at(phase);
+}
+
+// Seven weights a layer and the head.
+TEST(Prediction, CountsPreparingWeightsWhereItIsDone) {
+    EXPECT_NEAR(longer_by_preparing(1, "optimizer"), 0.1 * (12 * 7 + 1), 1e-3);
+    EXPECT_NEAR(longer_by_preparing(1, "other"), 0, 1e-3);
+    EXPECT_NEAR(longer_by_preparing(3, "optimizer"), 0, 1e-3);
+    EXPECT_GT(longer_by_preparing(3, "other"), 0.1 * 12 * 7);
+}
+
 // Four million tokens of a 70B model: sums of bytes and FLOPs are far above 32 bits, and a step's
 // pairs above 2^52. Under the sanitizers no sum may overflow.
 TEST(Prediction, OfFourMillionTokensOfSeventyBillionParametersDoesNotOverflow) {

@@ -2,6 +2,7 @@
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/meta/device_profile.h"
 #include "kernels/meta/meta_kernels.h"
 
 namespace rm {
@@ -119,6 +120,19 @@ TEST(MetaStream, KeepsWhatTheEngineDeclaresOfItsOwnWork) {
     expect_ranges(rig.schedule().writes(rig.last()), {to});
     ASSERT_EQ(rig.schedule().sent(rig.last()).size(), 1U);
     EXPECT_EQ(rig.schedule().sent(rig.last())[0].bytes, Bytes{32});
+}
+
+TEST(MetaStream, TakesTimeForWhatTheEngineMovesToTheHost) {
+    const DeviceProfile profile = published_profiles().front();
+    ScheduleRecorder recorder;
+    const auto kernels = make_meta_kernels(recorder, {.profile = &profile});
+    const auto stream = kernels->device().make_host_stream("host optimizer");
+    const Tensor from(kernels->device(), MemoryKind::workspace, DType::f32, {1 << 20});
+    const Tensor to(kernels->device(), MemoryKind::workspace, DType::f32, {1 << 20});
+    const std::array reads{range_of(from)}, writes{range_of(to)};
+    stream->queue({.op = "take", .reads = reads, .writes = writes, .traffic = {}}, [] {});
+    EXPECT_EQ(recorder.schedule().items.back().seconds,
+              seconds_of(profile, "download", work_of_bytes(4 << 20)));
 }
 
 TEST(MetaKernels, RecordAnOpWithWeightWorkspaceAndFlops) {
