@@ -175,7 +175,6 @@ private:
     WeightState& state_;
     HeadShare heads_;
     std::int64_t head_dim_;
-    std::unique_ptr<HostTransfers> host_;  // null: state is on the device
     Tensor uploaded_;  // this rank's part of all units, compute; of the host's state at stage 3
     Tensor norm_copies_, norm_sums_;        // master and accum; of the host's state
     TensorView norm_weights_, norm_grads_;  // those, or the state's own
@@ -199,6 +198,8 @@ private:
     PassTimers gather_exposed_;
     StreamTimer drain_exposed_;
     StreamTimer reduce_exposed_;
+    // Null: state is on the device. Last: what it still sends up lands in the buffers above.
+    std::unique_ptr<HostTransfers> host_;
 };
 
 }  // namespace rm
