@@ -32,12 +32,6 @@ double now(const Options& options) {
     return wall ? seconds : seconds / options.num_threads;
 }
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 TensorView Bench::upload(DType dtype, Shape shape, const void* numbers) {
     const Tensor& tensor =
         tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);

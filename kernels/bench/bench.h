@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "kernels/bench/peer.h"
 #include "kernels/kernels.h"
 
@@ -102,7 +103,6 @@ private:
 };
 
 double now(const Options& options);  // seconds
-double median(std::vector<double> values);
 
 // y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models; beside a bare
 // loop over oneDNN's matrix product where the build has it.
