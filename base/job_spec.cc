@@ -218,6 +218,12 @@ Status check_rest(const JobSpec& spec) {
     if (spec.checkpoint.keep < 1) {
         return invalid_argument("checkpoint.keep: {} must be 1 or more", spec.checkpoint.keep);
     }
+    if (spec.retry.max < 0) {
+        return invalid_argument("retry.max: {} must not be negative", spec.retry.max);
+    }
+    if (!(spec.retry.lost_after.value > 0)) {
+        return invalid_argument("retry.lost_after: {} must be positive", spec.retry.lost_after);
+    }
     if (spec.evaluation.every_steps < 0 || spec.evaluation.tokens < 0) {
         return invalid_argument("evaluation: every {} steps, {} tokens; neither may be negative",
                                 spec.evaluation.every_steps, spec.evaluation.tokens);

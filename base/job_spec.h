@@ -10,6 +10,7 @@
 #include "base/memory_policy.h"
 #include "base/mesh.h"
 #include "base/result.h"
+#include "base/units.h"
 
 // What the user submits. The same type serves the job file, the wire, the controller's tables and
 // the engine; each has its own conversion and nobody has a second definition.
@@ -97,6 +98,9 @@ struct CheckpointSpec {
     std::string dir;               // empty: below the cluster's state directory
     std::int64_t every_steps = 0;  // 0: only at the end and when asked to stop
     int keep = 2;
+    // A checkpoint's directory to begin from while the job has none of its own; empty: the seed's
+    // weights or model.from. Position, data order and steps go on from there.
+    std::string from;
     bool operator==(const CheckpointSpec&) const = default;
 };
 
@@ -104,6 +108,13 @@ struct CheckpointSpec {
 struct ExportSpec {
     std::string huggingface;  // a directory, made or replaced; empty: nothing
     bool operator==(const ExportSpec&) const = default;
+};
+
+// What becomes of a job whose attempt failed for a reason that may not hold again.
+struct RetrySpec {
+    int max = 3;               // further attempts after failures; a drained node's is not one
+    Seconds lost_after{1800};  // without a word of progress from any worker an attempt is lost
+    bool operator==(const RetrySpec&) const = default;
 };
 
 struct EvaluationSpec {
@@ -129,6 +140,8 @@ struct JobSpec {
     CheckpointSpec checkpoint;
     EvaluationSpec evaluation;
     ExportSpec exports;
+    RetrySpec retry;
+    int priority = 0;  // higher first; among equals the older
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages

@@ -18,7 +18,9 @@
 // and back.
 namespace rm {
 
-constexpr std::uint32_t kProtocol = 1;  // the controller serves this one and the one before
+// The controller serves this one and the one before. 2: hello carries launches, ranks say what they
+// wait for, exports ask before they are published.
+constexpr std::uint32_t kProtocol = 2;
 
 struct DeviceInfo {
     int index = 0;
@@ -55,13 +57,23 @@ struct RankStatus {
     std::string error;  // its own last words
     std::int64_t step = 0;
     std::string phase;
-    std::string last_collective;
+    std::string last_collective;  // the last it entered
+    std::int64_t collectives_entered = 0;
+    std::int64_t collectives_left = 0;  // one less than entered: it is in last_collective
+    int waits_for = -1;                 // the peer's rank that last_collective waits for; -1: none
+    Seconds quiet;          // since its progress page last changed, by its worker's monotonic clock
+    Seconds longest_quiet;  // the longest of its last steps: what is usual
+    bool suspended = false;  // stopped by a signal or a debugger, as the system says
     std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
     bool operator==(const RankStatus&) const = default;
 };
 constexpr int kRankFinished = 0;
-constexpr int kRankStopped = 3;   // asked to stop, checkpoint written
-constexpr int kRankLostPeer = 4;  // a transport or rendezvous error: some other rank died first
+constexpr int kRankFailed = 1;
+constexpr int kRankStopped = 3;      // asked to stop, checkpoint written
+constexpr int kRankLostPeer = 4;     // a transport or rendezvous error: some other rank died first
+constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would end the same way
+constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
+constexpr int kRankBadInput = 7;     // job, model or data are not what they should be
 
 // The whole truth about one attempt on one node.
 struct AttemptStatus {
@@ -76,6 +88,25 @@ struct AttemptStatus {
     bool operator==(const AttemptStatus&) const = default;
 };
 
+struct RankLaunch {
+    int rank = 0;
+    int device = 0;
+    bool operator==(const RankLaunch&) const = default;
+};
+// Idempotent: a worker that already has this epoch answers with its status.
+struct LaunchAttempt {
+    Epoch epoch;
+    JobId job;
+    JobSpec spec;
+    Plan plan;  // placement is left empty: `ranks` says what is this node's
+    std::vector<RankLaunch> ranks;
+    std::string checkpoint_dir;
+    // What a controller that was restored from before this job needs besides to list it again.
+    std::string owner;
+    std::string yaml;
+    bool operator==(const LaunchAttempt&) const = default;
+};
+
 struct Hello {
     std::uint32_t protocol = kProtocol;
     std::string build;  // hash of engine + kernels
@@ -85,6 +116,7 @@ struct Hello {
     std::string boot_id;
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
+    std::vector<LaunchAttempt> launches;  // of `attempts`, as they were commanded
     bool operator==(const Hello&) const = default;
 };
 struct Pong {
@@ -103,21 +135,6 @@ struct HelloReply {
 };
 struct Ping {
     std::uint64_t nonce = 0;
-};
-struct RankLaunch {
-    int rank = 0;
-    int device = 0;
-    bool operator==(const RankLaunch&) const = default;
-};
-// Idempotent: a worker that already has this epoch answers with its status.
-struct LaunchAttempt {
-    Epoch epoch;
-    JobId job;
-    JobSpec spec;
-    Plan plan;  // placement is left empty: `ranks` says what is this node's
-    std::vector<RankLaunch> ranks;
-    std::string checkpoint_dir;
-    bool operator==(const LaunchAttempt&) const = default;
 };
 enum class StopMode { graceful, now };
 struct StopAttempt {

@@ -98,6 +98,23 @@ Result<Bytes> parse_bytes(std::string_view text) {
     return Bytes{static_cast<std::int64_t>(value)};
 }
 
+Result<Seconds> parse_seconds(std::string_view text) {
+    static constexpr std::pair<std::string_view, double> kUnits[] = {
+        {"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    const char* end = text.data() + text.size();
+    double number = 0;
+    const auto [rest, failure] = std::from_chars(text.data(), end, number);
+    std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    if (unit.starts_with(' ')) unit.remove_prefix(1);
+    for (const auto& [name, seconds] : kUnits) {
+        if (failure == std::errc() && unit == name && number >= 0 && std::isfinite(number)) {
+            return Seconds{number * seconds};
+        }
+    }
+    return invalid_argument(
+        "'{}' is not a duration; write a number with s, min, h or d, such as 30 min", text);
+}
+
 std::string exact_text(Bytes bytes) {
     const ByteUnit* unit = kByteUnits;
     while (bytes.value % unit->size != 0)

@@ -63,6 +63,9 @@ Result<std::int64_t> parse_count(std::string_view text, Suffix suffix);
 // Sizes as job files spell them: a number and B, KiB, MiB, GiB or TiB that give a whole number of
 // bytes. exact_text() is the shortest such text: 40GiB, 1536MiB, 1000B.
 Result<Bytes> parse_bytes(std::string_view text);
+
+// "90 s", "30 min", "1.5 h", "2 d", also without the blank and as "30m"; not negative.
+Result<Seconds> parse_seconds(std::string_view text);
 std::string exact_text(Bytes bytes);
 
 }  // namespace rm

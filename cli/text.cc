@@ -10,18 +10,6 @@ namespace rm {
 namespace {
 
 // Seconds in `text` such as 90s, 30m, 2h, 3d; nothing when it is not of that form.
-Result<Seconds> parse_span(std::string_view text) {
-    double number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, failure] = std::from_chars(text.data(), end, number);
-    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-    const bool valid = failure == std::errc() && number >= 0 && std::isfinite(number);
-    if (valid && unit == "s") return Seconds{number};
-    if (valid && unit == "m") return Seconds{number * 60};
-    if (valid && unit == "h") return Seconds{number * 3600};
-    if (valid && unit == "d") return Seconds{number * 86400};
-    return invalid_argument("'{}' is not a span of time", text);
-}
 
 Result<WallTime> parse_date(const std::string& text) {
     for (const char* pattern : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"}) {
@@ -92,7 +80,7 @@ std::string ranges_text(const std::set<int>& numbers) {
 }
 
 Result<WallTime> parse_since(std::string_view text, WallTime now) {
-    if (const auto span = parse_span(text)) return now + Seconds{-span->value};
+    if (const auto span = parse_seconds(text)) return now + Seconds{-span->value};
     if (auto date = parse_date(std::string(text))) return date;
     return invalid_argument(
         "'{}' is not a time; write 30m, 2h or 3d (before now), 2026-01-02 or "

@@ -14,6 +14,7 @@ struct Pool {
     std::vector<const PlanningDevice*> free;  // in order of registration
     int total = 0;
     int unreachable = 0;
+    int drained = 0;
     std::map<std::string, int> busy;  // by holder
 };
 
@@ -30,6 +31,8 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const std::set<De
             ++pool.busy[device.held_by];
         } else if (device.availability == Availability::unreachable) {
             ++pool.unreachable;
+        } else if (device.availability == Availability::drained) {
+            ++pool.drained;
         } else {
             pool.free.push_back(&device);
         }
@@ -74,6 +77,9 @@ std::string holders_of(const Pool& pool) {
     if (pool.unreachable > 0) {
         text +=
             format("{}{} on workers without a session", text.empty() ? "" : ", ", pool.unreachable);
+    }
+    if (pool.drained > 0) {
+        text += format("{}{} on drained nodes", text.empty() ? "" : ", ", pool.drained);
     }
     return text;
 }

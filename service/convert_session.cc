@@ -42,6 +42,12 @@ void fill(pb::RankStatus& out, const RankStatus& rank) {
     out.set_step(rank.step);
     out.set_phase(rank.phase);
     out.set_last_collective(rank.last_collective);
+    out.set_collectives_entered(rank.collectives_entered);
+    out.set_collectives_left(rank.collectives_left);
+    out.set_waits_for(rank.waits_for + 1);
+    out.set_quiet_seconds(rank.quiet.value);
+    out.set_longest_quiet_seconds(rank.longest_quiet.value);
+    out.set_suspended(rank.suspended);
     out.set_exit_order_mono_nanos(rank.exit_order_mono_nanos);
 }
 
@@ -57,7 +63,51 @@ RankStatus rank_from(const pb::RankStatus& rank) {
             .step = rank.step(),
             .phase = rank.phase(),
             .last_collective = rank.last_collective(),
+            .collectives_entered = rank.collectives_entered(),
+            .collectives_left = rank.collectives_left(),
+            .waits_for = rank.waits_for() - 1,
+            .quiet = {rank.quiet_seconds()},
+            .longest_quiet = {rank.longest_quiet_seconds()},
+            .suspended = rank.suspended(),
             .exit_order_mono_nanos = rank.exit_order_mono_nanos()};
+}
+
+pb::LaunchAttempt launch_to(const LaunchAttempt& launch) {
+    pb::LaunchAttempt out;
+    out.set_epoch(launch.epoch.value);
+    out.set_job_id(launch.job.value);
+    *out.mutable_spec() = to_proto(launch.spec);
+    *out.mutable_mesh() = to_proto(launch.plan.mesh);
+    out.set_zero(launch.plan.zero);
+    *out.mutable_memory() = to_proto(launch.plan.memory);
+    out.set_collective_timeout_seconds(launch.plan.collective_timeout.value);
+    for (const RankLaunch& rank : launch.ranks) {
+        pb::RankLaunch& added = *out.add_ranks();
+        added.set_rank(rank.rank);
+        added.set_device(rank.device);
+    }
+    out.set_checkpoint_dir(launch.checkpoint_dir);
+    out.set_owner(launch.owner);
+    out.set_yaml(launch.yaml);
+    return out;
+}
+
+Result<LaunchAttempt> launch_from(const pb::LaunchAttempt& launch) {
+    LaunchAttempt out;
+    out.epoch = {launch.epoch()};
+    out.job = {launch.job_id()};
+    RM_TRY(out.spec, from_proto(launch.spec()));
+    RM_TRY(out.plan.mesh, from_proto(launch.mesh()));
+    out.plan.zero = launch.zero();
+    RM_TRY(out.plan.memory, from_proto(launch.memory()));
+    out.plan.collective_timeout = {launch.collective_timeout_seconds()};
+    for (const pb::RankLaunch& rank : launch.ranks()) {
+        out.ranks.push_back({.rank = rank.rank(), .device = rank.device()});
+    }
+    out.checkpoint_dir = launch.checkpoint_dir();
+    out.owner = launch.owner();
+    out.yaml = launch.yaml();
+    return out;
 }
 
 void fill(pb::WorkerMessage& message, const Hello& hello) {
@@ -71,9 +121,11 @@ void fill(pb::WorkerMessage& message, const Hello& hello) {
     *out.mutable_inventory() = to_proto(hello.inventory);
     for (const AttemptStatus& status : hello.attempts)
         *out.add_attempts() = to_proto(status);
+    for (const LaunchAttempt& launch : hello.launches)
+        *out.add_launches() = launch_to(launch);
 }
 
-Hello hello_from(const pb::Hello& hello) {
+Result<Hello> hello_from(const pb::Hello& hello) {
     Hello out{.protocol = hello.protocol(),
               .build = hello.build(),
               .node = {hello.node_id()},
@@ -83,6 +135,10 @@ Hello hello_from(const pb::Hello& hello) {
               .inventory = from_proto(hello.inventory())};
     for (const pb::AttemptStatus& status : hello.attempts()) {
         out.attempts.push_back(from_proto(status));
+    }
+    for (const pb::LaunchAttempt& launch : hello.launches()) {
+        RM_TRY(LaunchAttempt converted, launch_from(launch));
+        out.launches.push_back(std::move(converted));
     }
     return out;
 }
@@ -119,36 +175,7 @@ void fill(pb::ControllerMessage& message, const Ping& ping) {
 }
 
 void fill(pb::ControllerMessage& message, const LaunchAttempt& launch) {
-    pb::LaunchAttempt& out = *message.mutable_launch();
-    out.set_epoch(launch.epoch.value);
-    out.set_job_id(launch.job.value);
-    *out.mutable_spec() = to_proto(launch.spec);
-    *out.mutable_mesh() = to_proto(launch.plan.mesh);
-    out.set_zero(launch.plan.zero);
-    *out.mutable_memory() = to_proto(launch.plan.memory);
-    out.set_collective_timeout_seconds(launch.plan.collective_timeout.value);
-    for (const RankLaunch& rank : launch.ranks) {
-        pb::RankLaunch& added = *out.add_ranks();
-        added.set_rank(rank.rank);
-        added.set_device(rank.device);
-    }
-    out.set_checkpoint_dir(launch.checkpoint_dir);
-}
-
-Result<LaunchAttempt> launch_from(const pb::LaunchAttempt& launch) {
-    LaunchAttempt out;
-    out.epoch = {launch.epoch()};
-    out.job = {launch.job_id()};
-    RM_TRY(out.spec, from_proto(launch.spec()));
-    RM_TRY(out.plan.mesh, from_proto(launch.mesh()));
-    out.plan.zero = launch.zero();
-    RM_TRY(out.plan.memory, from_proto(launch.memory()));
-    out.plan.collective_timeout = {launch.collective_timeout_seconds()};
-    for (const pb::RankLaunch& rank : launch.ranks()) {
-        out.ranks.push_back({.rank = rank.rank(), .device = rank.device()});
-    }
-    out.checkpoint_dir = launch.checkpoint_dir();
-    return out;
+    *message.mutable_launch() = launch_to(launch);
 }
 
 void fill(pb::ControllerMessage& message, const StopAttempt& stop) {
@@ -165,6 +192,12 @@ StopAttempt stop_from(const pb::StopAttempt& stop) {
 
 void fill(pb::ControllerMessage& message, const ForgetAttempt& forget) {
     message.mutable_forget()->set_epoch(forget.epoch.value);
+}
+
+template <typename Message, typename T>
+Result<Message> one_of(Result<T> part) {
+    if (!part) return part.error();
+    return Message(std::move(*part));
 }
 
 Error unknown_message(std::string_view from) {
@@ -239,7 +272,7 @@ pb::WorkerMessage to_proto(const WorkerMessage& message) {
 Result<WorkerMessage> from_proto(const pb::WorkerMessage& message) {
     switch (message.message_case()) {
         case pb::WorkerMessage::kHello:
-            return WorkerMessage(hello_from(message.hello()));
+            return one_of<WorkerMessage>(hello_from(message.hello()));
         case pb::WorkerMessage::kPong:
             return WorkerMessage(Pong{message.pong().nonce()});
         case pb::WorkerMessage::kStatus:
@@ -265,10 +298,8 @@ Result<ControllerMessage> from_proto(const pb::ControllerMessage& message) {
             return ControllerMessage(reply_from(message.hello()));
         case pb::ControllerMessage::kPing:
             return ControllerMessage(Ping{message.ping().nonce()});
-        case pb::ControllerMessage::kLaunch: {
-            RM_TRY(LaunchAttempt launch, launch_from(message.launch()));
-            return ControllerMessage(std::move(launch));
-        }
+        case pb::ControllerMessage::kLaunch:
+            return one_of<ControllerMessage>(launch_from(message.launch()));
         case pb::ControllerMessage::kStop:
             return ControllerMessage(stop_from(message.stop()));
         case pb::ControllerMessage::kForget:

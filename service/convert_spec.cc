@@ -109,26 +109,35 @@ Result<MemorySpec> memory_from(const pb::MemorySpec& memory) {
     return out;
 }
 
-// The small parts: resources, checkpoint, evaluation, export.
+// The small parts: resources, checkpoint, evaluation, export, retry, priority.
 void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
     out.mutable_resources()->set_devices(spec.resources.devices);
     out.mutable_resources()->set_kind(spec.resources.kind);
     out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
     out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
     out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
+    out.mutable_checkpoint()->set_from(spec.checkpoint.from);
     out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
     out.mutable_evaluation()->set_tokens(spec.evaluation.tokens);
     out.mutable_exports()->set_huggingface(spec.exports.huggingface);
+    out.mutable_retry()->set_max(spec.retry.max);
+    out.mutable_retry()->set_lost_after_seconds(spec.retry.lost_after.value);
+    out.set_priority(spec.priority);
 }
 
 void read_policies(JobSpec& out, const pb::JobSpec& spec) {
     out.resources = {.devices = spec.resources().devices(), .kind = spec.resources().kind()};
     out.checkpoint = {.dir = spec.checkpoint().dir(),
                       .every_steps = spec.checkpoint().every_steps(),
-                      .keep = spec.checkpoint().keep()};
+                      .keep = spec.checkpoint().keep(),
+                      .from = spec.checkpoint().from()};
     out.evaluation = {.every_steps = spec.evaluation().every_steps(),
                       .tokens = spec.evaluation().tokens()};
     out.exports = {.huggingface = spec.exports().huggingface()};
+    if (spec.has_retry()) {
+        out.retry = {.max = spec.retry().max(), .lost_after = {spec.retry().lost_after_seconds()}};
+    }
+    out.priority = spec.priority();
 }
 
 }  // namespace

@@ -181,7 +181,15 @@ YamlReader read_checkpoint(CheckpointSpec& checkpoint, const std::string& base_d
     return [&checkpoint, base_directory](const YamlValue& value) {
         return read_map(value, {{"dir", read_path(checkpoint.dir, base_directory)},
                                 {"every", read_steps(checkpoint.every_steps)},
-                                {"keep", read_whole(checkpoint.keep)}});
+                                {"keep", read_whole(checkpoint.keep)},
+                                {"from", read_path(checkpoint.from, base_directory)}});
+    };
+}
+
+YamlReader read_retry(RetrySpec& retry) {
+    return [&retry](const YamlValue& value) {
+        return read_map(value, {{"max", read_whole(retry.max)},
+                                {"lost_after", read_duration(retry.lost_after)}});
     };
 }
 
@@ -212,7 +220,9 @@ Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_d
                             {"resources", read_resources(spec.resources)},
                             {"checkpoint", read_checkpoint(spec.checkpoint, base_directory)},
                             {"evaluate", read_evaluate(spec.evaluation)},
-                            {"export", read_export(spec.exports, base_directory)}});
+                            {"export", read_export(spec.exports, base_directory)},
+                            {"retry", read_retry(spec.retry)},
+                            {"priority", read_whole(spec.priority)}});
 }
 
 // The first step of a key path ("stages[1].batch" -> "stages", "[1].batch"; "[1].batch" -> "[1]",

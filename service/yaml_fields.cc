@@ -165,6 +165,16 @@ YamlReader read_steps(std::int64_t& target) {
     };
 }
 
+YamlReader read_duration(Seconds& target) {
+    return [&target](const YamlValue& value) -> Status {
+        RM_TRY(const std::string_view text, text_of(value, "a duration such as '30 min'"));
+        const auto parsed = parse_seconds(text);
+        if (!parsed) return value.error(parsed.error().message);
+        target = *parsed;
+        return {};
+    };
+}
+
 YamlReader read_path(std::string& target, const std::string& base_directory) {
     return [&target, base_directory](const YamlValue& value) -> Status {
         RM_TRY(const std::string_view text, text_of(value, "a path"));

@@ -49,6 +49,7 @@ YamlReader read_whole(std::uint64_t& target);
 YamlReader read_count(std::int64_t& target, Suffix suffix);  // see parse_count
 YamlReader read_bytes(Bytes& target);                        // see parse_bytes
 YamlReader read_steps(std::int64_t& target);                 // "10 steps"
+YamlReader read_duration(Seconds& target);                   // see parse_seconds
 YamlReader read_path(std::string& target, const std::string& base_directory);
 // A key whose feature does not exist: refused by name, at the key.
 YamlReader not_there_yet();

@@ -46,6 +46,8 @@ void handle(Step& step, const SubmitJob& input) {
     job.request = input.request;
     job.spec = input.spec;
     job.yaml = input.yaml;
+    job.owner = input.owner;
+    job.continues = input.continues;
     job.submitted = step.now();
     job.blocking_reasons = {"waits for its first scheduling pass"};
     const JobId id = job.id;

@@ -55,6 +55,10 @@ void handle(Step& step, const FoundCluster& input) {
     step.change_meta("cluster.founded", [&](State& state) { state.cluster = input.cluster; });
 }
 
+void handle(Step& step, const Restored&) {
+    step.change_meta("cluster.restored", [&](State& state) { state.restored = step.now(); });
+}
+
 void handle(Step& step, const NodeHello& input) {
     const Hello& hello = input.hello;
     raise_epoch(step, hello.highest_epoch);

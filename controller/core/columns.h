@@ -20,6 +20,10 @@ void job_columns(Self& job, Visit&& visit) {
     visit("ended", job.ended);
     visit("blocking_reasons", job.blocking_reasons);
     visit("failure", job.failure);
+    visit("retry_at", job.retry_at);
+    visit("excluded", job.excluded);
+    visit("continues", job.continues);
+    visit("recovered", job.recovered);
     visit("yaml", job.yaml);
     visit("name", spec.name);
     visit("model_preset", spec.model.preset);
@@ -56,6 +60,10 @@ void job_columns(Self& job, Visit&& visit) {
     visit("checkpoint_dir", spec.checkpoint.dir);
     visit("checkpoint_every_steps", spec.checkpoint.every_steps);
     visit("checkpoint_keep", spec.checkpoint.keep);
+    visit("checkpoint_from", spec.checkpoint.from);
+    visit("retry_max", spec.retry.max);
+    visit("retry_lost_after", spec.retry.lost_after);
+    visit("priority", spec.priority);
     visit("evaluation_every_steps", spec.evaluation.every_steps);
     visit("evaluation_tokens", spec.evaluation.tokens);
     visit("export_huggingface", spec.exports.huggingface);
@@ -97,6 +105,8 @@ void attempt_columns(Self& attempt, Visit&& visit) {
     visit("stop_mode", attempt.stop_mode);
     visit("cause", attempt.cause);
     visit("cause_rank", attempt.cause_rank);
+    visit("failure_class", attempt.failure_class);
+    visit("may_publish", attempt.may_publish);
     visit("checkpoint_step", attempt.checkpoint_step);
     visit("checkpoint_path", attempt.checkpoint_path);
     visit("stages_done", attempt.stages_done);
@@ -127,6 +137,7 @@ void node_columns(Self& node, Visit&& visit) {
     visit("http_address", inventory.http_address);
     visit("boot_id", node.boot_id);
     visit("build", node.build);
+    visit("drained", node.drained);
     visit("joined", node.joined);
     visit("last_seen", node.last_seen);
 }
@@ -147,6 +158,7 @@ template <typename Self, typename Visit>
 void meta_columns(Self& state, Visit&& visit) {
     visit("cluster_id", state.cluster);
     visit("next_epoch", state.next_epoch);
+    visit("restored", state.restored);
 }
 
 }  // namespace rm

@@ -66,6 +66,8 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
         if (device.node == node) launch.ranks.push_back({static_cast<int>(rank), device.index});
     }
     launch.checkpoint_dir = checkpoint_dir(state, *job);
+    launch.owner = job->owner;
+    launch.yaml = job->yaml;
     return launch;
 }
 

@@ -89,6 +89,13 @@ Value encode(const std::vector<DataSource>& sources) {
     return encode(lines);
 }
 
+Value encode(const std::vector<DeviceId>& devices) {
+    std::vector<std::string> lines;
+    for (const DeviceId& device : devices)
+        lines.push_back(format("{}", device));
+    return encode(lines);
+}
+
 Value encode(StopMode mode) {
     return std::string(mode == StopMode::now ? "now" : "graceful");
 }
@@ -152,6 +159,23 @@ Status decode(const Value& value, std::vector<DataSource>& sources) {
     for (const std::string& line : lines) {
         RM_TRY(DataSource source, parse_data_source(line));
         sources.push_back(std::move(source));
+    }
+    return {};
+}
+
+Status decode(const Value& value, std::vector<DeviceId>& devices) {
+    std::vector<std::string> lines;
+    RM_RETURN_IF_ERROR(decode(value, lines));
+    devices.clear();
+    for (const std::string& line : lines) {
+        const std::size_t colon = line.rfind(':');
+        DeviceId device{{line.substr(0, colon)}, -1};
+        const char* end = line.data() + line.size();
+        if (colon != std::string::npos) std::from_chars(line.data() + colon + 1, end, device.index);
+        if (device.index < 0) {
+            return make_error(ErrorCode::data_loss, "'{}' is not a device like n1:0", line);
+        }
+        devices.push_back(std::move(device));
     }
     return {};
 }

@@ -23,6 +23,7 @@ std::string to_text(const Value& value);  // doubles keep all their bits
 Value encode(const std::optional<Mesh>& mesh);
 Value encode(const std::vector<std::string>& lines);   // one per line
 Value encode(const std::vector<DataSource>& sources);  // the same, as texts
+Value encode(const std::vector<DeviceId>& devices);    // the same: "n1:0"
 Value encode(StopMode mode);
 Value encode(const std::optional<double>& number);  // all its digits, or empty
 Value encode(const std::optional<Bytes>& bytes);    // "40GiB", or empty
@@ -88,6 +89,7 @@ Status decode(const Value& value, std::optional<Mesh>& mesh);
 Status decode(const Value& value, Mesh& mesh);
 Status decode(const Value& value, std::vector<std::string>& lines);
 Status decode(const Value& value, std::vector<DataSource>& sources);
+Status decode(const Value& value, std::vector<DeviceId>& devices);
 Status decode(const Value& value, StopMode& mode);
 Status decode(const Value& value, std::optional<double>& number);
 Status decode(const Value& value, std::optional<Bytes>& bytes);

@@ -8,11 +8,16 @@
 namespace rm {
 
 void handle(Step& step, const FoundCluster& input);     // apply_node.cc
+void handle(Step& step, const Restored& input);         // apply_node.cc
 void handle(Step& step, const SubmitJob& input);        // apply_job.cc
 void handle(Step& step, const CancelJob& input);        // apply_job.cc
 void handle(Step& step, const NodeHello& input);        // apply_node.cc
 void handle(Step& step, const NodeSessionDown& input);  // apply_node.cc
 void handle(Step& step, const NodeUnreachable& input);  // apply_node.cc
+void handle(Step& step, const NodeGone& input);         // apply_drain.cc
+void handle(Step& step, const DrainNode& input);        // apply_drain.cc
+void handle(Step& step, const ResumeNode& input);       // apply_drain.cc
+void handle(Step& step, const AskToPublish& input);     // apply_publish.cc
 void handle(Step& step, const NodeStatus& input);       // apply_status.cc
 void handle(Step& step, const NodeRefused& input);      // apply_status.cc
 void handle(Step& step, const PlanReady& input);        // apply_plan.cc

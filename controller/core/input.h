@@ -20,10 +20,38 @@ struct SubmitJob {
     JobSpec spec;
     std::string yaml;
     std::uint64_t random = 0;
+    std::string owner = "default";
+    JobId continues;  // empty: of no other
 };
 struct CancelJob {
     JobId job;
     StopMode mode = StopMode::graceful;
+};
+
+// `reason` is for people. Attempts with ranks there stop with a checkpoint, unless
+// `keep_running`, and their jobs go on elsewhere.
+struct DrainNode {
+    NodeId node;
+    std::string reason;
+    bool keep_running = false;
+};
+struct ResumeNode {
+    NodeId node;
+};
+// An admin or a provider says that the machine no longer exists: nothing on it runs, and its
+// devices need not be heard of again. A hello brings the node back.
+struct NodeGone {
+    NodeId node;
+    std::string reason;
+};
+
+// The first input of a controller that finds its tables put back from a backup.
+struct Restored {};
+
+// Rank 0 of this attempt wants to put an export in its place. Granted once, to the newest attempt
+// of its job, while no older one may still be doing the same; FAILED_PRECONDITION says why not.
+struct AskToPublish {
+    Epoch epoch;
 };
 
 // The beginning of a session; check_hello has passed.
@@ -55,11 +83,13 @@ struct PlanReady {
     std::variant<Plan, std::vector<std::string>> decision;
 };
 
-// Time has passed: commands whose acknowledgement is overdue are sent again.
+// Time has passed: commands whose acknowledgement is overdue are sent again, retries come due,
+// stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
-using InputBody = std::variant<FoundCluster, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
-                               NodeUnreachable, NodeStatus, NodeRefused, PlanReady, CommandsDue>;
+using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello,
+                               NodeSessionDown, NodeUnreachable, NodeGone, NodeStatus, NodeRefused,
+                               DrainNode, ResumeNode, AskToPublish, PlanReady, CommandsDue>;
 
 struct Input {
     WallTime time;

@@ -13,7 +13,9 @@ constexpr std::array<std::string_view, 7> kAttemptStates = {
 constexpr std::array<std::string_view, 3> kNodeStates = {"ready", "unreachable", "gone"};
 constexpr std::array<std::string_view, 5> kRankStates = {"placed", "launched", "training", "exited",
                                                          "cleared"};
-constexpr std::array<std::string_view, 3> kStopReasons = {"none", "cancel", "failure"};
+constexpr std::array<std::string_view, 4> kStopReasons = {"none", "cancel", "failure", "drain"};
+constexpr std::array<std::string_view, 8> kFailureClasses = {
+    "none", "bad_input", "out_of_memory", "device_fault", "rank", "launch", "stall", "lost"};
 
 template <typename E>
 Status parse(std::string_view text, std::span<const std::string_view> names, E& value) {
@@ -42,6 +44,9 @@ std::string_view to_string(RankState state) {
 std::string_view to_string(StopReason reason) {
     return kStopReasons[static_cast<std::size_t>(reason)];
 }
+std::string_view to_string(FailureClass failure) {
+    return kFailureClasses[static_cast<std::size_t>(failure)];
+}
 
 Status parse_name(std::string_view text, JobState& state) {
     return parse(text, kJobStates, state);
@@ -57,6 +62,9 @@ Status parse_name(std::string_view text, RankState& state) {
 }
 Status parse_name(std::string_view text, StopReason& reason) {
     return parse(text, kStopReasons, reason);
+}
+Status parse_name(std::string_view text, FailureClass& failure) {
+    return parse(text, kFailureClasses, failure);
 }
 
 }  // namespace rm

@@ -13,7 +13,20 @@ enum class NodeState { ready, unreachable, gone };
 // placed: its worker has not confirmed the launch. cleared: no process of the attempt is left
 // there.
 enum class RankState { placed, launched, training, exited, cleared };
-enum class StopReason { none, cancel, failure };
+// drain: its node is to be emptied; the job goes on elsewhere.
+enum class StopReason { none, cancel, failure, drain };
+// Why an attempt failed, which decides what follows: bad_input and out_of_memory end the job,
+// device faults exclude the device, everything else is simply tried again.
+enum class FailureClass {
+    none,
+    bad_input,      // kRankBadInput
+    out_of_memory,  // kRankOutOfMemory: the same plan would end the same way
+    device_fault,   // kRankDeviceFault
+    rank,           // any other exit or signal
+    launch,         // a worker could not or would not start its ranks
+    stall,          // no progress anywhere in the attempt
+    lost            // no word of it for lost_after
+};
 enum class CommandKind { launch, stop_graceful, stop_now, forget };
 
 std::string_view to_string(JobState state);
@@ -21,6 +34,7 @@ std::string_view to_string(AttemptState state);
 std::string_view to_string(NodeState state);
 std::string_view to_string(RankState state);
 std::string_view to_string(StopReason reason);
+std::string_view to_string(FailureClass failure);
 
 // The error names the value.
 Status parse_name(std::string_view text, JobState& state);
@@ -28,6 +42,7 @@ Status parse_name(std::string_view text, AttemptState& state);
 Status parse_name(std::string_view text, NodeState& state);
 Status parse_name(std::string_view text, RankState& state);
 Status parse_name(std::string_view text, StopReason& reason);
+Status parse_name(std::string_view text, FailureClass& failure);
 
 constexpr bool is_terminal(JobState state) {
     return state >= JobState::succeeded;

@@ -32,7 +32,7 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     std::sort(pending.begin(), pending.end(),
               [](const Job* a, const Job* b) { return a->number < b->number; });
     for (const Job* job : pending) {
-        snapshot.pending.push_back({job->id, job->spec, job->submitted});
+        snapshot.pending.push_back({job->id, job->spec, job->submitted, job->excluded});
     }
     const auto holders = device_holders(state);
     for (const Node* node : by_registration(state)) {
@@ -45,6 +45,8 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
                 device.held_by = describe(state, holder->second);
             } else if (!node->session.up) {
                 device.availability = Availability::unreachable;
+            } else if (!node->drained.empty()) {
+                device.availability = Availability::drained;
             }
             snapshot.devices.push_back(std::move(device));
         }

@@ -8,7 +8,7 @@
 // What a planner needs to know, copied out of the state.
 namespace rm {
 
-enum class Availability { free, busy, unreachable };
+enum class Availability { free, busy, unreachable, drained };
 
 struct PlanningDevice {
     DeviceId id;
@@ -22,12 +22,13 @@ struct PlanningJob {
     JobId id;
     JobSpec spec;
     WallTime submitted;
+    std::vector<DeviceId> excluded;
 };
 
 struct PlanningSnapshot {
     std::uint64_t version = 0;  // State::planning_version
     WallTime now;
-    std::vector<PlanningJob> pending;     // in the order they are to be served: oldest first
+    std::vector<PlanningJob> pending;     // in the order they are to be served: priority, then age
     std::vector<PlanningDevice> devices;  // by registration of their node, then by number
 };
 

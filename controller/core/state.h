@@ -30,7 +30,7 @@ struct RankRecord {
     bool operator==(const RankRecord&) const = default;
 };
 
-// One execution of a job. Several per job are possible in the tables; today there is one.
+// One execution of a job. Only the newest of a job can live.
 struct Attempt {
     Epoch epoch;
     JobId job;
@@ -46,6 +46,8 @@ struct Attempt {
     StopMode stop_mode = StopMode::graceful;
     std::string cause;    // why it ended, or is ending
     int cause_rank = -1;  // whose words `cause` holds; -1: nobody's
+    FailureClass failure_class = FailureClass::none;
+    bool may_publish = false;  // it was told that its exports may replace what is there
     std::int64_t checkpoint_step = 0;
     std::string checkpoint_path;
     int stages_done = 0;
@@ -67,6 +69,10 @@ struct Job {
     WallTime ended;                             // zero while it lives
     std::vector<std::string> blocking_reasons;  // never empty while pending
     std::string failure;                        // of a failed job: the first failing rank's words
+    WallTime retry_at;                          // no attempt before; zero: at once
+    std::vector<DeviceId> excluded;             // devices no further attempt of it is placed on
+    JobId continues;                            // the job whose checkpoint it began from
+    bool recovered = false;                     // taken over from a worker after a restore
     bool operator==(const Job&) const = default;
 };
 
@@ -85,6 +91,7 @@ struct Node {
     Inventory inventory;
     std::string boot_id;
     std::string build;
+    std::string drained;  // why nothing new is placed here; empty: it is in service
     WallTime joined;
     WallTime last_seen;  // start or end of its last session
     NodeSession session;
@@ -93,6 +100,7 @@ struct Node {
 struct State {
     ClusterId cluster;
     Epoch next_epoch{1};
+    WallTime restored;  // when these tables were put back from a backup; zero: never
     std::map<JobId, Job> jobs;
     std::map<Epoch, Attempt> attempts;
     std::map<NodeId, Node> nodes;

@@ -31,7 +31,8 @@ void Step::touch_job(const JobId& id) {
 }
 
 void Step::change_meta(std::string_view event, const std::function<void(State&)>& change) {
-    const FlatRow before = flatten_meta(state_);
+    // The founding event carries every column, as that of every other row does.
+    const FlatRow before = state_.cluster.empty() ? FlatRow{} : flatten_meta(state_);
     change(state_);
     std::vector<Field> fields = difference(before, flatten_meta(state_));
     if (fields.empty()) return;

@@ -25,6 +25,8 @@ std::string_view to_string(Availability availability) {
             return "busy";
         case Availability::unreachable:
             return "unreachable";
+        case Availability::drained:
+            return "drained";
     }
     return "?";
 }
@@ -61,7 +63,7 @@ FleetMetrics::FleetMetrics(const std::string& version)
     : registry_(std::make_unique<prometheus::Registry>()),
       nodes_(gauge_family(*registry_, "ringmaster_nodes", "Nodes by state.")),
       devices_(gauge_family(*registry_, "ringmaster_devices",
-                            "Devices by state: free, busy, unreachable.")),
+                            "Devices by state: free, busy, unreachable, drained.")),
       jobs_(gauge_family(*registry_, "ringmaster_jobs", "Jobs by state, ended ones included.")),
       transitions_(counter_family(*registry_, "ringmaster_job_transitions_total",
                                   "Changes of a job's state since the controller started.")),
@@ -102,7 +104,8 @@ void FleetMetrics::update(const State& state, WallTime now) {
         ++devices[device.availability];
     }
     set_counts(devices_,
-               std::array{Availability::free, Availability::busy, Availability::unreachable},
+               std::array{Availability::free, Availability::busy, Availability::unreachable,
+                          Availability::drained},
                devices);
     update_run_info(state, now);
 }

@@ -37,6 +37,7 @@ Status check_spec(const JobSpec& spec) {
     }
     RM_RETURN_IF_ERROR(check_path("export.huggingface", spec.exports.huggingface));
     RM_RETURN_IF_ERROR(check_path("checkpoint.dir", spec.checkpoint.dir));
+    RM_RETURN_IF_ERROR(check_path("checkpoint.from", spec.checkpoint.from));
     // With `parallel: auto` and a number of devices, whether any mesh fits is known now.
     if (spec.parallel || spec.resources.devices == 0) return {};
     if (const auto mesh = auto_mesh(spec, spec.resources.devices); !mesh) {
@@ -51,9 +52,10 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
     RM_RETURN_IF_ERROR(check_request(request));
     RM_TRY(const JobSpec spec, from_proto(request.spec()));
     RM_RETURN_IF_ERROR(check_spec(spec));
-    RM_TRY(const JobId id,
-           context.control.call(
-               SubmitJob{{request.request_id()}, spec, request.spec().yaml(), context.random()}));
+    RM_TRY(const JobId id, context.control.call(SubmitJob{.request = {request.request_id()},
+                                                          .spec = spec,
+                                                          .yaml = request.spec().yaml(),
+                                                          .random = context.random()}));
     pb::SubmitReply reply;
     reply.set_job_id(id.value);
     return reply;

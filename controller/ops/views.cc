@@ -72,6 +72,9 @@ pb::Attempt to_message(const Attempt& attempt) {
     message.set_last_checkpoint_step(attempt.checkpoint_step);
     message.set_last_checkpoint_path(attempt.checkpoint_path);
     message.set_stages_done(attempt.stages_done);
+    if (attempt.failure_class != FailureClass::none) {
+        message.set_failure_class(std::string(to_string(attempt.failure_class)));
+    }
     return message;
 }
 
@@ -111,6 +114,11 @@ pb::Job to_message(const State& state, const Job& job) {
         message.add_blocking_reasons(reason);
     message.set_failure(job.failure);
     message.set_num_steps(job.spec.num_steps());
+    if (job.retry_at.micros != 0) *message.mutable_retry_at() = to_proto(job.retry_at);
+    for (const DeviceId& device : job.excluded)
+        message.add_excluded_devices(format("{}", device));
+    message.set_continues(job.continues.value);
+    message.set_recovered(job.recovered);
     const auto attempts = state.attempts_of.find(job.id);
     if (attempts == state.attempts_of.end()) return message;
     for (const Epoch epoch : attempts->second) {
@@ -132,6 +140,7 @@ pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders,
     // A session that is up has echoed within seconds.
     *message.mutable_last_seen() = to_proto(node.session.up ? now : node.last_seen);
     message.set_build(node.build);
+    message.set_drained(node.drained);
     return message;
 }
 

@@ -112,6 +112,23 @@ ALTER TABLE attempts ADD COLUMN device_limit INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN host_limit INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Attempts fail in classes and are retried; nodes are drained; jobs have priorities and go on from
+// checkpoints of others.
+constexpr const char* kControl5 = R"sql(
+ALTER TABLE jobs ADD COLUMN retry_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN excluded TEXT NOT NULL DEFAULT '';  -- node:device, one per line
+ALTER TABLE jobs ADD COLUMN continues TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN recovered INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN checkpoint_from TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN retry_max INTEGER NOT NULL DEFAULT 3;
+ALTER TABLE jobs ADD COLUMN retry_lost_after REAL NOT NULL DEFAULT 1800;
+ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN failure_class TEXT NOT NULL DEFAULT 'none';
+ALTER TABLE attempts ADD COLUMN may_publish INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN drained TEXT NOT NULL DEFAULT '';
+ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -143,7 +160,8 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
-constexpr std::array<const char*, 4> kControl = {kControl1, kControl2, kControl3, kControl4};
+constexpr std::array<const char*, 5> kControl = {kControl1, kControl2, kControl3, kControl4,
+                                                 kControl5};
 constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
 
 }  // namespace

@@ -200,7 +200,8 @@ void read_parts(JsonObject& object, JobSpec& spec) {
     read_part(object, "checkpoint", [&](JsonObject& o) {
         o.read("dir", spec.checkpoint.dir)
             .read("every_steps", spec.checkpoint.every_steps)
-            .read("keep", spec.checkpoint.keep);
+            .read("keep", spec.checkpoint.keep)
+            .read("from", spec.checkpoint.from);
     });
     read_part(object, "evaluation", [&](JsonObject& o) {
         o.read("every_steps", spec.evaluation.every_steps).read("tokens", spec.evaluation.tokens);
@@ -293,7 +294,8 @@ json job_spec_to_json(const JobSpec& spec) {
             {"checkpoint",
              {{"dir", spec.checkpoint.dir},
               {"every_steps", spec.checkpoint.every_steps},
-              {"keep", spec.checkpoint.keep}}},
+              {"keep", spec.checkpoint.keep},
+              {"from", spec.checkpoint.from}}},
             {"evaluation",
              {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
             {"export", {{"huggingface", spec.exports.huggingface}}}};

@@ -193,21 +193,31 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
 
 // Jobs and attempts of before ZeRO stages, separate documents and memory policies are what they
 // were.
+// What the migrations after the second have added.
+const std::map<const char*, std::vector<const char*>> kNewColumns = {
+    {"meta", {"restored"}},
+    {"nodes", {"drained"}},
+    {"jobs",
+     {"zero",         "data_documents", "data_positions",  "optimizer_place", "optimizer_moments",
+      "memory_keep",  "memory_alpha",   "memory_offload",  "memory_windows",  "memory_prefetch",
+      "memory_arena", "memory_device",  "memory_host",     "retry_at",        "excluded",
+      "continues",    "recovered",      "checkpoint_from", "retry_max",       "retry_lost_after",
+      "priority"}},
+    {"attempts",
+     {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena", "device_limit", "host_limit",
+      "failure_class", "may_publish"}}};
+
 TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     Kept world;
     live_a_life(world);
     world.store.reset();
     {
         Database database = Database::open(world.path, Access::write).value();
-        for (const char* column :
-             {"zero", "data_documents", "data_positions", "optimizer_place", "optimizer_moments",
-              "memory_keep", "memory_alpha", "memory_offload", "memory_windows", "memory_prefetch",
-              "memory_arena", "memory_device", "memory_host"}) {
-            ASSERT_TRUE(database.execute(format("ALTER TABLE jobs DROP COLUMN {}", column)));
-        }
-        for (const char* column : {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena",
-                                   "device_limit", "host_limit"}) {
-            ASSERT_TRUE(database.execute(format("ALTER TABLE attempts DROP COLUMN {}", column)));
+        for (const auto& [table, columns] : kNewColumns) {
+            for (const char* column : columns) {
+                ASSERT_TRUE(
+                    database.execute(format("ALTER TABLE {} DROP COLUMN {}", table, column)));
+            }
         }
         ASSERT_TRUE(database.execute("PRAGMA user_version = 2"));
     }

@@ -104,8 +104,12 @@ void fill(Rng& rng, ResourcesSpec& resources) {
     fill_all(rng, devices, kind);
 }
 void fill(Rng& rng, CheckpointSpec& checkpoint) {
-    auto& [a, b, c] = checkpoint;
-    fill_all(rng, a, b, c);
+    auto& [a, b, c, d] = checkpoint;
+    fill_all(rng, a, b, c, d);
+}
+void fill(Rng& rng, RetrySpec& retry) {
+    auto& [a, b] = retry;
+    fill_all(rng, a, b);
 }
 void fill(Rng& rng, EvaluationSpec& evaluation) {
     auto& [a, b] = evaluation;
@@ -144,8 +148,8 @@ void fill(Rng& rng, DeviceInfo& device) {
     fill_all(rng, index, kind, memory, fp32, bf16, num_threads);
 }
 void fill(Rng& rng, RankStatus& rank) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = rank;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = rank;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
 }
 void fill(Rng& rng, RankLaunch& rank) {
     auto& [a, b] = rank;
@@ -171,17 +175,13 @@ void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
 void fill(Rng& rng, JobSpec& spec) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = spec;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = spec;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
 }
 void fill(Rng& rng, Plan& plan) {
     auto& [mesh, zero, placement, memory, timeout] = plan;
     placement.clear();  // does not travel
     fill_all(rng, mesh, zero, memory, timeout);
-}
-void fill(Rng& rng, Hello& hello) {
-    auto& [a, b, c, d, e, f, g, h] = hello;
-    fill_all(rng, a, b, c, d, e, f, g, h);
 }
 void fill(Rng& rng, Pong& pong) {
     auto& [nonce] = pong;
@@ -200,8 +200,12 @@ void fill(Rng& rng, Ping& ping) {
     fill_all(rng, nonce);
 }
 void fill(Rng& rng, LaunchAttempt& launch) {
-    auto& [a, b, c, d, e, f] = launch;
-    fill_all(rng, a, b, c, d, e, f);
+    auto& [a, b, c, d, e, f, g, h] = launch;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+void fill(Rng& rng, Hello& hello) {
+    auto& [a, b, c, d, e, f, g, h, i] = hello;
+    fill_all(rng, a, b, c, d, e, f, g, h, i);
 }
 void fill(Rng& rng, StopAttempt& stop) {
     auto& [a, b, c] = stop;

@@ -138,7 +138,7 @@ TEST(WorkerGreeting, OfAnotherProtocolEndsTheSession) {
     core.apply(SessionUp{});
     const auto out = core.apply(Received{HelloReply{.cluster = {"c1"}, .protocol = kProtocol + 1}});
     ASSERT_EQ(all_of<EndSession>(out).size(), 1u);
-    EXPECT_THAT(all_of<EndSession>(out)[0].reason, HasSubstr("protocol 2"));
+    EXPECT_THAT(all_of<EndSession>(out)[0].reason, HasSubstr(format("protocol {}", kProtocol + 1)));
     EXPECT_FALSE(core.accepted());
 }
 

@@ -22,8 +22,6 @@
 namespace rm {
 namespace {
 
-constexpr int kRankFailed = 1;
-
 // A signal handler reaches nothing but globals.
 std::atomic<bool> stop_requested = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
