@@ -8,24 +8,37 @@
 namespace rm {
 namespace {
 
+using PoolKey = std::pair<std::string, std::string>;  // kind and build
+
 // Devices of one kind whose workers run one build: what an attempt may be made of.
 struct Pool {
     std::string kind;
+    std::string build;
     std::vector<const PlanningDevice*> free;  // in order of registration
     int total = 0;
     int unreachable = 0;
     int drained = 0;
+    int excluded = 0;
     std::map<std::string, int> busy;  // by holder
+
+    PoolKey key() const { return {kind, build}; }
+    // What the job may come to have without somebody's doing.
+    int usable() const { return total - drained - excluded; }
 };
 
-std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const std::set<DeviceId>& taken,
+// As one job sees them; `takers` are the jobs that this pass has placed already.
+std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,
                              const std::map<DeviceId, std::string>& takers) {
-    std::map<std::pair<std::string, std::string>, Pool> pools;
+    const std::set<DeviceId> excluded(job.excluded.begin(), job.excluded.end());
+    std::map<PoolKey, Pool> pools;
     for (const PlanningDevice& device : snapshot.devices) {
         Pool& pool = pools[{device.kind, device.build}];
         pool.kind = device.kind;
+        pool.build = device.build;
         ++pool.total;
-        if (taken.contains(device.id)) {
+        if (excluded.contains(device.id)) {
+            ++pool.excluded;
+        } else if (takers.contains(device.id)) {
             ++pool.busy[takers.at(device.id)];
         } else if (device.availability == Availability::busy) {
             ++pool.busy[device.held_by];
@@ -81,6 +94,9 @@ std::string holders_of(const Pool& pool) {
     if (pool.drained > 0) {
         text += format("{}{} on drained nodes", text.empty() ? "" : ", ", pool.drained);
     }
+    if (pool.excluded > 0) {
+        text += format("{}{} excluded after faults", text.empty() ? "" : ", ", pool.excluded);
+    }
     return text;
 }
 
@@ -90,9 +106,12 @@ std::string shortage(const Pool& pool, int wanted) {
         format("needs {} {} device{}, {} {} free of {}{}", wanted, pool.kind,
                wanted == 1 ? "" : "s", pool.free.size(), pool.free.size() == 1 ? "is" : "are",
                pool.total, held.empty() ? "" : " (" + held + ")");
-    if (wanted > pool.total) {
-        return format("{}; add {} {} device{} or ask for at most {}", standing, wanted - pool.total,
-                      pool.kind, wanted - pool.total == 1 ? "" : "s", pool.total);
+    if (wanted > pool.usable()) {
+        const int missing = wanted - pool.usable();
+        return format("{}; {} {} {} device{}{}", standing,
+                      pool.drained >= missing ? "resume nodes with" : "add", missing, pool.kind,
+                      missing == 1 ? "" : "s",
+                      pool.usable() > 0 ? format(" or ask for at most {}", pool.usable()) : "");
     }
     return format("{}; fits when {} more {} free", standing,
                   wanted - static_cast<int>(pool.free.size()),
@@ -106,8 +125,12 @@ std::vector<std::string> kinds_of(const std::vector<Pool>& pools) {
     return kinds;
 }
 
+// What is kept for jobs that have waited too long: the reason that later jobs get.
+using Reservations = std::map<PoolKey, std::string>;
+
 std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
-                                         const std::vector<const Pool*>& candidates) {
+                                         const std::vector<const Pool*>& candidates,
+                                         const Reservations& reserved) {
     if (pools.empty()) {
         return {"no worker has joined; start one: ringmaster-worker --controller ADDRESS"};
     }
@@ -123,7 +146,9 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
     }
     std::vector<std::string> reasons;
     for (const Pool* pool : candidates) {
-        reasons.push_back(shortage(*pool, demanded(spec).value_or(1)));
+        const auto kept = reserved.find(pool->key());
+        reasons.push_back(kept != reserved.end() ? kept->second
+                                                 : shortage(*pool, demanded(spec).value_or(1)));
     }
     return reasons;
 }
@@ -133,18 +158,18 @@ public:
     explicit Pass(const PlanningSnapshot& snapshot) : snapshot_(snapshot) {}
 
     PlanDecision decide(const PlanningJob& job) {
-        const std::vector<Pool> pools = make_pools(snapshot_, taken_, takers_);
-        if (!reserved_for_.empty()) {
-            return {job.id, std::vector<std::string>{reserved_for_}};
-        }
-        std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
+        if (!job.waits.empty()) return {job.id, std::vector<std::string>{job.waits}};
+        const std::vector<Pool> pools = make_pools(snapshot_, job, takers_);
+        const std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
         for (const Pool* pool : candidates) {
+            if (reserved_.contains(pool->key())) continue;
             const auto mesh = mesh_for(job.spec, static_cast<int>(pool->free.size()));
             if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
             if (*mesh) return {job.id, place(job, *pool, **mesh)};
         }
+        PlanDecision decision{job.id, reasons_against(job.spec, pools, candidates, reserved_)};
         reserve_if_overdue(job, candidates);
-        return {job.id, reasons_against(job.spec, pools, candidates)};
+        return decision;
     }
 
 private:
@@ -170,26 +195,27 @@ private:
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
             const DeviceId& device = pool.free[static_cast<std::size_t>(rank)]->id;
             plan.placement.push_back(device);
-            taken_.insert(device);
             takers_[device] = "job " + job.id.value;
         }
         return plan;
     }
 
-    // Only a job that the cluster could hold is waited for.
+    // Only devices that could come to hold the job are kept for it.
     void reserve_if_overdue(const PlanningJob& job, const std::vector<const Pool*>& candidates) {
-        const int wanted = demanded(job.spec).value_or(1);
-        const bool possible = std::any_of(candidates.begin(), candidates.end(),
-                                          [&](const Pool* pool) { return pool->total >= wanted; });
-        if (!possible || snapshot_.now - job.submitted < kMaxBypass) return;
-        reserved_for_ = format("devices are kept for job {}, which has waited {}; fits after it",
-                               job.id, to_string(snapshot_.now - job.submitted));
+        const Seconds waited = snapshot_.now - job.waiting_since;
+        if (waited < kMaxBypass) return;
+        for (const Pool* pool : candidates) {
+            if (pool->usable() < demanded(job.spec).value_or(1)) continue;
+            reserved_.try_emplace(
+                pool->key(), format("{} devices are kept for job {}, which has waited {}; fits "
+                                    "after it",
+                                    pool->kind, job.id, waited));
+        }
     }
 
     const PlanningSnapshot& snapshot_;
-    std::set<DeviceId> taken_;
     std::map<DeviceId, std::string> takers_;
-    std::string reserved_for_;  // the reason later jobs get; empty: none is reserved for
+    Reservations reserved_;
 };
 
 }  // namespace

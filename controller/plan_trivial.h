@@ -7,8 +7,10 @@
 #include "controller/core/planning.h"
 
 // The first planner: it measures nothing and searches little.
-//  * Order: oldest job first. A job that could run on this cluster but not now lets later ones pass
-//    until it has waited kMaxBypass; then later jobs wait for it.
+//  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster
+//    but not now lets later ones pass, whatever their priority, until it has waited kMaxBypass;
+//    then the kinds of device it could use are kept for it.
+//  * A job's excluded devices and drained nodes are as if they were not there.
 //  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
 //    kind as possible, and puts as many of them on the ring as the context allows, the rest on
 //    `data`. The ZeRO stage is the job's.

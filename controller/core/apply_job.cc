@@ -51,7 +51,7 @@ void handle(Step& step, const SubmitJob& input) {
     job.submitted = step.now();
     job.blocking_reasons = {"waits for its first scheduling pass"};
     const JobId id = job.id;
-    step.add_job(std::move(job));
+    step.add_job(std::move(job), "job.submitted");
     step.reply(id);
 }
 
@@ -70,6 +70,7 @@ void handle(Step& step, const CancelJob& input) {
             changed.state = JobState::cancelled;
             changed.ended = step.now();
             changed.blocking_reasons.clear();
+            changed.retry_at = {};
         });
         return step.reply(input.job);
     }

@@ -37,18 +37,18 @@ void open_session(Step& step, const Hello& hello) {
     });
 }
 
-// The live attempts that have ranks on this node.
+}  // namespace
+
 std::vector<Epoch> expected_on(const State& state, const NodeId& node) {
     std::vector<Epoch> epochs;
-    for (const JobId& id : state.live_jobs) {
-        const Attempt* attempt = newest_attempt(state, id);
-        if (attempt == nullptr || is_terminal(attempt->state)) continue;
+    for (const Attempt* attempt : live_attempts(state)) {
         if (attempt->nodes().contains(node)) epochs.push_back(attempt->epoch);
+    }
+    for (const Epoch epoch : state.leftover) {
+        if (state.attempts.at(epoch).nodes().contains(node)) epochs.push_back(epoch);
     }
     return epochs;
 }
-
-}  // namespace
 
 void handle(Step& step, const FoundCluster& input) {
     RM_CHECK(step.state().cluster.empty(), "the cluster is {} already", step.state().cluster);
@@ -64,7 +64,10 @@ void handle(Step& step, const NodeHello& input) {
     raise_epoch(step, hello.highest_epoch);
     for (const AttemptStatus& status : hello.attempts)
         raise_epoch(step, status.epoch);
-    if (find_node(step.state(), hello.node) == nullptr) {
+    const Node* known = find_node(step.state(), hello.node);
+    const Boot boot =
+        known != nullptr && known->boot_id != hello.boot_id ? Boot::another : Boot::same;
+    if (known == nullptr) {
         add_node(step, hello);
     } else {
         step.change_node(hello.node, "node.session_up",
@@ -76,7 +79,7 @@ void handle(Step& step, const NodeHello& input) {
         take_status(step, hello.node, status);
     for (const Epoch epoch : expected_on(step.state(), hello.node)) {
         const auto& reported = find_node(step.state(), hello.node)->session.reported;
-        if (!reported.contains(epoch)) take_absence(step, hello.node, epoch);
+        if (!reported.contains(epoch)) take_absence(step, hello.node, epoch, boot);
     }
     step.reply(JobId{});
 }

@@ -4,9 +4,13 @@
 namespace rm {
 namespace {
 
-void block(Step& step, const JobId& id, const std::vector<std::string>& reasons) {
+// The reasons of a pass that began before the job got newer ones say nothing about it any more.
+void block(Step& step, const JobId& id, std::uint64_t version,
+           const std::vector<std::string>& reasons) {
+    if (version < step.state().reasoned.at(id)) return;
     RM_CHECK(!reasons.empty(), "the planner gave job {} neither a plan nor a reason", id);
     step.change_job(id, "job.blocked", [&](Job& job) { job.blocking_reasons = reasons; });
+    step.reasons_given(id, version);
 }
 
 Epoch take_epoch(Step& step) {
@@ -30,6 +34,7 @@ void start(Step& step, const JobId& id, const Plan& plan) {
     step.change_job(id, "job.starting", [](Job& job) {
         job.state = JobState::starting;
         job.blocking_reasons.clear();
+        job.retry_at = {};
     });
 }
 
@@ -39,19 +44,17 @@ void handle(Step& step, const PlanReady& input) {
     const Job* job = find_job(step.state(), input.job);
     if (job == nullptr || job->state != JobState::pending) return;
     if (const auto* reasons = std::get_if<std::vector<std::string>>(&input.decision)) {
-        return block(step, input.job, *reasons);
+        return block(step, input.job, input.version, *reasons);
     }
     const Plan& plan = std::get<Plan>(input.decision);
-    if (const Status valid = validate_plan(step.state(), job->spec, plan); !valid) {
+    if (const Status valid = validate_plan(step.state(), *job, plan, step.now()); !valid) {
         // The change that overtook a plan has asked for the next pass already.
         const bool overtaken = input.version != step.state().planning_version;
-        return block(step, input.job,
+        return block(step, input.job, input.version,
                      {format("{}: {}", overtaken ? "the plan was overtaken" : "the plan is wrong",
                              valid.error().message)});
     }
     start(step, input.job, plan);
 }
-
-void handle(Step&, const CommandsDue&) {}
 
 }  // namespace rm

@@ -19,6 +19,13 @@ std::string cause_of(int rank, const RankStatus& status) {
     return format("rank {}: exited with code {}, without last words", rank, status.exit_code);
 }
 
+FailureClass class_of(const RankStatus& status) {
+    if (status.exit_signal != 0) return FailureClass::rank;
+    if (status.exit_code == kRankOutOfMemory) return FailureClass::out_of_memory;
+    if (status.exit_code == kRankDeviceFault) return FailureClass::device_fault;
+    return status.exit_code == kRankBadInput ? FailureClass::bad_input : FailureClass::rank;
+}
+
 RankState observed(const RankStatus& status) {
     if (status.exited) return RankState::exited;
     return status.training ? RankState::training : RankState::launched;
@@ -31,12 +38,6 @@ void take_rank(RankRecord& record, const RankStatus& status) {
     record.exit_code = status.exit_code;
     record.exit_signal = status.exit_signal;
     record.error = status.error;
-}
-
-void clear_node(Attempt& attempt, const NodeId& node) {
-    for (RankRecord& rank : attempt.ranks) {
-        if (rank.device.node == node) rank.state = RankState::cleared;
-    }
 }
 
 bool is_here(const Attempt& attempt, const NodeId& node, int rank) {
@@ -105,57 +106,82 @@ void note_running(Step& step, Epoch epoch) {
 void note_failures(Step& step, const NodeId& node, const AttemptStatus& status,
                    const std::vector<RankStatus>& failing) {
     for (const RankStatus& rank : failing) {
-        fail_attempt(step, status.epoch, rank.rank, cause_of(rank.rank, rank));
+        fail_attempt(step, status.epoch, {class_of(rank), rank.rank, cause_of(rank.rank, rank)});
     }
     if (status.processes_left) return;
     const Attempt* attempt = find_attempt(step.state(), status.epoch);
     if (!status.launch_error.empty()) {
         return fail_attempt(
-            step, status.epoch, -1,
-            format("node {} could not start its ranks: {}", node, status.launch_error));
+            step, status.epoch,
+            {FailureClass::launch, -1,
+             format("node {} could not start its ranks: {}", node, status.launch_error)});
     }
     const std::vector<int> lost = vanished(*attempt, node);
     if (lost.empty() || attempt->state == AttemptState::stopping) return;
-    fail_attempt(step, status.epoch, -1,
-                 format("rank {} on node {} is gone and left no exit code", lost.front(), node));
-}
-
-void clear(Step& step, const NodeId& node, Epoch epoch) {
-    step.change_attempt(epoch, "attempt.node_cleared",
-                        [&](Attempt& attempt) { clear_node(attempt, node); });
-    end_if_cleared(step, epoch);
+    fail_attempt(step, status.epoch,
+                 {FailureClass::rank, -1,
+                  format("rank {} on node {} is gone and left no exit code", lost.front(), node)});
 }
 
 }  // namespace
 
 void take_status(Step& step, const NodeId& node, const AttemptStatus& status) {
     const Attempt* attempt = find_attempt(step.state(), status.epoch);
-    if (attempt == nullptr || attempt->job != status.job || is_terminal(attempt->state) ||
-        !attempt->nodes().contains(node)) {
+    if (attempt == nullptr || attempt->job != status.job || !attempt->nodes().contains(node)) {
         return;
     }
+    if (is_terminal(attempt->state)) {
+        // Of a lost attempt only whether something of it is left.
+        const bool unsure = step.state().leftover.contains(status.epoch);
+        if (unsure && !status.processes_left) clear_node(step, node, status.epoch);
+        return;
+    }
+    step.heard(status.epoch);
     const std::vector<RankStatus> failing = failures(*attempt, node, status);
     take_ranks(step, node, status);
     note_running(step, status.epoch);
     note_failures(step, node, status, failing);
-    if (!status.processes_left) clear(step, node, status.epoch);
+    if (!status.processes_left) clear_node(step, node, status.epoch);
 }
 
-void take_absence(Step& step, const NodeId& node, Epoch epoch) {
+void clear_node(Step& step, const NodeId& node, Epoch epoch) {
+    step.change_attempt(epoch, "attempt.node_cleared", [&](Attempt& attempt) {
+        for (RankRecord& rank : attempt.ranks) {
+            if (rank.device.node == node) rank.state = RankState::cleared;
+        }
+    });
+    step.planning_changed();
+    end_if_cleared(step, epoch);
+}
+
+void take_gone(Step& step, const NodeId& node, Epoch epoch, const std::string& reason) {
+    const Attempt* attempt = find_attempt(step.state(), epoch);
+    const std::vector<int> lost = vanished(*attempt, node);
+    if (!lost.empty() && !is_terminal(attempt->state)) {
+        fail_attempt(step, epoch,
+                     {FailureClass::lost, -1,
+                      format("rank {} is gone with node {}: {}", lost.front(), node, reason)});
+    }
+    clear_node(step, node, epoch);
+}
+
+void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot) {
     const Attempt* attempt = find_attempt(step.state(), epoch);
     const bool launched =
         std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
             return rank.device.node == node && rank.state != RankState::placed;
         });
     // Never launched there, and still wanted: the launch is due again.
-    if (!launched && attempt->state != AttemptState::stopping) return;
+    if (!launched && attempt->state < AttemptState::stopping) return;
+    if (boot == Boot::another) return take_gone(step, node, epoch, "it was started anew");
     const std::vector<int> lost = vanished(*attempt, node);
-    if (!lost.empty() && attempt->state != AttemptState::stopping) {
-        fail_attempt(
-            step, epoch, -1,
-            format("rank {} is gone: its worker, node {}, has no trace of it", lost.front(), node));
+    if (!lost.empty() && attempt->state < AttemptState::stopping) {
+        fail_attempt(step, epoch,
+                     {FailureClass::rank, -1,
+                      format("rank {} is gone: its worker, node {}, has no trace of it",
+                             lost.front(), node)});
     }
-    clear(step, node, epoch);
+    clear_node(step, node, epoch);
 }
 
 void handle(Step& step, const NodeStatus& input) {
@@ -174,18 +200,19 @@ void handle(Step& step, const NodeStatus& input) {
 void handle(Step& step, const NodeRefused& input) {
     const Epoch epoch = input.refused.epoch;
     const Attempt* attempt = find_attempt(step.state(), epoch);
-    if (attempt == nullptr || is_terminal(attempt->state)) return;
+    if (attempt == nullptr) return;
     const bool placed =
         std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
             return rank.device.node == input.node && rank.state == RankState::placed;
         });
     if (!placed) return;
-    if (attempt->state != AttemptState::stopping) {
+    if (attempt->state < AttemptState::stopping) {
         fail_attempt(
-            step, epoch, -1,
-            format("node {} refused to start its ranks: {}", input.node, input.refused.reason));
+            step, epoch,
+            {FailureClass::launch, -1,
+             format("node {} refused to start its ranks: {}", input.node, input.refused.reason)});
     }
-    clear(step, input.node, epoch);
+    clear_node(step, input.node, epoch);
 }
 
 }  // namespace rm

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "controller/core/handlers.h"
+#include "controller/core/retry.h"
 
 namespace rm {
 namespace {
@@ -15,7 +16,7 @@ bool is_secondary(const RankRecord& rank) {
 }
 
 bool replaces_cause(const Attempt& attempt, int rank) {
-    if (attempt.stop_reason != StopReason::failure || rank < 0 || attempt.cause_rank < 0) {
+    if (attempt.failure_class != FailureClass::rank || rank < 0 || attempt.cause_rank < 0) {
         return false;
     }
     const auto& ranks = attempt.ranks;
@@ -23,48 +24,71 @@ bool replaces_cause(const Attempt& attempt, int rank) {
            !is_secondary(ranks[static_cast<std::size_t>(rank)]);
 }
 
+bool ends_on_request(const Attempt& attempt) {
+    return attempt.failure_class == FailureClass::none &&
+           (attempt.stop_reason == StopReason::cancel || attempt.stop_reason == StopReason::drain);
+}
+
 // Cancelled is cancelled, but a checkpoint that could not be written is worth a line.
-bool fails_while_cancelled(const Attempt& attempt, int rank) {
-    if (attempt.stop_reason != StopReason::cancel || rank < 0 || !attempt.cause.empty())
-        return false;
-    return !is_secondary(attempt.ranks[static_cast<std::size_t>(rank)]);
+bool is_worth_noting(const Attempt& attempt, int rank) {
+    return ends_on_request(attempt) && rank >= 0 && attempt.cause_rank < 0 &&
+           !is_secondary(attempt.ranks[static_cast<std::size_t>(rank)]);
 }
 
-AttemptState verdict(const Attempt& attempt) {
-    if (attempt.stop_reason == StopReason::failure) return AttemptState::failed;
-    const bool finished =
-        std::all_of(attempt.ranks.begin(), attempt.ranks.end(), [](const RankRecord& rank) {
-            return rank.exit_code == kRankFinished && rank.exit_signal == 0;
-        });
-    if (finished) return AttemptState::succeeded;
-    return attempt.stop_reason == StopReason::cancel ? AttemptState::cancelled
-                                                     : AttemptState::failed;
+std::string noted(const Attempt& attempt, const std::string& cause) {
+    return format("{}; while stopping, {}", attempt.cause.empty() ? "cancelled" : attempt.cause,
+                  cause);
 }
 
-JobState job_verdict(AttemptState attempt) {
-    switch (attempt) {
+bool all_exited_with(const Attempt& attempt, int code) {
+    return std::all_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
+        return rank.exit_code == code && rank.exit_signal == 0;
+    });
+}
+
+AttemptState verdict(const Attempt& attempt, const Job& job) {
+    if (attempt.stop_reason == StopReason::failure || attempt.failure_class != FailureClass::none) {
+        return AttemptState::failed;
+    }
+    if (all_exited_with(attempt, kRankFinished)) return AttemptState::succeeded;
+    if (ends_on_request(attempt)) return AttemptState::cancelled;
+    // Whoever stopped the ranks of a job that was taken over did so through the controller that the
+    // backup has forgotten: going on would undo a cancel.
+    const bool cancelled_before = job.recovered && all_exited_with(attempt, kRankStopped);
+    return cancelled_before ? AttemptState::cancelled : AttemptState::failed;
+}
+
+std::string closing_cause(const Attempt& attempt, AttemptState end) {
+    if (!attempt.cause.empty()) return attempt.cause;
+    switch (end) {
         case AttemptState::succeeded:
-            return JobState::succeeded;
+            return "finished";
         case AttemptState::cancelled:
-            return JobState::cancelled;
-        case AttemptState::failed:
-        case AttemptState::lost:
-            return JobState::failed;
+            return attempt.stop_reason == StopReason::none ? "stopped before the restore"
+                                                           : "cancelled";
         case AttemptState::starting:
         case AttemptState::running:
         case AttemptState::stopping:
+        case AttemptState::failed:
+        case AttemptState::lost:
             break;
     }
-    RM_CHECK(false, "an attempt that is {} gives no verdict", to_string(attempt));
-    return JobState::failed;
+    return "the ranks were stopped, and not by the controller";
 }
 
-std::string closing_cause(const Attempt& attempt, AttemptState verdict) {
-    if (!attempt.cause.empty()) return attempt.cause;
-    if (verdict == AttemptState::failed) {
-        return "the ranks were stopped, and not by the controller";
-    }
-    return verdict == AttemptState::cancelled ? "cancelled" : "finished";
+void end_attempt(Step& step, Epoch epoch, AttemptState end, std::string_view event) {
+    step.change_attempt(epoch, event, [&](Attempt& attempt) {
+        attempt.cause = closing_cause(attempt, end);
+        const bool failed = end == AttemptState::failed || end == AttemptState::lost;
+        if (failed && attempt.failure_class == FailureClass::none) {
+            attempt.failure_class =
+                end == AttemptState::lost ? FailureClass::lost : FailureClass::rank;
+        }
+        attempt.state = end;
+        attempt.ended = step.now();
+    });
+    step.planning_changed();
+    conclude_job(step, epoch);
 }
 
 }  // namespace
@@ -72,44 +96,42 @@ std::string closing_cause(const Attempt& attempt, AttemptState verdict) {
 void stop_attempt(Step& step, Epoch epoch, StopReason reason, StopMode mode) {
     step.change_attempt(epoch, "attempt.stopping", [&](Attempt& attempt) {
         attempt.state = AttemptState::stopping;
-        if (attempt.stop_reason == StopReason::none) attempt.stop_reason = reason;
+        // A cancel is the user's last word, whatever had begun.
+        const bool decides =
+            attempt.stop_reason == StopReason::none || reason == StopReason::cancel;
+        if (decides) attempt.stop_reason = reason;
         if (mode == StopMode::now) attempt.stop_mode = mode;
     });
     step.change_job(find_attempt(step.state(), epoch)->job, "job.stopping",
                     [](Job& job) { job.state = JobState::stopping; });
 }
 
-void fail_attempt(Step& step, Epoch epoch, int rank, const std::string& cause) {
+void fail_attempt(Step& step, Epoch epoch, const Failure& failure) {
     const Attempt* attempt = find_attempt(step.state(), epoch);
     const bool first = attempt->stop_reason == StopReason::none;
-    const bool replaces = replaces_cause(*attempt, rank);
-    const bool notes = fails_while_cancelled(*attempt, rank);
-    if (!first && !replaces && !notes) return;
+    const bool notes = is_worth_noting(*attempt, failure.rank);
+    if (!first && !notes && !replaces_cause(*attempt, failure.rank)) return;
     step.change_attempt(epoch, "attempt.rank_failed", [&](Attempt& changed) {
-        changed.cause = notes ? "cancelled; while stopping, " + cause : cause;
-        changed.cause_rank = rank;
+        changed.cause = notes ? noted(changed, failure.cause) : failure.cause;
+        changed.cause_rank = failure.rank;
+        if (!notes) changed.failure_class = failure.kind;
     });
     // The others wait for a dead peer: nothing graceful can come of them.
     if (first) stop_attempt(step, epoch, StopReason::failure, StopMode::now);
 }
 
+void lose_attempt(Step& step, Epoch epoch, const std::string& cause) {
+    step.change_attempt(epoch, "attempt.lost", [&](Attempt& attempt) {
+        if (attempt.cause.empty()) attempt.cause = cause;
+    });
+    end_attempt(step, epoch, AttemptState::lost, "attempt.ended");
+}
+
 void end_if_cleared(Step& step, Epoch epoch) {
     const Attempt* attempt = find_attempt(step.state(), epoch);
-    const bool cleared =
-        std::all_of(attempt->ranks.begin(), attempt->ranks.end(),
-                    [](const RankRecord& rank) { return rank.state == RankState::cleared; });
-    if (!cleared) return;
-    const AttemptState end = verdict(*attempt);
-    step.change_attempt(epoch, "attempt.ended", [&](Attempt& changed) {
-        changed.cause = closing_cause(changed, end);
-        changed.state = end;
-        changed.ended = step.now();
-    });
-    step.change_job(attempt->job, "job.ended", [&](Job& job) {
-        job.state = job_verdict(end);
-        job.ended = step.now();
-        if (job.state == JobState::failed) job.failure = attempt->cause;
-    });
+    if (is_terminal(attempt->state) || !attempt->cleared()) return;
+    const Job* job = find_job(step.state(), attempt->job);
+    end_attempt(step, epoch, verdict(*attempt, *job), "attempt.ended");
 }
 
 }  // namespace rm

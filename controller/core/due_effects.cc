@@ -71,12 +71,14 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
     return launch;
 }
 
+bool is_cleared(const Attempt& attempt, const NodeId& node) {
+    return std::all_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
+        return rank.device.node != node || rank.state == RankState::cleared;
+    });
+}
+
 std::optional<NodeCommand> wanted(const State& state, const Attempt& attempt, const Node& node) {
-    const auto is_here = [&](const RankRecord& rank) { return rank.device.node == node.id; };
-    const bool cleared = std::all_of(
-        attempt.ranks.begin(), attempt.ranks.end(),
-        [&](const RankRecord& rank) { return !is_here(rank) || rank.state == RankState::cleared; });
-    if (cleared) return std::nullopt;
+    if (is_cleared(attempt, node.id)) return std::nullopt;
     if (attempt.state == AttemptState::stopping) {
         return StopAttempt{attempt.epoch, attempt.stop_mode, kStopGrace};
     }
@@ -93,6 +95,19 @@ void add_live(const State& state, const Attempt& attempt, WallTime now,
         std::optional<NodeCommand> command = wanted(state, attempt, *node);
         if (!command || !is_due(node->session, *command, now)) continue;
         due.push_back({id, std::move(*command)});
+    }
+}
+
+// A lost attempt may have been launched in this session and not yet acknowledged: the stop makes
+// its worker say what is left. What the worker has reported is add_ended's.
+void add_leftover(const State& state, const Attempt& attempt, WallTime now,
+                  std::vector<SendToNode>& due) {
+    for (const NodeId& id : attempt.nodes()) {
+        const Node* node = find_node(state, id);
+        if (node == nullptr || !node->session.up || is_cleared(attempt, id)) continue;
+        if (node->session.reported.contains(attempt.epoch)) continue;
+        NodeCommand command = StopAttempt{attempt.epoch, StopMode::now, kStopGrace};
+        if (is_due(node->session, command, now)) due.push_back({id, std::move(command)});
     }
 }
 
@@ -115,15 +130,11 @@ std::pair<Epoch, CommandKind> command_key(const NodeCommand& command) {
 }
 
 std::vector<SendToNode> due_commands(const State& state, WallTime now) {
-    // By epoch: a worker that has seen a higher one refuses the launch of a lower one.
-    std::map<Epoch, const Attempt*> live;
-    for (const JobId& id : state.live_jobs) {
-        const Attempt* attempt = newest_attempt(state, id);
-        if (attempt == nullptr || is_terminal(attempt->state)) continue;
-        live[attempt->epoch] = attempt;
-    }
     std::vector<SendToNode> due;
-    for (const auto& [epoch, attempt] : live)
+    for (const Epoch epoch : state.leftover)
+        add_leftover(state, state.attempts.at(epoch), now, due);
+    // By epoch: a worker that has seen a higher one refuses the launch of a lower one.
+    for (const Attempt* attempt : live_attempts(state))
         add_live(state, *attempt, now, due);
     for (const auto& [id, node] : state.nodes) {
         if (node.session.up) add_ended(state, node, now, due);

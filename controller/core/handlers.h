@@ -21,19 +21,35 @@ void handle(Step& step, const AskToPublish& input);     // apply_publish.cc
 void handle(Step& step, const NodeStatus& input);       // apply_status.cc
 void handle(Step& step, const NodeRefused& input);      // apply_status.cc
 void handle(Step& step, const PlanReady& input);        // apply_plan.cc
-void handle(Step& step, const CommandsDue& input);      // apply_plan.cc
+void handle(Step& step, const CommandsDue& input);      // apply_time.cc
 
 // Takes over what a worker says about an attempt on its node, and draws the consequences.
 void take_status(Step& step, const NodeId& node, const AttemptStatus& status);  // apply_status.cc
+enum class Boot { same, another };
 // The worker's hello does not mention an attempt that has ranks on it.
-void take_absence(Step& step, const NodeId& node, Epoch epoch);  // apply_status.cc
+void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot);  // apply_status.cc
 
 // A live attempt begins to stop, or stops harder. The first cause is kept.
 void stop_attempt(Step& step, Epoch epoch, StopReason reason, StopMode mode);  // attempt_end.cc
-// A rank failed: `cause` is why, in its own words. Later failures change nothing, except that the
-// first cause of its own replaces that of a rank which had only lost a peer.
-void fail_attempt(Step& step, Epoch epoch, int rank, const std::string& cause);  // attempt_end.cc
-// Ends the attempt, and its job, once no process is left.
+struct Failure {
+    FailureClass kind = FailureClass::rank;
+    int rank = -1;  // whose words `cause` holds; -1: nobody's
+    std::string cause;
+};
+// A live attempt fails and begins to stop. Later failures change nothing, except that the first
+// cause of its own replaces that of a rank which had only lost a peer.
+void fail_attempt(Step& step, Epoch epoch, const Failure& failure);  // attempt_end.cc
+// Ends a live attempt at once though processes of it may be left: they are told to stop when their
+// worker speaks again, and hold their devices until then. `cause` yields to one it has already.
+void lose_attempt(Step& step, Epoch epoch, const std::string& cause);  // attempt_end.cc
+// Ends a live attempt once no process is left, and concludes its job.
 void end_if_cleared(Step& step, Epoch epoch);  // attempt_end.cc
+// Nothing of the attempt is left on this node, dead or alive.
+void clear_node(Step& step, const NodeId& node, Epoch epoch);  // apply_status.cc
+// The machine is no more: what of this attempt was there is dead.
+void take_gone(Step& step, const NodeId& node, Epoch epoch,
+               const std::string& reason);  // apply_status.cc
+// The attempts that may have processes on this node: live ones, and what is left of lost ones.
+std::vector<Epoch> expected_on(const State& state, const NodeId& node);  // apply_node.cc
 
 }  // namespace rm

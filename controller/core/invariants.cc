@@ -5,23 +5,27 @@
 namespace rm {
 namespace {
 
-JobState expected_state(AttemptState attempt) {
-    switch (attempt) {
+// Whether a job may be in this state with this newest attempt.
+bool agree(JobState job, const Attempt& newest) {
+    switch (newest.state) {
         case AttemptState::starting:
-            return JobState::starting;
+            return job == JobState::starting;
         case AttemptState::running:
-            return JobState::running;
+            return job == JobState::running;
         case AttemptState::stopping:
-            return JobState::stopping;
+            return job == JobState::stopping;
         case AttemptState::succeeded:
-            return JobState::succeeded;
+            return job == JobState::succeeded;
         case AttemptState::failed:
         case AttemptState::lost:
-            return JobState::failed;
+            // Tried again, given up, or cancelled while it failed or waited.
+            return job == JobState::pending || job == JobState::failed ||
+                   job == JobState::cancelled;
         case AttemptState::cancelled:
-            return JobState::cancelled;
+            return job == JobState::cancelled ||
+                   (job == JobState::pending && newest.stop_reason == StopReason::drain);
     }
-    return JobState::failed;
+    return false;
 }
 
 void check_job(const State& state, const Job& job) {
@@ -33,6 +37,11 @@ void check_job(const State& state, const Job& job) {
     RM_CHECK((job.state == JobState::pending) == !job.blocking_reasons.empty(),
              "job {} is {} with {} blocking reasons", job.id, to_string(job.state),
              job.blocking_reasons.size());
+    RM_CHECK((job.state == JobState::pending) == state.reasoned.contains(job.id),
+             "job {} is {}, the index of reasons says not", job.id, to_string(job.state));
+    RM_CHECK(job.retry_at.micros == 0 || job.state == JobState::pending,
+             "job {} is {} and has a retry at {}", job.id, to_string(job.state),
+             to_iso8601(job.retry_at));
     RM_CHECK((job.state == JobState::failed) == !job.failure.empty(),
              "job {} is {} and its failure is '{}'", job.id, to_string(job.state), job.failure);
     const Attempt* attempt = newest_attempt(state, job.id);
@@ -41,8 +50,8 @@ void check_job(const State& state, const Job& job) {
                  "job {} is {} without an attempt", job.id, to_string(job.state));
         return;
     }
-    RM_CHECK(job.state == expected_state(attempt->state), "job {} is {}, its attempt {} is {}",
-             job.id, to_string(job.state), attempt->epoch, to_string(attempt->state));
+    RM_CHECK(agree(job.state, *attempt), "job {} is {}, its attempt {} is {}", job.id,
+             to_string(job.state), attempt->epoch, to_string(attempt->state));
 }
 
 void check_attempt(const State& state, const Attempt& attempt) {
@@ -57,22 +66,23 @@ void check_attempt(const State& state, const Attempt& attempt) {
              attempt.mesh.num_ranks());
     RM_CHECK((attempt.ended.micros != 0) == ended, "attempt {} is {}, its end is {}", epoch,
              to_string(attempt.state), attempt.ended.micros);
-    const bool cleared =
-        std::all_of(attempt.ranks.begin(), attempt.ranks.end(),
-                    [](const RankRecord& rank) { return rank.state == RankState::cleared; });
-    RM_CHECK(cleared == ended, "attempt {} is {} though {} of it is left", epoch,
+    const bool cleared = attempt.cleared();
+    const bool consistent = cleared ? ended : !ended || attempt.state == AttemptState::lost;
+    RM_CHECK(consistent, "attempt {} is {} though {} of it is left", epoch,
              to_string(attempt.state), cleared ? "nothing" : "something");
-    // Only the newest attempt of a job may live, so no two of them can publish.
+    RM_CHECK(state.heard.contains(epoch) != ended &&
+                 state.leftover.contains(epoch) == (ended && !cleared),
+             "attempt {} is {}, the indexes say not", epoch, to_string(attempt.state));
+    // Only the newest attempt of a job may live.
     RM_CHECK(ended || newest_attempt(state, attempt.job) == &attempt,
              "attempt {} of job {} lives beside a newer one", epoch, attempt.job);
 }
 
 void check_devices(const State& state) {
     std::map<DeviceId, Epoch> users;
-    for (const JobId& id : state.live_jobs) {
-        const Attempt* attempt = newest_attempt(state, id);
-        if (attempt == nullptr || is_terminal(attempt->state)) continue;
+    for (const Attempt* attempt : live_attempts(state)) {
         for (const RankRecord& rank : attempt->ranks) {
+            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
             const auto [other, fresh] = users.emplace(rank.device, attempt->epoch);
             RM_CHECK(fresh, "device {} is in attempts {} and {}", rank.device, other->second,
                      attempt->epoch);

@@ -1,5 +1,6 @@
 #include "controller/core/plan_validator.h"
 
+#include <algorithm>
 #include <set>
 
 namespace rm {
@@ -105,6 +106,9 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     const DeviceInfo* device = node == nullptr ? nullptr : find_device(*node, id.index);
     if (device == nullptr) return invalid_argument("device {} does not exist", id);
     if (!node->session.up) return invalid_argument("node {} has no session", id.node);
+    if (!node->drained.empty()) {
+        return invalid_argument("node {} is drained: {}", id.node, node->drained);
+    }
     if (const auto holder = holders.find(id); holder != holders.end()) {
         return invalid_argument("device {} is held by attempt {} of job {}", id,
                                 holder->second.epoch, holder->second.job);
@@ -120,9 +124,18 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     return {};
 }
 
+Status check_time_of(const Job& job, WallTime now) {
+    if (now < job.retry_at) {
+        return invalid_argument("the next attempt comes at {}", to_iso8601(job.retry_at));
+    }
+    return {};
+}
+
 }  // namespace
 
-Status validate_plan(const State& state, const JobSpec& spec, const Plan& plan) {
+Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime now) {
+    const JobSpec& spec = job.spec;
+    RM_RETURN_IF_ERROR(check_time_of(job, now));
     RM_RETURN_IF_ERROR(check_mesh_of(spec, plan));
     RM_RETURN_IF_ERROR(check_memory_of(spec, plan));
     const int ranks = plan.mesh.num_ranks();
@@ -136,6 +149,9 @@ Status validate_plan(const State& state, const JobSpec& spec, const Plan& plan) 
     for (const DeviceId& device : plan.placement) {
         if (!seen.insert(device).second) {
             return invalid_argument("device {} is placed twice", device);
+        }
+        if (std::find(job.excluded.begin(), job.excluded.end(), device) != job.excluded.end()) {
+            return invalid_argument("device {} is excluded: it failed under this job", device);
         }
         RM_RETURN_IF_ERROR(check_device(state, holders, device, common));
     }

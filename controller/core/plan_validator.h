@@ -4,9 +4,9 @@
 
 namespace rm {
 
-// Judges a plan against the present state, whoever made it: devices that exist, are free and of one
-// kind and build, one per rank; the mesh the job asked for; tile and chunk that fit. The error says
-// what is wrong.
-Status validate_plan(const State& state, const JobSpec& spec, const Plan& plan);
+// Judges a plan for a pending job against the present state, whoever made it: the job may start
+// now; devices that exist, are free, in service, not excluded and of one kind and build, one per
+// rank; the mesh the job asked for; tile and chunk that fit. The error says what is wrong.
+Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime now);
 
 }  // namespace rm

@@ -16,24 +16,44 @@ std::vector<const Node*> by_registration(const State& state) {
 }
 
 std::string describe(const State& state, const Holder& holder) {
-    if (find_job(state, holder.job) != nullptr) return "job " + holder.job.value;
+    const Attempt* attempt = find_attempt(state, holder.epoch);
+    if (attempt != nullptr && is_terminal(attempt->state)) {
+        return format("what may be left of attempt {}", holder.epoch);
+    }
+    if (attempt != nullptr) return "job " + holder.job.value;
     return format("attempt {}, which this controller does not know", holder.epoch);
+}
+
+std::vector<const Job*> in_queue_order(const State& state) {
+    std::vector<const Job*> pending;
+    for (const JobId& id : state.live_jobs) {
+        const Job* job = find_job(state, id);
+        if (job->state == JobState::pending) pending.push_back(job);
+    }
+    std::sort(pending.begin(), pending.end(), [](const Job* a, const Job* b) {
+        return std::pair(b->spec.priority, a->number) < std::pair(a->spec.priority, b->number);
+    });
+    return pending;
+}
+
+PlanningJob describe(const State& state, const Job& job, WallTime now) {
+    PlanningJob out{.id = job.id,
+                    .spec = job.spec,
+                    .waiting_since = job.submitted,
+                    .excluded = job.excluded,
+                    .waits = {}};
+    if (const Attempt* attempt = newest_attempt(state, job.id)) out.waiting_since = attempt->ended;
+    // The reason it went back to the queue with says when its time comes.
+    if (now < job.retry_at) out.waits = job.blocking_reasons.front();
+    return out;
 }
 
 }  // namespace
 
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
-    std::vector<const Job*> pending;
-    for (const JobId& id : state.live_jobs) {
-        const Job* job = find_job(state, id);
-        if (job->state == JobState::pending) pending.push_back(job);
-    }
-    std::sort(pending.begin(), pending.end(),
-              [](const Job* a, const Job* b) { return a->number < b->number; });
-    for (const Job* job : pending) {
-        snapshot.pending.push_back({job->id, job->spec, job->submitted, job->excluded});
-    }
+    for (const Job* job : in_queue_order(state))
+        snapshot.pending.push_back(describe(state, *job, now));
     const auto holders = device_holders(state);
     for (const Node* node : by_registration(state)) {
         for (const DeviceInfo& info : node->inventory.devices) {

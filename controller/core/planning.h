@@ -15,14 +15,15 @@ struct PlanningDevice {
     std::string kind;
     std::string build;  // of its worker; the ranks of an attempt share one
     Availability availability = Availability::free;
-    std::string held_by;  // "job abc123", "attempt 7 of another controller"; empty unless busy
+    std::string held_by;  // "job abc123", "what may be left of attempt 7"; empty unless busy
 };
 
 struct PlanningJob {
     JobId id;
     JobSpec spec;
-    WallTime submitted;
+    WallTime waiting_since;  // since its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
+    std::string waits;  // why it may not start yet, whatever is free; empty: it may
 };
 
 struct PlanningSnapshot {

@@ -56,9 +56,15 @@ void hold_reported(const Node& node, std::map<DeviceId, Holder>& holders) {
 
 std::set<NodeId> Attempt::nodes() const {
     std::set<NodeId> nodes;
-    for (const RankRecord& rank : ranks)
-        nodes.insert(rank.device.node);
+    for (const RankRecord& rank : ranks) {
+        if (!rank.device.node.empty()) nodes.insert(rank.device.node);
+    }
     return nodes;
+}
+
+bool Attempt::cleared() const {
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [](const RankRecord& rank) { return rank.state == RankState::cleared; });
 }
 
 void rebuild_indexes(State& state, WallTime now) {
@@ -66,15 +72,34 @@ void rebuild_indexes(State& state, WallTime now) {
     state.requests.clear();
     state.attempts_of.clear();
     state.revisions.clear();
+    state.reasoned.clear();
+    state.heard.clear();
+    state.leftover.clear();
     for (const auto& [id, job] : state.jobs) {
         if (!is_terminal(job.state)) state.live_jobs.insert(id);
+        if (job.state == JobState::pending) state.reasoned[id] = state.planning_version;
         state.requests[job.request] = id;
     }
-    for (const auto& [epoch, attempt] : state.attempts) {
-        state.attempts_of[attempt.job].push_back(epoch);
-    }
+    for (const auto& [epoch, attempt] : state.attempts)
+        index_attempt(state, attempt, now);
     for (auto& [id, node] : state.nodes)
         node.session = NodeSession{.since = now};
+}
+
+void index_attempt(State& state, const Attempt& attempt, WallTime now) {
+    std::vector<Epoch>& epochs = state.attempts_of[attempt.job];
+    const auto at = std::lower_bound(epochs.begin(), epochs.end(), attempt.epoch);
+    if (at == epochs.end() || *at != attempt.epoch) epochs.insert(at, attempt.epoch);
+    if (!is_terminal(attempt.state)) {
+        state.heard.try_emplace(attempt.epoch, now);
+        return;
+    }
+    state.heard.erase(attempt.epoch);
+    if (attempt.cleared()) {
+        state.leftover.erase(attempt.epoch);
+    } else {
+        state.leftover.insert(attempt.epoch);
+    }
 }
 
 const Job* find_job(const State& state, const JobId& id) {
@@ -99,13 +124,26 @@ Result<NodeId> resolve_node(const State& state, const std::string& text) {
     return resolve(state.nodes, "node", text);
 }
 
+std::vector<const Attempt*> live_attempts(const State& state) {
+    std::vector<const Attempt*> live;
+    for (const auto& [epoch, heard] : state.heard)
+        live.push_back(find_attempt(state, epoch));
+    return live;
+}
+
 std::map<DeviceId, Holder> device_holders(const State& state) {
     std::map<DeviceId, Holder> holders;
-    for (const JobId& id : state.live_jobs) {
-        const Attempt* attempt = newest_attempt(state, id);
-        if (attempt == nullptr || is_terminal(attempt->state)) continue;
+    for (const Attempt* attempt : live_attempts(state)) {
         for (const RankRecord& rank : attempt->ranks) {
-            holders[rank.device] = {attempt->epoch, attempt->job};
+            // By epoch: of two, the higher has the device.
+            if (!rank.device.node.empty()) holders[rank.device] = {attempt->epoch, attempt->job};
+        }
+    }
+    for (const Epoch epoch : state.leftover) {
+        const Attempt& attempt = state.attempts.at(epoch);
+        for (const RankRecord& rank : attempt.ranks) {
+            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
+            holders.try_emplace(rank.device, Holder{epoch, attempt.job});
         }
     }
     for (const auto& [id, node] : state.nodes)

@@ -22,7 +22,7 @@ constexpr int kNoExit = -1;  // it has not exited, or nobody saw how
 
 // One rank of an attempt: where it sits and what became of it.
 struct RankRecord {
-    DeviceId device;
+    DeviceId device;  // no node: an adopted attempt's rank whose worker has not spoken yet
     RankState state = RankState::placed;
     int exit_code = kNoExit;
     int exit_signal = 0;
@@ -53,7 +53,8 @@ struct Attempt {
     int stages_done = 0;
     bool operator==(const Attempt&) const = default;
 
-    std::set<NodeId> nodes() const;
+    std::set<NodeId> nodes() const;  // without ranks of which no node is known
+    bool cleared() const;            // no process of it is left anywhere
 };
 
 struct Job {
@@ -114,10 +115,16 @@ struct State {
     std::map<RequestId, JobId> requests;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
+    std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of
+    std::map<Epoch, WallTime> heard;  // of a live attempt: when a worker last spoke of it, or this
+                                      // controller's start
+    std::set<Epoch> leftover;         // attempts that ended while processes may be left
 };
 
 // Fills the indexes from the tables; sessions are down since `now`.
 void rebuild_indexes(State& state, WallTime now);
+// Keeps the indexes true to an attempt that is new or has changed.
+void index_attempt(State& state, const Attempt& attempt, WallTime now);
 
 const Job* find_job(const State& state, const JobId& id);
 const Attempt* find_attempt(const State& state, Epoch epoch);
@@ -129,8 +136,12 @@ const Attempt* newest_attempt(const State& state, const JobId& id);
 Result<JobId> resolve_job(const State& state, const std::string& text);
 Result<NodeId> resolve_node(const State& state, const std::string& text);
 
-// Who holds a device: an attempt that lives, or processes its worker still sees. A device without a
-// holder is free only while its node's session is up.
+// The attempts that live, by epoch.
+std::vector<const Attempt*> live_attempts(const State& state);
+
+// Who holds a device: an attempt that lives, a lost one until its worker says that nothing of it is
+// left, or processes a worker still sees. A device without a holder is free only while its node's
+// session is up.
 struct Holder {
     Epoch epoch;
     JobId job;

@@ -40,15 +40,16 @@ void Step::change_meta(std::string_view event, const std::function<void(State&)>
     outcome_.changes.meta = true;
 }
 
-void Step::add_job(Job job) {
+void Step::add_job(Job job, std::string_view event) {
     const JobId id = job.id;
-    record("job.submitted", subject_of(job), difference({}, flatten(job)));
+    record(event, subject_of(job), difference({}, flatten(job)));
+    planning_changed();
     state_.requests[job.request] = id;
     state_.live_jobs.insert(id);
+    if (job.state == JobState::pending) state_.reasoned[id] = state_.planning_version;
     state_.jobs.emplace(id, std::move(job));
     outcome_.changes.jobs.insert(id);
     touch_job(id);
-    planning_changed();
 }
 
 void Step::change_job(const JobId& id, std::string_view event,
@@ -64,16 +65,25 @@ void Step::change_job(const JobId& id, std::string_view event,
     touch_job(id);
     if (job.state == from) return;
     outcome_.transitions.push_back({id, from, job.state, now_ - job.submitted});
-    if (is_terminal(job.state)) state_.live_jobs.erase(id);
     planning_changed();
+    if (is_terminal(job.state)) {
+        state_.live_jobs.erase(id);
+    } else {
+        state_.live_jobs.insert(id);
+    }
+    if (job.state == JobState::pending) {
+        state_.reasoned[id] = state_.planning_version;
+    } else {
+        state_.reasoned.erase(id);
+    }
 }
 
 void Step::add_attempt(Attempt attempt) {
     const Epoch epoch = attempt.epoch;
     const JobId job = attempt.job;
     record("attempt.created", subject_of(attempt), difference({}, flatten(attempt)));
+    index_attempt(state_, attempt, now_);
     state_.attempts.emplace(epoch, std::move(attempt));
-    state_.attempts_of[job].push_back(epoch);
     outcome_.changes.attempts.insert(epoch);
     touch_job(job);
 }
@@ -86,6 +96,7 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
     std::vector<Field> fields = difference(before, flatten(attempt));
     if (fields.empty()) return;
     record(event, subject_of(attempt), std::move(fields));
+    index_attempt(state_, attempt, now_);
     outcome_.changes.attempts.insert(epoch);
     touch_job(attempt.job);
 }
@@ -111,6 +122,15 @@ void Step::change_node(const NodeId& id, std::string_view event,
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {
     change(row(state_.nodes, id).session);
     ++state_.version;
+}
+
+void Step::reasons_given(const JobId& id, std::uint64_t version) {
+    state_.reasoned[id] = version;
+}
+
+void Step::heard(Epoch epoch) {
+    const auto it = state_.heard.find(epoch);
+    if (it != state_.heard.end()) it->second = now_;
 }
 
 void Step::reply(Result<JobId> result) {

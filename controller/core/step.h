@@ -22,7 +22,7 @@ public:
     WallTime now() const { return now_; }
 
     void change_meta(std::string_view event, const std::function<void(State&)>& change);
-    void add_job(Job job);
+    void add_job(Job job, std::string_view event);
     void change_job(const JobId& id, std::string_view event,
                     const std::function<void(Job&)>& change);
     void add_attempt(Attempt attempt);
@@ -33,6 +33,11 @@ public:
                      const std::function<void(Node&)>& change);
     // Session facts are not stored: no event.
     void change_session(const NodeId& id, const std::function<void(NodeSession&)>& change);
+
+    // A pending job's reasons are those of a pass over this planning version. Not stored: no event.
+    void reasons_given(const JobId& id, std::uint64_t version);
+    // A worker has spoken of this attempt. Not stored: no event.
+    void heard(Epoch epoch);
 
     void reply(Result<JobId> result);
     // Something a plan depends on has changed.

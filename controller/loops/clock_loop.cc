@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "controller/core/due_effects.h"
+#include "controller/core/due_times.h"
 
 namespace rm {
 
@@ -30,12 +31,13 @@ void ClockLoop::run() {
 
 void ClockLoop::tick() {
     const WallTime now = clock_.wall();
-    const auto [overdue, commands] = control_.read([&](const State& state) {
-        return std::pair(overdue_nodes(state, now), !due_commands(state, now).empty());
+    const auto [overdue, due] = control_.read([&](const State& state) {
+        const bool due = !due_commands(state, now).empty() || !due_times(state, now).empty();
+        return std::pair(overdue_nodes(state, now), due);
     });
     for (const NodeId& node : overdue)
         control_.post(NodeUnreachable{node});
-    if (commands) control_.post(CommandsDue{});
+    if (due) control_.post(CommandsDue{});
 }
 
 }  // namespace rm

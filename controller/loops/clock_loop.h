@@ -10,7 +10,7 @@
 namespace rm {
 
 // Tells the core that time has passed: nodes without a session become unreachable, commands whose
-// acknowledgement is overdue are derived again.
+// acknowledgement is overdue are derived again, and what due_times() lists happens.
 class ClockLoop {
 public:
     ClockLoop(ControlLoop& control, const Clock& clock, Seconds interval = Seconds{1});

@@ -1,28 +1,8 @@
 #include "controller/core/due_effects.h"
-#include "tests/controller/world.h"
+#include "tests/controller/pair.h"
 
 namespace rm::test {
 namespace {
-
-// Two nodes, one rank each, launched and acknowledged.
-struct Pair : World {
-    JobId id;
-    Epoch epoch;
-    Pair() {
-        hello("a", 1);
-        hello("b", 1);
-        id = submit(small_spec());
-        plan(id, {"a", "b"});
-        epoch = epoch_of(id);
-    }
-    Outcome report(const std::string& node, RankStatus rank, Left left = Left::yes) {
-        return status(node, status_of(epoch, id, {std::move(rank)}, left));
-    }
-    void run() {
-        report("a", training(0));
-        report("b", training(1));
-    }
-};
 
 TEST(Attempt, RunsOnceEveryRankTrains) {
     Pair world;

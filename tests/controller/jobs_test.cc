@@ -55,7 +55,8 @@ TEST(Cancel, OfAnUnknownJobSaysSo) {
 TEST(Plan, ReasonsAreKeptAndNothingStarts) {
     World world;
     const JobId id = world.submit(small_spec());
-    world.apply(PlanReady{id, 1, std::vector<std::string>{"too small", "too slow"}});
+    world.apply(PlanReady{id, world.state.planning_version,
+                          std::vector<std::string>{"too small", "too slow"}});
     EXPECT_EQ(world.job(id).blocking_reasons, (std::vector<std::string>{"too small", "too slow"}));
     EXPECT_EQ(newest_attempt(world.state, id), nullptr);
 }
@@ -63,8 +64,9 @@ TEST(Plan, ReasonsAreKeptAndNothingStarts) {
 TEST(Plan, TheSameReasonsAgainAreNoEvent) {
     World world;
     const JobId id = world.submit(small_spec());
-    world.apply(PlanReady{id, 1, std::vector<std::string>{"too small"}});
-    const Outcome again = world.apply(PlanReady{id, 1, std::vector<std::string>{"too small"}});
+    world.apply(PlanReady{id, world.state.planning_version, std::vector<std::string>{"too small"}});
+    const Outcome again = world.apply(
+        PlanReady{id, world.state.planning_version, std::vector<std::string>{"too small"}});
     EXPECT_TRUE(again.events.empty());
     EXPECT_TRUE(again.changes.empty());
 }

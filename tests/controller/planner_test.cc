@@ -17,6 +17,12 @@ std::string reason_of(const PlanDecision& decision) {
     return reasons.front();
 }
 
+Status validate(const World& world, const JobSpec& spec, const Plan& plan) {
+    Job job;
+    job.spec = spec;
+    return validate_plan(world.state, job, plan, world.now);
+}
+
 struct FourNodes : World {
     FourNodes() {
         for (const char* node : {"d", "a", "c", "b"})
@@ -35,7 +41,7 @@ TEST(TrivialPlan, AutoIsOneRingOverAllFreeDevicesInOrderOfRegistration) {
               (std::vector<DeviceId>{{{"d"}, 0}, {{"a"}, 0}, {{"c"}, 0}, {{"b"}, 0}}));
     EXPECT_EQ(plan.memory.chunk_tokens, 4096);
     EXPECT_EQ(plan.collective_timeout, Seconds{60});
-    EXPECT_TRUE(validate_plan(world.state, small_spec(), plan));
+    EXPECT_TRUE(validate(world, small_spec(), plan));
 }
 
 TEST(TrivialPlan, AShortContextGetsAShorterRing) {
@@ -66,7 +72,7 @@ TEST(TrivialPlan, AMeshAndAZeroStageAreTakenAsGiven) {
     EXPECT_EQ(plan.zero, 3);
     EXPECT_EQ(plan.placement.front(), (DeviceId{{"b"}, 0}));
     EXPECT_EQ(plan.placement[4], (DeviceId{{"a"}, 0})) << "the ring crosses nodes, tensor does not";
-    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+    EXPECT_TRUE(validate(world, spec, plan));
 }
 
 TEST(TrivialPlan, AnAutomaticMeshKeepsTheZeroStage) {
@@ -86,7 +92,7 @@ TEST(TrivialPlan, TheMemoryOfAJobIsThePlans) {
     world.submit(spec);
     const Plan plan = plan_of(plan_now(world)[0]);
     EXPECT_EQ(plan.memory, resolve_memory(spec.memory));
-    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+    EXPECT_TRUE(validate(world, spec, plan));
 }
 
 TEST(TrivialPlan, WindowsLeaveAnAutomaticMeshWithoutARing) {
@@ -97,7 +103,7 @@ TEST(TrivialPlan, WindowsLeaveAnAutomaticMeshWithoutARing) {
     world.submit(spec);
     const Plan plan = plan_of(plan_now(world)[0]);
     EXPECT_EQ(plan.mesh, Mesh::make(4, 1, 1, 1).value());
-    EXPECT_TRUE(validate_plan(world.state, spec, plan));
+    EXPECT_TRUE(validate(world, spec, plan));
 }
 
 TEST(TrivialPlan, NamesWhoHoldsTheDevices) {
@@ -181,7 +187,7 @@ struct Validated : FourNodes {
     JobSpec spec = small_spec(ring(2));
     Plan plan{.mesh = ring(2), .placement = {{{"a"}, 0}, {{"b"}, 0}}};
     std::string error() const {
-        const Status status = validate_plan(state, spec, plan);
+        const Status status = validate(*this, spec, plan);
         return status ? "" : status.error().message;
     }
 };

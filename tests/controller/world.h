@@ -18,6 +18,12 @@ inline JobSpec small_spec(std::optional<Mesh> parallel = std::nullopt) {
     spec.data.sources = {{"/data/text"}};
     spec.stages = {StageSpec{.context = 8192, .batch = 8192, .tokens = 81920}};
     spec.parallel = parallel;
+    spec.retry.max = 0;  // the first failure is the last
+    return spec;
+}
+inline JobSpec retried_spec(int max = 3, std::optional<Mesh> parallel = std::nullopt) {
+    JobSpec spec = small_spec(parallel);
+    spec.retry.max = max;
     return spec;
 }
 
@@ -56,6 +62,11 @@ public:
         return outcome;
     }
 
+    // Time passes, and the clock says so.
+    Outcome wait(Seconds time) {
+        now = now + time;
+        return apply(CommandsDue{});
+    }
     JobId submit(const JobSpec& spec, const std::string& request = "") {
         const std::string id = request.empty() ? format("r{}", state.jobs.size()) : request;
         const Outcome outcome = apply(SubmitJob{{id}, spec, "yaml", state.jobs.size() + 1}, 7);
@@ -72,9 +83,11 @@ public:
             plan.placement.push_back({{node}, 0});
         return apply(PlanReady{job, state.planning_version, plan});
     }
+    Outcome session_down(const std::string& node) { return apply(NodeSessionDown{{node}}); }
     Epoch epoch_of(const JobId& job) const { return newest_attempt(state, job)->epoch; }
     const Job& job(const JobId& id) const { return state.jobs.at(id); }
     const Attempt& attempt(const JobId& id) const { return *newest_attempt(state, id); }
+    const std::string& reason(const JobId& id) const { return job(id).blocking_reasons.front(); }
     Outcome status(const std::string& node, AttemptStatus status) {
         return apply(NodeStatus{{node}, std::move(status)});
     }

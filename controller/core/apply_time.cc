@@ -1,0 +1,26 @@
+#include "controller/core/due_times.h"
+#include "controller/core/handlers.h"
+
+namespace rm {
+namespace {
+
+void note_silence(Step& step, Epoch epoch) {
+    const WallTime heard = step.state().heard.at(epoch);
+    lose_attempt(step, epoch,
+                 format("no worker has reported of it for {}, since {}", step.now() - heard,
+                        to_iso8601(heard)));
+}
+
+}  // namespace
+
+void handle(Step& step, const CommandsDue&) {
+    const DueTimes due = due_times(step.state(), step.now());
+    for (const JobId& id : due.retries) {
+        step.change_job(id, "job.retry_due", [](Job& job) { job.retry_at = {}; });
+        step.planning_changed();
+    }
+    for (const Epoch epoch : due.lost)
+        note_silence(step, epoch);
+}
+
+}  // namespace rm

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/core/state.h"
+
+// What the passing of time alone makes true.
+namespace rm {
+
+struct DueTimes {
+    std::vector<JobId> retries;  // pending jobs whose backoff is over
+    std::vector<Epoch> lost;     // live attempts of which no worker has spoken for lost_after
+
+    bool empty() const { return retries.empty() && lost.empty(); }
+};
+
+DueTimes due_times(const State& state, WallTime now);
+
+}  // namespace rm
