@@ -19,6 +19,8 @@ void handle(Step& step, const CommandsDue&) {
         step.change_job(id, "job.retry_due", [](Job& job) { job.retry_at = {}; });
         step.planning_changed();
     }
+    for (const Stall& stall : due.stalls)
+        fail_attempt(step, stall.epoch, {FailureClass::stall, -1, stall.cause});
     for (const Epoch epoch : due.lost)
         note_silence(step, epoch);
 }

@@ -8,11 +8,17 @@
 // What the passing of time alone makes true.
 namespace rm {
 
+struct Stall {
+    Epoch epoch;
+    std::string cause;
+};
+
 struct DueTimes {
     std::vector<JobId> retries;  // pending jobs whose backoff is over
+    std::vector<Stall> stalls;   // running attempts without progress anywhere
     std::vector<Epoch> lost;     // live attempts of which no worker has spoken for lost_after
 
-    bool empty() const { return retries.empty() && lost.empty(); }
+    bool empty() const { return retries.empty() && stalls.empty() && lost.empty(); }
 };
 
 DueTimes due_times(const State& state, WallTime now);
