@@ -1,16 +1,58 @@
+#include <algorithm>
+
 #include "controller/core/handlers.h"
 
 namespace rm {
+namespace {
+
+// An older attempt that was told it may publish and that may still be doing so; null: none.
+const Attempt* rival(const State& state, const Attempt& asking) {
+    for (const Epoch epoch : state.attempts_of.at(asking.job)) {
+        const Attempt& older = state.attempts.at(epoch);
+        if (epoch < asking.epoch && older.may_publish && !older.cleared()) return &older;
+    }
+    return nullptr;
+}
+
+std::string uncleared_nodes(const Attempt& attempt) {
+    std::string names;
+    for (const NodeId& node : attempt.nodes()) {
+        const bool left =
+            std::any_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
+                return rank.device.node == node && rank.state != RankState::cleared;
+            });
+        if (left) names += (names.empty() ? "" : ", ") + node.value;
+    }
+    return names.empty() ? "that have not spoken yet" : names;
+}
+
+Status check_publisher(const State& state, Epoch epoch) {
+    const Attempt* attempt = find_attempt(state, epoch);
+    const auto refused = [&](const std::string& why) {
+        return make_error(ErrorCode::failed_precondition,
+                          "attempt {} {}: nothing of it is published", epoch, why);
+    };
+    if (attempt == nullptr) return refused("is not known here");
+    if (is_terminal(attempt->state)) {
+        return refused(format("has ended as {}", to_string(attempt->state)));
+    }
+    if (const Attempt* older = rival(state, *attempt)) {
+        return refused(
+            format("has to wait for attempt {}, which may be publishing still until nodes "
+                   "{} say that nothing is left",
+                   older->epoch, uncleared_nodes(*older)));
+    }
+    return {};
+}
+
+}  // namespace
 
 void handle(Step& step, const AskToPublish& input) {
-    const Attempt* attempt = find_attempt(step.state(), input.epoch);
-    if (attempt == nullptr || is_terminal(attempt->state)) {
-        return step.reply(make_error(ErrorCode::failed_precondition,
-                                     "attempt {} {}: nothing of it is published", input.epoch,
-                                     attempt == nullptr ? "is not known here" : "has ended"));
+    if (const Status may = check_publisher(step.state(), input.epoch); !may) {
+        return step.reply(may.error());
     }
     step.change_attempt(input.epoch, "attempt.may_publish",
-                        [](Attempt& changed) { changed.may_publish = true; });
+                        [](Attempt& attempt) { attempt.may_publish = true; });
     step.reply(JobId{});
 }
 

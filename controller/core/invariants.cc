@@ -78,6 +78,20 @@ void check_attempt(const State& state, const Attempt& attempt) {
              "attempt {} of job {} lives beside a newer one", epoch, attempt.job);
 }
 
+// No two attempts of a job may publish: those that were told so and may have processes.
+void check_publishers(const State& state, const JobId& job) {
+    const auto epochs = state.attempts_of.find(job);
+    if (epochs == state.attempts_of.end()) return;
+    const Attempt* publisher = nullptr;
+    for (const Epoch epoch : epochs->second) {
+        const Attempt& attempt = state.attempts.at(epoch);
+        if (!attempt.may_publish || attempt.cleared()) continue;
+        RM_CHECK(publisher == nullptr, "attempts {} and {} of job {} may both publish",
+                 publisher->epoch, epoch, job);
+        publisher = &attempt;
+    }
+}
+
 void check_devices(const State& state) {
     std::map<DeviceId, Epoch> users;
     for (const Attempt* attempt : live_attempts(state)) {
@@ -93,8 +107,10 @@ void check_devices(const State& state) {
 }  // namespace
 
 void check_invariants(const State& state) {
-    for (const auto& [id, job] : state.jobs)
+    for (const auto& [id, job] : state.jobs) {
         check_job(state, job);
+        check_publishers(state, id);
+    }
     for (const auto& [epoch, attempt] : state.attempts)
         check_attempt(state, attempt);
     check_devices(state);
@@ -103,8 +119,11 @@ void check_invariants(const State& state) {
 void check_live_invariants(const State& state, const Changes& changes) {
     for (const JobId& id : changes.jobs)
         check_job(state, state.jobs.at(id));
-    for (const Epoch epoch : changes.attempts)
-        check_attempt(state, state.attempts.at(epoch));
+    for (const Epoch epoch : changes.attempts) {
+        const Attempt& attempt = state.attempts.at(epoch);
+        check_attempt(state, attempt);
+        check_publishers(state, attempt.job);
+    }
     if (!changes.attempts.empty()) check_devices(state);
 }
 
