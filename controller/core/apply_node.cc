@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "controller/core/handlers.h"
+#include "controller/core/restore.h"
 
 namespace rm {
 namespace {
@@ -56,7 +57,11 @@ void handle(Step& step, const FoundCluster& input) {
 }
 
 void handle(Step& step, const Restored&) {
-    step.change_meta("cluster.restored", [&](State& state) { state.restored = step.now(); });
+    step.change_meta("cluster.restored", [&](State& state) {
+        state.restored = step.now();
+        state.next_epoch.value += kRestoreEpochJump;
+    });
+    step.hold_planning(true);
 }
 
 void handle(Step& step, const NodeHello& input) {
@@ -75,6 +80,7 @@ void handle(Step& step, const NodeHello& input) {
     }
     open_session(step, hello);
     step.planning_changed();
+    adopt_unknown(step, hello);
     for (const AttemptStatus& status : hello.attempts)
         take_status(step, hello.node, status);
     for (const Epoch epoch : expected_on(step.state(), hello.node)) {

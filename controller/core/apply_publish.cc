@@ -5,11 +5,14 @@
 namespace rm {
 namespace {
 
-// An older attempt that was told it may publish and that may still be doing so; null: none.
+// An older attempt that was told it may publish and that may still be doing so; null: none. What
+// attempts of a recovered job were told is forgotten.
 const Attempt* rival(const State& state, const Attempt& asking) {
+    const bool recovered = find_job(state, asking.job)->recovered;
     for (const Epoch epoch : state.attempts_of.at(asking.job)) {
         const Attempt& older = state.attempts.at(epoch);
-        if (epoch < asking.epoch && older.may_publish && !older.cleared()) return &older;
+        if (epoch < asking.epoch && (older.may_publish || recovered) && !older.cleared())
+            return &older;
     }
     return nullptr;
 }

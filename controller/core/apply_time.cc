@@ -15,6 +15,10 @@ void note_silence(Step& step, Epoch epoch) {
 
 void handle(Step& step, const CommandsDue&) {
     const DueTimes due = due_times(step.state(), step.now());
+    if (due.hold_is_over) {
+        step.hold_planning(false);
+        step.planning_changed();
+    }
     for (const JobId& id : due.retries) {
         step.change_job(id, "job.retry_due", [](Job& job) { job.retry_at = {}; });
         step.planning_changed();

@@ -123,6 +123,10 @@ void fail_attempt(Step& step, Epoch epoch, const Failure& failure) {
 void lose_attempt(Step& step, Epoch epoch, const std::string& cause) {
     step.change_attempt(epoch, "attempt.lost", [&](Attempt& attempt) {
         if (attempt.cause.empty()) attempt.cause = cause;
+        // Nobody knows where they were; a worker that finds them again says so.
+        for (RankRecord& rank : attempt.ranks) {
+            if (rank.device.node.empty()) rank.state = RankState::cleared;
+        }
     });
     end_attempt(step, epoch, AttemptState::lost, "attempt.ended");
 }

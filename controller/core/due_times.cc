@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "controller/core/restore.h"
 #include "controller/core/stall.h"
 
 namespace rm {
@@ -65,7 +66,8 @@ std::vector<Epoch> silent_attempts(const State& state, WallTime now) {
 DueTimes due_times(const State& state, WallTime now) {
     return {.retries = due_retries(state, now),
             .stalls = stalled_attempts(state),
-            .lost = silent_attempts(state, now)};
+            .lost = silent_attempts(state, now),
+            .hold_is_over = state.planning_held && hold_reason(state, now).empty()};
 }
 
 }  // namespace rm

@@ -23,6 +23,10 @@ void handle(Step& step, const NodeRefused& input);      // apply_status.cc
 void handle(Step& step, const PlanReady& input);        // apply_plan.cc
 void handle(Step& step, const CommandsDue& input);      // apply_time.cc
 
+// Puts attempts into the tables which this worker was commanded to run and which the tables have
+// forgotten: the newest of a job goes on, others are told to stop. Ranks of theirs on other nodes
+// are filled in as those say hello.
+void adopt_unknown(Step& step, const Hello& hello);  // adopt.cc
 // Takes over what a worker says about an attempt on its node, and draws the consequences.
 void take_status(Step& step, const NodeId& node, const AttemptStatus& status);  // apply_status.cc
 enum class Boot { same, another };

@@ -16,8 +16,10 @@ bool agree(JobState job, const Attempt& newest) {
             return job == JobState::stopping;
         case AttemptState::succeeded:
             return job == JobState::succeeded;
-        case AttemptState::failed:
         case AttemptState::lost:
+            // Also one that a worker was found to run after its job had ended.
+            return job == JobState::pending || is_terminal(job);
+        case AttemptState::failed:
             // Tried again, given up, or cancelled while it failed or waited.
             return job == JobState::pending || job == JobState::failed ||
                    job == JobState::cancelled;

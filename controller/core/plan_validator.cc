@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "controller/core/restore.h"
+
 namespace rm {
 namespace {
 
@@ -124,7 +126,10 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     return {};
 }
 
-Status check_time_of(const Job& job, WallTime now) {
+Status check_time_of(const State& state, const Job& job, WallTime now) {
+    if (const std::string hold = hold_reason(state, now); !hold.empty()) {
+        return invalid_argument("{}", hold);
+    }
     if (now < job.retry_at) {
         return invalid_argument("the next attempt comes at {}", to_iso8601(job.retry_at));
     }
@@ -135,7 +140,7 @@ Status check_time_of(const Job& job, WallTime now) {
 
 Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime now) {
     const JobSpec& spec = job.spec;
-    RM_RETURN_IF_ERROR(check_time_of(job, now));
+    RM_RETURN_IF_ERROR(check_time_of(state, job, now));
     RM_RETURN_IF_ERROR(check_mesh_of(spec, plan));
     RM_RETURN_IF_ERROR(check_memory_of(spec, plan));
     const int ranks = plan.mesh.num_ranks();

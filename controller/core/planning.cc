@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/core/restore.h"
+
 namespace rm {
 namespace {
 
@@ -45,6 +47,7 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     if (const Attempt* attempt = newest_attempt(state, job.id)) out.waiting_since = attempt->ended;
     // The reason it went back to the queue with says when its time comes.
     if (now < job.retry_at) out.waits = job.blocking_reasons.front();
+    if (const std::string hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
     return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/core/restore.h"
+
 namespace rm {
 namespace {
 
@@ -84,6 +86,7 @@ void rebuild_indexes(State& state, WallTime now) {
         index_attempt(state, attempt, now);
     for (auto& [id, node] : state.nodes)
         node.session = NodeSession{.since = now};
+    state.planning_held = !hold_reason(state, now).empty();
 }
 
 void index_attempt(State& state, const Attempt& attempt, WallTime now) {

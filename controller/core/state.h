@@ -111,6 +111,7 @@ struct State {
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on
     std::uint64_t planning_requested = 0;
+    bool planning_held = false;  // it waits for workers after a restore; see core/restore.h
     std::set<JobId> live_jobs;
     std::map<RequestId, JobId> requests;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first

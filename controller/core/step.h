@@ -41,6 +41,7 @@ public:
 
     void reply(Result<JobId> result);
     // Something a plan depends on has changed.
+    void hold_planning(bool held) { state_.planning_held = held; }
     void planning_changed() { ++state_.planning_version; }
     // Derives the commands and the planning that are due now and hands everything over.
     Outcome finish();

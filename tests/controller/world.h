@@ -62,6 +62,13 @@ public:
         return outcome;
     }
 
+    // The controller starts with tables that were put back from a backup.
+    Outcome restore(const State& tables) {
+        state = tables;
+        rebuild_indexes(state, now);
+        folded = flatten_tables(state);
+        return apply(Restored{});
+    }
     // Time passes, and the clock says so.
     Outcome wait(Seconds time) {
         now = now + time;

@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include "controller/core/handlers.h"
+
+namespace rm {
+namespace {
+
+// What a worker says was commanded is used only where it can be put into the tables.
+bool is_sound(const LaunchAttempt& launch, const AttemptStatus& status) {
+    const int size = launch.plan.mesh.num_ranks();
+    const bool ranks_fit =
+        std::all_of(launch.ranks.begin(), launch.ranks.end(), [&](const RankLaunch& rank) {
+            return rank.rank >= 0 && rank.rank < size && rank.device >= 0;
+        });
+    return ranks_fit && !launch.ranks.empty() && !launch.job.empty() && launch.job == status.job &&
+           validate(launch.spec);
+}
+
+// Its client's request id is not known any more.
+Job job_of(const State& state, const LaunchAttempt& launch, WallTime now) {
+    Job job;
+    job.id = launch.job;
+    job.number = static_cast<std::int64_t>(state.jobs.size()) + 1;
+    job.request = {"recovered/" + launch.job.value};
+    job.spec = launch.spec;
+    job.yaml = launch.yaml;
+    if (!launch.owner.empty()) job.owner = launch.owner;
+    job.state = JobState::starting;
+    job.submitted = now;
+    job.recovered = true;
+    return job;
+}
+
+Attempt attempt_of(const LaunchAttempt& launch, WallTime now) {
+    Attempt attempt;
+    attempt.epoch = launch.epoch;
+    attempt.job = launch.job;
+    attempt.mesh = launch.plan.mesh;
+    attempt.zero = launch.plan.zero;
+    attempt.memory = launch.plan.memory;
+    attempt.collective_timeout = launch.plan.collective_timeout;
+    attempt.ranks.resize(static_cast<std::size_t>(attempt.mesh.num_ranks()));
+    attempt.started = now;
+    return attempt;
+}
+
+// A job that has ended goes on only where a restore may have put back an end that was not the last.
+bool may_go_on(const State& state, const LaunchAttempt& launch, const AttemptStatus& status) {
+    const Attempt* newest = newest_attempt(state, launch.job);
+    if (newest != nullptr && newest->epoch > launch.epoch) return false;
+    if (!is_terminal(find_job(state, launch.job)->state)) return true;
+    return state.restored.micros != 0 && status.processes_left;
+}
+
+void go_on(Step& step, const LaunchAttempt& launch) {
+    const Attempt* newest = newest_attempt(step.state(), launch.job);
+    const bool cancelled = newest != nullptr && !is_terminal(newest->state) &&
+                           newest->stop_reason == StopReason::cancel;
+    const StopMode mode = cancelled ? newest->stop_mode : StopMode::graceful;
+    if (newest != nullptr && !is_terminal(newest->state)) {
+        lose_attempt(step, newest->epoch, format("replaced by attempt {}", launch.epoch));
+    }
+    step.change_job(launch.job, "job.recovered", [&](Job& job) {
+        job.state = JobState::starting;
+        job.ended = {};
+        job.blocking_reasons.clear();
+        job.failure.clear();
+        job.retry_at = {};
+        job.recovered = true;
+    });
+    step.add_attempt(attempt_of(launch, step.now()));
+    if (cancelled) stop_attempt(step, launch.epoch, StopReason::cancel, mode);
+}
+
+// Kept in the tables so that its workers are told to stop and to forget it.
+void add_as_lost(Step& step, const LaunchAttempt& launch) {
+    Attempt attempt = attempt_of(launch, step.now());
+    attempt.state = AttemptState::lost;
+    attempt.ended = step.now();
+    attempt.cause = "found on a worker after its job had gone on or ended";
+    attempt.failure_class = FailureClass::lost;
+    for (RankRecord& rank : attempt.ranks)
+        rank.state = RankState::cleared;
+    step.add_attempt(std::move(attempt));
+}
+
+void adopt(Step& step, const LaunchAttempt& launch, const AttemptStatus& status) {
+    if (find_job(step.state(), launch.job) == nullptr) {
+        step.add_job(job_of(step.state(), launch, step.now()), "job.recovered");
+        step.add_attempt(attempt_of(launch, step.now()));
+    } else if (may_go_on(step.state(), launch, status)) {
+        go_on(step, launch);
+    } else {
+        add_as_lost(step, launch);
+    }
+}
+
+void place_ranks(Step& step, const NodeId& node, const LaunchAttempt& launch) {
+    step.change_attempt(launch.epoch, "attempt.ranks_found", [&](Attempt& attempt) {
+        for (const RankLaunch& rank : launch.ranks) {
+            if (rank.rank >= static_cast<int>(attempt.ranks.size())) continue;
+            RankRecord& record = attempt.ranks[static_cast<std::size_t>(rank.rank)];
+            if (!record.device.node.empty()) continue;
+            record.device = {node, rank.device};
+            record.state = RankState::placed;
+        }
+    });
+}
+
+bool share_a_device(const Attempt& a, const Attempt& b) {
+    std::set<DeviceId> used;
+    for (const RankRecord& rank : a.ranks) {
+        if (rank.state != RankState::cleared && !rank.device.node.empty()) used.insert(rank.device);
+    }
+    return std::any_of(b.ranks.begin(), b.ranks.end(), [&](const RankRecord& rank) {
+        return rank.state != RankState::cleared && used.contains(rank.device);
+    });
+}
+
+// The higher epoch has the device: what the tables thought to be there has been replaced.
+void settle_devices(Step& step, Epoch epoch) {
+    for (const Attempt* other : live_attempts(step.state())) {
+        const Attempt* adopted = find_attempt(step.state(), epoch);
+        if (is_terminal(adopted->state)) return;
+        if (other->epoch == epoch || !share_a_device(*adopted, *other)) continue;
+        const auto [lower, higher] = std::minmax(epoch, other->epoch);
+        lose_attempt(step, lower, format("attempt {} has its devices", higher));
+    }
+}
+
+}  // namespace
+
+void adopt_unknown(Step& step, const Hello& hello) {
+    std::map<Epoch, const LaunchAttempt*> launches;
+    for (const LaunchAttempt& launch : hello.launches)
+        launches[launch.epoch] = &launch;
+    for (const auto& [epoch, launch] : launches) {
+        const auto& reported = find_node(step.state(), hello.node)->session.reported;
+        const auto status = reported.find(epoch);
+        if (status == reported.end() || !is_sound(*launch, status->second)) continue;
+        if (find_attempt(step.state(), epoch) == nullptr) adopt(step, *launch, status->second);
+        if (find_attempt(step.state(), epoch)->job != launch->job) continue;
+        place_ranks(step, hello.node, *launch);
+        settle_devices(step, epoch);
+    }
+}
+
+}  // namespace rm
