@@ -157,6 +157,29 @@ public:
     MonoTime mono() const override { return {micros * 1000}; }
 };
 
+TEST(ClockLoop, MakesRetriesComeDue) {
+    FakeStore store;
+    FakeListener listener;
+    TestClock clock;
+    ControlLoop control(State{}, {store, clock, listener, [](const std::string&) {}});
+    ASSERT_TRUE(control.call(NodeHello{hello_of("a", 1)}));
+    const JobId id = control.call(SubmitJob{{"r"}, retried_spec(), "", 1}).value();
+    const Plan plan{.mesh = ring(1), .placement = {{{"a"}, 0}}};
+    control.post(PlanReady{id, 99, plan});
+    control.post(NodeStatus{{"a"}, status_of({1}, id, {ended(0, 1, "words")}, Left::no)});
+    EXPECT_FALSE(control.call(CancelJob{{"nope"}})) << "what was posted before is applied";
+    const auto retry_at = [&] {
+        return control.read([&](const State& s) { return s.jobs.at(id).retry_at.micros; });
+    };
+    EXPECT_NE(retry_at(), 0);
+    clock.micros += 2'000'000;
+    ClockLoop ticking(control, clock, Seconds{0.01});
+    for (int i = 0; i < 2000 && retry_at() != 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(retry_at(), 0);
+}
+
 TEST(ClockLoop, MakesSilentNodesUnreachable) {
     FakeStore store;
     FakeListener listener;
