@@ -1,5 +1,7 @@
 #include "controller/core/step.h"
 
+#include <algorithm>
+
 #include "controller/core/due_effects.h"
 
 namespace rm {
@@ -58,6 +60,10 @@ void Step::change_job(const JobId& id, std::string_view event,
     const FlatRow before = flatten(job);
     const JobState from = job.state;
     change(job);
+    // A job ends once; only what a restore put back may turn out not to have been its end.
+    const bool reopened = state_.restored.micros != 0 && job.state == JobState::starting;
+    RM_CHECK(!is_terminal(from) || job.state == from || reopened, "job {} is {} and becomes {}", id,
+             to_string(from), to_string(job.state));
     std::vector<Field> fields = difference(before, flatten(job));
     if (fields.empty()) return;
     record(event, subject_of(job), std::move(fields));
@@ -92,7 +98,10 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
                           const std::function<void(Attempt&)>& change) {
     Attempt& attempt = row(state_.attempts, epoch);
     const FlatRow before = flatten(attempt);
+    const AttemptState from = attempt.state;
     change(attempt);
+    RM_CHECK(!is_terminal(from) || attempt.state == from, "attempt {} is {} and becomes {}", epoch,
+             to_string(from), to_string(attempt.state));
     std::vector<Field> fields = difference(before, flatten(attempt));
     if (fields.empty()) return;
     record(event, subject_of(attempt), std::move(fields));
@@ -125,7 +134,8 @@ void Step::change_session(const NodeId& id, const std::function<void(NodeSession
 }
 
 void Step::reasons_given(const JobId& id, std::uint64_t version) {
-    state_.reasoned[id] = version;
+    // The answer to a pass of before a restart carries a version of that time.
+    state_.reasoned[id] = std::min(version, state_.planning_version);
 }
 
 void Step::heard(Epoch epoch) {
