@@ -228,6 +228,7 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     old.data.positions = Positions::reset;
     old.optimizer.moments = "fp32";
     old.memory = {.tile = 64, .chunk = 128};
+    old.retry = {};
     EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
     const Attempt& attempt = loaded.attempts.begin()->second;
     EXPECT_EQ(attempt.zero, 0);
