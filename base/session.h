@@ -61,8 +61,11 @@ struct RankStatus {
     std::int64_t collectives_entered = 0;
     std::int64_t collectives_left = 0;  // one less than entered: it is in last_collective
     int waits_for = -1;                 // the peer's rank that last_collective waits for; -1: none
-    Seconds quiet;          // since its progress page last changed, by its worker's monotonic clock
-    Seconds longest_quiet;  // the longest of its last steps: what is usual
+    // Since its progress page last changed, by its worker's monotonic clock. Zero, like
+    // longest_quiet, while nobody can say what is usual: before the end of a stage's first step,
+    // and in checkpoints and evaluations.
+    Seconds quiet;
+    Seconds longest_quiet;   // the longest of its last steps: what is usual
     bool suspended = false;  // stopped by a signal or a debugger, as the system says
     std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
     bool operator==(const RankStatus&) const = default;

@@ -98,8 +98,10 @@ Communicator::~Communicator() {
 void Communicator::show(std::int32_t id, const std::function<void()>& play) {
     progress_.last = id;
     ++progress_.entered;
+    progress_.pulse.beat();
     play();
     ++progress_.left;
+    progress_.pulse.beat();
 }
 
 void Communicator::enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent,

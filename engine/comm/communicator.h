@@ -11,6 +11,7 @@
 
 #include "base/mesh.h"
 #include "engine/comm/collectives.h"
+#include "engine/comm/pulse.h"
 #include "engine/comm/transport.h"
 #include "kernels/device.h"
 
@@ -54,10 +55,13 @@ std::string_view to_string(CommOp op);
 
 // For the progress page: plain atomics that may lie in mapped memory. `entered` > `left` while a
 // collective is under way; `last` is the one entered last, 0 before the first (see comm_name).
+// `waits_for` is written by the transport (TransportOptions).
 struct CommProgress {
     std::atomic<std::int64_t> entered{0};
     std::atomic<std::int64_t> left{0};
     std::atomic<std::int32_t> last{0};
+    std::atomic<std::int32_t> waits_for{0};  // 1 + the rank whose message is waited for; 0: none
+    Pulse pulse;                             // beats with every collective and every phase
 };
 std::string comm_name(
     std::int32_t id);  // "ring ring_shift", "gradient all_reduce_sum"; 0 is "none"

@@ -111,6 +111,7 @@ public:
         RM_CHECK(found != in_flight_.end(), "message {} of rank {} is not in flight", handle.id,
                  options_.rank);
         const Message& message = found->second;
+        const ShownWait shown(options_, message.info.peer);
         const auto deadline = deadline_after(options_.timeout);
         while (!wait_until_nudged(message)) {
             if (peer_is_lost(message)) break;

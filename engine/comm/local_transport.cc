@@ -179,6 +179,7 @@ public:
                  options_.rank);
         const auto [info, index] = found->second;
         in_flight_.erase(found);
+        const ShownWait shown(options_, info.peer);
         const Status status = channel(info).wait(info.direction, index, options_.timeout);
         if (!status) fail(info, status.error().message);
         (info.direction == Direction::send ? bytes_sent_ : bytes_received_) += info.bytes;

@@ -30,6 +30,22 @@ void check_options(const TransportOptions& options);
 // "injected fault at transport.send" when that point fires.
 std::optional<std::string> injected_fault(const TransportOptions& options, Direction direction);
 
+// Shows in TransportOptions::waits_for, for as long as it lives, that `peer` is waited for.
+class ShownWait {
+public:
+    ShownWait(const TransportOptions& options, int peer) : waits_for_(options.waits_for) {
+        if (waits_for_ != nullptr) *waits_for_ = peer + 1;
+    }
+    ShownWait(const ShownWait&) = delete;
+    ShownWait& operator=(const ShownWait&) = delete;
+    ~ShownWait() {
+        if (waits_for_ != nullptr) *waits_for_ = 0;
+    }
+
+private:
+    std::atomic<std::int32_t>* waits_for_;
+};
+
 // Adds the time of its life to a counter of nanoseconds.
 class WaitTimer {
 public:

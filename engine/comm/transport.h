@@ -69,6 +69,8 @@ struct TransportOptions {
     std::vector<int> peers;  // connections to make, mutual; empty means none
     Seconds timeout{60};     // of one wait, and of connecting; comes from the plan
     Faults* faults = nullptr;
+    // Shows whom a wait is for: 1 + its rank, 0 between waits. Null: nobody looks.
+    std::atomic<std::int32_t>* waits_for = nullptr;
 };
 
 // Ranks as threads of one process; make one hub and one transport per rank from it. With a delay

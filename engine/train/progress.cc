@@ -26,4 +26,21 @@ std::string_view to_string(Phase phase) {
     return "?";
 }
 
+bool is_of_a_step(Phase phase) {
+    switch (phase) {
+        case Phase::data:
+        case Phase::forward:
+        case Phase::backward:
+        case Phase::reduce:
+        case Phase::optimizer:
+            return true;
+        case Phase::starting:
+        case Phase::checkpoint:
+        case Phase::evaluation:
+        case Phase::done:
+            break;
+    }
+    return false;
+}
+
 }  // namespace rm

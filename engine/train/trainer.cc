@@ -35,8 +35,7 @@ Trainer::Trainer(const RankStreams& streams, WeightState& state, Weights& weight
 void Trainer::mark(Phase phase) {
     streams_.compute.call_host("progress", [this, phase] {
         progress_.phase = phase;
-        progress_.updated_mono_nanos =
-            std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+        progress_.collectives.pulse.beat();
     });
 }
 

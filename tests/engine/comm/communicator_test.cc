@@ -48,6 +48,33 @@ TEST_P(Communicators, MoveOnTheAxisThatWasAskedFor) {
     });
 }
 
+TEST(Progress, NamesTheRankThatIsWaitedForAndBeatsWithEveryCollective) {
+    const Mesh mesh = mesh_of(1, 2, 1, 1);
+    const auto hub = make_local_hub(2);
+    const auto late = make_local_transport(hub, {.rank = 1, .num_ranks = 2, .peers = {0}});
+    CommProgress progress;
+    std::thread waiting([&] {
+        const auto transport = make_local_transport(
+            hub, {.rank = 0, .num_ranks = 2, .peers = {1}, .waits_for = &progress.waits_for});
+        const auto device = make_host_device();
+        const auto stream = device->make_host_stream("communication");
+        Communicator communicator(*transport, *device, *stream, mesh, progress);
+        communicator.barrier(GroupKey::world);
+        stream->synchronize();
+    });
+    while (progress.waits_for != 1 + 1)
+        std::this_thread::yield();
+    EXPECT_EQ(progress.entered, 1);
+    EXPECT_EQ(progress.left, 0);
+    const std::int64_t entered_at = progress.pulse.beat_mono_nanos;
+    EXPECT_GT(entered_at, 0);
+    barrier(*late, make_group(mesh, 1, GroupKey::world));
+    waiting.join();
+    EXPECT_EQ(progress.waits_for, 0);
+    EXPECT_EQ(progress.left, 1);
+    EXPECT_GT(progress.pulse.beat_mono_nanos, entered_at);
+}
+
 TEST_P(Communicators, GatherTheParts) {
     const Mesh mesh = mesh_of(1, 4, 1, 1);
     run_all(cluster(mesh), [&](Transport& transport) {
