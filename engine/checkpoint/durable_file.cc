@@ -16,9 +16,6 @@ namespace rm {
 namespace {
 
 ErrorCode code_of(int number) {
-    if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
-        return ErrorCode::resource_exhausted;
-    }
     if (number == EACCES || number == EPERM || number == EROFS) return ErrorCode::permission_denied;
     if (number == ENOENT) return ErrorCode::not_found;
     if (number == EEXIST) return ErrorCode::already_exists;

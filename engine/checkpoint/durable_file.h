@@ -10,7 +10,8 @@
 
 // Files that are on the disk when the call says so. Every system call passes a fault point first;
 // an InjectedFault is the death of the process at that place. Errors name the path and the system's
-// words: "cannot write /ckpt/x: No space left on device".
+// words: "cannot write /ckpt/x: No space left on device". A full disk is UNAVAILABLE: the same
+// write may succeed later.
 namespace rm {
 
 Error os_error(std::string_view action, const std::string& path, int number);

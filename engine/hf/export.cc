@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <vector>
 
@@ -205,17 +206,41 @@ Status check_target(const HfExport& options, const fs::path& target) {
                       options.path);
 }
 
+// Where each epoch's export is written before it takes its place, but for the epoch.
+std::string aside_prefix(const fs::path& target) {
+    return format("{}/.tmp-export-{}-e", target.parent_path().string(), target.filename().string());
+}
+
+// What attempts that died left beside `target`.
+Status remove_left_aside(const fs::path& target, Epoch below, Faults& faults) {
+    const std::string prefix = aside_prefix(target);
+    std::vector<std::string> left;
+    std::error_code ignored;
+    for (fs::directory_iterator at(target.parent_path(), ignored), end; !ignored && at != end;
+         at.increment(ignored)) {
+        const std::string path = at->path().string();
+        if (!path.starts_with(prefix)) continue;
+        std::int64_t epoch = 0;
+        const char* number = path.data() + prefix.size();
+        const auto [rest, failure] = std::from_chars(number, path.data() + path.size(), epoch);
+        if (failure == std::errc() && epoch < below.value) left.push_back(path);
+    }
+    for (const std::string& path : left)
+        RM_RETURN_IF_ERROR(remove_tree(path, faults));
+    return {};
+}
+
 }  // namespace
 
-Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
-                 Faults& faults) {
+Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
+                              WholeWeights& weights, Faults& faults) {
     RM_CHECK(options.dtype == StorageType::bf16 || options.dtype == StorageType::f32,
              "export as {}", to_string(options.dtype));
     fs::path target = fs::absolute(options.path).lexically_normal();
     if (!target.has_filename()) target = target.parent_path();  // a slash at the end
     RM_RETURN_IF_ERROR(check_target(options, target));
     const std::string parent = target.parent_path().string();
-    const std::string temporary = format("{}/.tmp-export-{}", parent, target.filename().string());
+    const std::string temporary = aside_prefix(target) + format("{}", options.epoch);
     RM_RETURN_IF_ERROR(make_directories(parent));
     RM_RETURN_IF_ERROR(remove_tree(temporary, faults));
     RM_RETURN_IF_ERROR(make_directories(temporary));
@@ -226,8 +251,23 @@ Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights
     RM_RETURN_IF_ERROR(carry_tokenizer(options.tokenizer, temporary, faults));
     RM_RETURN_IF_ERROR(write_weights(temporary, options, weights, faults));
     RM_RETURN_IF_ERROR(sync_directory(temporary, faults));
-    RM_RETURN_IF_ERROR(replace_directory(temporary, target.string(), faults));
-    return sync_directory(parent, faults);
+    return StagedExport{temporary, target.string()};
+}
+
+Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults) {
+    RM_RETURN_IF_ERROR(replace_directory(staged.temporary, staged.target, faults));
+    RM_RETURN_IF_ERROR(remove_left_aside(staged.target, epoch, faults));
+    return sync_directory(fs::path(staged.target).parent_path().string(), faults);
+}
+
+Status discard_hf(const StagedExport& staged, Faults& faults) {
+    return remove_tree(staged.temporary, faults);
+}
+
+Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
+                 Faults& faults) {
+    RM_TRY(const StagedExport staged, stage_hf(options, model, weights, faults));
+    return publish_hf(staged, options.epoch, faults);
 }
 
 }  // namespace rm

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/fault.h"
+#include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/checkpoint/safetensors.h"
@@ -17,14 +18,29 @@ struct HfExport {
     std::string source;                     // what the model started from; empty: nothing
     std::string tokenizer;                  // data.tokenizer; empty or `bytes`: no files
     std::int64_t context = 0;               // the longest trained
+    Epoch epoch;                            // whose it is: each writes aside under its own name
+};
+
+// An export that is written and synced but not in its place yet.
+struct StagedExport {
+    std::string temporary;
+    std::string target;
 };
 
 // Writes `weights` as a Hugging Face directory: config.json, weights in one file or in shards with
 // an index, what `source` holds besides (tokenizer, licence, ...; no weights), and the files of
 // `tokenizer`, which is what was trained with. `model.rope` is
-// the rotary embedding trained with. Written beside `path`, synced and renamed: a reader sees all
-// of it or nothing. An earlier export at `path` is replaced; anything else there is already_exists
-// and left alone. Host side, while no work is queued; rank 0 while the others serve.
+// the rotary embedding trained with. Written beside `path`, synced and, by publish_hf, renamed: a
+// reader sees all of it or nothing. An earlier export at `path` is replaced; anything else there is
+// already_exists and left alone. Host side, while no work is queued; rank 0 while the others serve.
+Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
+                              WholeWeights& weights, Faults& faults);
+// Puts it in its place; also removes what lower epochs left aside.
+Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults);
+// Removes what was written aside.
+Status discard_hf(const StagedExport& staged, Faults& faults);
+
+// Both steps.
 Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
                  Faults& faults);
 

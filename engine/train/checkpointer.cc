@@ -193,4 +193,21 @@ Result<Checkpointer::Restored> Checkpointer::restore() {
     return restored;
 }
 
+Result<Checkpointer::Restored> Checkpointer::restore_from(const std::string& path) {
+    Restored restored;
+    const std::string what = format("checkpoint.from {}", path);
+    Status loaded = load(path, restored);
+    if (!loaded) {
+        loaded = make_error(loaded.error().code, "{}: {}", what, loaded.error().message);
+    }
+    RM_RETURN_IF_ERROR(everyone(loaded, what));
+    return restored;
+}
+
+bool Checkpointer::as_rank_0_says(bool mine) {
+    std::array<double, 2> values = {mine ? 1.0 : 0.0, 0};
+    broadcast_from_0(values);
+    return values[0] != 0;
+}
+
 }  // namespace rm

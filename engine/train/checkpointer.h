@@ -63,6 +63,11 @@ public:
     };
     // The newest checkpoint that verifies, as rank 0 finds it; not_found when there is none.
     Result<Restored> restore();
+    // The checkpoint at `path`, of whatever job.
+    Result<Restored> restore_from(const std::string& path);
+
+    // Whether rank 0 says so; every rank gets its answer.
+    bool as_rank_0_says(bool mine);
 
 private:
     struct Writing {

@@ -208,6 +208,10 @@ void read_parts(JsonObject& object, JobSpec& spec) {
     });
     read_part(object, "export",
               [&](JsonObject& o) { o.read("huggingface", spec.exports.huggingface); });
+    read_part(object, "retry", [&](JsonObject& o) {
+        o.read("max", spec.retry.max).read("lost_after_seconds", spec.retry.lost_after.value);
+    });
+    object.read("priority", spec.priority);
 }
 
 Status read_stages(JsonObject& object, JobSpec& spec) {
@@ -242,6 +246,8 @@ void read_policy(JsonObject& object, MemoryPolicy& policy) {
     read_word(object, "arena", policy.reuse, parse_arena_reuse);
 }
 
+}  // namespace
+
 json plan_to_json(const Plan& plan) {
     return {{"mesh", mesh_to_json(plan.mesh)},
             {"zero", plan.zero},
@@ -262,43 +268,44 @@ Result<Plan> plan_from_json(const json& value) {
     return plan;
 }
 
-}  // namespace
-
 json job_spec_to_json(const JobSpec& spec) {
     json stages = json::array();
     for (const StageSpec& stage : spec.stages)
         stages.push_back(stage_to_json(stage));
-    return {{"name", spec.name},
-            {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
-            {"data",
-             {{"path", sources_to_json(spec.data.sources)},
-              {"format", spec.data.format},
-              {"tokenizer", spec.data.tokenizer},
-              {"holdout", spec.data.holdout},
-              {"documents", to_string(spec.data.documents)},
-              {"positions", to_string(spec.data.positions)}}},
-            {"seed", spec.seed},
-            {"stages", stages},
-            {"parallel", parallel_to_json(spec)},
-            {"memory", memory_to_json(spec.memory)},
-            {"precision", spec.precision},
-            {"optimizer",
-             {{"beta1", spec.optimizer.beta1},
-              {"beta2", spec.optimizer.beta2},
-              {"eps", spec.optimizer.eps},
-              {"weight_decay", spec.optimizer.weight_decay},
-              {"clip_norm", spec.optimizer.clip_norm},
-              {"place", to_string(spec.optimizer.place)},
-              {"moments", spec.optimizer.moments}}},
-            {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
-            {"checkpoint",
-             {{"dir", spec.checkpoint.dir},
-              {"every_steps", spec.checkpoint.every_steps},
-              {"keep", spec.checkpoint.keep},
-              {"from", spec.checkpoint.from}}},
-            {"evaluation",
-             {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
-            {"export", {{"huggingface", spec.exports.huggingface}}}};
+    return {
+        {"name", spec.name},
+        {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
+        {"data",
+         {{"path", sources_to_json(spec.data.sources)},
+          {"format", spec.data.format},
+          {"tokenizer", spec.data.tokenizer},
+          {"holdout", spec.data.holdout},
+          {"documents", to_string(spec.data.documents)},
+          {"positions", to_string(spec.data.positions)}}},
+        {"seed", spec.seed},
+        {"stages", stages},
+        {"parallel", parallel_to_json(spec)},
+        {"memory", memory_to_json(spec.memory)},
+        {"precision", spec.precision},
+        {"optimizer",
+         {{"beta1", spec.optimizer.beta1},
+          {"beta2", spec.optimizer.beta2},
+          {"eps", spec.optimizer.eps},
+          {"weight_decay", spec.optimizer.weight_decay},
+          {"clip_norm", spec.optimizer.clip_norm},
+          {"place", to_string(spec.optimizer.place)},
+          {"moments", spec.optimizer.moments}}},
+        {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
+        {"checkpoint",
+         {{"dir", spec.checkpoint.dir},
+          {"every_steps", spec.checkpoint.every_steps},
+          {"keep", spec.checkpoint.keep},
+          {"from", spec.checkpoint.from}}},
+        {"evaluation",
+         {{"every_steps", spec.evaluation.every_steps}, {"tokens", spec.evaluation.tokens}}},
+        {"export", {{"huggingface", spec.exports.huggingface}}},
+        {"retry", {{"max", spec.retry.max}, {"lost_after_seconds", spec.retry.lost_after.value}}},
+        {"priority", spec.priority}};
 }
 
 Result<JobSpec> job_spec_from_json(const json& value) {

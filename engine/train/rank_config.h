@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/job_spec.h"
+#include "base/plan.h"
 #include "base/result.h"
 #include "engine/train/run_rank.h"
 
@@ -15,6 +16,10 @@ namespace rm {
 nlohmann::json job_spec_to_json(const JobSpec& spec);
 // Absent keys keep their defaults, unknown keys are errors. Not validated: see validate(JobSpec).
 Result<JobSpec> job_spec_from_json(const nlohmann::json& value);
+
+// Without its placement, which a rank does not look at.
+nlohmann::json plan_to_json(const Plan& plan);
+Result<Plan> plan_from_json(const nlohmann::json& value);
 
 nlohmann::json model_config_to_json(const ModelConfig& model);
 Result<ModelConfig> model_config_from_json(const nlohmann::json& value, const std::string& path);

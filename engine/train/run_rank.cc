@@ -33,6 +33,14 @@ std::unique_ptr<Kernels> make_host_kernels(const RankConfig& config) {
         {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
 }
 
+// How long rank 0 asks at a time whether it may publish: well within a collective's timeout.
+constexpr Seconds kAskInterval{2};
+
+template <typename T>
+Status status_of(const Result<T>& result) {
+    return result ? Status() : Status(result.error());
+}
+
 // The axis that a collective's counter belongs to: "ring_inner ring_shift" to ring.
 std::string axis_of(const std::string& collective) {
     const std::string group = collective.substr(0, collective.find(' '));
@@ -71,9 +79,12 @@ private:
     Status check_data();
     Status start_or_resume();
     Status resume(const Checkpointer::Restored& restored);
+    Status start_from_checkpoint();
     Status start_from_directory();
-    Status export_model();
-    Status write_export(const std::string& path, WholeWeights& whole);
+    Result<bool> export_model();
+    Status ask_to_publish();
+    StorageType export_type() const;
+    Result<StagedExport> stage_export(const std::string& path, WholeWeights& whole);
     RopeConfig rope_of(const StageSpec& stage) const;
     Status enter_stage();
     Result<StepResult> train_step();
@@ -115,11 +126,25 @@ Status RankRun::start_or_resume() {
     auto restored = checkpointer_.restore();
     if (restored) return resume(*restored);
     if (restored.error().code != ErrorCode::not_found) return restored.error();
+    if (!config_.spec.checkpoint.from.empty()) return start_from_checkpoint();
     if (config_.spec.model.from.empty()) {
         engine_.state().initialize(config_.spec.seed);
         return {};
     }
     return checkpointer_.everyone(start_from_directory(), "model.from: reading the weights");
+}
+
+// Goes on where another job, or another attempt's directory, was.
+Status RankRun::start_from_checkpoint() {
+    const std::string& path = config_.spec.checkpoint.from;
+    RM_TRY(const Checkpointer::Restored restored, checkpointer_.restore_from(path));
+    const Status resumed = resume(restored);
+    if (!resumed) {
+        return make_error(resumed.error().code, "checkpoint.from {}: {}", path,
+                          resumed.error().message);
+    }
+    saved_step_ = -1;  // this job's own directory has none
+    return {};
 }
 
 Status RankRun::start_from_directory() {
@@ -134,34 +159,71 @@ Status RankRun::start_from_directory() {
     return {};
 }
 
-// The trained model as a directory, written by rank 0 from what all ranks hold.
-Status RankRun::export_model() {
+// The trained model as a directory, written by rank 0 from what all ranks hold. False: it may not
+// take its place.
+Result<bool> RankRun::export_model() {
     const std::string& path = config_.spec.exports.huggingface;
-    if (path.empty()) return {};
-    WholeWeights whole(&engine_.streams(), engine_.state());
-    if (!is_first()) {
-        whole.serve();
-        return checkpointer_.everyone({}, "export.huggingface");
-    }
-    const Status written = write_export(path, whole);
-    whole.finish();
-    return checkpointer_.everyone(written, "export.huggingface");
-}
-
-Status RankRun::write_export(const std::string& path, WholeWeights& whole) {
+    if (path.empty()) return true;
     env_.progress.phase = Phase::checkpoint;
     const double begin = seconds_now();
+    WholeWeights whole(&engine_.streams(), engine_.state());
+    Result<StagedExport> staged = StagedExport{};
+    if (is_first()) staged = stage_export(path, whole);
+    whole.finish();
+    RM_RETURN_IF_ERROR(checkpointer_.everyone(status_of(staged), "export.huggingface"));
+    const Status may = ask_to_publish();
+    const bool refused = !may && (may.error().code == ErrorCode::failed_precondition ||
+                                  may.error().code == ErrorCode::cancelled);
+    if (!refused) RM_RETURN_IF_ERROR(checkpointer_.everyone(may, "export.huggingface"));
+    if (checkpointer_.as_rank_0_says(refused)) {
+        if (!is_first()) return false;
+        env_.observer.on_note(format("not exported to {}: {}", path, may.error().message));
+        const Status gone = discard_hf(*staged, faults_);
+        if (!gone) env_.observer.on_note(gone.error().message);
+        return false;
+    }
+    Status published;
+    if (is_first()) published = publish_hf(*staged, config_.epoch, faults_);
+    RM_RETURN_IF_ERROR(checkpointer_.everyone(published, "export.huggingface"));
+    if (is_first()) {
+        env_.observer.on_note(format("exported to {} as {} in {:.1} s", path,
+                                     to_string(export_type()), seconds_now() - begin));
+    }
+    return true;
+}
+
+// Rank 0 asks for as long as nobody answers. The others hear from it meanwhile, so that no
+// collective's timeout ends what only waits.
+Status RankRun::ask_to_publish() {
+    while (true) {
+        Status answer;
+        if (is_first() && env_.publish_guard != nullptr) {
+            answer = env_.publish_guard->may_publish(kAskInterval);
+        }
+        bool again = !answer && (answer.error().code == ErrorCode::unavailable ||
+                                 answer.error().code == ErrorCode::deadline_exceeded);
+        if (again && env_.stop) {
+            again = false;
+            answer = make_error(ErrorCode::cancelled, "asked to stop before it was allowed");
+        }
+        if (!checkpointer_.as_rank_0_says(again)) return answer;
+    }
+}
+
+StorageType RankRun::export_type() const {
+    return config_.spec.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
+}
+
+Result<StagedExport> RankRun::stage_export(const std::string& path, WholeWeights& whole) {
     HfExport options{.path = path, .source = config_.spec.model.from};
     options.tokenizer = config_.spec.data.tokenizer;
-    options.dtype = config_.spec.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
+    options.dtype = export_type();
+    options.epoch = config_.epoch;
     for (const StageSpec& stage : config_.spec.stages)
         options.context = std::max(options.context, stage.context);
     ModelConfig trained = model_;
     trained.rope = rope_of(config_.spec.stages.back());
-    RM_RETURN_IF_ERROR(export_hf(options, trained, whole, faults_));
-    env_.observer.on_note(format("exported to {} as {} in {:.1} s", path, to_string(options.dtype),
-                                 seconds_now() - begin));
-    return {};
+    return stage_hf(options, trained, whole, faults_);
 }
 
 RopeConfig RankRun::rope_of(const StageSpec& stage) const {
@@ -190,6 +252,7 @@ Status RankRun::enter_stage() {
     RM_RETURN_IF_ERROR(
         engine_.enter({stage_spec().context, config_.plan.memory, rope_of(stage_spec())}));
     open_stage_ = position_.stage;
+    env_.progress.collectives.pulse.forget();
     return {};
 }
 
@@ -275,6 +338,7 @@ Result<StepResult> RankRun::train_step() {
     const int stage = position_.stage;
     env_.progress.phase = Phase::data;
     env_.progress.step = position_.step + 1;
+    env_.progress.collectives.pulse.begin_step();
     const double begin = seconds_now();
     RM_TRY(const std::vector<Sample> sequences,
            take_sequences(data_.stream(), spec.sequences_per_step(), spec.context));
@@ -292,6 +356,7 @@ Result<StepResult> RankRun::train_step() {
     position_.data = data_.stream().position();
     report(result, batch, spec, stage, data_seconds);
     if (position_.stage != stage && is_first()) env_.observer.on_stage_done(stage, position_.step);
+    env_.progress.collectives.pulse.end_step();
     return result;
 }
 
@@ -367,7 +432,10 @@ Result<Outcome> RankRun::run() {
     engine_.weights().finish_update();
     RM_RETURN_IF_ERROR(finish_checkpoint());
     // Also when a checkpoint says that all was trained: the export may be what failed then.
-    if (!stopped) RM_RETURN_IF_ERROR(export_model());
+    if (!stopped) {
+        RM_TRY(const bool published, export_model());
+        stopped = !published;
+    }
     env_.progress.phase = Phase::done;
     return stopped ? Outcome::stopped : Outcome::finished;
 }

@@ -65,7 +65,18 @@ public:
     virtual void on_note(const std::string& text) = 0;
 };
 
-enum class Outcome { finished, stopped };  // stopped: asked to, after a checkpoint at a step's end
+// stopped: asked to, after a checkpoint at a step's end; or its export may not be published.
+enum class Outcome { finished, stopped };
+
+// Asked by rank 0 before an export takes its place: another attempt of the job may have begun
+// meanwhile. Exports are written aside until then.
+class PublishGuard {
+public:
+    virtual ~PublishGuard() = default;
+    // FAILED_PRECONDITION: it must not. UNAVAILABLE or DEADLINE_EXCEEDED: nobody has answered
+    // within `limit`; ask again.
+    virtual Status may_publish(Seconds limit) = 0;
+};
 
 struct RankEnvironment {
     Kernels& kernels;
@@ -75,10 +86,13 @@ struct RankEnvironment {
     const std::atomic<bool>& stop;  // set: checkpoint at the end of this step and return. Ranks
                                     // agree on it within the step, so one may be told alone
     Faults* faults = nullptr;
+    PublishGuard* publish_guard = nullptr;  // null: exports need nobody's leave
 };
 
-// Trains from the newest checkpoint that verifies, or from the seed, to the end of the last stage.
-// Expected failures (no data, no room) are errors; a lost peer or a broken op throws.
+// Trains from the newest checkpoint that verifies, or from spec.checkpoint.from, or from
+// spec.model.from, or from the seed, to the end of the last stage. Expected failures (no data, no
+// room) are errors: RESOURCE_EXHAUSTED is memory, a full disk is UNAVAILABLE, since it may be less
+// full later; ABORTED says that another rank has one. A lost peer or a broken op throws.
 Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment);
 
 }  // namespace rm

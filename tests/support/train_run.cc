@@ -31,7 +31,8 @@ private:
 
 }  // namespace
 
-TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults) {
+TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults,
+                      PublishGuard* guard) {
     const auto num_ranks = static_cast<std::size_t>(config.plan.mesh.num_ranks());
     const auto hub = make_local_hub(config.plan.mesh.num_ranks());
     const std::atomic<bool> stop{false};
@@ -48,7 +49,8 @@ TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* 
         const auto kernels = backend();
         Recorder recorder(runs[i]);
         ProgressPage progress{};
-        runs[i].outcome = run_rank(own, {*kernels, *transport, recorder, progress, stop, faults});
+        runs[i].outcome =
+            run_rank(own, {*kernels, *transport, recorder, progress, stop, faults, guard});
     });
     return runs[0];
 }

@@ -19,7 +19,8 @@ struct TrainRun {
     std::vector<std::string> checkpoints;
     std::vector<std::pair<int, std::int64_t>> stages_done;
 };
-TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr);
+TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr,
+                      PublishGuard* guard = nullptr);
 
 // Steps of two sequences of the micro model over the text files below `data`, byte by byte.
 RankConfig micro_run(const std::string& data, std::int64_t context, std::int64_t num_steps);

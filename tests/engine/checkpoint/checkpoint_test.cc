@@ -269,7 +269,7 @@ TEST(Writer, ReportsAFullDisk) {
     Faults full({{"checkpoint.full", 2}});
     const auto path = save(dir.path(), {{1}, 5}, random_state(1), full);
     ASSERT_FALSE(path);
-    EXPECT_EQ(path.error().code, ErrorCode::resource_exhausted);
+    EXPECT_EQ(path.error().code, ErrorCode::unavailable);
     EXPECT_EQ(path.error().message,
               format("cannot write {}/.tmp-e1-s5/shard-00000-of-00002.safetensors: No space left "
                      "on device",
@@ -293,7 +293,7 @@ TEST(Writer, ReportsAWriteThatTheSystemRefuses) {
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     ::signal(SIGXFSZ, old_handler);
     ASSERT_FALSE(shard);
-    EXPECT_EQ(shard.error().code, ErrorCode::resource_exhausted);
+    EXPECT_EQ(shard.error().code, ErrorCode::unavailable);
     EXPECT_THAT(shard.error().message,
                 HasSubstr("shard-00000-of-00001.safetensors: File too large"));
 }

@@ -27,6 +27,9 @@ TEST(RankConfig, SurvivesJson) {
     config.spec.data.positions = Positions::running;
     config.spec.optimizer.moments = "bf16";
     config.spec.optimizer.place = OptimizerPlace::host;
+    config.spec.checkpoint.from = "/ckpt/other/e1-s10";
+    config.spec.retry = {.max = 1, .lost_after = Seconds{90}};
+    config.spec.priority = -2;
     config.spec.memory = {.tile = 128,
                           .chunk = 256,
                           .keep = Keep::input,

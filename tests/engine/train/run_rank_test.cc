@@ -194,6 +194,98 @@ TEST_F(RunRank, ExportsWhatTheLastCheckpointHoldsWithTheLastStagesRope) {
     EXPECT_EQ(exported_bytes(dir_.file("trained")), exported);
 }
 
+// Answers as told, one answer a question; the last for ever.
+class Answers final : public PublishGuard {
+public:
+    explicit Answers(std::vector<Status> answers) : answers_(std::move(answers)) {}
+    Status may_publish(Seconds /*limit*/) override {
+        const Status answer = answers_.front();
+        if (answers_.size() > 1) answers_.erase(answers_.begin());
+        return answer;
+    }
+
+private:
+    std::vector<Status> answers_;
+};
+
+TEST_F(RunRank, AnExportWaitsForItsLeaveAndIsLeftOutWhenRefused) {
+    const std::string target = dir_.file("exports/trained");
+    config_.spec.exports.huggingface = target;
+    config_.spec.stages[0].tokens = 256;
+    const auto train_with = [&](Answers guard) {
+        return run_training(config_, test::cpu_backend(1), nullptr, &guard);
+    };
+    const auto others_aside = [&] {
+        return std::distance(std::filesystem::directory_iterator(dir_.file("exports")), {}) -
+               (std::filesystem::exists(target) ? 1 : 0);
+    };
+    const Error away = make_error(ErrorCode::unavailable, "away");
+    const Error newer = make_error(ErrorCode::failed_precondition, "epoch 1 is not the newest");
+    const TrainRun refused = train_with(Answers({away, newer}));
+    ASSERT_TRUE(refused.outcome.ok()) << refused.outcome.error().message;
+    EXPECT_EQ(*refused.outcome, Outcome::stopped);
+    EXPECT_THAT(refused.notes, Contains(HasSubstr("not exported to " + target + ": epoch 1 is")));
+    EXPECT_FALSE(std::filesystem::exists(target));
+    EXPECT_EQ(others_aside(), 0);
+
+    std::filesystem::create_directories(dir_.file("exports/.tmp-export-trained-e1"));
+    config_.epoch = {3};
+    const TrainRun allowed = train_with(Answers({away, away, Status()}));
+    ASSERT_TRUE(allowed.outcome.ok()) << allowed.outcome.error().message;
+    EXPECT_EQ(*allowed.outcome, Outcome::finished);
+    EXPECT_TRUE(HfDirectory::open(target).ok());
+    EXPECT_EQ(others_aside(), 0) << "what a dead attempt left is gone";
+}
+
+TEST_F(RunRank, BeginsFromAnotherJobsCheckpointAndGoesOnBitForBit) {
+    ASSERT_TRUE(train().outcome.ok());
+    const auto straight = checkpoint_bytes(checkpoint("checkpoints", 20));
+    config_.checkpoint_dir = dir_.file("first");
+    config_.stop_after_steps = 10;
+    ASSERT_TRUE(train().outcome.ok());
+    const std::string from = checkpoint("first", 10);
+    config_.stop_after_steps = 0;
+    config_.spec.checkpoint.from = from;
+    config_.checkpoint_dir = dir_.file("second");
+    const TrainRun second = train();
+    ASSERT_TRUE(second.outcome.ok()) << second.outcome.error().message;
+    EXPECT_EQ(second.steps.front().step, 11);
+    EXPECT_THAT(second.notes, Contains(HasSubstr("resumed from " + from + " at step 10")));
+    EXPECT_EQ(checkpoint_bytes(checkpoint("second", 20)), straight);
+
+    // On another mesh it is what a resume of the same directory there is.
+    set_mesh(2, 2);
+    config_.checkpoint_dir = dir_.file("third");
+    ASSERT_TRUE(train().outcome.ok());
+    const auto third = checkpoint_bytes(checkpoint("third", 20));
+    config_.checkpoint_dir = dir_.file("first");
+    config_.spec.checkpoint.from.clear();
+    ASSERT_TRUE(train().outcome.ok());
+    EXPECT_EQ(checkpoint_bytes(checkpoint("first", 20)), third);
+
+    // Its own checkpoints come first, and nothing is left to train.
+    config_.spec.checkpoint.from = dir_.file("nowhere");
+    const TrainRun again = train();
+    ASSERT_TRUE(again.outcome.ok()) << again.outcome.error().message;
+    EXPECT_TRUE(again.steps.empty());
+}
+
+TEST_F(RunRank, ACheckpointThatCannotBeBegunFromIsNamedWithTheReason) {
+    config_.spec.checkpoint.from = dir_.file("nowhere/e1-s5");
+    EXPECT_THAT(train().outcome.error().message,
+                testing::AllOf(HasSubstr("checkpoint.from " + dir_.file("nowhere/e1-s5") + ": "),
+                               HasSubstr("No such file")));
+    config_.spec.checkpoint.from.clear();
+    config_.stop_after_steps = 3;
+    ASSERT_TRUE(train().outcome.ok());
+    config_.spec.checkpoint.from = checkpoint("checkpoints", 3);
+    config_.checkpoint_dir = dir_.file("second");
+    config_.spec.seed = 2;
+    EXPECT_THAT(train().outcome.error().message,
+                testing::AllOf(HasSubstr("checkpoint.from " + checkpoint("checkpoints", 3) + ": "),
+                               HasSubstr("seed 1, the job has 2")));
+}
+
 TEST_F(RunRank, StartsFromADirectoryWhereTheOtherRunEnded) {
     config_.spec.exports.huggingface = dir_.file("trained");
     const TrainRun first = train();
