@@ -2,10 +2,12 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/runtime.h"
+#include "kernels/device_fault.h"
 #include "kernels/queue_stream.h"
 
 namespace rm {
@@ -243,12 +245,24 @@ private:
     EventPool events_;
 };
 
+// What kind of failure it is; null: of the program.
+std::exception_ptr cause_of(cudaError_t status, const std::string& message) {
+    if (status == cudaErrorMemoryAllocation) return std::make_exception_ptr(std::bad_alloc());
+    for (const cudaError_t fault :
+         {cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorHardwareStackError,
+          cudaErrorDevicesUnavailable, cudaErrorNoDevice, cudaErrorUnknown}) {
+        if (status == fault) return std::make_exception_ptr(DeviceFault(message));
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 void check_cuda(std::string_view what, cudaError_t status) {
     if (status == cudaSuccess) return;
-    throw StreamError(
-        format("{}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status)));
+    const std::string message =
+        format("{}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status));
+    throw StreamError(message, cause_of(status, message));
 }
 
 cudaStream_t native_stream(Stream& stream) {

@@ -19,6 +19,9 @@ class NoRendezvous final : public Rendezvous {
                             std::stop_token) override {
         return make_error(ErrorCode::unimplemented, "there is no controller");
     }
+    Status publish(Epoch, std::stop_token) override {
+        return make_error(ErrorCode::unimplemented, "there is no controller");
+    }
 };
 
 class AttemptsOnDisk : public ::testing::Test {
@@ -156,6 +159,7 @@ TEST_F(AttemptsOnDisk, AreTakenUpAgainAfterTheDaemonWasKilled) {
 
     open(options("run"));
     EXPECT_TRUE(all_running());
+    EXPECT_EQ(attempts_->launches(), std::vector{launch()});
     EXPECT_TRUE(is_running(before.shim));
     EXPECT_TRUE(is_running(before.ranks[0].process));
     attempts_->stop({.epoch = {7}});

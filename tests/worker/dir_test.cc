@@ -64,6 +64,21 @@ TEST(ExchangeLines, CarryAnyBytes) {
     EXPECT_EQ(parse_exchange_answer(R"({"blobs":["012"]})").error().code, ErrorCode::data_loss);
 }
 
+TEST(ExchangeLines, TellTheTwoQuestionsApart) {
+    const ExchangeQuestion exchange{3, "ring", "blob"};
+    const PublishQuestion publish{4};
+    EXPECT_EQ(*parse_rank_question(to_json(exchange)), RankQuestion(exchange));
+    EXPECT_EQ(*parse_rank_question(to_json(publish)), RankQuestion(publish));
+    EXPECT_EQ(parse_rank_question(R"({"publish":true})").error().code, ErrorCode::data_loss);
+    EXPECT_EQ(parse_rank_question("").error().code, ErrorCode::data_loss);
+    EXPECT_TRUE(parse_publish_answer(publish_answer_to_json({})).ok());
+    const Status refused = parse_publish_answer(
+        publish_answer_to_json(make_error(ErrorCode::failed_precondition, "epoch {}", 9)));
+    EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
+    EXPECT_EQ(refused.error().message, "epoch 9");
+    EXPECT_EQ(parse_publish_answer("{}").error().code, ErrorCode::data_loss);
+}
+
 TEST(Files, AreReplacedWholeAndReadInPieces) {
     const TempDir dir;
     const std::string path = dir.path() + "/f";
@@ -102,6 +117,10 @@ TEST(Process, IsNotRunningOnceItHasEnded) {
     const Result<pid_t> pid = spawn({.argv = {"/bin/sleep", "60"}, .output = dir.path() + "/out"});
     ASSERT_TRUE(pid.ok());
     const ProcessId process = *process_id(*pid);
+    EXPECT_TRUE(is_running(process));
+    EXPECT_FALSE(is_suspended(process));
+    ::kill(*pid, SIGSTOP);
+    EXPECT_TRUE(eventually([&] { return is_suspended(process); }));
     EXPECT_TRUE(is_running(process));
     ::kill(*pid, SIGKILL);
     EXPECT_TRUE(eventually([&] { return !is_running(process); }));  // a zombie is not running

@@ -6,6 +6,7 @@
 #include "tests/worker/support.h"
 #include "worker/agent/exchange_server.h"
 #include "worker/rank/worker_exchange.h"
+#include "worker/rank/worker_publish.h"
 
 namespace rm {
 namespace {
@@ -29,7 +30,16 @@ public:
             table.push_back(group + ":" + blob);
         return table;
     }
+    Status publish(Epoch epoch, std::stop_token stop) override {
+        ++publish_calls;
+        while (hold && !stop.stop_requested())
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (stop.stop_requested()) return make_error(ErrorCode::cancelled, "stopped");
+        if (epoch == newest) return {};
+        return make_error(ErrorCode::failed_precondition, "epoch {} is not the newest", epoch);
+    }
     std::atomic<int> calls = 0;
+    std::atomic<int> publish_calls = 0;
     std::atomic<bool> hold = false;
     Epoch newest{1};
 };
@@ -49,6 +59,10 @@ protected:
             WorkerExchange exchange(dir_.path(), rank, stop_);
             return exchange.exchange(group, blob, timeout);
         });
+    }
+
+    Status ask_to_publish(Seconds limit = Seconds{20}) {
+        return WorkerPublishGuard(dir_.path(), 0, stop_).may_publish(limit);
     }
 
     const TempDir dir_;
@@ -128,6 +142,28 @@ TEST_F(ExchangeThroughTheWorker, GivesUpAfterTheTimeout) {
     EXPECT_EQ(ask(0, "all", "a", Seconds{0.2}).get().error().code, ErrorCode::deadline_exceeded);
     start_server();
     EXPECT_EQ(ask(0, "all", "a", Seconds{0.2}).get().error().code, ErrorCode::deadline_exceeded);
+}
+
+TEST_F(ExchangeThroughTheWorker, PassesOnWhetherARankMayPublish) {
+    start_server();
+    EXPECT_TRUE(ask_to_publish().ok());
+    rendezvous_.newest = {2};  // asked anew
+    const Status refused = ask_to_publish();
+    EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
+    EXPECT_EQ(refused.error().message, "epoch 1 is not the newest");
+    EXPECT_EQ(rendezvous_.publish_calls, 2);
+}
+
+TEST_F(ExchangeThroughTheWorker, SaysThatNobodyHasAnsweredYetAndAnswersLater) {
+    EXPECT_EQ(ask_to_publish(Seconds{0.2}).error().code, ErrorCode::unavailable) << "no daemon";
+    rendezvous_.hold = true;
+    start_server();
+    EXPECT_EQ(ask_to_publish(Seconds{0.2}).error().code, ErrorCode::unavailable);
+    auto again = std::async(std::launch::async, [this] { return ask_to_publish(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    rendezvous_.hold = false;
+    EXPECT_TRUE(again.get().ok());
+    EXPECT_EQ(rendezvous_.publish_calls, 1) << "the call under way answers both";
 }
 
 TEST_F(ExchangeThroughTheWorker, EndsWhenTheRankIsAskedToStop) {

@@ -71,6 +71,9 @@ class NoRendezvous final : public Rendezvous {
                             std::stop_token) override {
         return make_error(ErrorCode::unimplemented, "there is no controller");
     }
+    Status publish(Epoch, std::stop_token) override {
+        return make_error(ErrorCode::unimplemented, "there is no controller");
+    }
 };
 
 int run_fake_daemon(const std::string& state, const std::string& behaviour) {

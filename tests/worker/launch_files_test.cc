@@ -17,6 +17,21 @@ memory: {tile: 64, chunk: 128, keep: input, alpha: 0.25, windows: on, prefetch: 
          device: 40GiB, host: 1000B}
 )";
 
+TEST(LaunchFiles, ALaunchComesBackAsItWasCommanded) {
+    const LaunchAttempt launch{.epoch = {7},
+                               .job = {"abc123"},
+                               .spec = parse_job_file(kJob, "job.yaml").value(),
+                               .plan = {.mesh = Mesh::make(2, 1, 1, 1).value(),
+                                        .zero = 1,
+                                        .collective_timeout = Seconds{7}},
+                               .ranks = {{1, 0}},
+                               .checkpoint_dir = "/ckpt",
+                               .owner = "ann",
+                               .yaml = std::string(kJob)};
+    EXPECT_EQ(parse_launch(to_json(launch)).value(), launch);
+    EXPECT_EQ(parse_launch("{}").error().code, ErrorCode::data_loss);
+}
+
 TEST(LaunchFiles, AJobsMemoryReachesTheRank) {
     const JobSpec spec = parse_job_file(kJob, "job.yaml").value();
     const LaunchAttempt launch{

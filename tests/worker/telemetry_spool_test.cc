@@ -1,11 +1,13 @@
 #include "worker/agent/telemetry_spool.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
 #include "tests/worker/support.h"
 #include "worker/dir/files.h"
+#include "worker/rank/jsonl_observer.h"
 #include "worker/rank/report_line.h"
 
 namespace rm {
@@ -123,6 +125,81 @@ TEST_F(Spool, GoesOnFromItsFileAfterARestart) {
     EXPECT_EQ(content<LogChunk>(spool.next()).bytes, "6789");
     ASSERT_TRUE(replace_text_file(dir_.telemetry(), "damaged"));
     EXPECT_EQ(content<LogChunk>(open().next()).bytes, "0123456789");
+}
+
+// 1 KiB lines, so that every part of a log is recognised.
+std::string numbered_lines(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+        std::string line = format("line {:04}", i);
+        line.resize(1023, '.');
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::int64_t bytes_on_disk(const std::string& path) {
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0 ? facts.st_blocks * 512 : 0;
+}
+
+TEST_F(Spool, DropsTheOldestOfTheLongestLogAboveItsCapAndSaysSo) {
+    append(dir_.log(2), numbered_lines(1000));
+    append(dir_.log(5), "short\n");
+    report(2, {{1}, StepReport{.step = 1}});
+    const Bytes cap{512 * 1024};
+    TelemetrySpool spool(dir_, attempt_, cap);
+    spool.trim({1});
+    EXPECT_EQ(content<StepReport>(spool.next()).step, 1);
+    const std::string note = content<Note>(spool.next()).text;
+    EXPECT_NE(note.find("of this rank's log were dropped: more than 512 KiB"), std::string::npos)
+        << note;
+    std::string log;
+    while (const auto piece = spool.next()) {
+        if (piece->rank == 2) log += content<LogChunk>(piece).bytes;
+    }
+    EXPECT_LT(log.size(), 448u * 1024);
+    EXPECT_GT(log.size(), 440u * 1024);
+    EXPECT_TRUE(numbered_lines(1000).ends_with(log)) << "the newest is kept, at its offset";
+    EXPECT_LT(bytes_on_disk(dir_.log(2)), 460 * 1024);
+    const std::int64_t reports = size_of_file(dir_.reports(2));
+    spool.trim({2});
+    EXPECT_EQ(size_of_file(dir_.reports(2)), reports) << "one note, not one for every look";
+    ASSERT_TRUE(spool.save());
+    TelemetrySpool later(dir_, attempt_, cap);
+    while (later.next()) {
+    }
+    append(dir_.log(2), "more\n");
+    EXPECT_EQ(content<LogChunk>(later.next()).bytes, "more\n");
+}
+
+TEST_F(Spool, FreesWhatTheControllerHasButTheTail) {
+    append(dir_.log(2), numbered_lines(300));
+    TelemetrySpool spool = open();
+    spool.acknowledge(2, 0, size_of_file(dir_.log(2)));
+    spool.trim({1});
+    EXPECT_EQ(size_of_file(dir_.log(2)), 300 * 1024);
+    EXPECT_LT(bytes_on_disk(dir_.log(2)), 80 * 1024);
+    EXPECT_EQ(tail_of_file(dir_.log(2), 2000).substr(0, 9), "line 0299");
+}
+
+TEST_F(Spool, NeverDropsReports) {
+    for (int i = 1; i <= 50; ++i)
+        report(2, {{i}, StepReport{.step = i}});
+    TelemetrySpool spool(dir_, attempt_, Bytes{1000});
+    spool.trim({1});
+    for (int i = 1; i <= 50; ++i)
+        EXPECT_EQ(content<StepReport>(spool.next()).step, i);
+    EXPECT_FALSE(spool.next().has_value());
+}
+
+TEST(Observer, OnAFullDiskGoesOn) {
+    auto observer = JsonlObserver::open("/dev/full", "peak");
+    ASSERT_TRUE(observer.ok()) << observer.error().message;
+    observer->on_started(1, 2);
+    observer->on_step(StepReport{.step = 1});
+    observer->on_note("still here");
+    EXPECT_TRUE(observer->started());
 }
 
 TEST_F(Spool, IsDrainedWhenAllThatIsThereIsAcknowledged) {

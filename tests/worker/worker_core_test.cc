@@ -94,6 +94,19 @@ TEST(WorkerHello, StatesEverythingObserved) {
     EXPECT_EQ(hellos[0].attempts, (std::vector{ended(3, 0), live(4, 1)}));
 }
 
+TEST(WorkerHello, StatesTheLaunchesOfItsDirectoriesAndOfThisDaemon) {
+    WorkerFacts facts = facts_with(2);
+    facts.attempts = {ended(3, 0), live(4, 1)};
+    facts.launches = {launch_of(4, {{0, 1}}), launch_of(2, {{0, 0}})};
+    WorkerCore core(facts);
+    core.apply(SessionUp{});
+    core.apply(Received{HelloReply{.cluster = {"c1"}}});
+    LaunchAttempt fresh = launch_of(5, {{0, 0}});
+    fresh.yaml = "name: demo\n";
+    core.apply(Received{fresh});
+    EXPECT_EQ(core.hello().launches, (std::vector{launch_of(4, {{0, 1}}), fresh}));
+}
+
 TEST(WorkerHello, NeverStatesAnEpochBelowThoseOfItsDirectories) {
     WorkerFacts facts = facts_with(1);
     facts.attempts = {live(9, 0)};
@@ -332,6 +345,33 @@ TEST_F(CoreInSession, ProgressIsSentAtMostOnceASecond) {
     EXPECT_TRUE(observe(status, 11.5).empty());
     status.ranks[0].training = true;
     EXPECT_EQ(sent<AttemptStatus>(observe(status, 11.6)), std::vector{status});
+}
+
+TEST_F(CoreInSession, AQuietRankIsReportedEveryFiveSeconds) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    observe(live(5, 0), 10);
+    std::vector<double> told;
+    for (int i = 1; i <= 30; ++i) {
+        AttemptStatus status = live(5, 0);
+        status.ranks[0].quiet = Seconds{i * 0.5};
+        if (!observe(status, 10 + i * 0.5).empty()) told.push_back(i * 0.5);
+    }
+    EXPECT_EQ(told, (std::vector<double>{5.5, 10.5}));
+}
+
+TEST_F(CoreInSession, ASuspendedRankIsReportedAtOnce) {
+    start(facts_with(1));
+    receive(launch_of(5, {{0, 0}}));
+    observe(live(5, 0), 10);
+    AttemptStatus status = live(5, 0);
+    status.ranks[0].collectives_entered = 9;
+    status.ranks[0].waits_for = 3;
+    EXPECT_TRUE(observe(status, 10.1).empty());
+    status.ranks[0].suspended = true;
+    EXPECT_EQ(sent<AttemptStatus>(observe(status, 10.2)), std::vector{status});
+    status.ranks[0].suspended = false;
+    EXPECT_EQ(sent<AttemptStatus>(observe(status, 10.3)), std::vector{status});
 }
 
 TEST_F(CoreInSession, NothingIsSaidOfAForgottenAttempt) {

@@ -22,7 +22,7 @@ AttemptView::AttemptView(AttemptDir dir, AttemptFile attempt)
     }
 }
 
-Observation AttemptView::look() {
+Observation AttemptView::look(MonoTime now) {
     // First: once no process is left, everything that was to be written is there to be read below.
     const bool live = is_live(dir_.live_lock());
     read_shim_file();
@@ -42,7 +42,7 @@ Observation AttemptView::look() {
         return out;
     }
     for (Rank& rank : ranks_)
-        out.status.ranks.push_back(status_of(rank, live));
+        out.status.ranks.push_back(status_of(rank, live, now));
     return out;
 }
 
@@ -75,9 +75,9 @@ void AttemptView::note_milestones(const ReportLine& line) {
     }
 }
 
-RankStatus AttemptView::status_of(Rank& rank, bool live) {
+RankStatus AttemptView::status_of(Rank& rank, bool live, MonoTime now) {
     RankStatus status{.rank = rank.launch.rank, .device = rank.launch.device, .phase = "starting"};
-    add_progress(rank, status);
+    add_progress(rank, status, now);
     if (!rank.exit) {
         const Result<std::string> text = read_text_file(dir_.exit(rank.launch.rank));
         const Result<ExitFile> exit = text ? parse_exit_file(*text) : text.error();
@@ -91,21 +91,23 @@ RankStatus AttemptView::status_of(Rank& rank, bool live) {
         status.exit_order_mono_nanos = rank.exit->mono_nanos;
     } else if (!live) {
         status.exited = true;
-        status.exit_code = 1;
+        status.exit_code = kRankFailed;
         status.error = "it ended together with its shim, which recorded no exit";
-    } else {
-        status.running = is_started(rank.launch.rank);
+    } else if (const ProcessId* process = process_of(rank.launch.rank)) {
+        status.running = is_running(*process);
+        status.suspended = is_suspended(*process);
     }
     return status;
 }
 
-bool AttemptView::is_started(int rank) const {
-    return shim_ && std::any_of(shim_->ranks.begin(), shim_->ranks.end(), [&](const auto& started) {
-               return started.rank == rank && is_running(started.process);
-           });
+const ProcessId* AttemptView::process_of(int rank) const {
+    if (!shim_) return nullptr;
+    const auto started = std::find_if(shim_->ranks.begin(), shim_->ranks.end(),
+                                      [&](const auto& entry) { return entry.rank == rank; });
+    return started == shim_->ranks.end() ? nullptr : &started->process;
 }
 
-void AttemptView::add_progress(Rank& rank, RankStatus& status) const {
+void AttemptView::add_progress(Rank& rank, RankStatus& status, MonoTime now) const {
     if (!rank.progress) {
         auto mapped = ProgressFile::map(dir_.progress(rank.launch.rank));
         if (!mapped) return;
@@ -115,8 +117,16 @@ void AttemptView::add_progress(Rank& rank, RankStatus& status) const {
     if (page.version.load() != ProgressPage::kVersion) return;
     status.step = page.step.load();
     status.training = status.step > 0;
-    status.phase = to_string(page.phase.load());
-    status.last_collective = comm_name(page.collectives.last.load());
+    const Phase phase = page.phase.load();
+    status.phase = to_string(phase);
+    const CommProgress& collectives = page.collectives;
+    status.last_collective = comm_name(collectives.last.load());
+    status.collectives_entered = collectives.entered.load();
+    status.collectives_left = collectives.left.load();
+    status.waits_for = collectives.waits_for.load() - 1;
+    if (!is_of_a_step(phase) || collectives.pulse.num_steps.load() == 0) return;
+    status.longest_quiet = collectives.pulse.longest_pause();
+    status.quiet = std::max(Seconds{}, now - MonoTime{collectives.pulse.beat_mono_nanos.load()});
 }
 
 }  // namespace rm

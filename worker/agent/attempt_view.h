@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/session.h"
 #include "worker/agent/line_tail.h"
 #include "worker/dir/attempt_dir.h"
@@ -28,7 +29,7 @@ class AttemptView {
 public:
     AttemptView(AttemptDir dir, AttemptFile attempt);
 
-    Observation look();
+    Observation look(MonoTime now);
     const AttemptFile& attempt() const { return attempt_; }
 
 private:
@@ -41,10 +42,10 @@ private:
 
     void read_reports(Rank& rank, Observation& out);
     void note_milestones(const ReportLine& line);
-    RankStatus status_of(Rank& rank, bool live);
-    void add_progress(Rank& rank, RankStatus& status) const;
+    RankStatus status_of(Rank& rank, bool live, MonoTime now);
+    void add_progress(Rank& rank, RankStatus& status, MonoTime now) const;
     void read_shim_file();
-    bool is_started(int rank) const;
+    const ProcessId* process_of(int rank) const;  // null: not started
 
     const AttemptDir dir_;
     const AttemptFile attempt_;

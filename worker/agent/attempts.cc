@@ -102,6 +102,7 @@ Status Attempts::start_in(const AttemptDir& dir, const LaunchAttempt& launch) {
         RM_RETURN_IF_ERROR(replace_text_file(dir.config(rank.rank), to_json(config)));
         ranks.push_back(rank.rank);
     }
+    RM_RETURN_IF_ERROR(replace_text_file(dir.launch(), to_json(launch)));
     RM_RETURN_IF_ERROR(replace_text_file(dir.attempt(), to_json(file)));
     auto attempt = std::make_unique<Attempt>(dir, file);
     RM_TRY(attempt->exchange, ExchangeServer::start(dir.path(), launch.epoch, ranks, rendezvous_));
@@ -141,6 +142,17 @@ bool Attempts::drained() const {
                        [](const auto& entry) { return entry.second->spool.drained(); });
 }
 
+std::vector<LaunchAttempt> Attempts::launches() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<LaunchAttempt> launches;
+    for (const auto& [epoch, attempt] : attempts_) {
+        const Result<std::string> text = read_text_file(attempt->dir.launch());
+        Result<LaunchAttempt> launch = text ? parse_launch(*text) : text.error();
+        if (launch) launches.push_back(std::move(*launch));
+    }
+    return launches;
+}
+
 void Attempts::forget(Epoch epoch, MonoTime now) {
     const std::lock_guard lock(mutex_);
     const auto known = attempts_.find(epoch);
@@ -157,20 +169,21 @@ std::vector<Observation> Attempts::look(MonoTime now) {
             next = attempts_.erase(next);
             continue;
         }
-        seen.push_back(look_at(attempt));
+        seen.push_back(look_at(attempt, now));
         ++next;
     }
     return seen;
 }
 
-Observation Attempts::look_at(Attempt& attempt) {
+Observation Attempts::look_at(Attempt& attempt, MonoTime now) {
     if (attempt.live) attempt.shim.tend();
     if (attempt.shim_pid != 0 && ::waitpid(attempt.shim_pid, nullptr, WNOHANG) != 0) {
         attempt.shim_pid = 0;
     }
-    Observation seen = attempt.view.look();
+    Observation seen = attempt.view.look(now);
     attempt.live = seen.status.processes_left;
     if (!attempt.live) attempt.exchange.reset();
+    attempt.spool.trim(clock_.wall());
     // A full disk costs repetition only, and shows where it matters.
     [[maybe_unused]] const Status saved = attempt.spool.save();
     return seen;

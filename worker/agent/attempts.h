@@ -41,6 +41,9 @@ public:
     // latest.
     void forget(Epoch epoch, MonoTime now);
 
+    // As they were commanded, by epoch; without those whose directory does not say.
+    std::vector<LaunchAttempt> launches() const;
+
     // What all directories say now, by epoch. Also tends the shims' connections.
     std::vector<Observation> look(MonoTime now);
     // Returns early when a shim has something to say.
@@ -71,10 +74,11 @@ private:
     Status take_up_existing();
     Status take_up(const std::string& path);
     Status start_in(const AttemptDir& dir, const LaunchAttempt& launch);
-    Observation look_at(Attempt& attempt);
+    Observation look_at(Attempt& attempt, MonoTime now);
     bool may_go(const Attempt& attempt, MonoTime now) const;
 
     const AttemptsOptions options_;
+    const SystemClock clock_;
     const std::string attempts_dir_;
     Rendezvous& rendezvous_;
     mutable std::mutex mutex_;

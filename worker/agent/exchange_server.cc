@@ -36,6 +36,7 @@ ExchangeServer::~ExchangeServer() {
     stop_.request_stop();
     wake();
     loop_.join();
+    if (leave_.call.joinable()) leave_.call.join();
     for (auto& [name, group] : groups_) {
         if (group.call.joinable()) group.call.join();
     }
@@ -56,6 +57,7 @@ void ExchangeServer::run() {
         for (Peer& peer : peers_)
             serve(peer);
         answer_waiting();
+        answer_leave();
         peers_.remove_if([](const Peer& peer) { return !peer.connection.open(); });
     }
 }
@@ -72,16 +74,57 @@ void ExchangeServer::wait() {
 void ExchangeServer::serve(Peer& peer) {
     const bool still_open = peer.connection.read_available();
     while (const auto line = peer.connection.next_line()) {
-        const Result<ExchangeQuestion> question = parse_exchange_question(*line);
-        const std::optional<Error> refused = question ? publish(*question) : question.error();
-        if (refused) {
-            const std::string answer = to_json(ExchangeAnswer(*refused));
-            if (!peer.connection.write_line(answer, kWriteTimeout)) return peer.connection.close();
-        } else {
-            peer.waits_for = question->group;
-        }
+        take_question(peer, *line);
+        if (!peer.connection.open()) return;
     }
     if (!still_open) peer.connection.close();
+}
+
+void ExchangeServer::take_question(Peer& peer, const std::string& line) {
+    const Result<RankQuestion> question = parse_rank_question(line);
+    if (question && std::holds_alternative<PublishQuestion>(*question)) {
+        peer.waits_for_leave = true;
+        return ask_for_leave();
+    }
+    const auto* exchange = question ? &std::get<ExchangeQuestion>(*question) : nullptr;
+    const std::optional<Error> refused =
+        exchange != nullptr ? publish(*exchange) : question.error();
+    if (refused) {
+        say(peer, to_json(ExchangeAnswer(*refused)));
+    } else {
+        peer.waits_for = exchange->group;
+    }
+}
+
+void ExchangeServer::say(Peer& peer, const std::string& line) {
+    if (!peer.connection.write_line(line, kWriteTimeout)) peer.connection.close();
+}
+
+void ExchangeServer::ask_for_leave() {
+    if (leave_.call.joinable()) return;  // its answer will do
+    leave_.call = std::thread([this] {
+        Status answer = rendezvous_.publish(epoch_, stop_.get_token());
+        {
+            const std::lock_guard lock(mutex_);
+            leave_.answer = std::move(answer);
+        }
+        wake();
+    });
+}
+
+// An answer holds for those who wait for it, not for later questions.
+void ExchangeServer::answer_leave() {
+    std::optional<Status> answer;
+    {
+        const std::lock_guard lock(mutex_);
+        answer.swap(leave_.answer);
+    }
+    if (!answer) return;
+    leave_.call.join();
+    for (Peer& peer : peers_) {
+        if (peer.waits_for_leave) say(peer, publish_answer_to_json(*answer));
+        peer.waits_for_leave = false;
+    }
 }
 
 std::optional<Error> ExchangeServer::publish(const ExchangeQuestion& question) {
@@ -123,7 +166,7 @@ void ExchangeServer::answer_waiting() {
             line = to_json(*answer);
         }
         peer.waits_for.clear();
-        if (!peer.connection.write_line(line, kWriteTimeout)) peer.connection.close();
+        say(peer, line);
     }
 }
 

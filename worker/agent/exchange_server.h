@@ -27,11 +27,15 @@ public:
     // error is final. CANCELLED once stopped. Called by several threads.
     virtual ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
                                     std::stop_token stop) = 0;
+    // Whether an export of this attempt may take its place; repeated over lost connections until
+    // there is an answer. CANCELLED once stopped.
+    virtual Status publish(Epoch epoch, std::stop_token stop) = 0;
 };
 
 // The worker's end of exchange.sock of one attempt, on its own thread: collects the blobs of its
 // ranks for a group, takes them to the rendezvous once, and hands every rank the table. A rank may
-// ask again (it reconnects after the daemon restarted) and gets the same table.
+// ask again (it reconnects after the daemon restarted) and gets the same table. Whether it may
+// publish is asked anew for every rank that is not waiting for an answer already.
 class ExchangeServer {
 public:
     // `rendezvous` outlives the server.
@@ -46,11 +50,18 @@ private:
     struct Peer {
         LineConnection connection;
         std::string waits_for;  // group; empty: none
+        bool waits_for_leave = false;
     };
     struct Group {
         BlobsByRank blobs;
         std::thread call;                      // started when every rank here has published
         std::optional<ExchangeAnswer> answer;  // guarded by mutex_
+    };
+
+    // One question at a time whether this attempt may publish.
+    struct Leave {
+        std::thread call;
+        std::optional<Status> answer;  // guarded by mutex_
     };
 
     ExchangeServer(UniqueFd listener, Epoch epoch, std::vector<int> ranks, Rendezvous& rendezvous);
@@ -60,6 +71,10 @@ private:
     std::optional<Error> publish(const ExchangeQuestion& question);
     void call_when_complete(const std::string& name, Group& group);
     void answer_waiting();
+    void take_question(Peer& peer, const std::string& line);
+    static void say(Peer& peer, const std::string& line);
+    void ask_for_leave();
+    void answer_leave();
     void wake();
 
     const UniqueFd listener_;
@@ -70,6 +85,7 @@ private:
     std::stop_source stop_;
     std::list<Peer> peers_;  // with groups_ the loop's own, but for the answers
     std::map<std::string, Group> groups_;
+    Leave leave_;
     std::mutex mutex_;
     std::thread loop_;
 };

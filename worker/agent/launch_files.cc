@@ -1,11 +1,16 @@
 #include "worker/agent/launch_files.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/train/rank_config.h"
 
 namespace rm {
 namespace {
+
+using nlohmann::json;
 
 const DeviceInfo& device_of(const Inventory& inventory, int index) {
     const auto found =
@@ -16,6 +21,41 @@ const DeviceInfo& device_of(const Inventory& inventory, int index) {
 }
 
 }  // namespace
+
+std::string to_json(const LaunchAttempt& launch) {
+    json ranks = json::array();
+    for (const RankLaunch& rank : launch.ranks) {
+        ranks.push_back({{"rank", rank.rank}, {"device", rank.device}});
+    }
+    const json value = {{"epoch", launch.epoch.value},
+                        {"job", launch.job.value},
+                        {"spec", job_spec_to_json(launch.spec)},
+                        {"plan", plan_to_json(launch.plan)},
+                        {"ranks", std::move(ranks)},
+                        {"checkpoint_dir", launch.checkpoint_dir},
+                        {"owner", launch.owner},
+                        {"yaml", launch.yaml}};
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<LaunchAttempt> parse_launch(std::string_view text) {
+    try {
+        const json value = json::parse(text);
+        LaunchAttempt launch{.epoch = {value.at("epoch").get<std::int64_t>()},
+                             .job = {value.at("job").get<std::string>()},
+                             .checkpoint_dir = value.at("checkpoint_dir").get<std::string>(),
+                             .owner = value.at("owner").get<std::string>(),
+                             .yaml = value.at("yaml").get<std::string>()};
+        RM_TRY(launch.spec, job_spec_from_json(value.at("spec")));
+        RM_TRY(launch.plan, plan_from_json(value.at("plan")));
+        for (const json& rank : value.at("ranks")) {
+            launch.ranks.push_back({rank.at("rank").get<int>(), rank.at("device").get<int>()});
+        }
+        return launch;
+    } catch (const json::exception& error) {
+        return make_error(ErrorCode::data_loss, "launch.json cannot be read: {}", error.what());
+    }
+}
 
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
                             const OrphanPolicy& orphan, std::vector<std::string> rank_command) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/session.h"
@@ -12,6 +13,10 @@ namespace rm {
 // What of a launch goes into the files of its directory.
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
                             const OrphanPolicy& orphan, std::vector<std::string> rank_command);
+// launch.json: the launch as it was commanded, for the hellos of later daemons. DATA_LOSS when it
+// cannot be read.
+std::string to_json(const LaunchAttempt& launch);
+Result<LaunchAttempt> parse_launch(std::string_view text);
 // `run_dir`: where rank 0 leaves metrics.jsonl.
 RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
                           const Inventory& inventory, const std::string& run_dir);

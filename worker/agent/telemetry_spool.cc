@@ -15,6 +15,11 @@ using nlohmann::json;
 using Content = decltype(SpooledPiece::content);
 
 constexpr std::int64_t kReportsBlock = 1 << 20;
+constexpr std::int64_t kDiskBlock = 4096;
+
+std::int64_t whole_blocks(std::int64_t bytes) {
+    return bytes / kDiskBlock * kDiskBlock;
+}
 
 Content content_of(const StepReport& report) {
     return report;
@@ -37,8 +42,8 @@ Content content_of(const NoteReport& report) {
 
 }  // namespace
 
-TelemetrySpool::TelemetrySpool(AttemptDir dir, const AttemptFile& attempt)
-    : dir_(std::move(dir)), epoch_(attempt.epoch) {
+TelemetrySpool::TelemetrySpool(AttemptDir dir, const AttemptFile& attempt, Bytes cap)
+    : dir_(std::move(dir)), epoch_(attempt.epoch), cap_(cap) {
     for (const RankLaunch& launch : attempt.ranks) {
         Rank& rank = ranks_[launch.rank];
         rank.log_path = dir_.log(launch.rank);
@@ -89,6 +94,58 @@ void TelemetrySpool::acknowledge(int rank, std::int64_t reports_offset, std::int
                log_offset > offsets.acknowledged_log;
     offsets.acknowledged_reports = std::max(offsets.acknowledged_reports, reports_offset);
     offsets.acknowledged_log = std::max(offsets.acknowledged_log, log_offset);
+}
+
+std::int64_t TelemetrySpool::waiting() const {
+    std::int64_t bytes = 0;
+    for (const auto& [number, rank] : ranks_) {
+        bytes += std::max<std::int64_t>(0, size_of_file(rank.log_path) - rank.acknowledged_log);
+        bytes += size_of_file(rank.reports_path) - rank.acknowledged_reports;
+    }
+    return bytes;
+}
+
+std::int64_t TelemetrySpool::droppable(const Rank& rank) {
+    return size_of_file(rank.log_path) - kKeptLogTail - rank.acknowledged_log;
+}
+
+void TelemetrySpool::trim(WallTime now) {
+    for (auto& [number, rank] : ranks_)
+        free_acknowledged(rank);
+    if (waiting() <= cap_.value) return;
+    std::int64_t excess = waiting() - cap_.value / 8 * 7;
+    while (excess > 0) {
+        const auto longest =
+            std::max_element(ranks_.begin(), ranks_.end(), [](const auto& one, const auto& other) {
+                return droppable(one.second) < droppable(other.second);
+            });
+        const std::int64_t most = droppable(longest->second);
+        if (most <= 0) return;
+        const std::int64_t bytes = std::min(most, excess);
+        drop_oldest(longest->second, bytes, now);
+        excess -= bytes;
+    }
+}
+
+// A file system that cannot do it keeps them.
+void TelemetrySpool::free_acknowledged(Rank& rank) const {
+    const std::int64_t kept = size_of_file(rank.log_path) - kKeptLogTail;
+    const std::int64_t end = whole_blocks(std::min(rank.acknowledged_log, kept));
+    if (end - rank.freed_log < kKeptLogTail) return;
+    if (drop_front(rank.log_path, end)) rank.freed_log = end;
+}
+
+void TelemetrySpool::drop_oldest(Rank& rank, std::int64_t bytes, WallTime now) {
+    rank.acknowledged_log += bytes;
+    rank.sent_log = std::max(rank.sent_log, rank.acknowledged_log);
+    changed_ = true;
+    free_acknowledged(rank);
+    const NoteReport note{
+        format("{} of this rank's log were dropped: more than {} waited for the controller",
+               Bytes{bytes}, cap_)};
+    // On a full disk the note is lost, too.
+    [[maybe_unused]] const Status noted =
+        append_text(rank.reports_path, to_json(ReportLine{now, note}) + "\n");
 }
 
 bool TelemetrySpool::drained() const {

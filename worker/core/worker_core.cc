@@ -27,13 +27,29 @@ AttemptStatus promised(const LaunchAttempt& launch) {
     return status;
 }
 
+AttemptStatus without_quiet(AttemptStatus status) {
+    for (RankStatus& rank : status.ranks) {
+        rank.quiet = {};
+        rank.longest_quiet = {};
+    }
+    return status;
+}
+
 AttemptStatus without_progress(AttemptStatus status) {
     for (RankStatus& rank : status.ranks) {
         rank.step = 0;
         rank.phase.clear();
         rank.last_collective.clear();
+        rank.collectives_entered = 0;
+        rank.collectives_left = 0;
+        rank.waits_for = -1;
     }
-    return status;
+    return without_quiet(std::move(status));
+}
+
+bool any_quiet(const AttemptStatus& status) {
+    return std::any_of(status.ranks.begin(), status.ranks.end(),
+                       [](const RankStatus& rank) { return rank.quiet > kQuietInterval; });
 }
 
 }  // namespace
@@ -44,7 +60,12 @@ WorkerCore::WorkerCore(WorkerFacts facts) : facts_(std::move(facts)) {
         const Epoch epoch = status.epoch;
         attempts_[epoch].status = std::move(status);
     }
+    for (LaunchAttempt& launch : facts_.launches) {
+        const auto known = attempts_.find(launch.epoch);
+        if (known != attempts_.end()) known->second.launch = std::move(launch);
+    }
     facts_.attempts.clear();
+    facts_.launches.clear();
 }
 
 std::vector<WorkerOutput> WorkerCore::apply(const WorkerInput& input) {
@@ -60,8 +81,10 @@ Hello WorkerCore::hello() const {
                 .highest_epoch = facts_.highest_epoch,
                 .boot_id = facts_.boot_id,
                 .inventory = facts_.inventory};
-    for (const auto& [epoch, attempt] : attempts_)
+    for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
+        if (attempt.launch) hello.launches.push_back(*attempt.launch);
+    }
     return hello;
 }
 
@@ -86,15 +109,21 @@ void WorkerCore::on(const ShimObserved& input, Outputs& out) {
     Attempt& attempt = known->second;
     const bool freed = attempt.status.processes_left && !input.status.processes_left;
     attempt.status = input.status;
-    if (!attempt.sent || *attempt.sent != attempt.status) {
-        const bool only_progress =
-            attempt.sent && without_progress(*attempt.sent) == without_progress(attempt.status);
-        if (!only_progress || input.now - attempt.sent_at >= kProgressInterval) {
-            send_status(attempt, out);
-            attempt.sent_at = input.now;
-        }
+    if (is_due(attempt, input.now)) {
+        send_status(attempt, out);
+        attempt.sent_at = input.now;
     }
     if (freed) start_what_can(out);
+}
+
+bool WorkerCore::is_due(const Attempt& attempt, MonoTime now) {
+    if (!attempt.sent) return true;
+    if (without_progress(*attempt.sent) != without_progress(attempt.status)) return true;
+    const Seconds since = now - attempt.sent_at;
+    if (without_quiet(*attempt.sent) != without_quiet(attempt.status)) {
+        return since >= kProgressInterval;
+    }
+    return any_quiet(attempt.status) && since >= kQuietInterval;
 }
 
 void WorkerCore::on(const ShimNotStarted& input, Outputs& out) {
@@ -143,6 +172,7 @@ void WorkerCore::on_message(const LaunchAttempt& launch, Outputs& out) {
     stop_claimants(launch, out);
     Attempt& attempt = attempts_[launch.epoch];
     attempt.status = promised(launch);
+    attempt.launch = launch;
     waiting_[launch.epoch] = launch;
     send_status(attempt, out);
     start_what_can(out);

@@ -24,6 +24,7 @@ struct WorkerFacts {
     std::string boot_id;
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
+    std::vector<LaunchAttempt> launches;  // of them, where their directories say
 };
 
 // ---- inputs
@@ -71,8 +72,10 @@ using WorkerOutput =
 
 // How long a shim has to stop its ranks when a higher epoch claims one of their devices.
 constexpr Seconds kTakeoverGrace{10};
-// A status in which only step, phase or last collective changed is sent at most this often.
+// A status in which only step, phase or collectives changed is sent at most this often.
 constexpr Seconds kProgressInterval{1};
+// A status in which nothing changed is sent this often once a rank has been quiet for as long.
+constexpr Seconds kQuietInterval{5};
 
 // Rules:
 //  * a session may command after a HelloReply with this worker's protocol and cluster; a worker
@@ -98,7 +101,8 @@ private:
     enum class Session { down, greeting, accepted, refused };
     struct Attempt {
         AttemptStatus status;
-        std::optional<AttemptStatus> sent;  // what the present session was told last
+        std::optional<LaunchAttempt> launch;  // as it was commanded
+        std::optional<AttemptStatus> sent;    // what the present session was told last
         MonoTime sent_at;
     };
     using Outputs = std::vector<WorkerOutput>;
@@ -123,9 +127,10 @@ private:
 
     void send(WorkerMessage message, Outputs& out) const;
     void send_status(Attempt& attempt, Outputs& out);
+    static bool is_due(const Attempt& attempt, MonoTime now);
     void refuse(Epoch epoch, std::string reason, Outputs& out) const;
 
-    WorkerFacts facts_;  // its attempts are moved into attempts_
+    WorkerFacts facts_;  // its attempts and launches are moved into attempts_
     Session session_ = Session::down;
     std::map<Epoch, Attempt> attempts_;
     std::map<Epoch, LaunchAttempt> waiting_;  // accepted; an older attempt still holds a device

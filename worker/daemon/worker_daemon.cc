@@ -136,6 +136,7 @@ private:
         metrics_.start_from(seen, clock_.mono());
         for (const Observation& attempt : seen)
             facts.attempts.push_back(attempt.status);
+        facts.launches = attempts_.launches();
         return facts;
     }
 

@@ -27,6 +27,7 @@ public:
     }
 
     std::string attempt() const { return file("attempt.json"); }
+    std::string launch() const { return file("launch.json"); }
     std::string shim() const { return file("shim.json"); }
     std::string shim_log() const { return file("shim.log"); }
     std::string live_lock() const { return file("live.lock"); }

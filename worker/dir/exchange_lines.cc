@@ -37,6 +37,16 @@ Error unreadable(const json::exception& error) {
     return make_error(ErrorCode::data_loss, "an exchange line cannot be read: {}", error.what());
 }
 
+std::string error_to_json(const Error& error) {
+    return json{{"code", static_cast<int>(error.code)}, {"error", error.message}}.dump(
+        -1, ' ', false, json::error_handler_t::replace);
+}
+
+Error error_of(const json& answer) {
+    return {static_cast<ErrorCode>(answer.at("code").get<int>()),
+            answer.at("error").get<std::string>()};
+}
+
 }  // namespace
 
 std::string to_json(const ExchangeQuestion& question) {
@@ -55,12 +65,39 @@ Result<ExchangeQuestion> parse_exchange_question(std::string_view line) {
     }
 }
 
-std::string to_json(const ExchangeAnswer& answer) {
-    if (!answer) {
-        return json{{"code", static_cast<int>(answer.error().code)},
-                    {"error", answer.error().message}}
-            .dump(-1, ' ', false, json::error_handler_t::replace);
+std::string to_json(const PublishQuestion& question) {
+    return json{{"rank", question.rank}, {"publish", true}}.dump();
+}
+
+Result<RankQuestion> parse_rank_question(std::string_view line) {
+    const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (value.is_object() && value.value("publish", json()) == true) {
+        const auto rank = value.find("rank");
+        if (rank != value.end() && rank->is_number_integer()) {
+            return RankQuestion(PublishQuestion{rank->get<int>()});
+        }
     }
+    RM_TRY(ExchangeQuestion question, parse_exchange_question(line));
+    return RankQuestion(std::move(question));
+}
+
+std::string publish_answer_to_json(const Status& answer) {
+    return answer ? R"({"ok":true})" : error_to_json(answer.error());
+}
+
+Status parse_publish_answer(std::string_view line) {
+    try {
+        const json value = json::parse(line);
+        if (value.contains("error")) return error_of(value);
+        if (value.at("ok") == true) return {};
+        return make_error(ErrorCode::data_loss, "an answer that says nothing: {}", line);
+    } catch (const json::exception& error) {
+        return unreadable(error);
+    }
+}
+
+std::string to_json(const ExchangeAnswer& answer) {
+    if (!answer) return error_to_json(answer.error());
     json blobs = json::array();
     for (const std::string& blob : *answer)
         blobs.push_back(to_hex(blob));
@@ -70,10 +107,7 @@ std::string to_json(const ExchangeAnswer& answer) {
 ExchangeAnswer parse_exchange_answer(std::string_view line) {
     try {
         const json value = json::parse(line);
-        if (value.contains("error")) {
-            return Error{static_cast<ErrorCode>(value.at("code").get<int>()),
-                         value.at("error").get<std::string>()};
-        }
+        if (value.contains("error")) return error_of(value);
         std::vector<std::string> blobs;
         for (const json& entry : value.at("blobs")) {
             RM_TRY(std::string blob, from_hex(entry.get<std::string>()));

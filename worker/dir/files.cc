@@ -98,6 +98,25 @@ std::int64_t size_of_file(const std::string& path) {
     return ::stat(path.c_str(), &facts) == 0 ? facts.st_size : 0;
 }
 
+Status drop_front(const std::string& path, std::int64_t end) {
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file) return system_error("cannot open", path, errno);
+    const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    if (::fallocate(file.get(), mode, 0, end) != 0) {
+        return system_error("cannot drop the front of", path, errno);
+    }
+    return {};
+}
+
+Status append_text(const std::string& path, std::string_view text) {
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!file) return system_error("cannot open", path, errno);
+    if (::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+        return {};
+    }
+    return system_error("cannot append to", path, errno);
+}
+
 std::string tail_of_file(const std::string& path, std::int64_t limit) {
     const std::int64_t start = std::max<std::int64_t>(0, size_of_file(path) - limit);
     std::string tail = read_file_piece(path, start, limit);

@@ -24,6 +24,13 @@ Result<std::string> read_text_file(const std::string& path);
 std::string read_file_piece(const std::string& path, std::int64_t offset, std::int64_t limit);
 std::int64_t size_of_file(const std::string& path);  // 0 when missing
 
+// Gives the file system back what lies before `end`, whose whole blocks then read as zeros; no
+// offset changes, and whoever appends goes on.
+Status drop_front(const std::string& path, std::int64_t end);
+
+// Adds to the end, in one write.
+Status append_text(const std::string& path, std::string_view text);
+
 // The last lines of a log, at most `limit` bytes, without trailing blanks.
 std::string tail_of_file(const std::string& path, std::int64_t limit);
 

@@ -39,6 +39,12 @@ Result<ProcessStat> read_process_stat(pid_t pid) {
     return stat;
 }
 
+// The letter of /proc/<pid>/stat; 0: there is no such process any more.
+char state_of(const ProcessId& process) {
+    const Result<ProcessStat> stat = read_process_stat(process.pid);
+    return stat && stat->start_ticks == process.start_ticks ? stat->state : '\0';
+}
+
 // RAII over the two C objects of posix_spawn.
 class SpawnSettings {
 public:
@@ -104,9 +110,13 @@ Result<ProcessId> process_id(pid_t pid) {
 }
 
 bool is_running(const ProcessId& process) {
-    const Result<ProcessStat> stat = read_process_stat(process.pid);
-    return stat && stat->start_ticks == process.start_ticks && stat->state != 'Z' &&
-           stat->state != 'X';
+    const char state = state_of(process);
+    return state != 0 && state != 'Z' && state != 'X';
+}
+
+bool is_suspended(const ProcessId& process) {
+    const char state = state_of(process);
+    return state == 'T' || state == 't';
 }
 
 std::string boot_id() {

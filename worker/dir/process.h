@@ -21,6 +21,8 @@ struct ProcessId {
 Result<ProcessId> process_id(pid_t pid);
 // It exists, is the same one, and has not ended (a zombie has).
 bool is_running(const ProcessId& process);
+// It is running, but stopped by a signal or a debugger.
+bool is_suspended(const ProcessId& process);
 
 std::string boot_id();  // changes with every boot of the machine
 

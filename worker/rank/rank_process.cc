@@ -16,8 +16,10 @@
 #include "worker/dir/files.h"
 #include "worker/dir/progress_file.h"
 #include "worker/dir/tie_to_shim.h"
+#include "worker/rank/exit_class.h"
 #include "worker/rank/jsonl_observer.h"
 #include "worker/rank/worker_exchange.h"
+#include "worker/rank/worker_publish.h"
 
 namespace rm {
 namespace {
@@ -52,20 +54,6 @@ int fail(const AttemptDir& dir, int rank, const std::string& words, int code) {
     return code;
 }
 
-// A stream keeps what its op threw.
-bool comes_from_transport(const std::exception& error) {
-    if (dynamic_cast<const TransportError*>(&error) != nullptr) return true;
-    const auto* queued = dynamic_cast<const StreamError*>(&error);
-    if (queued == nullptr || queued->cause() == nullptr) return false;
-    try {
-        std::rethrow_exception(queued->cause());
-    } catch (const TransportError&) {
-        return true;
-    } catch (...) {
-        return false;
-    }
-}
-
 class RankProcess {
 public:
     RankProcess(AttemptDir dir, int rank) : dir_(std::move(dir)), rank_(rank) {}
@@ -89,25 +77,34 @@ private:
                                ProgressPage& progress, JsonlObserver& observer, Faults& faults) {
         const std::unique_ptr<Kernels> kernels = make_cpu_kernels(
             {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
+        WorkerPublishGuard guard(dir_.path(), rank_, stop_requested);
         try {
-            const std::unique_ptr<Transport> transport = meet(attempt, config, faults);
-            RM_TRY(const Outcome outcome, run_rank(config, {.kernels = *kernels,
-                                                            .transport = *transport,
-                                                            .observer = observer,
-                                                            .progress = progress,
-                                                            .stop = stop_requested,
-                                                            .faults = &faults}));
-            return outcome == Outcome::finished ? kRankFinished : kRankStopped;
+            const std::unique_ptr<Transport> transport = meet(attempt, config, progress, faults);
+            const Result<Outcome> outcome = run_rank(config, {.kernels = *kernels,
+                                                              .transport = *transport,
+                                                              .observer = observer,
+                                                              .progress = progress,
+                                                              .stop = stop_requested,
+                                                              .faults = &faults,
+                                                              .publish_guard = &guard});
+            if (!outcome) return ended_by(outcome.error(), observer);
+            return *outcome == Outcome::finished ? kRankFinished : kRankStopped;
         } catch (const std::exception& error) {
-            if (!comes_from_transport(error)) throw;
+            const int code = exit_code_of(std::current_exception());
             // Nothing was trained that a checkpoint could hold.
-            if (stop_requested.load() && !observer.started()) return kRankStopped;
-            return fail(dir_, rank_, error.what(), kRankLostPeer);
+            const bool as_asked = stop_requested.load() && !observer.started();
+            if (code == kRankLostPeer && as_asked) return kRankStopped;
+            return fail(dir_, rank_, error.what(), code);
         }
     }
 
+    int ended_by(const Error& error, const JsonlObserver& observer) const {
+        const Reached reached = observer.started() ? Reached::training : Reached::setup;
+        return fail(dir_, rank_, error.message, exit_code_of(error, reached));
+    }
+
     std::unique_ptr<Transport> meet(const AttemptFile& attempt, const RankConfig& config,
-                                    Faults& faults) {
+                                    ProgressPage& progress, Faults& faults) {
         WorkerExchange exchange(dir_.path(), rank_, stop_requested);
         const PeerTable peers = peers_of(config.plan.mesh);
         return make_gloo_transport(attempt.data_address, exchange,
@@ -115,7 +112,8 @@ private:
                                     .num_ranks = config.plan.mesh.num_ranks(),
                                     .peers = peers[static_cast<std::size_t>(rank_)],
                                     .timeout = config.plan.collective_timeout,
-                                    .faults = &faults});
+                                    .faults = &faults,
+                                    .waits_for = &progress.collectives.waits_for});
     }
 
     const AttemptDir dir_;
@@ -130,12 +128,10 @@ int run_rank_process(const std::string& path, int rank) {
     const AttemptDir dir(path);
     try {
         const Result<int> code = RankProcess(dir, rank).run();
-        if (code) return *code;
-        // Aborted: this rank is well and another is not.
-        const bool other = code.error().code == ErrorCode::aborted;
-        return fail(dir, rank, code.error().message, other ? kRankLostPeer : kRankFailed);
+        // The error is of this directory's files: nothing that the user has given.
+        return code ? *code : fail(dir, rank, code.error().message, kRankFailed);
     } catch (const std::exception& error) {
-        return fail(dir, rank, error.what(), kRankFailed);
+        return fail(dir, rank, error.what(), exit_code_of(std::current_exception()));
     }
 }
 

@@ -43,16 +43,28 @@ public:
         request.set_node_id(node_.value);
         for (const auto& [rank, blob] : blobs)
             (*request.mutable_blobs())[rank] = blob;
+        return until_answered<ExchangeAnswer>(epoch, "exchange_repeated", stop,
+                                              [&] { return call(request, stop); });
+    }
+
+    Status publish(Epoch epoch, std::stop_token stop) override {
+        return until_answered<Status>(epoch, "publish_repeated", stop,
+                                      [&] { return call_publish(epoch, stop); });
+    }
+
+private:
+    template <typename Answer, typename Call>
+    Answer until_answered(Epoch epoch, std::string_view event, const std::stop_token& stop,
+                          const Call& call) {
         while (true) {
-            ExchangeAnswer answer = call(request, stop);
+            Answer answer = call();
             if (answer || !is_worth_repeating(answer.error().code)) return answer;
-            log_event(LogLevel::warning, "exchange_repeated",
-                      {{"epoch", epoch}, {"group", group}, {"reason", answer.error().message}});
+            log_event(LogLevel::warning, event,
+                      {{"epoch", epoch}, {"reason", answer.error().message}});
             if (!pause(stop)) return make_error(ErrorCode::cancelled, "the worker is stopping");
         }
     }
 
-private:
     ExchangeAnswer call(const pb::ExchangeRequest& request, const std::stop_token& stop) {
         grpc::ClientContext context;
         context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
@@ -61,6 +73,19 @@ private:
         const grpc::Status status = stub_->Exchange(&context, request, &reply);
         if (!status.ok()) return from_grpc(status);
         return std::vector<std::string>(reply.blobs().begin(), reply.blobs().end());
+    }
+
+    Status call_publish(Epoch epoch, const std::stop_token& stop) {
+        pb::PublishRequest request;
+        request.set_epoch(epoch.value);
+        request.set_node_id(node_.value);
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
+        const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+        pb::PublishReply reply;
+        const grpc::Status status = stub_->Publish(&context, request, &reply);
+        if (!status.ok()) return from_grpc(status);
+        return {};
     }
 
     const std::unique_ptr<pb::RendezvousService::Stub> stub_;

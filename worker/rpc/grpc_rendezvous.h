@@ -11,7 +11,8 @@ class Channel;
 
 namespace rm {
 
-// RendezvousService.Exchange of the controller, repeated while the controller cannot be reached.
+// RendezvousService of the controller; its calls are repeated while the controller cannot be
+// reached.
 std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<grpc::Channel> channel,
                                                  NodeId node);
 

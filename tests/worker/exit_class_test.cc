@@ -1,0 +1,50 @@
+#include "worker/rank/exit_class.h"
+
+#include <gtest/gtest.h>
+
+#include <new>
+
+#include "base/session.h"
+#include "engine/comm/transport.h"
+#include "kernels/device.h"
+#include "kernels/device_fault.h"
+
+namespace rm {
+namespace {
+
+int code_of(ErrorCode code, Reached reached) {
+    return exit_code_of(Error{code, "words"}, reached);
+}
+
+TEST(ExitClass, OfWhatTheUserGaveIsBadInputBeforeTraining) {
+    for (const ErrorCode code : {ErrorCode::invalid_argument, ErrorCode::not_found,
+                                 ErrorCode::failed_precondition, ErrorCode::data_loss}) {
+        EXPECT_EQ(code_of(code, Reached::setup), kRankBadInput) << to_string(code);
+    }
+    EXPECT_EQ(code_of(ErrorCode::not_found, Reached::training), kRankFailed);
+    EXPECT_EQ(code_of(ErrorCode::already_exists, Reached::training), kRankBadInput);
+}
+
+TEST(ExitClass, TellsMemoryFromDisksAndFromOtherRanks) {
+    EXPECT_EQ(code_of(ErrorCode::resource_exhausted, Reached::setup), kRankOutOfMemory);
+    EXPECT_EQ(code_of(ErrorCode::unavailable, Reached::training), kRankFailed);
+    EXPECT_EQ(code_of(ErrorCode::aborted, Reached::training), kRankLostPeer);
+}
+
+TEST(ExitClass, OfAStreamsErrorIsThatOfItsCause) {
+    const auto queued = [](std::exception_ptr cause) {
+        return exit_code_of(std::make_exception_ptr(StreamError("op on stream", std::move(cause))));
+    };
+    EXPECT_EQ(queued(std::make_exception_ptr(TransportError("gone"))), kRankLostPeer);
+    EXPECT_EQ(queued(std::make_exception_ptr(std::bad_alloc())), kRankOutOfMemory);
+    EXPECT_EQ(queued(std::make_exception_ptr(DeviceFault("ECC"))), kRankDeviceFault);
+    EXPECT_EQ(queued(std::make_exception_ptr(
+                  StreamError("late", std::make_exception_ptr(DeviceFault("ECC"))))),
+              kRankDeviceFault);
+    EXPECT_EQ(queued(nullptr), kRankFailed);
+    EXPECT_EQ(exit_code_of(std::make_exception_ptr(std::bad_alloc())), kRankOutOfMemory);
+    EXPECT_EQ(exit_code_of(std::make_exception_ptr(std::runtime_error("?"))), kRankFailed);
+}
+
+}  // namespace
+}  // namespace rm

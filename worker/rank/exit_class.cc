@@ -1,0 +1,55 @@
+#include "worker/rank/exit_class.h"
+
+#include <new>
+
+#include "base/session.h"
+#include "engine/comm/transport.h"
+#include "kernels/device.h"
+#include "kernels/device_fault.h"
+
+namespace rm {
+
+int exit_code_of(const Error& error, Reached reached) {
+    switch (error.code) {
+        case ErrorCode::aborted:  // this rank is well and another is not
+            return kRankLostPeer;
+        case ErrorCode::resource_exhausted:  // memory: a full disk is unavailable
+            return kRankOutOfMemory;
+        case ErrorCode::invalid_argument:
+        case ErrorCode::already_exists:  // something else where an export belongs
+        case ErrorCode::unimplemented:
+            return kRankBadInput;
+        case ErrorCode::not_found:
+        case ErrorCode::permission_denied:
+        case ErrorCode::failed_precondition:
+        case ErrorCode::out_of_range:
+        case ErrorCode::data_loss:
+            return reached == Reached::setup ? kRankBadInput : kRankFailed;
+        case ErrorCode::cancelled:
+        case ErrorCode::unknown:
+        case ErrorCode::deadline_exceeded:
+        case ErrorCode::internal:
+        case ErrorCode::unavailable:
+        case ErrorCode::unauthenticated:
+            break;
+    }
+    return kRankFailed;
+}
+
+int exit_code_of(const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const StreamError& error) {
+        return error.cause() ? exit_code_of(error.cause()) : kRankFailed;
+    } catch (const TransportError&) {
+        return kRankLostPeer;
+    } catch (const std::bad_alloc&) {
+        return kRankOutOfMemory;
+    } catch (const DeviceFault&) {
+        return kRankDeviceFault;
+    } catch (...) {
+        return kRankFailed;
+    }
+}
+
+}  // namespace rm
