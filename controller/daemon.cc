@@ -166,7 +166,7 @@ public:
         services_.push_back(make_job_service(ops_));
         services_.push_back(make_node_service(ops_));
         services_.push_back(make_worker_service(session_, ops_, telemetry_));
-        services_.push_back(make_rendezvous_service(exchange_));
+        services_.push_back(make_rendezvous_service(exchange_, control_));
         std::vector<grpc::Service*> services;
         for (const auto& service : services_)
             services.push_back(service.get());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "controller/exchange.h"
+#include "controller/loops/control_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
 #include "controller/session.h"
@@ -19,6 +20,6 @@ std::unique_ptr<grpc::Service> make_job_service(OpsContext& context);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
                                                    OpsContext& context, TelemetryLoop& telemetry);
-std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table);
+std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control);
 
 }  // namespace rm

@@ -122,7 +122,8 @@ private:
 
 class RendezvousService final : public pb::RendezvousService::Service {
 public:
-    explicit RendezvousService(ExchangeTable& table) : table_(table) {}
+    RendezvousService(ExchangeTable& table, ControlLoop& control)
+        : table_(table), control_(control) {}
 
     grpc::Status Exchange(grpc::ServerContext* context, const pb::ExchangeRequest* request,
                           pb::ExchangeReply* reply) override {
@@ -137,8 +138,15 @@ public:
         return grpc::Status::OK;
     }
 
+    grpc::Status Publish(grpc::ServerContext* /*context*/, const pb::PublishRequest* request,
+                         pb::PublishReply* /*reply*/) override {
+        const auto answer = control_.call(AskToPublish{{request->epoch()}});
+        return answer ? grpc::Status::OK : to_grpc(answer.error());
+    }
+
 private:
     ExchangeTable& table_;
+    ControlLoop& control_;
 };
 
 }  // namespace
@@ -147,8 +155,8 @@ std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session
                                                    OpsContext& context, TelemetryLoop& telemetry) {
     return std::make_unique<WorkerService>(session, context, telemetry);
 }
-std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table) {
-    return std::make_unique<RendezvousService>(table);
+std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control) {
+    return std::make_unique<RendezvousService>(table, control);
 }
 
 }  // namespace rm
