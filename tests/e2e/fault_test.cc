@@ -1,0 +1,279 @@
+// Processes of a running cluster are killed, stopped and started again. Each daemon is a process of
+// its own, as on a cluster: the ranks outlive the worker that started them.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "base/format.h"
+#include "tests/e2e/support/e2e_test.h"
+
+namespace rm::e2e {
+namespace {
+
+// 100,000 steps: as good as for ever.
+const std::string kEndless =
+    "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
+// A step of these takes some 30 ms on two ranks.
+std::string stages_of(int num_steps) {
+    return format("  - {context: 256, batch: 512, tokens: {}, learning_rate: 1e-3}\n",
+                  512 * num_steps);
+}
+
+double seconds_now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+}
+
+// RM_KILL_DELAY, seconds: tests/cluster/kill_soak moves the moment of the kill.
+Seconds chosen_delay() {
+    const char* text = std::getenv("RM_KILL_DELAY");
+    return {text == nullptr ? 0.0 : std::atof(text)};
+}
+
+// Numbers N of the lines "step N/M ..." in a rank's log, as they come.
+std::vector<std::int64_t> steps_in(const std::string& log) {
+    std::vector<std::int64_t> steps;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("step ")) steps.push_back(std::stoll(line.substr(5)));
+    }
+    return steps;
+}
+
+std::vector<std::int64_t> one_to(std::int64_t last) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(last));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<std::int64_t>(i) + 1;
+    return numbers;
+}
+
+// A controller, two workers of one slot each, and a job whose rank r runs on worker r or 1 - r.
+class Fault : public E2eTest {
+protected:
+    void SetUp() override {
+        start_controller();
+        for (const char* name : {"w0", "w1"})
+            start_worker(name);
+    }
+
+    ~Fault() override {
+        if (controller_) there({"cancel", "--now", job_});
+        for (auto& [name, worker] : workers_)
+            worker->signal(SIGTERM);
+        for (auto& [name, worker] : workers_)
+            worker->wait(Seconds{30});
+        if (controller_) controller_->signal(SIGTERM);
+        if (controller_) controller_->wait(Seconds{30});
+    }
+
+    void start_controller() {
+        controller_ = start({program("ringmaster-controller"), "--state", path("c"), "--listen",
+                             address_, "--http", "none"});
+        EXPECT_TRUE(wait_until(Seconds{30}, [&] { return there({"ls"}).code == 0; }));
+    }
+    void start_worker(const std::string& name) {
+        workers_[name] = start({program("ringmaster-worker"), "--state", path(name), "--controller",
+                                address_, "--devices", "cpu:1", "--http", "none", "--orphan",
+                                "stop", "--slots-on-machine", "2"});
+    }
+    static void kill_now(std::unique_ptr<Process>& process) {
+        process->signal(SIGKILL);
+        process->wait(Seconds{5});
+    }
+
+    Finished there(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"--address", address_});
+        return cli(std::move(arguments));
+    }
+    void submit_job(const JobText& text) {
+        const Finished submitted = there({"submit", write_job(text)});
+        ASSERT_EQ(submitted.code, 0) << submitted.err;
+        job_ = submitted.out.substr(0, submitted.out.find('\n'));
+    }
+    Json job() { return Json::parse(there({"show", job_, "-o", "json"}).out, nullptr, false); }
+    std::string job_state() {
+        const Json shown = job();
+        return shown.is_object() ? shown.value("state", "") : "";
+    }
+    std::int64_t last_step() {
+        const Json shown = job();
+        if (!shown.is_object() || !shown.contains("lastStep") || !shown["lastStep"].is_object()) {
+            return 0;
+        }
+        return std::stoll(shown["lastStep"].value("step", "0"));
+    }
+    bool reaches_step(std::int64_t step) {
+        const bool reached = wait_until(Seconds{60}, [&] { return last_step() >= step; });
+        EXPECT_TRUE(reached) << job().dump(2);
+        return reached;
+    }
+    bool reaches_state(const std::string& state, Seconds limit = Seconds{60}) {
+        const bool reached = wait_until(limit, [&] { return job_state() == state; });
+        EXPECT_TRUE(reached) << job().dump(2);
+        return reached;
+    }
+    Json newest_attempt() { return job()["attempts"].back(); }
+    std::string log_of(int rank) { return there({"logs", job_, "--rank", format("{}", rank)}).out; }
+
+    // The directory of the attempt that a worker runs.
+    std::string attempt_dir(const std::string& worker) const {
+        return path(format("{}/attempts/e{}", worker, epoch_));
+    }
+    Json attempt_file(const std::string& worker, const std::string& name) const {
+        return Json::parse(read_file(attempt_dir(worker) + "/" + name), nullptr, false);
+    }
+    pid_t shim_of(const std::string& worker) const {
+        return attempt_file(worker, "shim.json")["pid"];
+    }
+    // Of this worker's only rank.
+    pid_t rank_process_of(const std::string& worker) const {
+        return attempt_file(worker, "shim.json")["ranks"][0]["pid"];
+    }
+    int rank_of(const std::string& worker) const {
+        return attempt_file(worker, "attempt.json")["ranks"][0]["rank"];
+    }
+
+    // Every step is in both logs, once: nothing was repeated and no line was lost.
+    void expect_whole_logs(std::int64_t num_steps) {
+        for (const int rank : {0, 1})
+            EXPECT_EQ(steps_in(log_of(rank)), one_to(num_steps)) << "rank " << rank;
+    }
+    void say(const std::string& text) { std::cout << "    " << text << std::endl; }
+
+    const std::string address_ = "unix:" + path("c.sock");
+    const std::int64_t epoch_ = 1;  // of the first attempt
+    std::unique_ptr<Process> controller_;
+    std::map<std::string, std::unique_ptr<Process>> workers_;
+    std::string job_;
+};
+
+TEST_F(Fault, TrainingGoesOnWithoutItsControllerAndLosesNothing) {
+    constexpr std::int64_t kSteps = 150;
+    submit_job({.stages = stages_of(kSteps)});
+    ASSERT_TRUE(reaches_step(3));
+    sleep(chosen_delay());
+    const pid_t before = rank_process_of("w0");
+    kill_now(controller_);
+    const std::string log = attempt_dir("w0") + "/rank-0.log";
+    sleep(Seconds{1});
+    start_controller();
+    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    const Json shown = job();
+    EXPECT_EQ(shown["attempts"].size(), 1u) << "re-attached, not started again";
+    EXPECT_EQ(last_step(), kSteps);
+    EXPECT_TRUE(wait_until(Seconds{20}, [&] {
+        return steps_in(log_of(0)).size() == static_cast<std::size_t>(kSteps) &&
+               steps_in(log_of(1)).size() == static_cast<std::size_t>(kSteps);
+    }));
+    expect_whole_logs(kSteps);
+    say(format("rank process {} trained {} steps in one attempt over a kill of the controller",
+               before, kSteps));
+}
+
+TEST_F(Fault, AnAttemptThatWasLaunchedStartsThoughTheControllerIsKilledFirst) {
+    submit_job({.stages = stages_of(20)});
+    ASSERT_TRUE(wait_until(Seconds{30}, [&] {
+        return std::filesystem::exists(attempt_dir("w0") + "/launch.json") &&
+               std::filesystem::exists(attempt_dir("w1") + "/launch.json");
+    }));
+    sleep(chosen_delay());
+    kill_now(controller_);
+    const bool begun = !steps_in(read_file(attempt_dir("w0") + "/rank-0.log")).empty();
+    start_controller();
+    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    EXPECT_EQ(job()["attempts"].size(), 1u) << job().dump(2);
+    say(format("killed {} the first step; one attempt, {} steps", begun ? "after" : "before",
+               last_step()));
+}
+
+TEST_F(Fault, AWorkerThatIsKilledFindsItsAttemptAgain) {
+    constexpr std::int64_t kSteps = 150;
+    submit_job({.stages = stages_of(kSteps)});
+    ASSERT_TRUE(reaches_step(3));
+    sleep(chosen_delay());
+    const pid_t before = rank_process_of("w1");
+    kill_now(workers_["w1"]);
+    sleep(Seconds{0.5});
+    start_worker("w1");
+    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    EXPECT_EQ(job()["attempts"].size(), 1u) << job().dump(2);
+    EXPECT_TRUE(wait_until(Seconds{20}, [&] {
+        return steps_in(log_of(0)).size() == static_cast<std::size_t>(kSteps) &&
+               steps_in(log_of(1)).size() == static_cast<std::size_t>(kSteps);
+    }));
+    expect_whole_logs(kSteps);
+    say(format("rank process {} went on; {} steps once each in both logs", before, kSteps));
+}
+
+TEST_F(Fault, ARankThatIsKilledFailsItsAttemptAtOnceByName) {
+    submit_job({.stages = kEndless, .extra = "retry: {max: 0}\n"});
+    ASSERT_TRUE(reaches_step(3));
+    sleep(chosen_delay());
+    const int rank = rank_of("w1");
+    const double begin = seconds_now();
+    kill(rank_process_of("w1"), SIGKILL);
+    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{10}));
+    const std::string failure = job()["failure"];
+    say(format("after {:.1} s: {}", seconds_now() - begin, failure));
+    EXPECT_NE(failure.find(format("rank {}", rank)), std::string::npos) << failure;
+    EXPECT_NE(failure.find("signal 9 (SIGKILL)"), std::string::npos) << failure;
+    EXPECT_NE(failure.find("step "), std::string::npos) << "its last words: " << failure;
+}
+
+TEST_F(Fault, AKilledRanksJobIsTriedAgainFromItsLastCheckpoint) {
+    constexpr std::int64_t kSteps = 60;
+    submit_job({.stages = stages_of(kSteps), .extra = "checkpoint: {every: 10 steps}\n"});
+    ASSERT_TRUE(reaches_step(12));
+    kill(rank_process_of("w0"), SIGKILL);
+    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED", Seconds{90}));
+    const Json attempts = job()["attempts"];
+    ASSERT_EQ(attempts.size(), 2u) << job().dump(2);
+    const std::int64_t saved = std::stoll(attempts[0].value("lastCheckpointStep", "0"));
+    EXPECT_GE(saved, 10);
+    const auto steps = steps_in(log_of(0));
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.front(), saved + 1) << "the newest attempt's log";
+    EXPECT_EQ(steps.back(), kSteps);
+    say(format("attempt 1: {}; attempt 2 trained steps {} to {}", attempts[0].value("cause", ""),
+               steps.front(), steps.back()));
+}
+
+TEST_F(Fault, ARankThatIsStoppedBySignalIsNamed) {
+    submit_job({.stages = kEndless, .extra = "retry: {max: 0}\n"});
+    ASSERT_TRUE(reaches_step(5));
+    sleep(chosen_delay());
+    const int rank = rank_of("w1");
+    const double begin = seconds_now();
+    kill(rank_process_of("w1"), SIGSTOP);
+    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{30}));
+    const std::string failure = job()["failure"];
+    say(format("after {:.1} s: {}", seconds_now() - begin, failure));
+    EXPECT_NE(failure.find(format("rank {}", rank)), std::string::npos) << failure;
+}
+
+TEST_F(Fault, AWorkerThatIsKilledWithItsShimHasLostItsRank) {
+    submit_job({.stages = kEndless, .extra = "retry: {max: 0}\n"});
+    ASSERT_TRUE(reaches_step(3));
+    sleep(chosen_delay());
+    const pid_t shim = shim_of("w1");
+    kill_now(workers_["w1"]);
+    const double begin = seconds_now();
+    kill(shim, SIGKILL);
+    ASSERT_TRUE(wait_until(Seconds{10}, [&] {
+        const std::string state = job_state();
+        return state == "JOB_STATE_STOPPING" || state == "JOB_STATE_FAILED";
+    })) << job().dump(2);
+    const double seen = seconds_now() - begin;
+    start_worker("w1");  // says that no process is left
+    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{30}));
+    say(format("seen after {:.1} s: {}", seen, job()["failure"].get<std::string>()));
+    EXPECT_NE(job()["failure"].get<std::string>(), "");
+}
+
+}  // namespace
+}  // namespace rm::e2e
