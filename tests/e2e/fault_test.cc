@@ -20,7 +20,7 @@ const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 // A step of these takes some 30 ms on two ranks.
 std::string stages_of(int num_steps) {
-    return format("  - {context: 256, batch: 512, tokens: {}, learning_rate: 1e-3}\n",
+    return format("  - {{context: 256, batch: 512, tokens: {}, learning_rate: 1e-3}}\n",
                   512 * num_steps);
 }
 
@@ -62,7 +62,7 @@ protected:
     }
 
     ~Fault() override {
-        if (controller_) there({"cancel", "--now", job_});
+        if (controller_ && !job_.empty()) there({"cancel", "--now", job_});
         for (auto& [name, worker] : workers_)
             worker->signal(SIGTERM);
         for (auto& [name, worker] : workers_)
@@ -153,14 +153,14 @@ protected:
 };
 
 TEST_F(Fault, TrainingGoesOnWithoutItsControllerAndLosesNothing) {
-    constexpr std::int64_t kSteps = 150;
+    constexpr std::int64_t kSteps = 300;
     submit_job({.stages = stages_of(kSteps)});
     ASSERT_TRUE(reaches_step(3));
     sleep(chosen_delay());
     const pid_t before = rank_process_of("w0");
     kill_now(controller_);
-    const std::string log = attempt_dir("w0") + "/rank-0.log";
     sleep(Seconds{1});
+    EXPECT_EQ(kill(before, 0), 0) << "it trains without a controller";
     start_controller();
     ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
     const Json shown = job();
@@ -192,13 +192,14 @@ TEST_F(Fault, AnAttemptThatWasLaunchedStartsThoughTheControllerIsKilledFirst) {
 }
 
 TEST_F(Fault, AWorkerThatIsKilledFindsItsAttemptAgain) {
-    constexpr std::int64_t kSteps = 150;
+    constexpr std::int64_t kSteps = 300;
     submit_job({.stages = stages_of(kSteps)});
     ASSERT_TRUE(reaches_step(3));
     sleep(chosen_delay());
     const pid_t before = rank_process_of("w1");
     kill_now(workers_["w1"]);
     sleep(Seconds{0.5});
+    EXPECT_EQ(kill(before, 0), 0) << "it trains without its worker";
     start_worker("w1");
     ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
     EXPECT_EQ(job()["attempts"].size(), 1u) << job().dump(2);

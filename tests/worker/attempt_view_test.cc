@@ -91,7 +91,7 @@ TEST_F(ViewOfADirectory, GivesEachReportOnceAndKeepsTheMilestones) {
     EXPECT_EQ(seen.reports.size(), 1u);
     EXPECT_EQ(seen.status.stages_done, 1);
     EXPECT_EQ(seen.status.checkpoint_step, 1);
-    EXPECT_EQ(AttemptView(dir_, attempt_).look().reports.size(), 3u);
+    EXPECT_EQ(AttemptView(dir_, attempt_).look(clock_.mono()).reports.size(), 3u);
 }
 
 TEST_F(ViewOfADirectory, IsNotFooledByAnotherProcessWithTheSamePid) {

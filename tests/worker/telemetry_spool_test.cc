@@ -152,7 +152,7 @@ TEST_F(Spool, DropsTheOldestOfTheLongestLogAboveItsCapAndSaysSo) {
     spool.trim({1});
     EXPECT_EQ(content<StepReport>(spool.next()).step, 1);
     const std::string note = content<Note>(spool.next()).text;
-    EXPECT_NE(note.find("of this rank's log were dropped: more than 512 KiB"), std::string::npos)
+    EXPECT_NE(note.find("of this rank's log were dropped: more than 512.0 KiB"), std::string::npos)
         << note;
     std::string log;
     while (const auto piece = spool.next()) {

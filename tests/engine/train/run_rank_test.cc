@@ -376,6 +376,27 @@ TEST_F(RunRank, MissingAndEmptyDataAreErrorsThatNameThePath) {
     EXPECT_THAT(train().outcome.error().message, HasSubstr("empty"));
 }
 
+// The rank process makes exit codes of them (worker/rank/exit_class.h).
+TEST_F(RunRank, TellsWhatIsMissingFromMemoryAndFromDisks) {
+    const RankConfig good = config_;
+    const auto code = [&](Faults* faults = nullptr) {
+        const TrainRun run = run_training(config_, test::cpu_backend(1), faults);
+        config_ = good;
+        return run.outcome ? ErrorCode::unknown : run.outcome.error().code;
+    };
+    config_.spec.data.sources = {{dir_.file("nowhere")}};
+    EXPECT_EQ(code(), ErrorCode::not_found);
+    config_.spec.data.tokenizer = dir_.file("no-tokenizer.json");
+    EXPECT_EQ(code(), ErrorCode::not_found);
+    dir_.write("tokenizer.json", "{}");
+    config_.spec.data.tokenizer = dir_.file("tokenizer.json");
+    EXPECT_EQ(code(), ErrorCode::invalid_argument);
+    config_.plan.memory.device = Bytes{1000};
+    EXPECT_EQ(code(), ErrorCode::resource_exhausted);
+    Faults full(Faults::parse("checkpoint.full@2").value());
+    EXPECT_EQ(code(&full), ErrorCode::unavailable);
+}
+
 TEST_F(RunRank, DataShorterThanAContextIsAnErrorWithBothSizes) {
     config_.spec.stages[0].context = config_.spec.stages[0].batch = 1 << 20;
     config_.spec.stages[0].tokens = 1 << 20;
