@@ -174,7 +174,6 @@ Result<bool> RankRun::export_model() {
     const Status may = ask_to_publish();
     const bool refused = !may && (may.error().code == ErrorCode::failed_precondition ||
                                   may.error().code == ErrorCode::cancelled);
-    if (!refused) RM_RETURN_IF_ERROR(checkpointer_.everyone(may, "export.huggingface"));
     if (checkpointer_.as_rank_0_says(refused)) {
         if (!is_first()) return false;
         env_.observer.on_note(format("not exported to {}: {}", path, may.error().message));
@@ -182,8 +181,8 @@ Result<bool> RankRun::export_model() {
         if (!gone) env_.observer.on_note(gone.error().message);
         return false;
     }
-    Status published;
-    if (is_first()) published = publish_hf(*staged, config_.epoch, faults_);
+    Status published = may;
+    if (is_first() && may) published = publish_hf(*staged, config_.epoch, faults_);
     RM_RETURN_IF_ERROR(checkpointer_.everyone(published, "export.huggingface"));
     if (is_first()) {
         env_.observer.on_note(format("exported to {} as {} in {:.1} s", path,

@@ -390,10 +390,10 @@ TEST_F(RunRank, TellsWhatIsMissingFromMemoryAndFromDisks) {
     EXPECT_EQ(code(), ErrorCode::not_found);
     dir_.write("tokenizer.json", "{}");
     config_.spec.data.tokenizer = dir_.file("tokenizer.json");
-    EXPECT_EQ(code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(), ErrorCode::data_loss);
     config_.plan.memory.device = Bytes{1000};
     EXPECT_EQ(code(), ErrorCode::resource_exhausted);
-    Faults full(Faults::parse("checkpoint.full@2").value());
+    Faults full(Faults::parse("checkpoint.full").value());
     EXPECT_EQ(code(&full), ErrorCode::unavailable);
 }
 
