@@ -11,8 +11,10 @@ constexpr int kSigTerm = 15;
 
 // Ranks that only lost a peer, or that our own stop has killed, say nothing about why it all began.
 bool is_secondary(const RankRecord& rank) {
-    return rank.exit_code == kRankLostPeer || rank.exit_signal == kSigKill ||
-           rank.exit_signal == kSigTerm;
+    // A signal that its shim did not send comes with kRankFailed.
+    const bool by_us = rank.exit_code != kRankFailed;
+    return rank.exit_code == kRankLostPeer ||
+           (by_us && (rank.exit_signal == kSigKill || rank.exit_signal == kSigTerm));
 }
 
 bool replaces_cause(const Attempt& attempt, int rank) {

@@ -91,7 +91,7 @@ Result<ShimFile> parse_shim_file(std::string_view text);
 
 // rank-N.exit: written by the shim when the rank has ended.
 struct ExitFile {
-    int code = 0;       // of exit(); 0 when a signal ended it
+    int code = 0;  // of exit(); when a signal ended it 0 if it came from the shim, else kRankFailed
     int signal = 0;     // 0: it exited
     std::string words;  // its own last words, or the end of its log; empty when it did as asked
     std::int64_t mono_nanos = 0;  // CLOCK_MONOTONIC: orders the exits of one node

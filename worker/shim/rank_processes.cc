@@ -69,7 +69,10 @@ std::vector<int> RankProcesses::reap(const Clock& clock, const std::string& kill
         ::waitpid(pid, nullptr, 0);
         if (exit.signal != 0) {
             exit.words = signal_words(exit.signal);
-            if (exit.signal == SIGKILL && !kill_reason.empty()) exit.words += ": " + kill_reason;
+            const bool by_shim = exit.signal == SIGKILL && !kill_reason.empty();
+            if (by_shim) exit.words += ": " + kill_reason;
+            // Such a rank is no victim of a stop: it may be why there is one.
+            if (!by_shim) exit.code = kRankFailed;
         }
         write_exit(rank.rank, std::move(exit), clock);
         ended.push_back(rank.rank);
