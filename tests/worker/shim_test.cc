@@ -116,6 +116,7 @@ TEST_F(ShimProcess, NamesTheSignalThatEndedARank) {
     start("abort");
     wait_for_end();
     EXPECT_EQ(exit_of(0).signal, SIGABRT);
+    EXPECT_EQ(exit_of(0).code, kRankFailed) << "the shim did not send it";
     EXPECT_THAT(exit_of(0).words, HasSubstr("SIGABRT"));
 }
 
