@@ -1,0 +1,43 @@
+#pragma once
+
+#include "tests/sim/controller.h"
+#include "tests/sim/scenario.h"
+
+// Those who submit, cancel, drain and list, and try again when no answer comes.
+namespace rm::sim {
+
+class Clients {
+public:
+    struct Parts {
+        Simulator& sim;
+        Truth& truth;
+        SimController& controller;
+        const Scenario& scenario;
+    };
+    explicit Clients(Parts parts) : parts_(parts), sim_(parts.sim) {}
+
+    void start();
+    void cancel();  // some job
+    void drain(const NodeId& node);
+    void resume(const NodeId& node);
+    void list();
+    bool all_answered() const { return answered_ == parts_.scenario.jobs; }
+
+private:
+    struct Request {
+        JobSpec spec;
+        bool answered = false;
+    };
+    void submit(int number);
+    void send(int number);
+    // Until it is answered.
+    void insist(const InputBody& body);
+    JobSpec make_spec(int number);
+
+    const Parts parts_;
+    Simulator& sim_;
+    std::vector<Request> requests_;
+    int answered_ = 0;
+};
+
+}  // namespace rm::sim

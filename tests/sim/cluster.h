@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/sim/clients.h"
+#include "tests/sim/runs.h"
+#include "tests/sim/scenario.h"
+
+// A whole cluster in one thread: wires the parts, lets faults happen for the scenario's time, heals
+// everything and waits until every job has ended.
+namespace rm::sim {
+
+class Cluster {
+public:
+    Cluster(const Scenario& scenario, std::uint64_t seed, Plant plant, Tracing tracing);
+    Cluster(const Cluster&) = delete;
+    Cluster& operator=(const Cluster&) = delete;
+
+    void run();  // throws CheckError when something happens that must not
+
+    Simulator sim;
+    const Scenario scenario;
+    Truth truth;
+    Network network;
+    SimController controller;
+    Workers workers;
+    Runs runs;
+    Clients clients;
+
+    SimWorker& some_worker() { return *workers[sim.below(workers.size())]; }
+    bool faults_go_on() const { return !healed_; }
+
+private:
+    void deliver(int stream, Way way, const Packet& packet);
+    void heal();
+    std::string unfinished() const;  // empty: everything has ended
+
+    bool healed_ = false;
+};
+
+// What became of one seed.
+struct Verdict {
+    std::string scenario;
+    std::uint64_t seed = 0;
+    std::string failure;  // empty: nothing went wrong
+    std::vector<std::string> last_lines;
+    std::uint64_t hash = 0;
+    std::uint64_t num_events = 0;
+    double seconds = 0;  // virtual
+    bool operator==(const Verdict&) const = default;
+};
+// A failure is run again with a trace, to have its last lines.
+Verdict run_seed(const Scenario& scenario, std::uint64_t seed, Plant plant = Plant::none,
+                 Tracing tracing = Tracing::off);
+// One scenario after the other takes the next seed. On two threads; the failures, by seed.
+std::vector<Verdict> run_seeds(const std::vector<Scenario>& scenarios, std::uint64_t first,
+                               std::uint64_t last, Plant plant = Plant::none);
+std::string to_string(const Verdict& verdict);
+
+}  // namespace rm::sim

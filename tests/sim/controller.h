@@ -1,0 +1,118 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/core/apply.h"
+#include "controller/input_sink.h"
+#include "controller/plan_trivial.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/network.h"
+#include "tests/sim/plants.h"
+#include "tests/sim/truth.h"
+
+// The controller's process: the product's core, with the loops and sessions around it done again on
+// virtual time by the same rules (controller/loops, controller/session.h).
+namespace rm::sim {
+
+class SimController final : public InputSink {
+public:
+    struct Parts {
+        Simulator& sim;
+        Network& network;
+        Truth& truth;
+        Plant plant = Plant::none;
+        double slow_commit = 0;
+    };
+    explicit SimController(Parts parts) : parts_(parts), sim_(parts.sim) {}
+
+    bool up() const { return up_; }
+    void start();
+    void kill(std::string_view why);  // and it starts again after a while
+    // Puts the tables back to the oldest backup that is kept; the workers went on meanwhile.
+    void restore();
+    void back_up();
+    void fill_disk(double seconds);
+    void jump_clock(double seconds) { clock_offset_ += seconds; }
+
+    using InputSink::post;
+    void post(InputBody body, OnAnswer on_answer) override;
+    void receive(int stream, const Packet& packet);
+    // Calls on durable state, once a commit that runs has ended; never if the process dies before.
+    void read(std::function<void(const State&)> reader);
+
+    const State& durable() const { return disk_.tables; }
+    const State& state() const { return state_; }
+    bool has_session(const NodeId& node) const;
+
+private:
+    struct Queued {
+        InputBody body;
+        OnAnswer on_answer;
+    };
+    struct Batch {
+        std::vector<Queued> inputs;
+        std::vector<Outcome> outcomes;
+        Changes changes;
+        std::vector<Event> events;
+    };
+    struct Session {
+        NodeId node;  // empty: it has not claimed one
+        bool open = false;
+        std::uint64_t nonce = 0;
+        std::map<std::uint64_t, double> pings;
+        double alive = 0;
+    };
+
+    WallTime wall() const;
+    // Only if the same process is still alive then.
+    void later(double seconds, Simulator::Action action);
+    void load();
+
+    // controller_commit.cc
+    void take_batch();
+    Outcome apply_one(InputBody body, std::uint64_t token);
+    void check(const Outcome& outcome, bool planned);
+    void commit(Batch batch);
+    void write(const Batch& batch);
+    void release(Batch& batch);
+    void release_effect(Batch& batch, Effect& effect);
+    void release_early(Batch& batch);
+    void let_readers_in();
+
+    void tick();
+    void request_plan();
+    void plan();
+
+    void take_hello(int stream, const Hello& hello);
+    void open(int stream, const HelloReply& reply);
+    void beat(int stream);
+    void end(int stream);
+    void send(const NodeId& node, const NodeCommand& command);
+
+    const Parts parts_;
+    Simulator& sim_;
+    ControlDisk disk_;
+    std::vector<ControlDisk> backups_;
+    bool restored_ = false;  // and the process that learns of it has not started
+    double clock_offset_ = 0;
+    int life_ = 0;  // of the process
+
+    bool up_ = false;
+    State state_;
+    Tables folded_;
+    std::vector<Queued> queue_;
+    std::optional<Batch> committing_;
+    bool batch_due_ = false;
+    std::vector<std::function<void(const State&)>> readers_;
+    bool planning_ = false;
+    bool plan_wanted_ = false;
+    std::map<int, Session> sessions_;  // by stream
+    std::map<NodeId, int> live_;
+    bool after_restore_ = false;
+};
+
+}  // namespace rm::sim

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// Bugs put into the harness around the product's cores, to see that the simulation finds them.
+namespace rm::sim {
+
+enum class Plant {
+    none,
+    reply_before_commit,    // a client hears of what may never become durable
+    effects_before_commit,  // and so does a worker
+    device_freed_early,     // a rank has exited: its attempt's other processes are taken for gone
+    epoch_not_raised,       // after a restore epochs are given out again
+    worker_forgets_epoch,   // a restarted daemon does not know the highest epoch it has seen
+    launch_without_waiting  // a launch starts beside the older shim on its device
+};
+
+std::vector<std::string> plant_names();  // without none
+std::optional<Plant> parse_plant(const std::string& name);
+
+}  // namespace rm::sim
