@@ -60,7 +60,7 @@ void Cluster::run() {
         if (sim.now() < next_glance) continue;
         next_glance = sim.now() + kGlance;
         const std::string left = unfinished();
-        if (left.empty()) return;
+        if (left.empty()) return count_ends();
         RM_CHECK(sim.now() < scenario.seconds + kPatience, "after {} it has not ended: {}",
                  Seconds{sim.now()}, left);
     }
@@ -80,6 +80,16 @@ void Cluster::heal() {
     for (const Seat& seat : runs.living())
         seat.rank->hung = seat.rank->suspended = false;
     controller.fill_disk(0);
+}
+
+void Cluster::count_ends() {
+    for (const auto& [id, job] : controller.durable().jobs)
+        sim.count(format("job {}", to_string(job.state)));
+    for (const auto& [epoch, attempt] : controller.durable().attempts) {
+        sim.count(format("attempt {}", to_string(attempt.state)));
+        if (attempt.failure_class == FailureClass::none) continue;
+        sim.count(format("class {}", to_string(attempt.failure_class)));
+    }
 }
 
 std::string Cluster::unfinished() const {
@@ -113,19 +123,23 @@ Verdict run_seed(const Scenario& scenario, std::uint64_t seed, Plant plant, Trac
     verdict.hash = cluster.sim.hash();
     verdict.num_events = cluster.sim.num_events();
     verdict.seconds = cluster.sim.now();
+    verdict.counts = cluster.sim.counts();
     return verdict;
 }
 
-std::vector<Verdict> run_seeds(const std::vector<Scenario>& scenarios, std::uint64_t first,
-                               std::uint64_t last, Plant plant) {
-    std::vector<Verdict> failures;
+Campaign run_seeds(const std::vector<Scenario>& scenarios, std::uint64_t first, std::uint64_t last,
+                   Plant plant) {
+    Campaign campaign;
+    std::vector<Verdict>& failures = campaign.failures;
     std::mutex mutex;
     std::atomic<std::uint64_t> next = first;
     const auto work = [&] {
         for (std::uint64_t seed = next++; seed <= last; seed = next++) {
             Verdict verdict = run_seed(scenarios[seed % scenarios.size()], seed, plant);
-            if (verdict.failure.empty()) continue;
             const std::lock_guard lock(mutex);
+            for (const auto& [thing, count] : verdict.counts)
+                campaign.counts[thing] += count;
+            if (verdict.failure.empty()) continue;
             failures.push_back(std::move(verdict));
         }
     };
@@ -136,7 +150,7 @@ std::vector<Verdict> run_seeds(const std::vector<Scenario>& scenarios, std::uint
         thread.join();
     std::sort(failures.begin(), failures.end(),
               [](const Verdict& a, const Verdict& b) { return a.seed < b.seed; });
-    return failures;
+    return campaign;
 }
 
 std::string to_string(const Verdict& verdict) {

@@ -35,6 +35,7 @@ public:
 private:
     void deliver(int stream, Way way, const Packet& packet);
     void heal();
+    void count_ends();
     std::string unfinished() const;  // empty: everything has ended
 
     bool healed_ = false;
@@ -49,14 +50,19 @@ struct Verdict {
     std::uint64_t hash = 0;
     std::uint64_t num_events = 0;
     double seconds = 0;  // virtual
+    std::map<std::string, int> counts;
     bool operator==(const Verdict&) const = default;
 };
 // A failure is run again with a trace, to have its last lines.
 Verdict run_seed(const Scenario& scenario, std::uint64_t seed, Plant plant = Plant::none,
                  Tracing tracing = Tracing::off);
 // One scenario after the other takes the next seed. On two threads; the failures, by seed.
-std::vector<Verdict> run_seeds(const std::vector<Scenario>& scenarios, std::uint64_t first,
-                               std::uint64_t last, Plant plant = Plant::none);
+struct Campaign {
+    std::vector<Verdict> failures;
+    std::map<std::string, int> counts;  // over all seeds
+};
+Campaign run_seeds(const std::vector<Scenario>& scenarios, std::uint64_t first, std::uint64_t last,
+                   Plant plant = Plant::none);
 std::string to_string(const Verdict& verdict);
 
 }  // namespace rm::sim

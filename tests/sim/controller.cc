@@ -2,6 +2,7 @@
 
 #include "controller/core/check_hello.h"
 #include "controller/core/due_effects.h"
+#include "controller/core/due_times.h"
 #include "controller/core/invariants.h"
 
 namespace rm::sim {
@@ -122,7 +123,8 @@ void SimController::tick() {
     read([this](const State& state) {
         for (const NodeId& node : overdue_nodes(state, wall()))
             post(NodeUnreachable{node});
-        if (!due_commands(state, wall()).empty()) post(CommandsDue{});
+        const bool due = !due_commands(state, wall()).empty() || !due_times(state, wall()).empty();
+        if (due) post(CommandsDue{});
     });
 }
 

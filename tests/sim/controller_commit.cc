@@ -62,6 +62,7 @@ void SimController::check(const Outcome& outcome, bool planned) {
     sim_.mix(state_.version ^ (static_cast<std::uint64_t>(state_.next_epoch.value) << 32));
     for (const Event& event : outcome.events) {
         fold(folded_, event);
+        sim_.count(event.kind);
         sim_.say("  {} {} {}", event.kind, event.subject,
                  event.fields.size() < 8 ? to_json(event.fields) : std::string("..."));
         if (!planned || event.kind != "attempt.created") continue;

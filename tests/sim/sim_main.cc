@@ -15,18 +15,20 @@ struct Options {
     std::uint64_t last = 100;
     Plant plant = Plant::none;
     bool trace = false;
+    bool counts = false;
 };
 
 constexpr const char* kUsage =
-    "usage: sim [--scenario NAME|all] [--seeds A..B] [--plant NAME] [--trace]\n"
-    "  --trace prints every event of seed A; needs one scenario\n";
+    "usage: sim [--scenario NAME|all] [--seeds A..B] [--plant NAME] [--trace] [--counts]\n"
+    "  --trace prints every event of seed A; needs one scenario\n"
+    "  --counts prints how often each kind of thing happened\n";
 
 Result<Options> parse(int argc, char** argv) {
     Options options;
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
-        if (name == "--trace") {
-            options.trace = true;
+        if (name == "--trace" || name == "--counts") {
+            (name == "--trace" ? options.trace : options.counts) = true;
             continue;
         }
         if (i + 1 == argc) return invalid_argument("{} stands without a value\n{}", name, kUsage);
@@ -70,7 +72,6 @@ int run(const Options& options) {
         return 2;
     }
     const auto start = std::chrono::steady_clock::now();
-    std::vector<Verdict> failures;
     if (options.trace) {
         const Scenario& scenario = (*scenarios)[options.first % scenarios->size()];
         const Verdict verdict = run_seed(scenario, options.first, options.plant, Tracing::printed);
@@ -78,9 +79,12 @@ int run(const Options& options) {
                             verdict.num_events, verdict.seconds, verdict.failure);
         return verdict.failure.empty() ? 0 : 1;
     }
-    failures = run_seeds(*scenarios, options.first, options.last, options.plant);
+    const Campaign campaign = run_seeds(*scenarios, options.first, options.last, options.plant);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    return report(failures, options.last - options.first + 1, taken.count());
+    for (const auto& [thing, count] : campaign.counts) {
+        if (options.counts) std::cout << format("{:>8} {}\n", count, thing);
+    }
+    return report(campaign.failures, options.last - options.first + 1, taken.count());
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ public:
     void mix(std::uint64_t value) { hash_ = mix64(hash_ ^ value); }
     std::uint64_t hash() const { return hash_; }
     std::uint64_t num_events() const { return order_; }
+    // How often each kind of thing has happened: what the simulation reaches.
+    void count(const std::string& thing) { ++counts_[thing]; }
+    const std::map<std::string, int>& counts() const { return counts_; }
     const std::deque<std::string>& last_lines() const { return lines_; }
 
 private:
@@ -57,6 +60,7 @@ private:
     std::uint64_t hash_ = 0;
     std::map<std::pair<std::int64_t, std::uint64_t>, Action> queue_;
     std::deque<std::string> lines_;
+    std::map<std::string, int> counts_;
 };
 
 }  // namespace rm::sim
