@@ -68,9 +68,10 @@ void Runs::tick(Epoch epoch) {
         if (any_asked_to_stop(present)) exit_all(present, kRankStopped, "");
         return;
     }
-    if (!complete) return lose_peers(run, present);
+    if (!complete) return lose_peers(present);
+    wait_for_the_sick(present);
     if (!all_healthy(present) || !hear_each_other(present)) {
-        if (late) lose_peers(run, present);
+        if (late) lose_peers(present);
     } else if (run.granted) {
         return;
     } else if (any_asked_to_stop(present)) {
@@ -83,11 +84,19 @@ void Runs::tick(Epoch epoch) {
     }
 }
 
-void Runs::lose_peers(Run&, const std::vector<Seat>& seats) {
+void Runs::lose_peers(const std::vector<Seat>& seats) {
     for (const Seat& seat : seats) {
         if (!seat.rank->healthy() || sim_.chance(0.4)) continue;
         seat.worker->exit_rank(*seat.shim, *seat.rank, kRankLostPeer, 0, "lost a peer");
     }
+}
+
+void Runs::wait_for_the_sick(const std::vector<Seat>& seats) {
+    const auto sick = std::find_if(seats.begin(), seats.end(),
+                                   [](const Seat& seat) { return !seat.rank->healthy(); });
+    const int waited_for = sick == seats.end() ? -1 : sick->rank->rank;
+    for (const Seat& seat : seats)
+        seat.rank->waits_for = seat.rank->healthy() ? waited_for : -1;
 }
 
 bool Runs::hear_each_other(const std::vector<Seat>& seats) const {

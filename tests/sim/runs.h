@@ -52,7 +52,8 @@ private:
 
     std::vector<Seat> seats(Epoch epoch) const;
     void tick(Epoch epoch);
-    void lose_peers(Run& run, const std::vector<Seat>& seats);
+    void lose_peers(const std::vector<Seat>& seats);
+    static void wait_for_the_sick(const std::vector<Seat>& seats);
     void meet(Run& run, const std::vector<Seat>& seats);
     void advance(Run& run, const std::vector<Seat>& seats);
     void write_checkpoint(Run& run, const std::vector<Seat>& seats);

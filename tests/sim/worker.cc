@@ -50,8 +50,10 @@ void SimWorker::start_daemon() {
                       .build = parts_.old ? "build-0" : "build-1",
                       .boot_id = format("boot-{}", boots_),
                       .inventory = inventory_of(parts_.index, parts_.num_devices)};
-    for (const auto& [epoch, shim] : shims_)
+    for (const auto& [epoch, shim] : shims_) {
         facts.attempts.push_back(status_of(shim));
+        facts.launches.push_back(shim.launch);
+    }
     core_.emplace(std::move(facts));
     persisted_ = {};
     backoff_.emplace(BackoffLimits{}, sim_.random());
@@ -178,10 +180,15 @@ RankStatus SimWorker::status_of(const SimShim& shim, const SimRank& rank) const 
                       .step = shim.step,
                       .phase = shim.phase};
     if (!parts_.old) {
-        status.quiet = Seconds{sim_.now() - shim.changed};
-        status.longest_quiet = Seconds{shim.longest_quiet};
+        // Before the first step nobody can say what is usual.
+        if (shim.step > 0) {
+            status.quiet = Seconds{sim_.now() - shim.changed};
+            status.longest_quiet = Seconds{shim.longest_quiet};
+        }
         status.suspended = rank.suspended;
-        status.collectives_entered = status.collectives_left = shim.step;
+        status.waits_for = rank.waits_for;
+        status.collectives_left = shim.step;
+        status.collectives_entered = shim.step + (rank.waits_for < 0 ? 0 : 1);
     }
     if (rank.recorded) {
         status.exited = true;

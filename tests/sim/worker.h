@@ -28,6 +28,7 @@ struct SimRank {
     std::int64_t exit_order = 0;
     bool hung = false;
     bool suspended = false;
+    int waits_for = -1;  // in a collective that does not end
 
     bool healthy() const { return alive && !hung && !suspended; }
 };
