@@ -65,6 +65,7 @@ void Clients::cancel() {
 }
 
 void Clients::insist(const InputBody& body) {
+    if (calm_ && std::holds_alternative<DrainNode>(body)) return;
     const auto done = std::make_shared<bool>(false);  // second owner: the answer
     parts_.controller.post(InputBody(body), [done](const Result<JobId>&) { *done = true; });
     sim_.after(5, [this, body, done] {
@@ -80,6 +81,12 @@ void Clients::drain(const NodeId& node) {
 
 void Clients::resume(const NodeId& node) {
     insist(ResumeNode{node});
+}
+
+void Clients::calm_down(const std::vector<NodeId>& nodes) {
+    calm_ = true;
+    for (const NodeId& node : nodes)
+        sim_.after(sim_.between(20, 30), [this, node] { resume(node); });
 }
 
 void Clients::list() {

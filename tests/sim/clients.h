@@ -19,7 +19,8 @@ public:
     void start();
     void cancel();  // some job
     void drain(const NodeId& node);
-    void resume(const NodeId& node);
+    // Nobody drains any more, and what is drained is resumed.
+    void calm_down(const std::vector<NodeId>& nodes);
     void list();
     bool all_answered() const { return answered_ == parts_.scenario.jobs; }
 
@@ -30,7 +31,8 @@ private:
     };
     void submit(int number);
     void send(int number);
-    // Until it is answered.
+    void resume(const NodeId& node);
+    // Again and again until it is answered.
     void insist(const InputBody& body);
     JobSpec make_spec(int number);
 
@@ -38,6 +40,7 @@ private:
     Simulator& sim_;
     std::vector<Request> requests_;
     int answered_ = 0;
+    bool calm_ = false;
 };
 
 }  // namespace rm::sim

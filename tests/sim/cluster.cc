@@ -69,16 +69,18 @@ void Cluster::run() {
 void Cluster::heal() {
     sim.say("everything heals");
     healed_ = true;
+    std::vector<NodeId> nodes;
     for (const auto& worker : workers) {
         const int node = std::stoi(worker->id().value.substr(1));
         network.heal(node, Way::to_worker);
         network.heal(node, Way::to_controller);
         runs.heal_data(node);
         worker->fill_disk(0);
-        clients.resume(worker->id());
+        nodes.push_back(worker->id());
     }
     for (const Seat& seat : runs.living())
         seat.rank->hung = seat.rank->suspended = false;
+    clients.calm_down(nodes);
     controller.fill_disk(0);
 }
 

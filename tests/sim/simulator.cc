@@ -11,7 +11,7 @@ constexpr std::size_t kKeptLines = 60;
 }  // namespace
 
 void Simulator::after(double seconds, Action action) {
-    const auto at = micros_ + static_cast<std::int64_t>(seconds * 1e6);
+    const std::int64_t at = micros_ + std::llround(seconds * 1e6);
     queue_.emplace(std::pair(at, ++order_), std::move(action));
 }
 
