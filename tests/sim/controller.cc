@@ -34,7 +34,6 @@ void SimController::start() {
     sim_.say("controller starts, life {}", life_);
     load();
     if (restored_) post(Restored{});
-    restored_ = false;
     if (state_.cluster.empty()) {
         post(FoundCluster{{"cluster-1"}});
     } else {

@@ -97,7 +97,7 @@ private:
     Simulator& sim_;
     ControlDisk disk_;
     std::vector<ControlDisk> backups_;
-    bool restored_ = false;  // and the process that learns of it has not started
+    bool restored_ = false;  // and the tables do not know it yet
     double clock_offset_ = 0;
     int life_ = 0;  // of the process
 

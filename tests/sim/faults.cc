@@ -88,7 +88,7 @@ void twin(Cluster& c) {
     SimWorker& worker = c.some_worker();
     const std::int64_t highest = worker.highest_epoch().value;
     const bool past = c.sim.chance(0.5) && highest > 1;
-    const std::int64_t unheard = 1'000'000 + static_cast<std::int64_t>(c.sim.below(1'000'000));
+    const std::int64_t unheard = 1000 + static_cast<std::int64_t>(c.sim.below(1000));
     LaunchAttempt launch;
     launch.epoch = {
         past ? 1 + static_cast<std::int64_t>(c.sim.below(static_cast<std::size_t>(highest - 1)))
