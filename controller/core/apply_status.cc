@@ -136,7 +136,8 @@ void take_status(Step& step, const NodeId& node, const AttemptStatus& status) {
         if (unsure && !status.processes_left) clear_node(step, node, status.epoch);
         return;
     }
-    step.heard(status.epoch);
+    // A worker on which nothing is left goes on speaking, but of no progress.
+    if (status.processes_left) step.heard(status.epoch);
     const std::vector<RankStatus> failing = failures(*attempt, node, status);
     take_ranks(step, node, status);
     note_running(step, status.epoch);
