@@ -205,9 +205,10 @@ void WorkerCore::on_message(const ForgetAttempt& forget, Outputs& out) {
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
-    if (launch.epoch < facts_.highest_epoch) {
-        return format("epoch {} is older than {}, the highest this worker has seen", launch.epoch,
-                      facts_.highest_epoch);
+    // Nothing is known of this epoch here: the highest itself has been here and was forgotten.
+    if (launch.epoch <= facts_.highest_epoch) {
+        return format("epoch {} is not newer than {}, the highest this worker has seen",
+                      launch.epoch, facts_.highest_epoch);
     }
     if (launch.ranks.empty()) return "the launch has no rank for this worker";
     std::set<int> devices;
