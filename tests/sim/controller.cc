@@ -71,7 +71,7 @@ void SimController::kill(std::string_view why) {
 }
 
 void SimController::back_up() {
-    if (disk_.tables.cluster.empty()) return;
+    if (!up_ || restored_ || disk_.tables.cluster.empty()) return;
     backups_.push_back(disk_);
     if (backups_.size() > kBackups) backups_.erase(backups_.begin());
 }
