@@ -48,8 +48,9 @@ Attempt attempt_of(const LaunchAttempt& launch, WallTime now) {
 bool may_go_on(const State& state, const LaunchAttempt& launch, const AttemptStatus& status) {
     const Attempt* newest = newest_attempt(state, launch.job);
     if (newest != nullptr && newest->epoch > launch.epoch) return false;
-    if (!is_terminal(find_job(state, launch.job)->state)) return true;
-    return state.restored.micros != 0 && status.processes_left;
+    const Job& job = *find_job(state, launch.job);
+    if (!is_terminal(job.state)) return true;
+    return job.ended < state.restored && status.processes_left;
 }
 
 void go_on(Step& step, const LaunchAttempt& launch) {
