@@ -21,11 +21,15 @@ TelemetryLoop::~TelemetryLoop() {
 }
 
 void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return queued_bytes_ < kMaxQueuedBytes || stopping_; });
+    const std::lock_guard lock(mutex_);
     queued_bytes_ += piece.bytes.size() + kPieceOverhead;
     queue_.push_back({std::move(piece), std::move(on_kept)});
     changed_.notify_all();
+}
+
+bool TelemetryLoop::has_room() const {
+    const std::lock_guard lock(mutex_);
+    return queued_bytes_ < kMaxQueuedBytes;
 }
 
 void TelemetryLoop::run() {
@@ -37,7 +41,6 @@ void TelemetryLoop::run() {
             if (queue_.empty()) return;
             batch = std::exchange(queue_, {});
             queued_bytes_ = 0;
-            changed_.notify_all();
         }
         keep(batch);
     }

@@ -21,8 +21,10 @@ public:
     TelemetryLoop(TelemetryStore& store, UpdateSignal& updates);
     ~TelemetryLoop();  // keeps what is queued
 
-    // Waits while too much is queued, which in turn holds back the sender's stream.
+    // Does not wait. A sender that finds no room holds back its stream until its last piece is
+    // kept.
     void push(TelemetryPiece piece, OnKept on_kept);
+    bool has_room() const;
 
 private:
     struct Queued {
@@ -34,7 +36,7 @@ private:
 
     TelemetryStore& store_;
     UpdateSignal& updates_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Queued> queue_;
     std::size_t queued_bytes_ = 0;
