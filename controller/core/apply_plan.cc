@@ -52,6 +52,8 @@ void handle(Step& step, const PlanReady& input) {
     start(step, input.job, plan);
 }
 
-void handle(Step&, const CommandsDue&) {}
+void handle(Step& step, const CommandsDue&) {
+    step.look_for_commands();
+}
 
 }  // namespace rm

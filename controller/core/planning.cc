@@ -20,7 +20,15 @@ std::string describe(const State& state, const Holder& holder) {
     return format("attempt {}, which this controller does not know", holder.epoch);
 }
 
+bool is_told(const Job& job) {
+    return job.blocking_reasons.size() == 1 && job.blocking_reasons.front() == behind_reason();
+}
+
 }  // namespace
+
+std::string behind_reason() {
+    return format("waits behind {} jobs; fits after one of them", kMaxPlanned);
+}
 
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
@@ -29,8 +37,14 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
         const Job* job = find_job(state, id);
         if (job->state == JobState::pending) pending.push_back(job);
     }
-    std::sort(pending.begin(), pending.end(),
-              [](const Job* a, const Job* b) { return a->number < b->number; });
+    const std::size_t planned = std::min(pending.size(), kMaxPlanned);
+    std::partial_sort(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(planned),
+                      pending.end(),
+                      [](const Job* a, const Job* b) { return a->number < b->number; });
+    for (std::size_t i = planned; i < pending.size(); ++i) {
+        if (!is_told(*pending[i])) snapshot.behind.push_back(pending[i]->id);
+    }
+    pending.resize(planned);
     for (const Job* job : pending) {
         snapshot.pending.push_back({job->id, job->spec, job->submitted, job->excluded});
     }

@@ -64,11 +64,13 @@ std::set<NodeId> Attempt::nodes() const {
 void rebuild_indexes(State& state, WallTime now) {
     state.live_jobs.clear();
     state.requests.clear();
+    state.jobs_by_number.clear();
     state.attempts_of.clear();
     state.revisions.clear();
     for (const auto& [id, job] : state.jobs) {
         if (!is_terminal(job.state)) state.live_jobs.insert(id);
         state.requests[job.request] = id;
+        state.jobs_by_number[job.number] = id;
     }
     for (const auto& [epoch, attempt] : state.attempts) {
         state.attempts_of[attempt.job].push_back(epoch);

@@ -112,6 +112,7 @@ struct State {
     std::uint64_t planning_requested = 0;
     std::set<JobId> live_jobs;
     std::map<RequestId, JobId> requests;
+    std::map<std::int64_t, JobId> jobs_by_number;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
 };

@@ -44,6 +44,7 @@ void Step::add_job(Job job) {
     const JobId id = job.id;
     record("job.submitted", subject_of(job), difference({}, flatten(job)));
     state_.requests[job.request] = id;
+    state_.jobs_by_number[job.number] = id;
     state_.live_jobs.insert(id);
     state_.jobs.emplace(id, std::move(job));
     outcome_.changes.jobs.insert(id);
@@ -75,6 +76,7 @@ void Step::add_attempt(Attempt attempt) {
     state_.attempts.emplace(epoch, std::move(attempt));
     state_.attempts_of[job].push_back(epoch);
     outcome_.changes.attempts.insert(epoch);
+    look_for_commands();
     touch_job(job);
 }
 
@@ -87,6 +89,7 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
     if (fields.empty()) return;
     record(event, subject_of(attempt), std::move(fields));
     outcome_.changes.attempts.insert(epoch);
+    look_for_commands();
     touch_job(attempt.job);
 }
 
@@ -110,6 +113,7 @@ void Step::change_node(const NodeId& id, std::string_view event,
 
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {
     change(row(state_.nodes, id).session);
+    look_for_commands();
     ++state_.version;
 }
 
@@ -119,7 +123,9 @@ void Step::reply(Result<JobId> result) {
 }
 
 Outcome Step::finish() {
-    for (SendToNode& send : due_commands(state_, now_)) {
+    std::vector<SendToNode> due;
+    if (look_for_commands_) due = due_commands(state_, now_);
+    for (SendToNode& send : due) {
         NodeSession& session = row(state_.nodes, send.node).session;
         session.sent[command_key(send.command)] = now_;
         outcome_.effects.emplace_back(std::move(send));

@@ -37,6 +37,8 @@ public:
     void reply(Result<JobId> result);
     // Something a plan depends on has changed.
     void planning_changed() { ++state_.planning_version; }
+    // Commands may be due though no attempt and no session has changed: time has passed.
+    void look_for_commands() { look_for_commands_ = true; }
     // Derives the commands and the planning that are due now and hands everything over.
     Outcome finish();
 
@@ -47,6 +49,9 @@ private:
     State& state_;
     WallTime now_;
     std::uint64_t token_;
+    // What nodes should be told follows from attempts and sessions: an input that touches neither,
+    // as a submit, does not look through them.
+    bool look_for_commands_ = false;
     Outcome outcome_;
 };
 
