@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "ringmaster/v1/admin.grpc.pb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/grpc_util.h"
@@ -23,6 +24,7 @@ struct Client::Impl {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<pb::JobService::Stub> jobs;
     std::unique_ptr<pb::NodeService::Stub> nodes;
+    std::unique_ptr<pb::AdminService::Stub> admin;
 
     Error error_of(const grpc::Status& status) const {
         Error error = from_grpc(status);
@@ -110,6 +112,7 @@ Result<Client> Client::open(const std::string& address, Note note) {
     RM_TRY(impl->channel, make_channel(address));
     impl->jobs = pb::JobService::NewStub(impl->channel);
     impl->nodes = pb::NodeService::NewStub(impl->channel);
+    impl->admin = pb::AdminService::NewStub(impl->channel);
     return Client(std::move(impl));
 }
 
@@ -195,6 +198,14 @@ Status Client::logs(const pb::LogsRequest& request, std::stop_token stop,
     grpc::ClientContext context;
     const auto reader = impl_->jobs->Logs(&context, request);
     return impl_->drain(context, *reader, stop, on_piece);
+}
+
+Status Client::backup(std::stop_token stop,
+                      const std::function<void(const std::string&)>& on_piece) {
+    grpc::ClientContext context;
+    const auto reader = impl_->admin->Backup(&context, pb::BackupRequest());
+    return impl_->drain(context, *reader, stop,
+                        [&](const pb::BackupPiece& piece) { on_piece(piece.data()); });
 }
 
 std::string random_request_id() {

@@ -51,6 +51,9 @@ public:
     Status logs(const pb::LogsRequest& request, std::stop_token stop,
                 const std::function<void(const pb::LogPiece&)>& on_piece);
 
+    // A backup of the controller's database, in pieces.
+    Status backup(std::stop_token stop, const std::function<void(const std::string&)>& on_piece);
+
 private:
     struct Impl;
     explicit Client(std::unique_ptr<Impl> impl);

@@ -80,6 +80,8 @@ struct AllOptions {
     LsOptions ls;
     ShowOptions show;
     LogsOptions logs;
+    BackupOptions backup;
+    RestoreOptions restore;
     CancelOptions cancel;
     HistoryOptions history;
     NodesOptions nodes;
@@ -161,6 +163,16 @@ void add_other_verbs(Verbs& verbs, AllOptions& all) {
                   "gRPC on this loopback address too (port 0: any), and HTTP on the port after it")
         ->type_name("HOST:PORT");
     up.add_option("--http", all.up.http, "HTTP on this loopback address")->type_name("HOST:PORT");
+
+    CLI::App& backup =
+        verbs.add("backup", "Copy the controller's database while it runs", all.backup);
+    backup.add_option("FILE", all.backup.file, "The new copy")->required();
+    CLI::App& restore = verbs.add(
+        "restore", "Put a backup in the place of a stopped controller's database", all.restore);
+    restore.add_option("FILE", all.restore.file, "The backup")->required();
+    restore.add_option("--state", all.restore.state_dir, "The controller's state directory")
+        ->type_name("DIR")
+        ->required();
 
     CLI::App& version = verbs.add("version", "The version of this program", all.version);
     add_output(version, all.version.output, {"table", "json", "yaml"});

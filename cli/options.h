@@ -61,13 +61,20 @@ struct PrepareDataOptions {
     std::string format = "auto";
     int num_threads = 0;  // 0: as many as the machine has cores
 };
+struct BackupOptions {
+    std::string file;
+};
+struct RestoreOptions {
+    std::string file;
+    std::string state_dir;  // of a controller that does not run
+};
 struct VersionOptions {
     OutputFormat output = OutputFormat::table;
 };
 
-using VerbOptions =
-    std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions, HistoryOptions,
-                 NodesOptions, UpOptions, PrepareDataOptions, VersionOptions>;
+using VerbOptions = std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions,
+                                 HistoryOptions, NodesOptions, UpOptions, PrepareDataOptions,
+                                 BackupOptions, RestoreOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -12,7 +12,9 @@
 #include "controller/http/routes.h"
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
+#include "controller/loops/upkeep_loop.h"
 #include "controller/rpc/services.h"
+#include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
@@ -81,16 +83,18 @@ private:
 };
 
 struct Stores {
+    std::unique_ptr<SpaceGuard> space;
     std::unique_ptr<Store> control;
     std::unique_ptr<TelemetryStore> telemetry;
     std::unique_ptr<TelemetryReader> reader;
 };
 
-Result<Stores> open_stores(const StateDir& directory, Bytes log_cap) {
+Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& options) {
     const TelemetryPaths paths{directory.file("telemetry.db"), directory.file("logs")};
     Stores stores;
-    RM_TRY(stores.control, open_control_store(directory.file("control.db")));
-    RM_TRY(stores.telemetry, TelemetryStore::open(paths, log_cap));
+    RM_TRY(stores.space, SpaceGuard::open(directory.path(), options.space));
+    RM_TRY(stores.control, open_control_store(directory.file("control.db"), stores.space.get()));
+    RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap));
     RM_TRY(stores.reader, TelemetryReader::open(paths));
     return stores;
 }
@@ -139,8 +143,10 @@ public:
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
           scheduler_(control_, clock_, plan_trivially),
-          telemetry_(*stores_.telemetry, updates_),
-          ops_{control_, *stores_.reader, updates_, clock_, random_number},
+          telemetry_(*stores_.telemetry, updates_, *stores_.space),
+          upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
+                  clock_),
+          ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_(ops_, metrics_) {
         wiring_.set_scheduler(&scheduler_);
@@ -167,6 +173,7 @@ public:
         services_.push_back(make_node_service(ops_));
         services_.push_back(make_worker_service(session_, ops_, telemetry_));
         services_.push_back(make_rendezvous_service(exchange_));
+        services_.push_back(make_admin_service(directory_.file("control.db")));
         std::vector<grpc::Service*> services;
         for (const auto& service : services_)
             services.push_back(service.get());
@@ -190,6 +197,7 @@ private:
             return control_.read([](const State& state) { return state.cluster; });
         };
         if (!current().empty()) {
+            note_restore();
             // The first input after a start derives what the tables still want.
             control_.post(CommandsDue{});
             return current();
@@ -199,6 +207,22 @@ private:
             updates_.wait(seen, Seconds{0.1});
         }
         return current();
+    }
+
+    // Tables that were put back are said to be so before anything else, once.
+    void note_restore() {
+        const std::string marker = restore_marker(directory_.path());
+        if (::access(marker.c_str(), F_OK) != 0) return;
+        const auto restored = [&] {
+            return control_.read([](const State& state) { return state.restored; });
+        };
+        const WallTime before = restored();
+        control_.post(Restored{});
+        for (std::uint64_t seen = updates_.count(); restored() == before; seen = updates_.count())
+            updates_.wait(seen, Seconds{0.1});
+        std::remove(marker.c_str());
+        log_event(LogLevel::warning, "restored",
+                  {{"cluster", control_.read([](const State& s) { return s.cluster; })}});
     }
 
     const DaemonOptions options_;
@@ -212,6 +236,7 @@ private:
     ControlLoop control_;
     SchedulerLoop scheduler_;
     TelemetryLoop telemetry_;
+    UpkeepLoop upkeep_;
     OpsContext ops_;
     ExchangeTable exchange_;
     SessionContext session_{control_, sessions_, {}, options_.session};
@@ -224,9 +249,18 @@ private:
 
 }  // namespace
 
+Result<std::string> restore_state(const std::string& backup, const std::string& state_dir) {
+    RM_TRY(const StateDir directory, StateDir::open(state_dir));
+    RM_TRY(const std::string aside,
+           restore_database(backup, directory.path(), SystemClock().wall()));
+    if (aside.empty()) return format("restored {} to {}", backup, directory.path());
+    return format("restored {} to {}; what was there is kept as {}", backup, directory.path(),
+                  aside);
+}
+
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
-    RM_TRY(Stores stores, open_stores(directory, options.rank_log_cap));
+    RM_TRY(Stores stores, open_stores(directory, options));
     RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
     auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
                                                   std::move(stores), std::move(state));

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "controller/session.h"
+#include "controller/store/space_guard.h"
 
 namespace rm {
 
@@ -17,6 +18,7 @@ struct DaemonOptions {
     std::string http;                 // loopback host:port; empty: none
     std::string version;
     Bytes rank_log_cap{64 << 20};
+    SpaceMarks space;
     SessionOptions session;
     std::function<void(const std::string&)> on_fatal;  // ends the process
 };
@@ -33,5 +35,9 @@ public:
     virtual const std::vector<std::string>& grpc_addresses() const = 0;
     virtual std::string http_address() const = 0;  // empty: none
 };
+
+// Puts a backup in the place of the database of a controller that does not run; the sentence to say
+// of it. FAILED_PRECONDITION: one runs on that state directory.
+Result<std::string> restore_state(const std::string& backup, const std::string& state_dir);
 
 }  // namespace rm

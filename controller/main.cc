@@ -15,6 +15,7 @@ struct Flags {
     std::vector<std::string> listen = {"127.0.0.1:7070"};
     std::string http = "127.0.0.1:7071";
     std::string rank_log_cap = "64M";
+    std::string restore;  // a backup; empty: serve
 };
 
 void declare(CLI::App& app, Flags& flags) {
@@ -26,6 +27,9 @@ void declare(CLI::App& app, Flags& flags) {
     app.add_option("--rank-log-cap", flags.rank_log_cap,
                    "Bytes of log kept per rank; K and M are 2^10 and 2^20")
         ->capture_default_str();
+    app.add_option("--restore", flags.restore,
+                   "Put this backup in the place of the database, and end")
+        ->type_name("FILE");
 }
 
 // A broken invariant or a commit that failed: memory may be ahead of the disk, so nothing more is
@@ -54,7 +58,14 @@ sigset_t stop_signals() {
     return set;
 }
 
+rm::Status restore(const Flags& flags) {
+    RM_TRY(const std::string done, rm::restore_state(flags.restore, flags.state));
+    std::printf("%s\n", done.c_str());
+    return {};
+}
+
 rm::Status run(const Flags& flags, const sigset_t& signals) {
+    if (!flags.restore.empty()) return restore(flags);
     RM_TRY(rm::DaemonOptions options, to_options(flags));
     RM_TRY(const std::unique_ptr<rm::Daemon> daemon, rm::Daemon::start(std::move(options)));
     int number = 0;

@@ -28,6 +28,8 @@ Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const RestoreOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
 
 // What was wrong, on stderr, for a failure whose exit code is not that of its error.

@@ -8,8 +8,8 @@ constexpr std::size_t kPieceOverhead = 200;
 
 }  // namespace
 
-TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates)
-    : store_(store), updates_(updates), thread_([this] { run(); }) {}
+TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space)
+    : store_(store), updates_(updates), space_(space), thread_([this] { run(); }) {}
 
 TelemetryLoop::~TelemetryLoop() {
     {
@@ -46,7 +46,14 @@ void TelemetryLoop::run() {
     }
 }
 
+void TelemetryLoop::drop(std::vector<Queued>& batch) {
+    space_.count_dropped(static_cast<std::int64_t>(batch.size()));
+    for (const Queued& queued : batch)
+        queued.on_kept(claimed_offsets(queued.piece));
+}
+
 void TelemetryLoop::keep(std::vector<Queued>& batch) {
+    if (space_.drops_telemetry()) return drop(batch);
     std::vector<TelemetryPiece> pieces;
     for (Queued& queued : batch)
         pieces.push_back(std::move(queued.piece));

@@ -49,6 +49,7 @@ Status check_spec(const JobSpec& spec) {
 }  // namespace
 
 Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request) {
+    RM_RETURN_IF_ERROR(context.space.check_submit());
     RM_RETURN_IF_ERROR(check_request(request));
     RM_TRY(const JobSpec spec, from_proto(request.spec()));
     RM_RETURN_IF_ERROR(check_spec(spec));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "controller/exchange.h"
@@ -19,6 +20,8 @@ std::unique_ptr<grpc::Service> make_job_service(OpsContext& context);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
                                                    OpsContext& context, TelemetryLoop& telemetry);
+// `database`: control.db.
+std::unique_ptr<grpc::Service> make_admin_service(const std::string& database);
 std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table);
 
 }  // namespace rm
