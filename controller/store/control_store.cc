@@ -192,13 +192,27 @@ public:
 
     Status commit(const State& state, const Changes& changes,
                   const std::vector<Event>& events) override {
-        const Status status = write(state, changes, events);
-        if (status || status.error().code != ErrorCode::resource_exhausted) return status;
-        if (space_ == nullptr || !space_->release_reserve()) return status;
-        return write(state, changes, events);
+        Status status = write(state, changes, events);
+        if (is_full(status)) {
+            compact();
+            status = write(state, changes, events);
+        }
+        if (is_full(status) && space_ != nullptr && space_->release_reserve()) {
+            compact();
+            status = write(state, changes, events);
+        }
+        return status;
     }
 
 private:
+    static bool is_full(const Status& status) {
+        return !status && status.error().code == ErrorCode::resource_exhausted;
+    }
+    // What the write-ahead log holds goes into the tables: its space is free again. That fails
+    // where even the tables have no space; the next write says so.
+    void compact() {
+        static_cast<void>(t_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+    }
     Status write(const State& state, const Changes& changes, const std::vector<Event>& events) {
         return t_.database.transaction([&]() -> Status {
             RM_RETURN_IF_ERROR(put_rows(state, changes));

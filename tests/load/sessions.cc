@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
@@ -98,16 +99,34 @@ public:
             telemetry_ = std::make_unique<IdleTelemetry>(*stub_);
         } else if (incoming_.has_ping()) {
             ++counters_.echoes;
-            outgoing_.mutable_pong()->set_nonce(incoming_.ping().nonce());
-            // The next ping is seconds away: this write is done by then.
-            StartWrite(&outgoing_);
+            echo(incoming_.ping().nonce());
         }
         StartRead(&incoming_);
     }
+    void OnWriteDone(bool ok) override {
+        const std::lock_guard lock(mutex_);
+        writing_ = false;
+        if (ok && owed_ != 0) write_pong();
+    }
 
 private:
+    // The newest ping is the one that counts.
+    void echo(std::uint64_t nonce) {
+        const std::lock_guard lock(mutex_);
+        owed_ = nonce;
+        if (!writing_) write_pong();
+    }
+    void write_pong() {
+        outgoing_.mutable_pong()->set_nonce(std::exchange(owed_, 0));
+        writing_ = true;
+        StartWrite(&outgoing_);
+    }
+
     Counters& counters_;
     std::unique_ptr<pb::WorkerService::Stub> stub_;
+    std::mutex mutex_;
+    bool writing_ = true;  // the hello
+    std::uint64_t owed_ = 0;
     pb::WorkerMessage outgoing_;
     pb::ControllerMessage incoming_;
     std::unique_ptr<IdleTelemetry> telemetry_;
