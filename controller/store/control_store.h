@@ -10,7 +10,7 @@ namespace rm {
 
 // control.db: WAL, synchronous=FULL. Forward-only migrations, each preceded by a backup file; a
 // newer database is refused untouched (FAILED_PRECONDITION). A commit that finds the disk full
-// takes the space of `space`'s reserve and is tried again.
+// is tried again with the space of the write-ahead log, then with that of `space`'s reserve.
 Result<std::unique_ptr<Store>> open_control_store(const std::string& path,
                                                   SpaceGuard* space = nullptr);
 

@@ -22,7 +22,7 @@ Bytes part_of(Bytes total, int percent) {
 
 SpaceMarks lowered(SpaceMarks marks, Bytes total) {
     return {std::min(marks.telemetry, part_of(total, 5)),
-            std::min(marks.submits, part_of(total, 2)), std::min(marks.reserve, part_of(total, 1))};
+            std::min(marks.submits, part_of(total, 2)), std::min(marks.reserve, part_of(total, 5))};
 }
 
 // Blocks that are really taken, not a hole.

@@ -21,7 +21,7 @@ struct SpaceMarks {
 // Watches the file system of the state directory. Thread safe.
 class SpaceGuard {
 public:
-    // Marks are lowered on a small file system: to 5, 2 and 1 percent of it.
+    // Marks are lowered on a small file system: to 5, 2 and 5 percent of it.
     static Result<std::unique_ptr<SpaceGuard>> open(const std::string& directory, SpaceMarks marks);
 
     Bytes free_bytes() const;

@@ -15,13 +15,13 @@
 namespace rm::load {
 namespace {
 
-// A file system of 32 MiB that only this thread and its children see.
+// A file system of 64 MiB that only this thread and its children see.
 class SmallDisk {
 public:
     SmallDisk() {
         if (::unshare(CLONE_NEWNS) != 0 ||
             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount("tmpfs", directory_.path().c_str(), "tmpfs", 0, "size=32m") != 0) {
+            ::mount("tmpfs", directory_.path().c_str(), "tmpfs", 0, "size=64m") != 0) {
             why_not_ = std::strerror(errno);
         }
     }
