@@ -4,9 +4,11 @@
 #include <random>
 #include <thread>
 
+#include "ringmaster/v1/admin.grpc.pb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/grpc_util.h"
+#include "service/security/tls_probe.h"
 
 namespace rm {
 namespace {
@@ -18,20 +20,28 @@ constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
 }  // namespace
 
 struct Client::Impl {
-    std::string address;
+    Target target;
     Note note;
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<pb::JobService::Stub> jobs;
     std::unique_ptr<pb::NodeService::Stub> nodes;
+    std::unique_ptr<pb::AdminService::Stub> admin;
 
     Error error_of(const grpc::Status& status) const {
         Error error = from_grpc(status);
         if (error.code == ErrorCode::unavailable) {
+            // gRPC says of every failed handshake that the socket was closed.
+            if (auto mismatch = why_no_connection(target.address, target.security)) {
+                return *std::move(mismatch);
+            }
             error.message =
-                format("the controller at {} does not answer: {}", address, error.message);
+                format("the controller at {} does not answer: {}", target.address, error.message);
         } else if (error.code == ErrorCode::deadline_exceeded) {
-            error.message = format("the controller at {} did not answer within {} s", address,
-                                   kCallLimit.count());
+            error.message = format("the controller at {} did not answer within {} s",
+                                   target.address, kCallLimit.count());
+        } else if (error.code == ErrorCode::unauthenticated ||
+                   error.code == ErrorCode::permission_denied) {
+            error.message = format("{}: {}", to_string(error.code), error.message);
         }
         return error;
     }
@@ -103,13 +113,14 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-Result<Client> Client::open(const std::string& address, Note note) {
+Result<Client> Client::open(const Target& target, Note note) {
     auto impl = std::make_unique<Impl>();
-    impl->address = address;
+    impl->target = target;
     impl->note = std::move(note);
-    RM_TRY(impl->channel, make_channel(address));
+    RM_TRY(impl->channel, make_channel(target.address, target.security));
     impl->jobs = pb::JobService::NewStub(impl->channel);
     impl->nodes = pb::NodeService::NewStub(impl->channel);
+    impl->admin = pb::AdminService::NewStub(impl->channel);
     return Client(std::move(impl));
 }
 
@@ -177,6 +188,22 @@ Result<std::vector<pb::Node>> Client::nodes() {
         },
         [&found](const pb::ListNodesReply& reply) {
             found.insert(found.end(), reply.nodes().begin(), reply.nodes().end());
+        }));
+    return found;
+}
+
+Result<std::vector<pb::AuditRow>> Client::audit(const AuditQuery& query) {
+    pb::ListAuditRequest request;
+    request.set_only_refused(query.only_refused);
+    if (query.since) *request.mutable_since() = to_proto(*query.since);
+    std::vector<pb::AuditRow> found;
+    RM_RETURN_IF_ERROR(impl_->read_pages<pb::ListAuditReply>(
+        request,
+        [this](grpc::ClientContext& context, const auto& page, pb::ListAuditReply& reply) {
+            return impl_->admin->Audit(&context, page, &reply);
+        },
+        [&found](const pb::ListAuditReply& reply) {
+            found.insert(found.end(), reply.rows().begin(), reply.rows().end());
         }));
     return found;
 }

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cli/config_file.h"
+#include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
 #include "service/convert.h"
@@ -24,14 +26,20 @@ struct HistoryFilter {
     std::optional<WallTime> since;                   // submitted then or later
 };
 
+struct AuditQuery {
+    bool only_refused = false;
+    std::optional<WallTime> since;
+};
+
 // The controller as the command line sees it. Every call is idempotent (Submit through its request
 // id), so UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is
 // an error. Lists are read to their last page. Calls that do not stream give up after 20 s.
 class Client {
 public:
     using Note = std::function<void(std::string_view)>;
-    // INVALID_ARGUMENT for an address beyond loopback. Nothing is sent before the first call.
-    static Result<Client> open(const std::string& address, Note note);
+    // INVALID_ARGUMENT for an address beyond loopback without a CA, or credentials that cannot be
+    // read. Nothing is sent before the first call.
+    static Result<Client> open(const Target& target, Note note);
     ~Client();
     Client(Client&&) noexcept;
     Client& operator=(Client&&) noexcept;
@@ -43,6 +51,7 @@ public:
     Result<std::vector<pb::Job>> list_all();
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
     Result<std::vector<pb::Node>> nodes();
+    Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
     // caller knows where to go on.

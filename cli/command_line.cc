@@ -34,8 +34,22 @@ void add_output(CLI::App& verb, OutputFormat& output, const std::vector<std::str
 
 void add_target(CLI::App& app, TargetFlags& target) {
     app.add_option("--address", target.address,
-                   "The controller: host:port on loopback, or unix:/path [RINGMASTER_ADDRESS]")
+                   "The controller: host:port (beyond 127.0.0.1 with --ca), or unix:/path "
+                   "[RINGMASTER_ADDRESS]")
         ->type_name("ADDRESS");
+    app.add_option("--ca", target.security.ca,
+                   "Authority in PEM of the controller's certificate; speaks TLS [RINGMASTER_CA]")
+        ->type_name("FILE");
+    app.add_option("--cert", target.security.certificate,
+                   "A client certificate in PEM [RINGMASTER_CERT]")
+        ->type_name("FILE");
+    app.add_option("--key", target.security.key, "Its key [RINGMASTER_KEY]")->type_name("FILE");
+    app.add_option("--token-file", target.security.token_file,
+                   "File that holds a token [RINGMASTER_TOKEN_FILE]")
+        ->type_name("FILE");
+    app.add_option("--server-name", target.security.server_name,
+                   "What the controller's certificate names, where it is not the address")
+        ->type_name("NAME");
     app.add_option("--context", target.context, "A context of the config file [RINGMASTER_CONTEXT]")
         ->type_name("NAME");
     app.add_option("--state", target.state_dir,
@@ -85,6 +99,11 @@ struct AllOptions {
     NodesOptions nodes;
     UpOptions up;
     PrepareDataOptions prepare_data;
+    AuditOptions audit;
+    PkiInitOptions pki_init;
+    PkiIssueOptions pki_issue;
+    PkiRevokeOptions pki_revoke;
+    PkiTokenOptions pki_token;
     VersionOptions version;
 };
 
@@ -145,6 +164,52 @@ void add_data_verbs(Verbs& verbs, AllOptions& all) {
         ->check(CLI::Range(1, 1024));
 }
 
+void add_directory(CLI::App& verb, std::string& directory) {
+    verb.add_option("--dir", directory, "The authority's directory")->type_name("DIR")->required();
+}
+
+void add_pki_verbs(Verbs& verbs, AllOptions& all) {
+    CLI::App& pki = verbs.add_group("pki", "Certificates and tokens, as files (docs/security.md)");
+    CLI::App& init = verbs.add_below(pki, "init", "Make an authority", all.pki_init);
+    add_directory(init, all.pki_init.directory);
+    init.add_option("--name", all.pki_init.name, "Its name [ringmaster]");
+    init.add_option("--days", all.pki_init.days, "How long it is valid [3650]")
+        ->check(CLI::PositiveNumber);
+
+    CLI::App& issue = verbs.add_below(pki, "issue", "Issue a certificate", all.pki_issue);
+    add_directory(issue, all.pki_issue.directory);
+    issue.add_option("--role", all.pki_issue.role, "For whom")
+        ->check(CLI::IsMember({"viewer", "submitter", "admin", "worker", "server"}))
+        ->required();
+    issue
+        .add_option("--name", all.pki_issue.name,
+                    "Who it is; of a worker the node's id, or a beginning of it and *")
+        ->required();
+    issue.add_option("--san", all.pki_issue.subject_names,
+                     "A host name or address that a server answers to; may be given several times");
+    issue.add_option("--days", all.pki_issue.days, "How long it is valid [365]")
+        ->check(CLI::PositiveNumber);
+    issue.add_option("-o,--output", all.pki_issue.output, "Write PREFIX.crt and PREFIX.key")
+        ->type_name("PREFIX")
+        ->required();
+
+    CLI::App& revoke =
+        verbs.add_below(pki, "revoke", "Put a certificate on the deny list", all.pki_revoke);
+    add_directory(revoke, all.pki_revoke.directory);
+    revoke.add_option("CERTIFICATE", all.pki_revoke.certificate, "Its serial, or its file")
+        ->required();
+
+    CLI::App& token =
+        verbs.add_below(pki, "token", "Make a token, print it once, keep its hash", all.pki_token);
+    add_directory(token, all.pki_token.directory);
+    token.add_option("--role", all.pki_token.role, "What it may do")
+        ->check(CLI::IsMember({"viewer", "submitter", "admin"}))
+        ->required();
+    token.add_option("--name", all.pki_token.name, "Whose it is")->required();
+    token.add_option("--days", all.pki_token.days, "How long it is valid [until it is removed]")
+        ->check(CLI::PositiveNumber);
+}
+
 void add_other_verbs(Verbs& verbs, AllOptions& all) {
     CLI::App& nodes = verbs.add("nodes", "List nodes", all.nodes);
     add_output(nodes, all.nodes.output, {"table", "wide", "json", "yaml", "name"});
@@ -161,6 +226,11 @@ void add_other_verbs(Verbs& verbs, AllOptions& all) {
                   "gRPC on this loopback address too (port 0: any), and HTTP on the port after it")
         ->type_name("HOST:PORT");
     up.add_option("--http", all.up.http, "HTTP on this loopback address")->type_name("HOST:PORT");
+
+    CLI::App& audit = verbs.add("audit", "Who did what, and who was refused", all.audit);
+    audit.add_flag("--refused", all.audit.refused, "Only what was not allowed");
+    audit.add_option("--since", all.audit.since, "Only since: 30m, 2h, 3d, or a date (UTC)");
+    add_output(audit, all.audit.output, {"table", "wide", "json", "yaml"});
 
     CLI::App& version = verbs.add("version", "The version of this program", all.version);
     add_output(version, all.version.output, {"table", "json", "yaml"});
@@ -179,6 +249,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     add_target(app, line.target);
     add_job_verbs(verbs, all);
     add_data_verbs(verbs, all);
+    add_pki_verbs(verbs, all);
     add_other_verbs(verbs, all);
     try {
         app.parse(argc, argv);

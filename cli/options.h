@@ -54,6 +54,34 @@ struct UpOptions {
     std::string listen;
     std::string http;
 };
+struct AuditOptions {
+    bool refused = false;  // only what was not allowed
+    std::string since;
+    OutputFormat output = OutputFormat::table;
+};
+struct PkiInitOptions {
+    std::string directory;
+    std::string name = "ringmaster";
+    int days = 3650;
+};
+struct PkiIssueOptions {
+    std::string directory;
+    std::string role;  // or server
+    std::string name;
+    std::vector<std::string> subject_names;
+    int days = 365;
+    std::string output;  // PREFIX of .crt and .key
+};
+struct PkiRevokeOptions {
+    std::string directory;
+    std::string certificate;  // a serial, or a file
+};
+struct PkiTokenOptions {
+    std::string directory;
+    std::string role;
+    std::string name;
+    int days = 0;  // 0: until it is taken out of the file
+};
 struct PrepareDataOptions {
     std::vector<std::string> inputs;
     std::string tokenizer;
@@ -67,7 +95,8 @@ struct VersionOptions {
 
 using VerbOptions =
     std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions, HistoryOptions,
-                 NodesOptions, UpOptions, PrepareDataOptions, VersionOptions>;
+                 NodesOptions, UpOptions, PrepareDataOptions, AuditOptions, PkiInitOptions,
+                 PkiIssueOptions, PkiRevokeOptions, PkiTokenOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

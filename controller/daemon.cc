@@ -7,9 +7,11 @@
 #include <random>
 
 #include "base/random.h"
+#include "controller/access.h"
 #include "controller/core/event.h"
 #include "controller/core/invariants.h"
 #include "controller/http/routes.h"
+#include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
 #include "controller/rpc/services.h"
@@ -84,6 +86,8 @@ struct Stores {
     std::unique_ptr<Store> control;
     std::unique_ptr<TelemetryStore> telemetry;
     std::unique_ptr<TelemetryReader> reader;
+    std::unique_ptr<AuditStore> audit;
+    std::unique_ptr<AuditReader> audit_reader;
 };
 
 Result<Stores> open_stores(const StateDir& directory, Bytes log_cap) {
@@ -92,6 +96,9 @@ Result<Stores> open_stores(const StateDir& directory, Bytes log_cap) {
     RM_TRY(stores.control, open_control_store(directory.file("control.db")));
     RM_TRY(stores.telemetry, TelemetryStore::open(paths, log_cap));
     RM_TRY(stores.reader, TelemetryReader::open(paths));
+    const std::string audit = directory.file("audit.db");
+    RM_TRY(stores.audit, AuditStore::open(audit));
+    RM_TRY(stores.audit_reader, AuditReader::open(audit));
     return stores;
 }
 
@@ -131,10 +138,12 @@ std::string info_json(const std::vector<std::string>& grpc, const std::string& h
 // Members end in reverse order: the servers first, the stores last.
 class RunningDaemon final : public Daemon {
 public:
-    RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state)
+    RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state,
+                  std::unique_ptr<Authenticator> authenticator)
         : options_(std::move(options)),
           directory_(std::move(directory)),
           stores_(std::move(stores)),
+          authenticator_(std::move(authenticator)),
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
@@ -163,14 +172,16 @@ public:
                    }));
             routes_.set_address(http_->address());
         }
-        services_.push_back(make_job_service(ops_));
+        services_.push_back(make_job_service(ops_, gatekeeper_));
         services_.push_back(make_node_service(ops_));
-        services_.push_back(make_worker_service(session_, ops_, telemetry_));
-        services_.push_back(make_rendezvous_service(exchange_));
+        services_.push_back(make_admin_service(audit_, *stores_.audit_reader));
+        services_.push_back(make_worker_service(session_, ops_, telemetry_, gatekeeper_));
+        services_.push_back(make_rendezvous_service(exchange_, gatekeeper_));
         std::vector<grpc::Service*> services;
         for (const auto& service : services_)
             services.push_back(service.get());
-        RM_TRY(grpc_, GrpcServer::start(options_.listen, services));
+        RM_TRY(grpc_, GrpcServer::start(options_.listen, services,
+                                        {.tls = options_.tls, .gatekeeper = &gatekeeper_}));
         RM_RETURN_IF_ERROR(write_file_atomically(directory_.file(kInfoFile),
                                                  info_json(grpc_->addresses(), http_address())));
         for (const std::string& address : grpc_->addresses()) {
@@ -205,6 +216,9 @@ private:
     const StateDir directory_;
     const SystemClock clock_;
     Stores stores_;
+    AuditLoop audit_{*stores_.audit};
+    std::unique_ptr<Authenticator> authenticator_;
+    const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_};
     UpdateSignal updates_;
     SessionRegistry sessions_;
     FleetMetrics metrics_;
@@ -228,8 +242,10 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
     RM_TRY(Stores stores, open_stores(directory, options.rank_log_cap));
     RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
-    auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
-                                                  std::move(stores), std::move(state));
+    RM_TRY(auto authenticator, Authenticator::open(options.credentials));
+    auto daemon =
+        std::make_unique<RunningDaemon>(std::move(options), std::move(directory), std::move(stores),
+                                        std::move(state), std::move(authenticator));
     RM_RETURN_IF_ERROR(daemon->serve());
     return std::unique_ptr<Daemon>(std::move(daemon));
 }

@@ -2,19 +2,24 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "controller/session.h"
+#include "service/security/authenticator.h"
+#include "service/security/pki.h"
 
 namespace rm {
 
 struct DaemonOptions {
     std::string state_dir;
-    std::vector<std::string> listen;  // unix:/path or loopback host:port
-    std::string http;                 // loopback host:port; empty: none
+    std::vector<std::string> listen;  // unix:/path or host:port, on loopback without `tls`
+    std::string http;                 // host:port, on loopback without `tls`; empty: none
+    std::optional<KeyPair> tls;       // PEM; every TCP address speaks TLS
+    AuthenticatorFiles credentials;   // whose credentials are believed
     std::string version;
     Bytes rank_log_cap{64 << 20};
     SessionOptions session;

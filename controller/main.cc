@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "controller/daemon.h"
 #include "service/log.h"
+#include "service/security/tls_files.h"
 
 namespace {
 
@@ -15,14 +16,32 @@ struct Flags {
     std::vector<std::string> listen = {"127.0.0.1:7070"};
     std::string http = "127.0.0.1:7071";
     std::string rank_log_cap = "64M";
+    std::string tls_cert;
+    std::string tls_key;
+    rm::AuthenticatorFiles credentials;
 };
+
+void declare_security(CLI::App& app, Flags& flags) {
+    CLI::Option* cert = app.add_option("--tls-cert", flags.tls_cert,
+                                       "Certificate in PEM: every TCP address speaks TLS");
+    cert->needs(app.add_option("--tls-key", flags.tls_key, "Its key in PEM")->needs(cert));
+    app.add_option("--client-ca", flags.credentials.client_ca,
+                   "Authorities in PEM whose client certificates are accepted");
+    app.add_option("--deny-list", flags.credentials.deny_list,
+                   "Serials of certificates that are not; read again when it changes");
+    app.add_option("--tokens", flags.credentials.tokens,
+                   "Hashes of the accepted tokens; read again when it changes. Loopback without "
+                   "TLS then demands one, too");
+}
 
 void declare(CLI::App& app, Flags& flags) {
     app.add_option("--state", flags.state, "Directory of the databases and logs")->required();
     app.add_option("--listen", flags.listen,
-                   "gRPC address, unix:/path or 127.0.0.1:PORT; may be given several times")
+                   "gRPC address, unix:/path or HOST:PORT; may be given several times; beyond "
+                   "127.0.0.1 it needs --tls-cert")
         ->capture_default_str();
     app.add_option("--http", flags.http, "HTTP address HOST:PORT, or none")->capture_default_str();
+    declare_security(app, flags);
     app.add_option("--rank-log-cap", flags.rank_log_cap,
                    "Bytes of log kept per rank; K and M are 2^10 and 2^20")
         ->capture_default_str();
@@ -42,6 +61,10 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     options.http = flags.http == "none" ? "" : flags.http;
     options.version = RM_VERSION;
     RM_TRY(options.rank_log_cap.value, rm::parse_count(flags.rank_log_cap, rm::Suffix::binary));
+    if (!flags.tls_cert.empty()) {
+        RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
+    }
+    options.credentials = flags.credentials;
     options.on_fatal = die;
     return options;
 }

@@ -28,6 +28,11 @@ Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const AuditOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiIssueOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
 
 // What was wrong, on stderr, for a failure whose exit code is not that of its error.

@@ -20,6 +20,7 @@ struct SubmitJob {
     JobSpec spec;
     std::string yaml;
     std::uint64_t random = 0;
+    std::string owner = "default";
 };
 struct CancelJob {
     JobId job;

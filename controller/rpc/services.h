@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "controller/exchange.h"
+#include "controller/loops/audit_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
 #include "controller/session.h"
+#include "service/security/gatekeeper.h"
 
 // The gRPC services over the operations. gRPC's headers stay in rpc/*.cc.
 namespace grpc {
@@ -15,10 +17,14 @@ class Service;
 
 namespace rm {
 
-std::unique_ptr<grpc::Service> make_job_service(OpsContext& context);
+// The gatekeeper has admitted every call that arrives here; the services ask it who the caller is.
+std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
+std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader& reader);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
-                                                   OpsContext& context, TelemetryLoop& telemetry);
-std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table);
+                                                   OpsContext& context, TelemetryLoop& telemetry,
+                                                   const Gatekeeper& gatekeeper);
+std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table,
+                                                       const Gatekeeper& gatekeeper);
 
 }  // namespace rm

@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include "controller/rpc/caller.h"
+#include "controller/rpc/checked_stream.h"
 #include "controller/rpc/services.h"
 #include "controller/rpc/telemetry_stream.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
@@ -47,13 +49,17 @@ pb::TelemetryAck ack_of(const AckQueue::Key& key, const StreamOffsets& offsets) 
     return ack;
 }
 
-// Where a piece belongs; nothing: to no rank this controller knows.
-std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& piece) {
+// Where a piece belongs; nothing: to no rank this controller knows, or not to one of the caller's
+// nodes.
+std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& piece,
+                            const Principal& caller) {
     return control.read([&](const State& state) -> std::optional<JobId> {
         const Attempt* attempt = find_attempt(state, piece.epoch);
         const bool known = attempt != nullptr && piece.rank >= 0 &&
                            piece.rank < static_cast<int>(attempt->ranks.size());
-        return known ? std::optional(attempt->job) : std::nullopt;
+        if (!known) return std::nullopt;
+        const NodeId& node = attempt->ranks[static_cast<std::size_t>(piece.rank)].device.node;
+        return check_speaks_for(caller, node) ? std::optional(attempt->job) : std::nullopt;
     });
 }
 
@@ -65,15 +71,18 @@ StreamOffsets unknown_offsets(const TelemetryPiece& piece) {
 
 class WorkerService final : public pb::WorkerService::Service {
 public:
-    WorkerService(const SessionContext& session, OpsContext& ops, TelemetryLoop& telemetry)
-        : session_(session), ops_(ops), telemetry_(telemetry) {}
+    WorkerService(const SessionContext& session, OpsContext& ops, TelemetryLoop& telemetry,
+                  const Gatekeeper& gatekeeper)
+        : session_(session), ops_(ops), telemetry_(telemetry), gatekeeper_(gatekeeper) {}
 
     grpc::Status Session(
         grpc::ServerContext* context,
         grpc::ServerReaderWriter<pb::ControllerMessage, pb::WorkerMessage>* call) override {
         const std::string peer = context->peer();  // not known any more once it has gone
         const auto stream = session_stream(*context, *call);
-        const Status status = run_session(*stream, peer, session_);
+        CheckedStream checked(*stream, [&] { return caller_of(*context, gatekeeper_); });
+        Status status = run_session(checked, peer, session_);
+        if (!checked.status()) status = checked.status();
         const bool expected = status || status.error().code == ErrorCode::unavailable;
         log_event(
             expected ? LogLevel::info : LogLevel::warning, "session_ended",
@@ -82,6 +91,8 @@ public:
     }
 
     grpc::Status Telemetry(grpc::ServerContext* context, TelemetryCall* call) override {
+        const auto caller = caller_of(*context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
         // Pieces on their way to the disk co-own the queue: they may be kept after this call.
         const auto acks = std::make_shared<AckQueue>();
         std::thread writer([&] {
@@ -94,7 +105,7 @@ public:
         });
         pb::TelemetryMessage message;
         while (call->Read(&message))
-            take(message, acks);
+            take(message, *caller, acks);
         acks->close();
         writer.join();
         const auto error = acks->error();
@@ -103,11 +114,12 @@ public:
     }
 
 private:
-    void take(const pb::TelemetryMessage& message, const std::shared_ptr<AckQueue>& acks) {
+    void take(const pb::TelemetryMessage& message, const Principal& caller,
+              const std::shared_ptr<AckQueue>& acks) {
         TelemetryPiece piece = piece_of(message, ops_.clock.wall());
         const AckQueue::Key key{piece.epoch, piece.rank};
         acks->sent();
-        const std::optional<JobId> job = job_of(ops_.control, piece);
+        const std::optional<JobId> job = job_of(ops_.control, piece, caller);
         if (!job) return acks->kept(key, unknown_offsets(piece));
         piece.job = *job;
         telemetry_.push(std::move(piece), [acks, key](const Result<StreamOffsets>& offsets) {
@@ -118,14 +130,20 @@ private:
     const SessionContext& session_;
     OpsContext& ops_;
     TelemetryLoop& telemetry_;
+    const Gatekeeper& gatekeeper_;
 };
 
 class RendezvousService final : public pb::RendezvousService::Service {
 public:
-    explicit RendezvousService(ExchangeTable& table) : table_(table) {}
+    RendezvousService(ExchangeTable& table, const Gatekeeper& gatekeeper)
+        : table_(table), gatekeeper_(gatekeeper) {}
 
     grpc::Status Exchange(grpc::ServerContext* context, const pb::ExchangeRequest* request,
                           pb::ExchangeReply* reply) override {
+        const auto caller = caller_of(*context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
+        const Status own = check_speaks_for(*caller, {request->node_id()});
+        if (!own) return to_grpc(own);
         ExchangeTable::Request wanted{
             {request->epoch()}, request->group(), {request->node_id()}, {}};
         for (const auto& [rank, blob] : request->blobs())
@@ -139,16 +157,19 @@ public:
 
 private:
     ExchangeTable& table_;
+    const Gatekeeper& gatekeeper_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
-                                                   OpsContext& context, TelemetryLoop& telemetry) {
-    return std::make_unique<WorkerService>(session, context, telemetry);
+                                                   OpsContext& context, TelemetryLoop& telemetry,
+                                                   const Gatekeeper& gatekeeper) {
+    return std::make_unique<WorkerService>(session, context, telemetry, gatekeeper);
 }
-std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table) {
-    return std::make_unique<RendezvousService>(table);
+std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table,
+                                                       const Gatekeeper& gatekeeper) {
+    return std::make_unique<RendezvousService>(table, gatekeeper);
 }
 
 }  // namespace rm
