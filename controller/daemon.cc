@@ -151,7 +151,7 @@ public:
           telemetry_(*stores_.telemetry, updates_),
           ops_{control_, *stores_.reader, updates_, clock_, random_number},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
-          routes_(ops_, metrics_) {
+          routes_(ops_, metrics_, gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
     }
 
@@ -167,9 +167,11 @@ public:
         RM_TRY(session_.cluster, found_cluster());
         clock_loop_ = std::make_unique<ClockLoop>(control_, clock_);
         if (!options_.http.empty()) {
-            RM_TRY(http_, HttpServer::start(options_.http, [this](const HttpRequest& request) {
-                       return routes_.handle(request);
-                   }));
+            RM_TRY(http_,
+                   HttpServer::start(
+                       options_.http,
+                       [this](const HttpRequest& request) { return routes_.handle(request); }, {},
+                       options_.tls));
             routes_.set_address(http_->address());
         }
         services_.push_back(make_job_service(ops_, gatekeeper_));

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "controller/http/routes.h"
 #include "controller/session.h"
 #include "service/security/authenticator.h"
 #include "service/security/pki.h"
@@ -20,6 +21,7 @@ struct DaemonOptions {
     std::string http;                 // host:port, on loopback without `tls`; empty: none
     std::optional<KeyPair> tls;       // PEM; every TCP address speaks TLS
     AuthenticatorFiles credentials;   // whose credentials are believed
+    MetricsAccess metrics = MetricsAccess::as_a_viewer;
     std::string version;
     Bytes rank_log_cap{64 << 20};
     SessionOptions session;

@@ -19,6 +19,7 @@ struct Flags {
     std::string tls_cert;
     std::string tls_key;
     rm::AuthenticatorFiles credentials;
+    bool open_metrics = false;
 };
 
 void declare_security(CLI::App& app, Flags& flags) {
@@ -32,6 +33,8 @@ void declare_security(CLI::App& app, Flags& flags) {
     app.add_option("--tokens", flags.credentials.tokens,
                    "Hashes of the accepted tokens; read again when it changes. Loopback without "
                    "TLS then demands one, too");
+    app.add_flag("--open-metrics", flags.open_metrics,
+                 "/metrics and /api/v1/sd without a credential for callers on this machine");
 }
 
 void declare(CLI::App& app, Flags& flags) {
@@ -65,6 +68,7 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
         RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
     }
     options.credentials = flags.credentials;
+    if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
     options.on_fatal = die;
     return options;
 }

@@ -1,29 +1,11 @@
 #include "controller/http/routes.h"
 
-#include <google/protobuf/util/json_util.h>
-
+#include "controller/access.h"
 #include "controller/core/event.h"
-#include "controller/ops/ops.h"
+#include "service/address.h"
 
 namespace rm {
 namespace {
-
-constexpr int kPage = 1000;
-
-HttpResponse json(std::string body) {
-    return {.status = 200, .content_type = "application/json", .body = std::move(body)};
-}
-
-HttpResponse json_of(const google::protobuf::Message& message) {
-    std::string body;
-    const auto status = google::protobuf::util::MessageToJsonString(message, &body);
-    if (!status.ok()) return {.status = 500, .body = status.ToString() + "\n"};
-    return json(std::move(body));
-}
-
-HttpResponse failure(const Error& error) {
-    return {.status = 500, .body = error.message + "\n"};
-}
 
 void append_target(std::string& out, const std::string& address, const char* role) {
     out += out.size() > 1 ? ",{\"targets\":[" : "{\"targets\":[";
@@ -36,16 +18,27 @@ void append_target(std::string& out, const std::string& address, const char* rol
 }  // namespace
 
 HttpResponse HttpRoutes::handle(const HttpRequest& request) {
+    if (request.path == kMetricsPage || request.path == kDiscoveryPage) return page(request);
+    if (auto answered = api_.handle(request)) return *std::move(answered);
+    return {.status = 404,
+            .body = "there is no " + request.path +
+                    "; there are /metrics, /api/v1/sd, /api/v1/jobs, /api/v1/history, "
+                    "/api/v1/nodes\n"};
+}
+
+HttpResponse HttpRoutes::page(const HttpRequest& request) {
     if (request.method != "GET") {
         return {.status = 405, .body = request.method + " is not allowed here; only GET\n"};
     }
-    if (request.path == "/metrics") return metrics();
-    if (request.path == "/api/v1/sd") return service_discovery();
-    if (request.path == "/api/v1/jobs") return jobs();
-    if (request.path == "/api/v1/nodes") return nodes();
-    return {.status = 404,
-            .body = "there is no " + request.path +
-                    "; there are /metrics, /api/v1/sd, /api/v1/jobs, /api/v1/nodes\n"};
+    if (!is_open_to(request)) {
+        const auto caller = gatekeeper_.admit(presented_by(request), {request.path, request.peer});
+        if (!caller) return error_response(caller.error());
+    }
+    return request.path == kMetricsPage ? metrics() : service_discovery();
+}
+
+bool HttpRoutes::is_open_to(const HttpRequest& request) const {
+    return access_ == MetricsAccess::open_on_loopback && parse_loopback(request.peer).ok();
 }
 
 HttpResponse HttpRoutes::metrics() {
@@ -62,22 +55,7 @@ HttpResponse HttpRoutes::service_discovery() const {
             if (node.session.up && !address.empty()) append_target(body, address, "worker");
         }
     });
-    return json(body + "]");
-}
-
-HttpResponse HttpRoutes::jobs() {
-    pb::ListJobsRequest request;
-    request.set_page_size(kPage);
-    request.set_include_ended(true);
-    const auto reply = list_jobs(ops_, request);
-    return reply ? json_of(*reply) : failure(reply.error());
-}
-
-HttpResponse HttpRoutes::nodes() {
-    pb::ListNodesRequest request;
-    request.set_page_size(kPage);
-    const auto reply = list_nodes(ops_, request);
-    return reply ? json_of(*reply) : failure(reply.error());
+    return {.content_type = "application/json", .body = body + "]"};
 }
 
 }  // namespace rm

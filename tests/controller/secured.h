@@ -34,7 +34,9 @@ public:
         return issued({.name = name, .role = role, .days = days}, now);
     }
     std::string server() {
-        return issued({.name = "controller", .subject_names = {"localhost", "127.0.0.1"}}, today());
+        return issued(
+            {.name = "controller", .subject_names = {"localhost", "127.0.0.1", "controller.lab"}},
+            today());
     }
     std::string write(const std::string& name, const std::string& text) const {
         directory_.write(name, text);
@@ -66,7 +68,7 @@ public:
     std::string socket = "unix:" + directory.file("c.sock");
     std::unique_ptr<Daemon> daemon;
 
-    Secured() {
+    explicit Secured(MetricsAccess metrics = MetricsAccess::as_a_viewer) {
         const std::string certificate = authority.server();
         auto started = Daemon::start(
             {.state_dir = directory.file("state"),
@@ -75,6 +77,7 @@ public:
              .tls = KeyPair{read_small_file(certificate).value(),
                             read_small_file(certificate + ".key").value()},
              .credentials = {.client_ca = authority.ca, .deny_list = deny_list, .tokens = tokens},
+             .metrics = metrics,
              .version = "0.0.0",
              .on_fatal = [](const std::string& message) { ADD_FAILURE() << message; }});
         RM_CHECK(started.ok(), "{}", started.error().message);
