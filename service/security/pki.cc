@@ -179,4 +179,9 @@ Result<std::string> serial_of(std::string_view pem) {
     return openssl::serial_text(certificate.get());
 }
 
+Result<std::string> name_of(std::string_view pem) {
+    RM_TRY(const openssl::Certificate certificate, parse_certificate(pem));
+    return openssl::subject_entry(certificate.get(), NID_commonName);
+}
+
 }  // namespace rm

@@ -47,6 +47,27 @@ TEST(CommandLine, GivesEachVerbItsOptions) {
     EXPECT_EQ(up.listen, "127.0.0.1:0");
 }
 
+TEST(CommandLine, TakesCredentialsAsFilesForEveryVerb) {
+    const CommandLine line = good({"ls", "--ca", "/ca", "--cert", "/c", "--key", "/k",
+                                   "--token-file", "/t", "--server-name", "n"});
+    EXPECT_EQ(line.target.security, (ClientSecurity{"/ca", "/c", "/k", "/t", "n"}));
+}
+
+TEST(CommandLine, GivesPkiItsFourVerbs) {
+    const auto issue =
+        std::get<PkiIssueOptions>(good({"pki", "issue", "--dir", "d", "--role", "server", "--name",
+                                        "c", "--san", "a", "--san", "10.0.0.1", "-o", "x"})
+                                      .verb);
+    EXPECT_EQ(issue.subject_names, (std::vector<std::string>{"a", "10.0.0.1"}));
+    EXPECT_EQ(issue.days, 365);
+    const auto token = std::get<PkiTokenOptions>(
+        good({"pki", "token", "--dir", "d", "--role", "viewer", "--name", "a"}).verb);
+    EXPECT_EQ(token.days, 0);
+    bad({"pki", "token", "--dir", "d", "--role", "worker", "--name", "a"});
+    bad({"pki", "issue", "--dir", "d", "--role", "king", "--name", "a", "-o", "x"});
+    bad({"pki"});
+}
+
 TEST(CommandLine, KeepsTheTwoMeaningsOfStateApart) {
     const CommandLine line = good({"--state", "/s", "history", "--state", "failed"});
     EXPECT_EQ(line.target.state_dir, "/s");

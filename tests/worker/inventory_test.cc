@@ -87,6 +87,24 @@ TEST(Identity, IsMadeOnceAndKept) {
     EXPECT_EQ(*load_identity(path), changed);
 }
 
+TEST(Identity, OfANewNodeIsWhatItsCertificateNames) {
+    const TempDir dir;
+    EXPECT_EQ(load_identity(dir.path() + "/one", "gpu-7")->node.value, "gpu-7");
+    const std::string pooled = load_identity(dir.path() + "/two", "rack1-*")->node.value;
+    EXPECT_EQ(pooled.substr(0, 6), "rack1-");
+    EXPECT_EQ(pooled.size(), 6u + 36u);
+    EXPECT_EQ(load_identity(dir.path() + "/two", "rack1-*")->node.value, pooled);
+}
+
+TEST(Identity, IsNotThatOfACertificateForAnotherNode) {
+    const TempDir dir;
+    const std::string path = dir.path() + "/identity.json";
+    ASSERT_TRUE(load_identity(path, "gpu-7").ok());
+    const Result<Identity> other = load_identity(path, "gpu-8");
+    EXPECT_EQ(other.error().code, ErrorCode::failed_precondition);
+    EXPECT_NE(other.error().message.find("--name 'gpu-7'"), std::string::npos);
+}
+
 TEST(Identity, ThatIsDamagedIsNotReplaced) {
     const TempDir dir;
     const std::string path = dir.path() + "/identity.json";

@@ -42,12 +42,23 @@ struct Texts {
     std::string orphan = "keep";
 };
 
+void add_security(CLI::App& app, ClientSecurity& security) {
+    app.add_option("--ca", security.ca, "authority in PEM of the controller's certificate");
+    CLI::Option* cert = app.add_option(
+        "--cert", security.certificate,
+        "this worker's certificate in PEM: its name is the node's id, or a beginning of it and *");
+    cert->needs(app.add_option("--key", security.key, "its key in PEM")->needs(cert));
+    app.add_option("--server-name", security.server_name,
+                   "what the controller's certificate names, where it is not the address");
+}
+
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--state", options.state_dir, "directory that keeps this worker's identity")
         ->required();
-    app.add_option("--controller", options.controller, "unix:/path or host:port")
-        ->required()
-        ->check(words_of(check_address));
+    app.add_option("--controller", options.controller,
+                   "unix:/path or host:port, beyond 127.0.0.1 with --ca, --cert and --key")
+        ->required();
+    add_security(app, options.security);
     app.add_option("--devices", texts.devices, "cpu:N: offer N CPU slots")
         ->check(words_of(parse_cpu_devices))
         ->capture_default_str();
@@ -102,6 +113,10 @@ CommandLine parse_command_line(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return {.options = std::nullopt, .exit_code = app.exit(error) == 0 ? 0 : kExitUsage};
+    }
+    if (const auto address = check_address(options.controller, options.security.wire()); !address) {
+        std::cerr << "--controller: " << address.error().message << '\n';
+        return {.options = std::nullopt, .exit_code = kExitUsage};
     }
     options.num_devices = *parse_cpu_devices(texts.devices);
     options.orphan.mode = *parse_orphan_mode(texts.orphan);
