@@ -117,9 +117,9 @@ Result<std::vector<Listener>> to_listeners(const std::vector<std::string>& addre
     return listeners;
 }
 
-Transport transport_of(const Listener& listener, const ServerSecurity& security) {
-    if (listener.is_unix) return Transport::unix_socket;
-    return security.tls ? Transport::tls : Transport::loopback;
+CallTransport transport_of(const Listener& listener, const ServerSecurity& security) {
+    if (listener.is_unix) return CallTransport::unix_socket;
+    return security.tls ? CallTransport::tls : CallTransport::loopback;
 }
 
 void add_interceptors(grpc::ServerBuilder& builder, const ServerSecurity& security) {

@@ -5,6 +5,7 @@
 #include <grpcpp/support/status.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,12 @@
 #include "base/units.h"
 #include "service/address.h"
 #include "service/security/client_security.h"
-#include "service/security/gatekeeper.h"
 #include "service/security/pki.h"
 
 // gRPC as the project uses it. This header pulls in gRPC: include it in few sources.
 namespace rm {
+
+class Gatekeeper;
 
 // The codes are the same numbers on both sides; the message crosses unchanged.
 grpc::Status to_grpc(const Error& error);

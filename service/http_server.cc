@@ -104,6 +104,7 @@ HttpRequest to_request(Request& request, const Caller& caller) {
             .path = target.substr(0, question),
             .query = question == std::string::npos ? "" : target.substr(question + 1),
             .body = std::move(request.body()),
+            .host = std::string(view(request[http::field::host])),
             .peer = caller.peer,
             .over_tls = caller.over_tls,
             .certificate = caller.certificate,

@@ -19,6 +19,7 @@ struct HttpRequest {
     std::string path;    // without the query, as sent (not decoded)
     std::string query;   // after '?', as sent
     std::string body;
+    std::string host;  // as the caller calls this server; one of its names
     std::string peer;  // host:port
     bool over_tls = false;
     std::string certificate;    // of the client, PEM, not judged; empty: none

@@ -236,7 +236,7 @@ HttpResponse error_response(const Error& error) {
 }
 
 Presented presented_by(const HttpRequest& request) {
-    return {request.over_tls ? Transport::tls : Transport::loopback, request.certificate,
+    return {request.over_tls ? CallTransport::tls : CallTransport::loopback, request.certificate,
             request.authorization};
 }
 

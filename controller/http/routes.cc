@@ -7,12 +7,19 @@
 namespace rm {
 namespace {
 
-void append_target(std::string& out, const std::string& address, const char* role) {
+enum class Scheme { http, https };
+
+void append_target(std::string& out, const std::string& address, const char* role, Scheme scheme) {
     out += out.size() > 1 ? ",{\"targets\":[" : "{\"targets\":[";
     append_json_string(out, address);
     out += "],\"labels\":{\"role\":";
     append_json_string(out, role);
+    if (scheme == Scheme::https) out += ",\"__scheme__\":\"https\"";
     out += "}}";
+}
+
+bool is_everywhere(const std::string& address) {
+    return address.starts_with("0.0.0.0:") || address.starts_with("[::]:");
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ HttpResponse HttpRoutes::page(const HttpRequest& request) {
         const auto caller = gatekeeper_.admit(presented_by(request), {request.path, request.peer});
         if (!caller) return error_response(caller.error());
     }
-    return request.path == kMetricsPage ? metrics() : service_discovery();
+    return request.path == kMetricsPage ? metrics() : service_discovery(request);
 }
 
 bool HttpRoutes::is_open_to(const HttpRequest& request) const {
@@ -46,13 +53,17 @@ HttpResponse HttpRoutes::metrics() {
     return {.content_type = "text/plain; version=0.0.4", .body = metrics_.expose()};
 }
 
-HttpResponse HttpRoutes::service_discovery() const {
+HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {
     std::string body = "[";
-    if (!address_.empty()) append_target(body, address_, "controller");
+    const Scheme scheme = request.over_tls ? Scheme::https : Scheme::http;
+    // Who listens everywhere is where the caller has found it.
+    const std::string& own = is_everywhere(address_) ? request.host : address_;
+    if (!own.empty()) append_target(body, own, "controller", scheme);
     ops_.control.read([&](const State& state) {
         for (const auto& [id, node] : state.nodes) {
             const std::string& address = node.inventory.http_address;
-            if (node.session.up && !address.empty()) append_target(body, address, "worker");
+            if (node.session.up && !address.empty())
+                append_target(body, address, "worker", Scheme::http);
         }
     });
     return {.content_type = "application/json", .body = body + "]"};

@@ -29,7 +29,7 @@ private:
     HttpResponse page(const HttpRequest& request);
     bool is_open_to(const HttpRequest& request) const;
     HttpResponse metrics();
-    HttpResponse service_discovery() const;
+    HttpResponse service_discovery(const HttpRequest& request) const;
 
     OpsContext& ops_;
     FleetMetrics& metrics_;

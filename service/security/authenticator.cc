@@ -80,14 +80,14 @@ Result<Principal> Authenticator::by_certificate(const std::string& pem, WallTime
     return Principal{facts.name, *role, format("certificate {}", facts.serial)};
 }
 
-Result<Principal> Authenticator::by_place(Transport transport) const {
+Result<Principal> Authenticator::by_place(CallTransport transport) const {
     switch (transport) {
-        case Transport::unix_socket:
+        case CallTransport::unix_socket:
             return Principal{"local", Role::admin, std::string(Principal::kUnixSocket)};
-        case Transport::loopback:
+        case CallTransport::loopback:
             if (!tokens_) return Principal{"local", Role::admin, std::string(Principal::kLoopback)};
             return refused("no token: this controller demands one on loopback; give a token file");
-        case Transport::tls:
+        case CallTransport::tls:
             break;
     }
     return refused("no credential: give a client certificate (cert and key) or a token file");

@@ -15,11 +15,11 @@
 // HTTP alike.
 namespace rm {
 
-enum class Transport { unix_socket, loopback, tls };
+enum class CallTransport { unix_socket, loopback, tls };
 
 // What a call has brought along.
 struct Presented {
-    Transport transport = Transport::tls;
+    CallTransport transport = CallTransport::tls;
     std::string certificate;    // PEM, its key proven in the handshake; empty: none
     std::string authorization;  // the header; empty: none
 };
@@ -57,7 +57,7 @@ private:
     Authenticator() = default;
     Result<Principal> by_token(const std::string& authorization, WallTime now) const;
     Result<Principal> by_certificate(const std::string& pem, WallTime now) const;
-    Result<Principal> by_place(Transport transport) const;
+    Result<Principal> by_place(CallTransport transport) const;
 
     std::optional<ClientAuthority> authority_;
     std::optional<ReloadedFile<DenyList>> deny_list_;

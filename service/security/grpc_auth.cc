@@ -28,7 +28,7 @@ std::string property_of(const grpc::AuthContext& context, const char* name) {
 
 class Processor final : public grpc::AuthMetadataProcessor {
 public:
-    Processor(const Gatekeeper& gatekeeper, Transport transport, std::string peer)
+    Processor(const Gatekeeper& gatekeeper, CallTransport transport, std::string peer)
         : gatekeeper_(gatekeeper), transport_(transport), peer_(std::move(peer)) {}
 
     // A signature is checked in a tenth of a millisecond: no thread of its own for that.
@@ -46,7 +46,7 @@ public:
 
 private:
     const Gatekeeper& gatekeeper_;
-    const Transport transport_;
+    const CallTransport transport_;
     const std::string peer_;
 };
 
@@ -132,7 +132,7 @@ private:
 }  // namespace
 
 std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeeper& gatekeeper,
-                                                                 Transport transport,
+                                                                 CallTransport transport,
                                                                  std::string peer) {
     return std::make_shared<Processor>(gatekeeper, transport, std::move(peer));
 }
@@ -147,9 +147,9 @@ Presented presented_by(const grpc::ServerContextBase& context) {
     const bool tls = property_of(*properties, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME) ==
                      GRPC_SSL_TRANSPORT_SECURITY_TYPE;
     const bool on_unix = context.peer().starts_with("unix:");
-    return {tls       ? Transport::tls
-            : on_unix ? Transport::unix_socket
-                      : Transport::loopback,
+    return {tls       ? CallTransport::tls
+            : on_unix ? CallTransport::unix_socket
+                      : CallTransport::loopback,
             property_of(*properties, GRPC_X509_PEM_CERT_PROPERTY_NAME),
             find_in(context.client_metadata(), kAuthorization)};
 }

@@ -16,7 +16,7 @@ namespace rm {
 // it refuses: gRPC tells it everything about a call but where it comes from. It keeps nothing on
 // the connection, whose calls may be of different principals.
 std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeeper& gatekeeper,
-                                                                 Transport transport,
+                                                                 CallTransport transport,
                                                                  std::string peer);
 
 // Keeps the end of every call that changes something, with its subject: the reply's or the

@@ -19,26 +19,27 @@ Status check_local(const std::string& listener) {
                             listener);
 }
 
-std::shared_ptr<grpc::ServerCredentials> unguarded(Transport transport, const KeyPair* own) {
-    return transport == Transport::tls ? tls_credentials(*own) : grpc::InsecureServerCredentials();
+std::shared_ptr<grpc::ServerCredentials> unguarded(CallTransport transport, const KeyPair* own) {
+    return transport == CallTransport::tls ? tls_credentials(*own)
+                                           : grpc::InsecureServerCredentials();
 }
 
 }  // namespace
 
 Result<std::shared_ptr<grpc::ServerCredentials>> server_credentials(
-    const std::string& listener, Transport transport, const ServerSecurity& security) {
+    const std::string& listener, CallTransport transport, const ServerSecurity& security) {
     const KeyPair* own = security.tls ? &*security.tls : nullptr;
     if (security.gatekeeper == nullptr) return unguarded(transport, own);
     std::shared_ptr<grpc::ServerCredentials> credentials;
     switch (transport) {
-        case Transport::unix_socket:
+        case CallTransport::unix_socket:
             credentials = grpc::experimental::LocalServerCredentials(UDS);
             break;
-        case Transport::loopback:
+        case CallTransport::loopback:
             RM_RETURN_IF_ERROR(check_local(listener));
             credentials = grpc::experimental::LocalServerCredentials(LOCAL_TCP);
             break;
-        case Transport::tls:
+        case CallTransport::tls:
             credentials = tls_credentials(*own);
             break;
     }

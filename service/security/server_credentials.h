@@ -6,6 +6,7 @@
 #include <string>
 
 #include "service/grpc_util.h"
+#include "service/security/authenticator.h"
 
 namespace rm {
 
@@ -14,7 +15,7 @@ namespace rm {
 // client certificate that is asked for and not judged in the handshake, where a refusal would reach
 // the caller as a lost connection.
 Result<std::shared_ptr<grpc::ServerCredentials>> server_credentials(const std::string& listener,
-                                                                    Transport transport,
+                                                                    CallTransport transport,
                                                                     const ServerSecurity& security);
 
 }  // namespace rm

@@ -178,7 +178,10 @@ TEST_F(Https, MetricsAreForViewers) {
     EXPECT_EQ(ask(*this, {.line = "GET /api/v1/sd"}).status, 401);
     const std::string viewer = bearer(with_token("prometheus", Role::viewer));
     EXPECT_EQ(ask(*this, {.line = "GET /metrics", .headers = viewer}).status, 200);
-    EXPECT_EQ(ask(*this, {.line = "GET /api/v1/sd", .headers = viewer}).status, 200);
+    EXPECT_EQ(Json::parse(ask(*this, {.line = "GET /api/v1/sd", .headers = viewer}).body),
+              Json::parse("[{\"targets\": [\"" + daemon->http_address() +
+                          "\"], \"labels\": {\"role\": \"controller\", "
+                          "\"__scheme__\": \"https\"}}]"));
 }
 
 TEST(OpenMetrics, AreForThisMachineWhereTheOperatorSaysSo) {

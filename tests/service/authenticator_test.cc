@@ -59,19 +59,19 @@ TEST_F(AuthenticatorTest, NamesThePrincipalOfATokenAndOfACertificate) {
 
 TEST_F(AuthenticatorTest, JudgesAWrongCredentialAlsoWhereNoneIsNeeded) {
     const auto all = open_all();
-    const Presented wrong{.transport = Transport::unix_socket, .authorization = "Bearer x"};
+    const Presented wrong{.transport = CallTransport::unix_socket, .authorization = "Bearer x"};
     EXPECT_EQ(all->identify(wrong, clock.wall()).error().message, "the token is not known");
-    const Presented basic{.transport = Transport::unix_socket, .authorization = "Basic x"};
+    const Presented basic{.transport = CallTransport::unix_socket, .authorization = "Basic x"};
     EXPECT_FALSE(all->identify(basic, clock.wall()));
 }
 
 TEST_F(AuthenticatorTest, LoopbackIsTheAdministratorUntilThereAreTokens) {
-    const Presented nothing{.transport = Transport::loopback};
+    const Presented nothing{.transport = CallTransport::loopback};
     EXPECT_EQ(open({})->identify(nothing, clock.wall())->role, Role::admin);
     EXPECT_FALSE(open_all()->identify(nothing, clock.wall()));
-    EXPECT_EQ(open_all()->identify({.transport = Transport::unix_socket}, clock.wall())->role,
+    EXPECT_EQ(open_all()->identify({.transport = CallTransport::unix_socket}, clock.wall())->role,
               Role::admin);
-    EXPECT_FALSE(open({})->identify({.transport = Transport::tls}, clock.wall()));
+    EXPECT_FALSE(open({})->identify({.transport = CallTransport::tls}, clock.wall()));
 }
 
 TEST_F(AuthenticatorTest, ATokenEndsAtItsTime) {
