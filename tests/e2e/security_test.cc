@@ -28,7 +28,7 @@ protected:
         for (const auto& daemon : daemons_) {
             daemon->signal(SIGTERM);
             EXPECT_EQ(daemon->wait(Seconds{30}), 0) << daemon->err();
-            EXPECT_EQ(daemon->err().find(" error "), std::string::npos) << daemon->err();
+            EXPECT_EQ(daemon->err().find(" error ringmaster"), std::string::npos) << daemon->err();
         }
     }
 
@@ -70,11 +70,30 @@ protected:
                           base, path("viewer.token"), base, path("submitter.token"), base,
                           path("admin.crt"), path("admin.key"), base));
     }
-    void start_worker() {
-        daemons_.push_back(
-            start({program("ringmaster-worker"), "--state", path("worker"), "--controller",
-                   address_, "--devices", "cpu:2", "--http", "none", "--orphan", "stop", "--ca",
-                   path("pki/ca.crt"), "--cert", path("worker.crt"), "--key", path("worker.key")}));
+    const Process& start_worker(const std::vector<std::string>& credentials) {
+        std::vector<std::string> argv = {program("ringmaster-worker"),
+                                         "--state",
+                                         path("worker"),
+                                         "--controller",
+                                         address_,
+                                         "--devices",
+                                         "cpu:2",
+                                         "--http",
+                                         "none",
+                                         "--orphan",
+                                         "stop"};
+        argv.insert(argv.end(), credentials.begin(), credentials.end());
+        daemons_.push_back(start(argv));
+        return *daemons_.back();
+    }
+    // As options of the programs.
+    std::vector<std::string> with(const std::string& role) const {
+        return {"--ca",  path("pki/ca.crt"), "--cert", path(role + ".crt"),
+                "--key", path(role + ".key")};
+    }
+    static bool says(const Process& worker, const std::string& words) {
+        return wait_until(Seconds{30},
+                          [&] { return worker.err().find(words) != std::string::npos; });
     }
     Finished as(const std::string& context, std::vector<std::string> arguments,
                 Seconds limit = Seconds{60}) {
@@ -89,7 +108,7 @@ private:
 };
 
 TEST_F(SecureCluster, TrainsAJobOfAWorkerWithACertificateAndTellsWhoDidWhat) {
-    start_worker();
+    start_worker(with("worker"));
     const Finished job = as("sam", {"submit", write_job({}), "--follow"}, Seconds{120});
     EXPECT_EQ(job.code, 0) << job.out << job.err;
     const Json nodes = Json::parse(ok({"nodes", "-o", "json"}));
@@ -150,6 +169,19 @@ TEST_F(SecureCluster, SaysWhenTheTwoSidesDisagreeAboutTls) {
     EXPECT_EQ(tls.code, 4) << tls.err;
     expect_in(tls.err, {open, "does not speak TLS"});
     stop(*up);
+}
+
+TEST_F(SecureCluster, AWorkersLogSaysThatTheControllerSpeaksTls) {
+    const Process& worker = start_worker({});
+    EXPECT_TRUE(says(worker, "speaks TLS")) << worker.err();
+}
+
+TEST_F(SecureCluster, AWorkersLogSaysWhatItsCertificateIsNotGoodFor) {
+    issue("viewer", "eve");
+    const Process& worker = start_worker(with("viewer"));
+    EXPECT_TRUE(
+        says(worker, "'eve' is viewer; /ringmaster.v1.WorkerService/Session demands worker"))
+        << worker.err();
 }
 
 TEST_F(SecureCluster, KeysAndTokensAreForTheirOwnerAloneAndNeverOverwritten) {
