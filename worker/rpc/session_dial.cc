@@ -1,5 +1,6 @@
 #include "worker/rpc/session_dial.h"
 
+#include <atomic>
 #include <utility>
 
 #include "service/grpc_stream.h"
@@ -26,12 +27,23 @@ public:
     }
 
     bool read(ControllerMessage& message) override {
-        ended_ = ended_ || !session_->read(message);
-        answered_ = answered_ || !ended_;
-        return !ended_;
+        if (ended_ || !session_->read(message)) {
+            ended_ = true;
+            over_ = true;
+            return false;
+        }
+        answered_ = true;
+        return true;
     }
-    bool write(const WorkerMessage& message) override { return session_->write(message); }
-    void cancel() override { session_->cancel(); }
+    bool write(const WorkerMessage& message) override {
+        if (session_->write(message)) return true;
+        over_ = true;
+        return false;
+    }
+    // Not of a call that has ended by itself: its status would be replaced by CANCELLED.
+    void cancel() override {
+        if (!over_) session_->cancel();
+    }
 
 private:
     // A failed handshake is a closed socket to gRPC.
@@ -44,7 +56,8 @@ private:
     std::unique_ptr<ClientSession> session_;
     const DialTarget& target_;
     bool answered_ = false;
-    bool ended_ = false;  // the reading thread's, and the destructor's after it
+    std::atomic<bool> over_ = false;  // a read or a write has shown it
+    bool ended_ = false;              // the reading thread's, and the destructor's after it
 };
 
 }  // namespace
