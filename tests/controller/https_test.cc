@@ -82,6 +82,13 @@ TEST_F(Https, SpeaksTls13AndNothingOlder) {
     EXPECT_EQ(ask(*this, {.headers = viewer, .newest_version = TLS1_2_VERSION}).status, 0);
 }
 
+TEST_F(Https, PlainTextIsClosedAndNothingIsServed) {
+    const std::string answer =
+        plain_exchange(daemon->http_address(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_LE(answer.size(), 7u) << "a TLS alert at most";
+    EXPECT_TRUE(audit().empty());
+}
+
 TEST_F(Https, WithoutACredentialTheReasonIsInTheAnswerAndTheAddressInTheAudit) {
     const Reply reply = ask(*this, {});
     EXPECT_EQ(reply.status, 401);

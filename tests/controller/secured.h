@@ -1,6 +1,10 @@
 #pragma once
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "controller/daemon.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
@@ -15,6 +19,25 @@
 namespace rm::test {
 
 namespace pb = ringmaster::v1;
+
+// What comes back over TCP until the other side closes, for bytes as they stand.
+inline std::string plain_exchange(const std::string& address, const std::string& sent) {
+    const HostPort at = parse_host_port(address).value();
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(at.port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    RM_CHECK(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0, "cannot connect");
+    RM_CHECK(::write(fd, sent.data(), sent.size()) == static_cast<ssize_t>(sent.size()),
+             "short write");
+    std::string answer;
+    char buffer[512];
+    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
+        answer.append(buffer, static_cast<std::size_t>(got));
+    ::close(fd);
+    return answer;
+}
 
 inline WallTime today() {
     return SystemClock().wall();

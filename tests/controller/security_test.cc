@@ -1,8 +1,3 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <fstream>
 
 #include "tests/controller/fake_worker.h"
@@ -178,23 +173,41 @@ TEST_F(Security, AWorkersSessionEndsWhenItsCertificateIsRevoked) {
     EXPECT_EQ(end.error().code, ErrorCode::unauthenticated) << end.error().message;
 }
 
+// ---- without TLS
+
+TEST_F(Security, PlainLoopbackDemandsATokenOnceThereAreTokens) {
+    const auto plain =
+        Daemon::start({.state_dir = directory.file("plain"),
+                       .listen = {"127.0.0.1:0"},
+                       .credentials = {.tokens = tokens},
+                       .on_fatal = [](const std::string& message) { ADD_FAILURE() << message; }});
+    ASSERT_TRUE(plain) << plain.error().message;
+    const auto list_with = [&](const ClientSecurity& security) {
+        grpc::ClientContext context;
+        set_deadline(context);
+        pb::ListJobsReply reply;
+        const auto channel = make_channel((*plain)->grpc_addresses()[0], security).value();
+        return pb::JobService::NewStub(channel)->List(&context, {}, &reply);
+    };
+    EXPECT_EQ(list_with({}).error_message(),
+              "no token: this controller demands one on loopback; give a token file");
+    ClientSecurity alice = with_token("alice", Role::viewer);
+    alice.ca.clear();
+    EXPECT_TRUE(list_with(alice).ok());
+}
+
+TEST_F(Security, WithoutTlsNothingIsServedBeyondThisMachine) {
+    const auto beyond = Daemon::start({.state_dir = directory.file("plain"),
+                                       .listen = {"0.0.0.0:0"},
+                                       .credentials = {.tokens = tokens}});
+    ASSERT_FALSE(beyond);
+    EXPECT_NE(beyond.error().message.find("needs TLS"), std::string::npos);
+}
+
 // ---- the wire
 
 TEST_F(Security, PlainTextOnATlsPortIsClosedAndNothingIsServed) {
-    const HostPort at = parse_host_port(address()).value();
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<std::uint16_t>(at.port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    ASSERT_EQ(::write(fd, preface.data(), preface.size()), static_cast<ssize_t>(preface.size()));
-    std::string answer;
-    char buffer[512];
-    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
-        answer.append(buffer, static_cast<std::size_t>(got));
-    ::close(fd);
+    const std::string answer = plain_exchange(address(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     EXPECT_LE(answer.size(), 7u) << "a TLS alert at most";
     EXPECT_EQ(list({}).error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_TRUE(audit().empty()) << "no call has existed";
