@@ -7,14 +7,17 @@
 namespace rm {
 namespace {
 
-enum class Scheme { http, https };
+constexpr std::string_view kHttps = "https://";
 
-void append_target(std::string& out, const std::string& address, const char* role, Scheme scheme) {
+// `address` is host:port, https:// before it over TLS.
+void append_target(std::string& out, std::string_view address, const char* role) {
+    const bool tls = address.starts_with(kHttps);
+    if (tls) address.remove_prefix(kHttps.size());
     out += out.size() > 1 ? ",{\"targets\":[" : "{\"targets\":[";
-    append_json_string(out, address);
+    append_json_string(out, std::string(address));
     out += "],\"labels\":{\"role\":";
     append_json_string(out, role);
-    if (scheme == Scheme::https) out += ",\"__scheme__\":\"https\"";
+    if (tls) out += ",\"__scheme__\":\"https\"";
     out += "}}";
 }
 
@@ -55,15 +58,14 @@ HttpResponse HttpRoutes::metrics() {
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {
     std::string body = "[";
-    const Scheme scheme = request.over_tls ? Scheme::https : Scheme::http;
     // Who listens everywhere is where the caller has found it.
     const std::string& own = is_everywhere(address_) ? request.host : address_;
-    if (!own.empty()) append_target(body, own, "controller", scheme);
+    const std::string_view scheme = request.over_tls ? kHttps : "";
+    if (!own.empty()) append_target(body, format("{}{}", scheme, own), "controller");
     ops_.control.read([&](const State& state) {
         for (const auto& [id, node] : state.nodes) {
             const std::string& address = node.inventory.http_address;
-            if (node.session.up && !address.empty())
-                append_target(body, address, "worker", Scheme::http);
+            if (node.session.up && !address.empty()) append_target(body, address, "worker");
         }
     });
     return {.content_type = "application/json", .body = body + "]"};

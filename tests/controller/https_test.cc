@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "tests/controller/fake_worker.h"
 #include "tests/controller/secured.h"
 
 // The HTTP side of a controller with TLS: the same gatekeeper, and JSON of the same messages.
@@ -185,10 +186,16 @@ TEST_F(Https, MetricsAreForViewers) {
     EXPECT_EQ(ask(*this, {.line = "GET /api/v1/sd"}).status, 401);
     const std::string viewer = bearer(with_token("prometheus", Role::viewer));
     EXPECT_EQ(ask(*this, {.line = "GET /metrics", .headers = viewer}).status, 200);
+    Hello hello = hello_of("n1", 1);
+    hello.inventory.http_address = "https://n1.lab:7072";
+    FakeWorker worker(socket, hello);
+    worker.take<HelloReply>();
+    const auto target = [](const std::string& address, const char* role) {
+        return Json{{"targets", {address}}, {"labels", {{"role", role}, {"__scheme__", "https"}}}};
+    };
     EXPECT_EQ(Json::parse(ask(*this, {.line = "GET /api/v1/sd", .headers = viewer}).body),
-              Json::parse("[{\"targets\": [\"" + daemon->http_address() +
-                          "\"], \"labels\": {\"role\": \"controller\", "
-                          "\"__scheme__\": \"https\"}}]"));
+              Json::array(
+                  {target(daemon->http_address(), "controller"), target("n1.lab:7072", "worker")}));
 }
 
 TEST(OpenMetrics, AreForThisMachineWhereTheOperatorSaysSo) {

@@ -73,9 +73,10 @@ public:
         RM_TRY(const std::string name, certified_name(options.security));
         RM_TRY(const Identity identity, load_identity(identity_path, name));
         WorkerMetrics metrics(identity.node);
-        RM_TRY(const auto http, start_http(options, metrics));
+        RM_TRY(const auto http,
+               serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
         RM_TRY(Inventory inventory, inventory_of(options));
-        if (http) inventory.http_address = http->address();
+        if (http) inventory.http_address = advertised(http->address(), options.metrics);
         RM_TRY(const auto channel, make_channel(options.controller, options.security));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
@@ -102,15 +103,6 @@ private:
     WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
                  WorkerMetrics& metrics)
         : options_(options), signals_(signals), attempts_(attempts), metrics_(metrics) {}
-
-    static Result<std::unique_ptr<HttpServer>> start_http(const WorkerOptions& options,
-                                                          const WorkerMetrics& metrics) {
-        if (options.http == "none") return std::unique_ptr<HttpServer>();
-        return HttpServer::start(options.http, [&metrics](const HttpRequest& request) {
-            if (request.path == "/metrics") return metrics.response();
-            return HttpResponse{.status = 404, .body = "this worker serves /metrics\n"};
-        });
-    }
 
     static Status announce(const StateDir& state, const Identity& identity,
                            const Inventory& inventory) {
