@@ -10,6 +10,8 @@ constexpr bool kChanges = true;
 constexpr std::array kTable = {
     MethodAccess{"/ringmaster.v1.JobService/Submit", Role::submitter, kChanges},
     MethodAccess{"/ringmaster.v1.JobService/Cancel", Role::submitter, kChanges},
+    MethodAccess{"/ringmaster.v1.JobService/Continue", Role::submitter, kChanges},
+    MethodAccess{"/ringmaster.v1.JobService/Explain", Role::viewer},
     MethodAccess{"/ringmaster.v1.JobService/List", Role::viewer},
     MethodAccess{"/ringmaster.v1.JobService/Get", Role::viewer},
     MethodAccess{"/ringmaster.v1.JobService/Watch", Role::viewer},
@@ -24,6 +26,7 @@ constexpr std::array kTable = {
     MethodAccess{"/ringmaster.v1.WorkerService/Session", Role::worker},
     MethodAccess{"/ringmaster.v1.WorkerService/Telemetry", Role::worker},
     MethodAccess{"/ringmaster.v1.RendezvousService/Exchange", Role::worker},
+    MethodAccess{"/ringmaster.v1.RendezvousService/Publish", Role::worker},
     MethodAccess{"/grpc.health.v1.Health/Check", Role::viewer},
     MethodAccess{"/grpc.health.v1.Health/Watch", Role::viewer},
     MethodAccess{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::viewer},
