@@ -15,9 +15,13 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
 Result<pb::Job> get_job(OpsContext& context, const pb::GetJobRequest& request);
 Result<pb::Job> cancel_job(OpsContext& context, const pb::CancelJobRequest& request);
+Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobRequest& request);
+Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request);
 Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& request);
 Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request);
 Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request);
+Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);
+Result<pb::Node> resume_node(OpsContext& context, const pb::ResumeNodeRequest& request);
 
 // `write` returns false when the caller has gone.
 Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,

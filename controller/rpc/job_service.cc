@@ -45,6 +45,14 @@ public:
                         pb::Job* reply) override {
         return answer(cancel_job(ops_, *request), reply);
     }
+    grpc::Status Continue(grpc::ServerContext*, const pb::ContinueJobRequest* request,
+                          pb::SubmitReply* reply) override {
+        return answer(continue_job(ops_, *request), reply);
+    }
+    grpc::Status Explain(grpc::ServerContext*, const pb::ExplainJobRequest* request,
+                         pb::ExplainJobReply* reply) override {
+        return answer(explain_job(ops_, *request), reply);
+    }
     grpc::Status Watch(grpc::ServerContext* context, const pb::WatchRequest* request,
                        grpc::ServerWriter<pb::JobUpdate>* stream) override {
         return to_grpc(watch_job(ops_, *request, call_of(context), writer_to(stream)));
@@ -73,6 +81,14 @@ public:
     grpc::Status Get(grpc::ServerContext*, const pb::GetNodeRequest* request,
                      pb::Node* reply) override {
         return answer(get_node(ops_, *request), reply);
+    }
+    grpc::Status Drain(grpc::ServerContext*, const pb::DrainNodeRequest* request,
+                       pb::Node* reply) override {
+        return answer(drain_node(ops_, *request), reply);
+    }
+    grpc::Status Resume(grpc::ServerContext*, const pb::ResumeNodeRequest* request,
+                        pb::Node* reply) override {
+        return answer(resume_node(ops_, *request), reply);
     }
 
 private:
