@@ -15,6 +15,17 @@ constexpr auto kCallLimit = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
                                                  std::chrono::milliseconds(1500)};
 
+// What the server does not look at.
+bool passes(const HistoryFilter& filter, const pb::Job& job) {
+    const pb::ModelSpec& model = job.spec().model();
+    const std::string& from = model.from();
+    const bool of_model = filter.model.empty() || filter.model == model.preset() ||
+                          filter.model == from ||
+                          (!from.empty() && from.ends_with("/" + filter.model));
+    return of_model && (filter.user.empty() || filter.user == job.owner()) &&
+           !(filter.since && from_proto(job.submitted()) < *filter.since);
+}
+
 }  // namespace
 
 struct Client::Impl {
@@ -141,6 +152,46 @@ Result<pb::Job> Client::cancel(const std::string& job_id, CancelMode mode) {
     });
 }
 
+Result<std::string> Client::continue_job(const std::string& job_id, const std::string& request_id) {
+    pb::ContinueJobRequest request;
+    request.set_job_id(job_id);
+    request.set_request_id(request_id);
+    RM_TRY(const pb::SubmitReply reply,
+           impl_->call<pb::SubmitReply>([&](grpc::ClientContext& context, pb::SubmitReply& out) {
+               return impl_->jobs->Continue(&context, request, &out);
+           }));
+    return reply.job_id();
+}
+
+Result<pb::ExplainJobReply> Client::explain(const std::string& job_id) {
+    pb::ExplainJobRequest request;
+    request.set_job_id(job_id);
+    return impl_->call<pb::ExplainJobReply>(
+        [&](grpc::ClientContext& context, pb::ExplainJobReply& out) {
+            return impl_->jobs->Explain(&context, request, &out);
+        });
+}
+
+Result<pb::Node> Client::drain(const std::string& node_id, const std::string& reason,
+                               DrainMode mode) {
+    pb::DrainNodeRequest request;
+    request.set_node_id(node_id);
+    request.set_reason(reason);
+    request.set_keep_running(mode == DrainMode::keep_running);
+    request.set_gone(mode == DrainMode::gone);
+    return impl_->call<pb::Node>([&](grpc::ClientContext& context, pb::Node& out) {
+        return impl_->nodes->Drain(&context, request, &out);
+    });
+}
+
+Result<pb::Node> Client::resume(const std::string& node_id) {
+    pb::ResumeNodeRequest request;
+    request.set_node_id(node_id);
+    return impl_->call<pb::Node>([&](grpc::ClientContext& context, pb::Node& out) {
+        return impl_->nodes->Resume(&context, request, &out);
+    });
+}
+
 Result<std::vector<pb::Job>> Client::list_live() {
     return impl_->list(false);
 }
@@ -161,8 +212,7 @@ Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
         },
         [&](const pb::HistoryReply& reply) {
             for (const pb::Job& job : reply.jobs()) {
-                if (filter.since && from_proto(job.submitted()) < *filter.since) continue;
-                found.push_back(job);
+                if (passes(filter, job)) found.push_back(job);
             }
         }));
     return found;

@@ -17,11 +17,15 @@
 namespace rm {
 
 enum class CancelMode { checkpoint_first, now };
+// gone: the machine no longer exists.
+enum class DrainMode { stop_with_checkpoint, keep_running, gone };
 
 struct HistoryFilter {
     pb::JobState state = pb::JOB_STATE_UNSPECIFIED;  // unspecified: any
     std::string name;                                // empty: any
-    std::optional<WallTime> since;                   // submitted then or later
+    std::string user;
+    std::string model;              // preset, or where it is from: the whole path or its last part
+    std::optional<WallTime> since;  // submitted then or later
 };
 
 // The controller as the command line sees it. Every call is idempotent (Submit through its request
@@ -39,10 +43,15 @@ public:
     Result<std::string> submit(const pb::JobSpec& spec, const std::string& request_id);
     Result<pb::Job> get(const std::string& job_id);
     Result<pb::Job> cancel(const std::string& job_id, CancelMode mode);
+    // The id of the new job.
+    Result<std::string> continue_job(const std::string& job_id, const std::string& request_id);
+    Result<pb::ExplainJobReply> explain(const std::string& job_id);
     Result<std::vector<pb::Job>> list_live();
     Result<std::vector<pb::Job>> list_all();
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
     Result<std::vector<pb::Node>> nodes();
+    Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
+    Result<pb::Node> resume(const std::string& node_id);
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
     // caller knows where to go on.

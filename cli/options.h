@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,8 +16,18 @@ enum class OutputFormat { table, wide, json, yaml, name, csv };
 
 struct SubmitOptions {
     std::string file;  // "-": stdin
+    std::string from;  // a checkpoint to begin from; empty: what the file says
     bool follow = false;
     OutputFormat output = OutputFormat::name;
+};
+struct ContinueOptions {
+    std::string id;
+    bool follow = false;
+    OutputFormat output = OutputFormat::name;
+};
+struct ExplainOptions {
+    std::string id;
+    OutputFormat output = OutputFormat::table;
 };
 struct LsOptions {
     bool all = false;  // ended ones too
@@ -37,13 +48,35 @@ struct CancelOptions {
     CancelMode mode = CancelMode::checkpoint_first;
     OutputFormat output = OutputFormat::name;
 };
+// What `history` sorts by and makes groups of.
+enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
+enum class Order { descending, ascending };
 struct HistoryOptions {
     std::string state;  // empty: any
     std::string name;
+    std::string model;
+    std::string user;
     std::string since;
+    HistoryKey sort = HistoryKey::submitted;
+    Order order = Order::descending;  // newest, latest, highest first
+    std::optional<HistoryKey> group_by;
     OutputFormat output = OutputFormat::table;
 };
 struct NodesOptions {
+    OutputFormat output = OutputFormat::table;
+};
+struct DrainOptions {
+    std::string node;
+    std::string reason;
+    DrainMode mode = DrainMode::stop_with_checkpoint;
+    bool yes = false;  // ask nothing
+    OutputFormat output = OutputFormat::name;
+};
+struct ResumeOptions {
+    std::string node;
+    OutputFormat output = OutputFormat::name;
+};
+struct DoctorOptions {
     OutputFormat output = OutputFormat::table;
 };
 struct UpOptions {
@@ -66,8 +99,9 @@ struct VersionOptions {
 };
 
 using VerbOptions =
-    std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions, HistoryOptions,
-                 NodesOptions, UpOptions, PrepareDataOptions, VersionOptions>;
+    std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
+                 LogsOptions, CancelOptions, HistoryOptions, NodesOptions, DrainOptions,
+                 ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -20,12 +20,17 @@ struct VerbContext {
 };
 
 Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ContinueOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
