@@ -144,10 +144,9 @@ void add_history_verb(Verbs& verbs, AllOptions& all) {
                        "Only jobs submitted since: 30m, 2h, 3d, or a date (UTC)");
     add_choice(history, "--sort", options.sort, parse_sort_key,
                "submitted|ended|name|state|model|user|loss|tokens",
-               "Highest, newest, last first [submitted]");
+               "Newest and highest first, names from a to z [submitted]");
     history.add_flag_callback(
-        "--reverse", [&options] { options.order = Order::ascending; },
-        "Lowest, oldest, first first");
+        "--reverse", [&options] { options.order = Order::reversed; }, "The other way round");
     add_choice(history, "--group-by", options.group_by, parse_group_key, "state|model|user|name",
                "A line of sums per group instead");
     add_output(history, options.output, {"table", "wide", "json", "yaml", "name", "csv"});

@@ -20,6 +20,7 @@ struct OptionWords {
     std::vector<std::string> names;  // -o, --output
     std::string help;
     bool takes_value = false;
+    bool of_program = false;  // may stand anywhere
     Values values;
 };
 
@@ -60,6 +61,7 @@ OptionWords words_of(const CLI::Option& option) {
     OptionWords words{.names = {},
                       .help = option.get_description(),
                       .takes_value = option.get_items_expected_max() > 0,
+                      .of_program = false,
                       .values = {}};
     for (const std::string& name : option.get_snames())
         words.names.push_back("-" + name);
@@ -80,6 +82,7 @@ void add_command(const CLI::App& app, const std::string& path,
             }
         } else {
             command.options.push_back(words_of(*option));
+            command.options.back().of_program = path.empty();
         }
     }
     std::vector<OptionWords> to_inherit;
@@ -188,16 +191,20 @@ std::string valued_table(const std::vector<Command>& commands) {
     return joined({names.begin(), names.end()}, "|");
 }
 
+// Options of the program last: `history --state` is another than its own.
 std::string value_table(const std::vector<Command>& commands, const Dialect& dialect) {
     std::string text;
+    std::string of_program;
     for (const Command& command : commands) {
         for (const OptionWords& option : command.options) {
-            if (!option.takes_value) continue;
-            text += format("        {}) {}; return ;;\n", pattern(command.path, option.names),
-                           offer(dialect, option.values));
+            if (!option.takes_value || (option.of_program && !command.path.empty())) continue;
+            const std::string names = option.of_program ? "*:" + joined(option.names, "|*:")
+                                                        : pattern(command.path, option.names);
+            (option.of_program ? of_program : text) +=
+                format("        {}) {}; return ;;\n", names, offer(dialect, option.values));
         }
     }
-    return text;
+    return text + of_program;
 }
 
 std::string place_table(const std::vector<Command>& commands, const Dialect& dialect) {

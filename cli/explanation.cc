@@ -31,9 +31,11 @@ constexpr std::size_t kLeastText = 30;
 
 std::size_t subject_width(const pb::ExplainJobReply& reply) {
     std::size_t width = 0;
-    for (const pb::Finding& finding : reply.findings())
-        width = std::max(width, finding.subject().size());
-    return std::min(width, kMostSubject);
+    for (const pb::Finding& finding : reply.findings()) {
+        if (finding.subject().size() <= kMostSubject)
+            width = std::max(width, finding.subject().size());
+    }
+    return width;
 }
 
 void print_finding(const Output& out, const pb::Finding& finding, std::size_t subject) {
@@ -42,17 +44,21 @@ void print_finding(const Output& out, const pb::Finding& finding, std::size_t su
     const std::size_t columns = static_cast<std::size_t>(std::max(out.width, 1));
     const std::size_t width =
         out.terminal ? std::max(kLeastText, columns - std::min(columns, indent)) : 0;
-    std::string head = out.paint(kind.name, kind.color);
+    std::string head = "  " + out.paint(kind.name, kind.color);
     head.append(kKindWidth - kind.name.size() + 2, ' ');
     head += finding.subject();
-    head.append(subject - std::min(subject, finding.subject().size()) + 2, ' ');
     const std::string blank(indent, ' ');
-    bool first = true;
-    for (const std::string& line : wrapped(finding.text(), width)) {
-        out.stream << (first ? "  " + head : blank) << line << '\n';
-        first = false;
+    if (finding.subject().size() > subject) {  // a node's whole id: the text begins below it
+        out.stream << head << '\n';
+        head = blank;
+    } else {
+        head.append(subject - finding.subject().size() + 2, ' ');
     }
-    first = true;
+    for (const std::string& line : wrapped(finding.text(), width)) {
+        out.stream << head << line << '\n';
+        head = blank;
+    }
+    bool first = true;
     for (const std::string& line : wrapped(finding.remedy(), width > 3 ? width - 3 : 0)) {
         out.stream << blank << out.paint(first ? "-> " : "   ", Color::dim) << line << '\n';
         first = false;

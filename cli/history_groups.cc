@@ -115,10 +115,10 @@ void sort_jobs(std::vector<pb::Job>& jobs, HistoryKey key, Order order) {
         const SortValue left = value_of(a, key);
         const SortValue right = value_of(b, key);
         if (left.missing != right.missing) return right.missing;
-        const auto less = [](const SortValue& x, const SortValue& y) {
-            return x.number != y.number ? x.number < y.number : x.text < y.text;
+        const auto before = [](const SortValue& x, const SortValue& y) {
+            return x.number != y.number ? x.number > y.number : x.text < y.text;
         };
-        return order == Order::ascending ? less(left, right) : less(right, left);
+        return order == Order::usual ? before(left, right) : before(right, left);
     });
 }
 

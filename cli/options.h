@@ -50,7 +50,8 @@ struct CancelOptions {
 };
 // What `history` sorts by and makes groups of.
 enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
-enum class Order { descending, ascending };
+// usual: newest, latest and highest first, names from a to z.
+enum class Order { usual, reversed };
 struct HistoryOptions {
     std::string state;  // empty: any
     std::string name;
@@ -58,7 +59,7 @@ struct HistoryOptions {
     std::string user;
     std::string since;
     HistoryKey sort = HistoryKey::submitted;
-    Order order = Order::descending;  // newest, latest, highest first
+    Order order = Order::usual;
     std::optional<HistoryKey> group_by;
     OutputFormat output = OutputFormat::table;
 };

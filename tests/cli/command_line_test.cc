@@ -47,6 +47,26 @@ TEST(CommandLine, GivesEachVerbItsOptions) {
     EXPECT_EQ(up.listen, "127.0.0.1:0");
 }
 
+TEST(CommandLine, GivesVerbsOfNodesAndFailuresTheirOptions) {
+    const auto drain =
+        std::get<DrainOptions>(good({"drain", "n1", "--reason", "a disk", "--keep-running"}).verb);
+    EXPECT_EQ(drain.node, "n1");
+    EXPECT_EQ(drain.reason, "a disk");
+    EXPECT_EQ(drain.mode, DrainMode::keep_running);
+    EXPECT_EQ(std::get<DrainOptions>(good({"drain", "n1", "--gone", "-y"}).verb).mode,
+              DrainMode::gone);
+    EXPECT_EQ(bad({"drain", "n1", "--gone", "--keep-running"}).code, ExitCode::usage);
+    EXPECT_EQ(std::get<SubmitOptions>(good({"submit", "j", "--from", "c"}).verb).from, "c");
+    EXPECT_TRUE(std::get<ContinueOptions>(good({"continue", "a1", "--follow"}).verb).follow);
+    const auto history = std::get<HistoryOptions>(
+        good({"history", "--sort", "loss", "--reverse", "--group-by", "user"}).verb);
+    EXPECT_EQ(history.sort, HistoryKey::loss);
+    EXPECT_EQ(history.order, Order::reversed);
+    EXPECT_EQ(history.group_by, HistoryKey::user);
+    EXPECT_EQ(bad({"history", "--sort", "colour"}).err.substr(0, 33),
+              "--sort: 'colour' is none of submi");
+}
+
 TEST(CommandLine, KeepsTheTwoMeaningsOfStateApart) {
     const CommandLine line = good({"--state", "/s", "history", "--state", "failed"});
     EXPECT_EQ(line.target.state_dir, "/s");
@@ -75,7 +95,8 @@ TEST(CommandLine, PrintsHelpOnStdout) {
     const CommandLineEnd end = bad({"--help"});
     EXPECT_EQ(end.code, ExitCode::ok);
     for (const char* verb :
-         {"submit", "ls", "show", "logs", "cancel", "history", "nodes", "up", "version"}) {
+         {"submit", "continue", "ls", "show", "explain", "logs", "cancel", "history", "nodes",
+          "drain", "resume", "doctor", "up", "version", "completion"}) {
         EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
     }
 }
