@@ -18,6 +18,16 @@ Status check(const pb::DrainNodeRequest& request) {
     return {};
 }
 
+// Its devices would be given away under ranks that run.
+Status check_gone(const Node& node) {
+    if (!node.session.up) return {};
+    return make_error(
+        ErrorCode::failed_precondition,
+        "node {} has a session, so its machine exists; drain it without gone, or stop "
+        "its worker first",
+        node.id);
+}
+
 }  // namespace
 
 Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request) {
@@ -26,6 +36,8 @@ Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& req
         return resolve_node(state, request.node_id());
     }));
     if (request.gone()) {
+        RM_RETURN_IF_ERROR(context.control.read(
+            [&](const State& state) { return check_gone(*find_node(state, id)); }));
         RM_RETURN_IF_ERROR(context.control.call(NodeGone{id, request.reason()}));
     } else {
         RM_RETURN_IF_ERROR(

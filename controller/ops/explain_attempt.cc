@@ -86,7 +86,7 @@ void add_drained(const State& state, const Attempt& attempt, Findings& findings)
         if (node == nullptr || node->drained.empty()) continue;
         findings.push_back(
             info(format("node {}", id),
-                 format("is drained ({}); what runs there is the last to", node->drained),
+                 format("is drained ({}): nothing new is placed there", node->drained),
                  format("`ringmaster resume {}`", id)));
     }
 }

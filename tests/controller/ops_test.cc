@@ -105,23 +105,31 @@ TEST(DrainNode, AndResumeSayWhatTheNodeIs) {
     EXPECT_EQ(status.error_message(), "there is no node 'zz'");
 }
 
+grpc::Status drain(Running& running, const pb::DrainNodeRequest& request, pb::Node& node) {
+    grpc::ClientContext context;
+    return running.nodes->Drain(&context, request, &node);
+}
+
 TEST(DrainNode, OfAMachineThatIsGoneSaysSo) {
     Running running;
-    { const JoinedWorker a(running.address, hello_of("a", 1)); }
-    pb::DrainNodeRequest drain;
-    drain.set_node_id("a");
-    drain.set_gone(true);
-    drain.set_keep_running(true);
+    pb::DrainNodeRequest request;
+    request.set_node_id("a");
+    request.set_gone(true);
     pb::Node node;
     {
-        grpc::ClientContext context;
-        const grpc::Status status = running.nodes->Drain(&context, drain, &node);
-        EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-        EXPECT_THAT(status.error_message(), HasSubstr("gone and keep_running"));
+        const JoinedWorker a(running.address, hello_of("a", 1));
+        const grpc::Status status = drain(running, request, node);
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+        EXPECT_THAT(status.error_message(), HasSubstr("node a has a session"));
     }
-    drain.set_keep_running(false);
-    grpc::ClientContext context;
-    ASSERT_TRUE(running.nodes->Drain(&context, drain, &node).ok());
+    request.set_keep_running(true);
+    const grpc::Status status = drain(running, request, node);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("gone and keep_running"));
+    request.set_keep_running(false);
+    // The controller notices within moments that the session has ended.
+    for (int i = 0; i < 2000 && !drain(running, request, node).ok(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(node.state(), pb::NODE_STATE_GONE);
 }
 
