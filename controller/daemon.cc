@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <random>
+#include <stdexcept>
 
 #include "base/random.h"
 #include "controller/core/event.h"
@@ -12,6 +13,7 @@
 #include "controller/http/routes.h"
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
+#include "controller/planning/planning_child.h"
 #include "controller/rpc/services.h"
 #include "controller/store/control_store.h"
 #include "service/grpc_util.h"
@@ -80,6 +82,17 @@ private:
     SchedulerLoop* scheduler_ = nullptr;
 };
 
+// Plans in a child where there is a program for it. What goes wrong there is thrown: the loop makes
+// it a reason of every pending job.
+Planner make_planner(const std::vector<std::string>& command) {
+    if (command.empty()) return plan_trivially;
+    return [command](const PlanningSnapshot& snapshot) {
+        auto decisions = plan_in_child(command, snapshot);
+        if (!decisions) throw std::runtime_error(decisions.error().message);
+        return *std::move(decisions);
+    };
+}
+
 struct Stores {
     std::unique_ptr<Store> control;
     std::unique_ptr<TelemetryStore> telemetry;
@@ -138,7 +151,7 @@ public:
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
-          scheduler_(control_, clock_, plan_trivially),
+          scheduler_(control_, clock_, make_planner(options_.planner)),
           telemetry_(*stores_.telemetry, updates_),
           ops_{control_, *stores_.reader, updates_, clock_, random_number},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),

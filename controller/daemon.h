@@ -18,6 +18,8 @@ struct DaemonOptions {
     std::string version;
     Bytes rank_log_cap{64 << 20};
     SessionOptions session;
+    // The program that plans, plan_in_child()'s command; empty: planned in this process (tests).
+    std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process
 };
 

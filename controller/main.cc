@@ -3,9 +3,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/units.h"
 #include "controller/daemon.h"
+#include "controller/planning/planning_child.h"
 #include "service/log.h"
 
 namespace {
@@ -43,6 +45,7 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     options.version = RM_VERSION;
     RM_TRY(options.rank_log_cap.value, rm::parse_count(flags.rank_log_cap, rm::Suffix::binary));
     options.on_fatal = die;
+    options.planner = {"/proc/self/exe", rm::kPlanVerb};
     return options;
 }
 
@@ -66,6 +69,9 @@ rm::Status run(const Flags& flags, const sigset_t& signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 3 && argv[1] == std::string_view(rm::kPlanVerb)) {
+        return rm::run_planning_child({std::atoll(argv[2])});
+    }
     CLI::App app("Ringmaster's controller: jobs, nodes and their history");
     app.set_version_flag("--version", RM_VERSION);
     Flags flags;
