@@ -42,7 +42,7 @@ struct Inventory {
     Bytes memory;
     std::vector<DeviceInfo> devices;
     std::string data_address;  // where its ranks listen for each other
-    std::string http_address;  // host:port of its /metrics; empty: none
+    std::string http_address;  // host:port of its /metrics, https:// before it over TLS; or empty
     bool operator==(const Inventory&) const = default;
 };
 

@@ -4,9 +4,11 @@
 #include <random>
 #include <thread>
 
+#include "ringmaster/v1/admin.grpc.pb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/grpc_util.h"
+#include "service/security/tls_probe.h"
 
 namespace rm {
 namespace {
@@ -15,23 +17,42 @@ constexpr auto kCallLimit = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
                                                  std::chrono::milliseconds(1500)};
 
+// What the server does not look at.
+bool passes(const HistoryFilter& filter, const pb::Job& job) {
+    const pb::ModelSpec& model = job.spec().model();
+    const std::string& from = model.from();
+    const bool of_model = filter.model.empty() || filter.model == model.preset() ||
+                          filter.model == from ||
+                          (!from.empty() && from.ends_with("/" + filter.model));
+    return of_model && (filter.user.empty() || filter.user == job.owner()) &&
+           !(filter.since && from_proto(job.submitted()) < *filter.since);
+}
+
 }  // namespace
 
 struct Client::Impl {
-    std::string address;
+    Target target;
     Note note;
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<pb::JobService::Stub> jobs;
     std::unique_ptr<pb::NodeService::Stub> nodes;
+    std::unique_ptr<pb::AdminService::Stub> admin;
 
     Error error_of(const grpc::Status& status) const {
         Error error = from_grpc(status);
         if (error.code == ErrorCode::unavailable) {
+            // gRPC says of every failed handshake that the socket was closed.
+            if (auto mismatch = why_no_connection(target.address, target.security)) {
+                return *std::move(mismatch);
+            }
             error.message =
-                format("the controller at {} does not answer: {}", address, error.message);
+                format("the controller at {} does not answer: {}", target.address, error.message);
         } else if (error.code == ErrorCode::deadline_exceeded) {
-            error.message = format("the controller at {} did not answer within {} s", address,
-                                   kCallLimit.count());
+            error.message = format("the controller at {} did not answer within {} s",
+                                   target.address, kCallLimit.count());
+        } else if (error.code == ErrorCode::unauthenticated ||
+                   error.code == ErrorCode::permission_denied) {
+            error.message = format("{}: {}", to_string(error.code), error.message);
         }
         return error;
     }
@@ -103,13 +124,14 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-Result<Client> Client::open(const std::string& address, Note note) {
+Result<Client> Client::open(const Target& target, Note note) {
     auto impl = std::make_unique<Impl>();
-    impl->address = address;
+    impl->target = target;
     impl->note = std::move(note);
-    RM_TRY(impl->channel, make_channel(address));
+    RM_TRY(impl->channel, make_channel(target.address, target.security));
     impl->jobs = pb::JobService::NewStub(impl->channel);
     impl->nodes = pb::NodeService::NewStub(impl->channel);
+    impl->admin = pb::AdminService::NewStub(impl->channel);
     return Client(std::move(impl));
 }
 
@@ -141,6 +163,46 @@ Result<pb::Job> Client::cancel(const std::string& job_id, CancelMode mode) {
     });
 }
 
+Result<std::string> Client::continue_job(const std::string& job_id, const std::string& request_id) {
+    pb::ContinueJobRequest request;
+    request.set_job_id(job_id);
+    request.set_request_id(request_id);
+    RM_TRY(const pb::SubmitReply reply,
+           impl_->call<pb::SubmitReply>([&](grpc::ClientContext& context, pb::SubmitReply& out) {
+               return impl_->jobs->Continue(&context, request, &out);
+           }));
+    return reply.job_id();
+}
+
+Result<pb::ExplainJobReply> Client::explain(const std::string& job_id) {
+    pb::ExplainJobRequest request;
+    request.set_job_id(job_id);
+    return impl_->call<pb::ExplainJobReply>(
+        [&](grpc::ClientContext& context, pb::ExplainJobReply& out) {
+            return impl_->jobs->Explain(&context, request, &out);
+        });
+}
+
+Result<pb::Node> Client::drain(const std::string& node_id, const std::string& reason,
+                               DrainMode mode) {
+    pb::DrainNodeRequest request;
+    request.set_node_id(node_id);
+    request.set_reason(reason);
+    request.set_keep_running(mode == DrainMode::keep_running);
+    request.set_gone(mode == DrainMode::gone);
+    return impl_->call<pb::Node>([&](grpc::ClientContext& context, pb::Node& out) {
+        return impl_->nodes->Drain(&context, request, &out);
+    });
+}
+
+Result<pb::Node> Client::resume(const std::string& node_id) {
+    pb::ResumeNodeRequest request;
+    request.set_node_id(node_id);
+    return impl_->call<pb::Node>([&](grpc::ClientContext& context, pb::Node& out) {
+        return impl_->nodes->Resume(&context, request, &out);
+    });
+}
+
 Result<std::vector<pb::Job>> Client::list_live() {
     return impl_->list(false);
 }
@@ -161,8 +223,7 @@ Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
         },
         [&](const pb::HistoryReply& reply) {
             for (const pb::Job& job : reply.jobs()) {
-                if (filter.since && from_proto(job.submitted()) < *filter.since) continue;
-                found.push_back(job);
+                if (passes(filter, job)) found.push_back(job);
             }
         }));
     return found;
@@ -181,6 +242,22 @@ Result<std::vector<pb::Node>> Client::nodes() {
     return found;
 }
 
+Result<std::vector<pb::AuditRow>> Client::audit(const AuditQuery& query) {
+    pb::ListAuditRequest request;
+    request.set_only_refused(query.only_refused);
+    if (query.since) *request.mutable_since() = to_proto(*query.since);
+    std::vector<pb::AuditRow> found;
+    RM_RETURN_IF_ERROR(impl_->read_pages<pb::ListAuditReply>(
+        request,
+        [this](grpc::ClientContext& context, const auto& page, pb::ListAuditReply& reply) {
+            return impl_->admin->Audit(&context, page, &reply);
+        },
+        [&found](const pb::ListAuditReply& reply) {
+            found.insert(found.end(), reply.rows().begin(), reply.rows().end());
+        }));
+    return found;
+}
+
 Status Client::watch(const std::string& job_id, std::stop_token stop,
                      const std::function<void(const pb::JobUpdate&)>& on_update) {
     pb::WatchRequest request;
@@ -195,6 +272,14 @@ Status Client::logs(const pb::LogsRequest& request, std::stop_token stop,
     grpc::ClientContext context;
     const auto reader = impl_->jobs->Logs(&context, request);
     return impl_->drain(context, *reader, stop, on_piece);
+}
+
+Status Client::backup(std::stop_token stop,
+                      const std::function<void(const std::string&)>& on_piece) {
+    grpc::ClientContext context;
+    const auto reader = impl_->admin->Backup(&context, pb::BackupRequest());
+    return impl_->drain(context, *reader, stop,
+                        [&](const pb::BackupPiece& piece) { on_piece(piece.data()); });
 }
 
 std::string random_request_id() {

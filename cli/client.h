@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cli/config_file.h"
+#include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
 #include "service/convert.h"
@@ -17,11 +19,20 @@
 namespace rm {
 
 enum class CancelMode { checkpoint_first, now };
+// gone: the machine no longer exists.
+enum class DrainMode { stop_with_checkpoint, keep_running, gone };
 
 struct HistoryFilter {
     pb::JobState state = pb::JOB_STATE_UNSPECIFIED;  // unspecified: any
     std::string name;                                // empty: any
-    std::optional<WallTime> since;                   // submitted then or later
+    std::string user;
+    std::string model;              // preset, or where it is from: the whole path or its last part
+    std::optional<WallTime> since;  // submitted then or later
+};
+
+struct AuditQuery {
+    bool only_refused = false;
+    std::optional<WallTime> since;
 };
 
 // The controller as the command line sees it. Every call is idempotent (Submit through its request
@@ -30,8 +41,9 @@ struct HistoryFilter {
 class Client {
 public:
     using Note = std::function<void(std::string_view)>;
-    // INVALID_ARGUMENT for an address beyond loopback. Nothing is sent before the first call.
-    static Result<Client> open(const std::string& address, Note note);
+    // INVALID_ARGUMENT for an address beyond loopback without a CA, or credentials that cannot be
+    // read. Nothing is sent before the first call.
+    static Result<Client> open(const Target& target, Note note);
     ~Client();
     Client(Client&&) noexcept;
     Client& operator=(Client&&) noexcept;
@@ -39,10 +51,16 @@ public:
     Result<std::string> submit(const pb::JobSpec& spec, const std::string& request_id);
     Result<pb::Job> get(const std::string& job_id);
     Result<pb::Job> cancel(const std::string& job_id, CancelMode mode);
+    // The id of the new job.
+    Result<std::string> continue_job(const std::string& job_id, const std::string& request_id);
+    Result<pb::ExplainJobReply> explain(const std::string& job_id);
     Result<std::vector<pb::Job>> list_live();
     Result<std::vector<pb::Job>> list_all();
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
     Result<std::vector<pb::Node>> nodes();
+    Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
+    Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
+    Result<pb::Node> resume(const std::string& node_id);
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
     // caller knows where to go on.
@@ -50,6 +68,9 @@ public:
                  const std::function<void(const pb::JobUpdate&)>& on_update);
     Status logs(const pb::LogsRequest& request, std::stop_token stop,
                 const std::function<void(const pb::LogPiece&)>& on_piece);
+
+    // A backup of the controller's database, in pieces.
+    Status backup(std::stop_token stop, const std::function<void(const std::string&)>& on_piece);
 
 private:
     struct Impl;

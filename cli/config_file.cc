@@ -2,6 +2,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <filesystem>
+
 namespace rm {
 namespace {
 
@@ -14,28 +16,63 @@ struct At {
     }
 };
 
+std::string known_keys(const std::map<std::string, std::string*>& keys) {
+    std::string list;
+    for (const auto& [key, target] : keys)
+        list += (list.empty() ? "" : ", ") + key;
+    return list;
+}
+
+// Where paths begin that are not absolute.
+std::string directory_of(std::string_view file) {
+    return std::filesystem::path(file).parent_path().string();
+}
+
+void make_absolute(const std::string& directory, ClientSecurity& security) {
+    for (std::string* path :
+         {&security.ca, &security.certificate, &security.key, &security.token_file}) {
+        if (!path->empty()) *path = (std::filesystem::path(directory) / *path).string();
+    }
+}
+
+Status read_context(const At& at, const std::string& name, const YAML::Node& value,
+                    Target& target) {
+    ClientSecurity& security = target.security;
+    const std::map<std::string, std::string*> keys = {
+        {"address", &target.address},         {"ca", &security.ca},
+        {"cert", &security.certificate},      {"key", &security.key},
+        {"token_file", &security.token_file}, {"server_name", &security.server_name}};
+    for (const auto& item : value) {
+        const std::string key = item.first.as<std::string>();
+        const auto known = keys.find(key);
+        if (known == keys.end()) {
+            return at.error(item.first.Mark(), format("unknown key '{}' in context '{}'; known: {}",
+                                                      key, name, known_keys(keys)));
+        }
+        if (!item.second.IsScalar() || item.second.as<std::string>().empty()) {
+            return at.error(item.second.Mark(), format("{} must be a text", key));
+        }
+        if (!known->second->empty()) {
+            return at.error(item.first.Mark(), format("context '{}' has two of {}", name, key));
+        }
+        *known->second = item.second.as<std::string>();
+    }
+    return {};
+}
+
 Status add_context(const At& at, const std::string& name, const YAML::Node& value,
                    CliConfig& config) {
     if (!value.IsMap()) {
         return at.error(value.Mark(), format("context '{}' must be {address: ...}", name));
     }
-    for (const auto& item : value) {
-        const std::string key = item.first.as<std::string>();
-        if (key != "address") {
-            return at.error(item.first.Mark(),
-                            format("unknown key '{}' in context '{}'; known: address", key, name));
-        }
-        if (!item.second.IsScalar()) {
-            return at.error(item.second.Mark(), "address must be host:port or unix:/path");
-        }
-        if (!config.contexts.emplace(name, item.second.as<std::string>()).second) {
-            return at.error(item.first.Mark(), format("context '{}' has two addresses", name));
-        }
-    }
-    if (config.contexts.count(name) == 0) {
+    Target target;
+    RM_RETURN_IF_ERROR(read_context(at, name, value, target));
+    if (target.address.empty()) {
         return at.error(value.Mark(), format("context '{}' has no address", name));
     }
-    return {};
+    make_absolute(directory_of(at.file), target.security);
+    if (config.contexts.emplace(name, std::move(target)).second) return {};
+    return at.error(value.Mark(), format("context '{}' is there twice", name));
 }
 
 Status add_key(const At& at, const YAML::Node& key, const YAML::Node& value, CliConfig& config) {

@@ -54,8 +54,18 @@ std::string Output::paint(std::string_view text, Color wanted) const {
     return std::string(escape_of(wanted)) + std::string(text) + "\x1b[0m";
 }
 
+bool Console::confirm(std::string_view question) {
+    if (!in.terminal || !err.terminal) return true;
+    err.stream << question << " [y/N] " << std::flush;
+    std::string answer;
+    std::getline(in.stream, answer);
+    return answer.starts_with('y') || answer.starts_with('Y');
+}
+
 Console process_console() {
-    return {make_output(std::cout, STDOUT_FILENO), make_output(std::cerr, STDERR_FILENO)};
+    return {make_output(std::cout, STDOUT_FILENO),
+            make_output(std::cerr, STDERR_FILENO),
+            {std::cin, is_terminal(STDIN_FILENO)}};
 }
 
 }  // namespace rm

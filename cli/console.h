@@ -18,12 +18,22 @@ struct Output {
     std::string paint(std::string_view text, Color color) const;
 };
 
+// Where answers are read from.
+struct Input {
+    std::istream& stream;
+    bool terminal = false;
+};
+
 // stdout is data, stderr is progress and errors.
 struct Console {
     Output out;
     Output err;
+    Input in{std::cin};
 
     void note(std::string_view line) { err.stream << line << '\n' << std::flush; }
+    // True for an answer that begins with y, and where nobody can be asked: input or stderr is no
+    // terminal.
+    bool confirm(std::string_view question);
 };
 
 // Of this process: colors only on a terminal and without NO_COLOR in the environment.

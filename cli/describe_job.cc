@@ -33,10 +33,9 @@ std::string data_text(const pb::DataSpec& data) {
 }
 
 std::string model_text(const pb::JobSpec& spec) {
-    const pb::ModelSpec& model = spec.model();
     const std::string& moments = spec.optimizer().moments();
-    return format("{}, {}{}", model.from().empty() ? model.preset() : model.from(),
-                  spec.precision(), moments == "bf16" ? ", moments bf16" : "");
+    return format("{}, {}{}", model_name(spec.model()), spec.precision(),
+                  moments == "bf16" ? ", moments bf16" : "");
 }
 
 // As asked for; the attempts have the mesh that was made of it.
@@ -75,6 +74,25 @@ std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
     return format("{}, {}, the newest {} kept", often, where, checkpoint.keep());
 }
 
+// What is usual is not said.
+void print_failures(const Output& out, const pb::Job& job, WallTime now) {
+    const std::string& from = job.spec().checkpoint().from();
+    if (!job.continues().empty()) {
+        line(out, "continues", format("job {}, checkpoint {}", job.continues(), from));
+    } else if (!from.empty()) {
+        line(out, "begins from", from);
+    }
+    if (job.spec().priority() != 0) line(out, "priority", format("{}", job.spec().priority()));
+    if (job.has_retry_at() && from_proto(job.retry_at()) > now) {
+        line(out, "retry", "in " + span_text(from_proto(job.retry_at()) - now));
+    }
+    std::string excluded;
+    for (const std::string& device : job.excluded_devices())
+        excluded += (excluded.empty() ? "" : ", ") + device;
+    if (!excluded.empty()) line(out, "excluded", excluded);
+    if (job.recovered()) line(out, "recovered", "taken over from its workers after a restore");
+}
+
 void print_head(const Output& out, const pb::Job& job, WallTime now) {
     line(out, "job", job.id());
     line(out, "name", job.spec().name());
@@ -91,6 +109,7 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
     line(out, "mesh", parallel_text(job.spec()));
     line(out, "memory", memory_text(job.spec().memory()));
     line(out, "checkpoint", checkpoint_text(job.spec().checkpoint()));
+    print_failures(out, job, now);
     if (!job.failure().empty()) line(out, "failure", job.failure());
 }
 
@@ -151,8 +170,7 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
                  {"CAUSE"}});
     for (const pb::Attempt& a : job.attempts()) {
         const WallTime end = a.has_ended() ? from_proto(a.ended()) : now;
-        table.add({format("{}", a.epoch()), attempt_state_name(a.state()),
-                   mesh_text(a.mesh(), a.zero()),
+        table.add({format("{}", a.epoch()), ended_as(a), mesh_text(a.mesh(), a.zero()),
                    a.has_started() ? to_iso8601(from_proto(a.started())) : "",
                    a.has_started() ? span_text(end - from_proto(a.started())) : "",
                    format("{}", a.stages_done()), a.last_checkpoint_path(), a.cause()});

@@ -60,6 +60,10 @@ void print_document(std::ostream& out, const google::protobuf::Message& message,
     print(out, to_json(message), format);
 }
 
+void print_json(std::ostream& out, const std::string& json, DocumentFormat format) {
+    print(out, Json::parse(json), format);
+}
+
 void print_documents(std::ostream& out,
                      const std::vector<const google::protobuf::Message*>& messages,
                      DocumentFormat format) {

@@ -19,6 +19,9 @@ void print_document(std::ostream& out, const google::protobuf::Message& message,
 void print_documents(std::ostream& out,
                      const std::vector<const google::protobuf::Message*>& messages,
                      DocumentFormat format);
+// JSON text, as itself (indented) or as YAML.
+void print_json(std::ostream& out, const std::string& json, DocumentFormat format);
+
 template <typename T>
 void print_documents(std::ostream& out, const std::vector<T>& messages, DocumentFormat format) {
     std::vector<const google::protobuf::Message*> pointers;

@@ -60,6 +60,17 @@ std::string mesh_of(const pb::Job& job) {
     return attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero());
 }
 
+// How many attempts have failed and when the next begins: "1 of 3 in 20s".
+std::string retry_text(const pb::Job& job, WallTime now) {
+    int failed = 0;
+    for (const pb::Attempt& attempt : job.attempts())
+        failed += attempt.failure_class().empty() ? 0 : 1;
+    if (failed == 0) return "";
+    const std::string text = format("{} of {}", failed, job.spec().retry().max());
+    if (!job.has_retry_at() || from_proto(job.retry_at()) <= now) return text;
+    return text + " in " + span_text(from_proto(job.retry_at()) - now);
+}
+
 std::string stage_of(const pb::Job& job) {
     const int count = job.spec().stages_size();
     const pb::StageSpec* stage = current_stage(job);
@@ -96,7 +107,7 @@ Row history_row(const pb::Job& job, const pb::Attempt* attempt, Detail detail, W
                job.spec().name(),
                state_cell(job.state()),
                attempt == nullptr ? "" : format("{}", attempt->epoch()),
-               attempt == nullptr ? "" : attempt_state_name(attempt->state()),
+               attempt == nullptr ? "" : ended_as(*attempt),
                newest ? step_text(job) : "",
                newest ? loss_text(job) : "",
                newest ? held_out_text(job) : "",
@@ -139,6 +150,7 @@ Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
             of_bytes ? format("{}", evaluation.unigram_entropy()) : "",
             of_bytes ? format("{}", evaluation.bigram_entropy()) : "",
             attempt == nullptr ? "" : attempt->last_checkpoint_path(),
+            attempt == nullptr ? "" : attempt->failure_class(),
             cause_of(job, attempt)};
 }
 
@@ -165,6 +177,13 @@ std::string node_state_name(pb::NodeState state) {
     }
 }
 
+// A drained node says so: that it is ready besides helps nobody who looks for devices.
+Cell node_state_cell(const pb::Node& node) {
+    const bool ready = node.state() == pb::NODE_STATE_READY;
+    if (ready && !node.drained().empty()) return {"drained", Color::yellow};
+    return {node_state_name(node.state()), ready ? Color::green : Color::red};
+}
+
 std::string kind_of(const pb::Inventory& inventory) {
     return inventory.devices().empty() ? "" : inventory.devices(0).kind();
 }
@@ -184,7 +203,8 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
                                    {"MFU", kRight}, {"TOK/S", kRight}, {"DEVICES", kRight},
                                    {"ETA", kRight}, {"COST", kRight},  {"AGE", kRight}};
     if (detail == Detail::wide) {
-        for (const char* name : {"OWNER", "STAGE", "MESH", "PEAK", "SUBMITTED"}) {
+        for (const char* name :
+             {"OWNER", "PRIORITY", "RETRY", "STAGE", "MESH", "PEAK", "SUBMITTED"}) {
             columns.push_back({name});
         }
     }
@@ -203,7 +223,12 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
                    "",  // no node has a price
                    span_text(age_of(job, now))};
         if (detail == Detail::wide) {
-            const Row more = {job.owner(), stage_of(job), mesh_of(job), job.last_step().peak_name(),
+            const Row more = {job.owner(),
+                              format("{}", job.spec().priority()),
+                              retry_text(job, now),
+                              stage_of(job),
+                              mesh_of(job),
+                              job.last_step().peak_name(),
                               time_text(job.submitted())};
             row.insert(row.end(), more.begin(), more.end());
         }
@@ -251,6 +276,7 @@ Table history_csv(const std::vector<pb::Job>& jobs) {
                              "unigram_entropy",
                              "bigram_entropy",
                              "checkpoint",
+                             "failure_class",
                              "cause"}) {
         columns.push_back({name});
     }
@@ -267,16 +293,15 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
                                    {"BUSY", kRight}, {"CORES", kRight}, {"MEMORY", kRight},
                                    {"SEEN", kRight}};
     if (detail == Detail::wide) {
-        for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD"})
+        for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD", "DRAINED"})
             columns.push_back({name});
     }
     Table table(std::move(columns));
     for (const pb::Node& node : nodes) {
         const pb::Inventory& inventory = node.inventory();
-        const bool ready = node.state() == pb::NODE_STATE_READY;
         Row row = {node.id(),
                    inventory.hostname(),
-                   {node_state_name(node.state()), ready ? Color::green : Color::red},
+                   node_state_cell(node),
                    node.session_up() ? "up" : "down",
                    kind_of(inventory),
                    format("{}", inventory.devices_size()),
@@ -285,8 +310,9 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
                    to_string(Bytes{inventory.memory_bytes()}),
                    node.has_last_seen() ? span_text(now - from_proto(node.last_seen())) : ""};
         if (detail == Detail::wide) {
-            const Row more = {inventory.cpu_model(), peak_of(inventory), inventory.data_address(),
-                              inventory.http_address(), node.build()};
+            const Row more = {
+                inventory.cpu_model(),    peak_of(inventory), inventory.data_address(),
+                inventory.http_address(), node.build(),       node.drained()};
             row.insert(row.end(), more.begin(), more.end());
         }
         table.add(std::move(row));

@@ -38,6 +38,12 @@ std::string attempt_state_name(pb::AttemptState state) {
     return lower_without("ATTEMPT_STATE_", pb::AttemptState_Name(state));
 }
 
+std::string ended_as(const pb::Attempt& attempt) {
+    const std::string state = attempt_state_name(attempt.state());
+    const std::string& failure = attempt.failure_class();
+    return failure.empty() || failure == state ? state : format("{} ({})", state, failure);
+}
+
 Color state_color(pb::JobState state) {
     if (state == pb::JOB_STATE_FAILED) return Color::red;
     if (state == pb::JOB_STATE_RUNNING || state == pb::JOB_STATE_SUCCEEDED) return Color::green;
@@ -62,6 +68,10 @@ std::string mesh_text(const pb::MeshSpec& mesh, int zero) {
     const auto made = from_proto(mesh);
     if (!made) return "";
     return to_string(*made) + (zero > 0 ? format(", ZeRO-{}", zero) : "");
+}
+
+std::string model_name(const pb::ModelSpec& model) {
+    return model.from().empty() ? model.preset() : model.from();
 }
 
 const pb::Attempt* newest_attempt(const pb::Job& job) {

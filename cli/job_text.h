@@ -14,12 +14,15 @@ namespace rm {
 
 std::string state_name(pb::JobState state);  // pending, starting, ...
 std::string attempt_state_name(pb::AttemptState state);
+// failed (out_of_memory); a class that says no more than the state is left out.
+std::string ended_as(const pb::Attempt& attempt);
 Color state_color(pb::JobState state);
 bool has_ended(const pb::Job& job);
 // INVALID_ARGUMENT lists the names.
 Result<pb::JobState> parse_job_state(const std::string& name);
 
 std::string mesh_text(const pb::MeshSpec& mesh, int zero);  // data 2 x ring 4, ZeRO-3
+std::string model_name(const pb::ModelSpec& model);         // its preset, or where it is from
 const pb::Attempt* newest_attempt(const pb::Job& job);      // null before the first
 const pb::StageSpec* current_stage(const pb::Job& job);     // the last one of an ended job
 int num_devices(const pb::Job& job);                        // of the newest attempt; 0: none yet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,8 +16,18 @@ enum class OutputFormat { table, wide, json, yaml, name, csv };
 
 struct SubmitOptions {
     std::string file;  // "-": stdin
+    std::string from;  // a checkpoint to begin from; empty: what the file says
     bool follow = false;
     OutputFormat output = OutputFormat::name;
+};
+struct ContinueOptions {
+    std::string id;
+    bool follow = false;
+    OutputFormat output = OutputFormat::name;
+};
+struct ExplainOptions {
+    std::string id;
+    OutputFormat output = OutputFormat::table;
 };
 struct LsOptions {
     bool all = false;  // ended ones too
@@ -37,13 +48,36 @@ struct CancelOptions {
     CancelMode mode = CancelMode::checkpoint_first;
     OutputFormat output = OutputFormat::name;
 };
+// What `history` sorts by and makes groups of.
+enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
+// usual: newest, latest and highest first, names from a to z.
+enum class Order { usual, reversed };
 struct HistoryOptions {
     std::string state;  // empty: any
     std::string name;
+    std::string model;
+    std::string user;
     std::string since;
+    HistoryKey sort = HistoryKey::submitted;
+    Order order = Order::usual;
+    std::optional<HistoryKey> group_by;
     OutputFormat output = OutputFormat::table;
 };
 struct NodesOptions {
+    OutputFormat output = OutputFormat::table;
+};
+struct DrainOptions {
+    std::string node;
+    std::string reason;
+    DrainMode mode = DrainMode::stop_with_checkpoint;
+    bool yes = false;  // ask nothing
+    OutputFormat output = OutputFormat::name;
+};
+struct ResumeOptions {
+    std::string node;
+    OutputFormat output = OutputFormat::name;
+};
+struct DoctorOptions {
     OutputFormat output = OutputFormat::table;
 };
 struct UpOptions {
@@ -54,6 +88,34 @@ struct UpOptions {
     std::string listen;
     std::string http;
 };
+struct AuditOptions {
+    bool refused = false;  // only what was not allowed
+    std::string since;
+    OutputFormat output = OutputFormat::table;
+};
+struct PkiInitOptions {
+    std::string directory;
+    std::string name = "ringmaster";
+    int days = 3650;
+};
+struct PkiIssueOptions {
+    std::string directory;
+    std::string role;  // or server
+    std::string name;
+    std::vector<std::string> subject_names;
+    int days = 365;
+    std::string output;  // PREFIX of .crt and .key
+};
+struct PkiRevokeOptions {
+    std::string directory;
+    std::string certificate;  // a serial, or a file
+};
+struct PkiTokenOptions {
+    std::string directory;
+    std::string role;
+    std::string name;
+    int days = 0;  // 0: until it is taken out of the file
+};
 struct PrepareDataOptions {
     std::vector<std::string> inputs;
     std::string tokenizer;
@@ -61,13 +123,23 @@ struct PrepareDataOptions {
     std::string format = "auto";
     int num_threads = 0;  // 0: as many as the machine has cores
 };
+struct BackupOptions {
+    std::string file;
+};
+struct RestoreOptions {
+    std::string file;
+    std::string state_dir;  // of a controller that does not run
+};
 struct VersionOptions {
     OutputFormat output = OutputFormat::table;
 };
 
 using VerbOptions =
-    std::variant<SubmitOptions, LsOptions, ShowOptions, LogsOptions, CancelOptions, HistoryOptions,
-                 NodesOptions, UpOptions, PrepareDataOptions, VersionOptions>;
+    std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
+                 LogsOptions, CancelOptions, HistoryOptions, NodesOptions, DrainOptions,
+                 ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
+                 BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
+                 PkiTokenOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -20,14 +20,32 @@ Result<CliConfig> read_config(const TargetFlags& flags, const Lookup& environmen
     return text.error();
 }
 
-Result<std::string> address_of_context(const std::string& name, const CliConfig& config) {
+Result<Target> find_context(const std::string& name, const CliConfig& config) {
     const auto found = config.contexts.find(name);
     if (found != config.contexts.end()) return found->second;
     std::string known;
-    for (const auto& [other, address] : config.contexts)
+    for (const auto& [other, target] : config.contexts)
         known += (known.empty() ? "" : ", ") + other;
     return make_error(ErrorCode::not_found, "context '{}' is not in the config file; {}", name,
                       known.empty() ? "it has none" : "it has " + known);
+}
+
+// Without what flags and environment say about credentials.
+Result<Target> named_target(const TargetFlags& flags, const Lookup& environment) {
+    if (!flags.address.empty()) return Target{flags.address, {}};
+    if (!flags.state_dir.empty()) {
+        RM_TRY(std::string address, address_of_cluster(flags.state_dir));
+        return Target{std::move(address), {}};
+    }
+    if (flags.context.empty()) {
+        if (const auto address = environment("RINGMASTER_ADDRESS")) return Target{*address, {}};
+    }
+    RM_TRY(const CliConfig config, read_config(flags, environment));
+    const std::string context = flags.context.empty()
+                                    ? environment("RINGMASTER_CONTEXT").value_or(config.current)
+                                    : flags.context;
+    if (context.empty()) return Target{std::string(kDefaultAddress), {}};
+    return find_context(context, config);
 }
 
 }  // namespace
@@ -44,18 +62,29 @@ std::string user_dir(const Lookup& environment, const std::string& name,
     return environment("HOME").value_or("") + "/" + fallback + "/ringmaster";
 }
 
-Result<std::string> find_controller(const TargetFlags& flags, const Lookup& environment) {
-    if (!flags.address.empty()) return flags.address;
-    if (!flags.state_dir.empty()) return address_of_cluster(flags.state_dir);
-    if (flags.context.empty()) {
-        if (const auto address = environment("RINGMASTER_ADDRESS")) return *address;
-    }
-    RM_TRY(const CliConfig config, read_config(flags, environment));
-    const std::string context = flags.context.empty()
-                                    ? environment("RINGMASTER_CONTEXT").value_or(config.current)
-                                    : flags.context;
-    if (context.empty()) return std::string(kDefaultAddress);
-    return address_of_context(context, config);
+Result<Target> find_controller(const TargetFlags& flags, const Lookup& environment) {
+    RM_TRY(Target target, named_target(flags, environment));
+    // Where file permissions decide, credentials of the environment are meant for somebody else.
+    const bool local = target.address.starts_with("unix:");
+    const auto from_environment = [&](const char* name) {
+        return local ? std::nullopt : environment(name);
+    };
+    ClientSecurity& security = target.security;
+    const auto choose = [&](std::string& value, const std::string& flag, const char* variable) {
+        if (!flag.empty()) {
+            value = flag;
+        } else if (const auto text = from_environment(variable)) {
+            value = *text;
+        }
+    };
+    // The certificate that was asked for, not the token of the context.
+    if (!flags.security.certificate.empty()) security.token_file.clear();
+    choose(security.ca, flags.security.ca, "RINGMASTER_CA");
+    choose(security.certificate, flags.security.certificate, "RINGMASTER_CERT");
+    choose(security.key, flags.security.key, "RINGMASTER_KEY");
+    choose(security.token_file, flags.security.token_file, "RINGMASTER_TOKEN_FILE");
+    if (!flags.security.server_name.empty()) security.server_name = flags.security.server_name;
+    return target;
 }
 
 }  // namespace rm

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/config_file.h"
 
-// Which controller the command line talks to.
+// Which controller the command line talks to, and with what.
 namespace rm {
 
 struct TargetFlags {
@@ -14,6 +15,7 @@ struct TargetFlags {
     std::string context;    // --context
     std::string state_dir;  // --state: of a cluster made by `ringmaster up`
     std::string config;  // --config; empty: ~/.config/ringmaster/config.yaml, which may be missing
+    ClientSecurity security;  // --ca, --cert, --key, --token-file, --server-name
 };
 
 using Lookup = std::function<std::optional<std::string>(const std::string&)>;
@@ -24,7 +26,11 @@ constexpr std::string_view kDefaultAddress = "127.0.0.1:7070";
 // A flag, else RINGMASTER_ADDRESS or RINGMASTER_CONTEXT, else `current` of the config file, else
 // 127.0.0.1:7070. NOT_FOUND for a context nobody wrote down; UNAVAILABLE, saying how to bring it up
 // again, for a state directory whose cluster is not running.
-Result<std::string> find_controller(const TargetFlags& flags, const Lookup& environment);
+//
+// The credentials are those of the context, if it is one, each replaced by its flag, else by
+// RINGMASTER_CA, _CERT, _KEY or _TOKEN_FILE. A cluster of --state and a Unix socket need none, and
+// get only what the flags name.
+Result<Target> find_controller(const TargetFlags& flags, const Lookup& environment);
 
 // $name, or $HOME/fallback, as an XDG base directory; both with /ringmaster behind.
 std::string user_dir(const Lookup& environment, const std::string& name,

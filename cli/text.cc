@@ -9,8 +9,6 @@
 namespace rm {
 namespace {
 
-// Seconds in `text` such as 90s, 30m, 2h, 3d; nothing when it is not of that form.
-
 Result<WallTime> parse_date(const std::string& text) {
     for (const char* pattern : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"}) {
         std::tm parts{};
@@ -77,6 +75,21 @@ std::string ranges_text(const std::set<int>& numbers) {
         text += first == last ? format("{}", first) : format("{}-{}", first, last);
     }
     return text;
+}
+
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = text.size();
+        if (width > 0 && end - at > width) {
+            end = text.rfind(' ', at + width);
+            if (end == std::string::npos || end <= at) end = text.find(' ', at + width);
+            end = std::min(end, text.size());
+        }
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
 }
 
 Result<WallTime> parse_since(std::string_view text, WallTime now) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -20,6 +21,10 @@ std::string percent_text(double ratio);   // 46.1%
 std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
 // 0-3,8: neighbours joined; of many pieces only the first few and the last number.
 std::string ranges_text(const std::set<int>& numbers);
+
+// `text` in lines of at most `width` characters, broken at blanks (a longer word stays whole); 0:
+// one line. Nothing for an empty text.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width);
 
 // `2h`, `30m`, `3d` before `now`, or 2026-01-02, or 2026-01-02T03:04:05Z (UTC both).
 Result<WallTime> parse_since(std::string_view text, WallTime now);

@@ -5,14 +5,20 @@
 
 #include <cstdio>
 #include <random>
+#include <stdexcept>
 
 #include "base/random.h"
+#include "controller/access.h"
 #include "controller/core/event.h"
 #include "controller/core/invariants.h"
 #include "controller/http/routes.h"
+#include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
+#include "controller/loops/upkeep_loop.h"
+#include "controller/planning/planning_child.h"
 #include "controller/rpc/services.h"
+#include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
@@ -80,18 +86,36 @@ private:
     SchedulerLoop* scheduler_ = nullptr;
 };
 
+// Plans in a child where there is a program for it. What goes wrong there is thrown: the loop makes
+// it a reason of every pending job.
+Planner make_planner(const std::vector<std::string>& command) {
+    if (command.empty()) return plan_trivially;
+    return [command](const PlanningSnapshot& snapshot) {
+        auto decisions = plan_in_child(command, snapshot);
+        if (!decisions) throw std::runtime_error(decisions.error().message);
+        return *std::move(decisions);
+    };
+}
+
 struct Stores {
+    std::unique_ptr<SpaceGuard> space;
     std::unique_ptr<Store> control;
     std::unique_ptr<TelemetryStore> telemetry;
     std::unique_ptr<TelemetryReader> reader;
+    std::unique_ptr<AuditStore> audit;
+    std::unique_ptr<AuditReader> audit_reader;
 };
 
-Result<Stores> open_stores(const StateDir& directory, Bytes log_cap) {
+Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& options) {
     const TelemetryPaths paths{directory.file("telemetry.db"), directory.file("logs")};
     Stores stores;
-    RM_TRY(stores.control, open_control_store(directory.file("control.db")));
-    RM_TRY(stores.telemetry, TelemetryStore::open(paths, log_cap));
+    RM_TRY(stores.space, SpaceGuard::open(directory.path(), options.space));
+    RM_TRY(stores.control, open_control_store(directory.file("control.db"), stores.space.get()));
+    RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap));
     RM_TRY(stores.reader, TelemetryReader::open(paths));
+    const std::string audit = directory.file("audit.db");
+    RM_TRY(stores.audit, AuditStore::open(audit));
+    RM_TRY(stores.audit_reader, AuditReader::open(audit));
     return stores;
 }
 
@@ -131,18 +155,22 @@ std::string info_json(const std::vector<std::string>& grpc, const std::string& h
 // Members end in reverse order: the servers first, the stores last.
 class RunningDaemon final : public Daemon {
 public:
-    RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state)
+    RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state,
+                  std::unique_ptr<Authenticator> authenticator)
         : options_(std::move(options)),
           directory_(std::move(directory)),
           stores_(std::move(stores)),
+          authenticator_(std::move(authenticator)),
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
-          scheduler_(control_, clock_, plan_trivially),
-          telemetry_(*stores_.telemetry, updates_),
-          ops_{control_, *stores_.reader, updates_, clock_, random_number},
+          scheduler_(control_, clock_, make_planner(options_.planner)),
+          telemetry_(*stores_.telemetry, updates_, *stores_.space),
+          upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
+                  clock_),
+          ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
-          routes_(ops_, metrics_) {
+          routes_(ops_, metrics_, gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
     }
 
@@ -158,19 +186,24 @@ public:
         RM_TRY(session_.cluster, found_cluster());
         clock_loop_ = std::make_unique<ClockLoop>(control_, clock_);
         if (!options_.http.empty()) {
-            RM_TRY(http_, HttpServer::start(options_.http, [this](const HttpRequest& request) {
-                       return routes_.handle(request);
-                   }));
+            RM_TRY(http_,
+                   HttpServer::start(
+                       options_.http,
+                       [this](const HttpRequest& request) { return routes_.handle(request); }, {},
+                       options_.tls));
             routes_.set_address(http_->address());
         }
-        services_.push_back(make_job_service(ops_));
+        services_.push_back(make_job_service(ops_, gatekeeper_));
         services_.push_back(make_node_service(ops_));
-        services_.push_back(make_worker_service(session_, ops_, telemetry_));
-        services_.push_back(make_rendezvous_service(exchange_, control_));
+        services_.push_back(
+            make_admin_service(audit_, *stores_.audit_reader, directory_.file("control.db")));
+        services_.push_back(make_worker_service(session_, ops_, telemetry_, gatekeeper_));
+        services_.push_back(make_rendezvous_service(exchange_, control_, gatekeeper_));
         std::vector<grpc::Service*> services;
         for (const auto& service : services_)
             services.push_back(service.get());
-        RM_TRY(grpc_, GrpcServer::start(options_.listen, services));
+        RM_TRY(grpc_, GrpcServer::start(options_.listen, services,
+                                        {.tls = options_.tls, .gatekeeper = &gatekeeper_}));
         RM_RETURN_IF_ERROR(write_file_atomically(directory_.file(kInfoFile),
                                                  info_json(grpc_->addresses(), http_address())));
         for (const std::string& address : grpc_->addresses()) {
@@ -190,6 +223,7 @@ private:
             return control_.read([](const State& state) { return state.cluster; });
         };
         if (!current().empty()) {
+            note_restore();
             // The first input after a start derives what the tables still want.
             control_.post(CommandsDue{});
             return current();
@@ -201,10 +235,29 @@ private:
         return current();
     }
 
+    // Tables that were put back are said to be so before anything else, once.
+    void note_restore() {
+        const std::string marker = restore_marker(directory_.path());
+        if (::access(marker.c_str(), F_OK) != 0) return;
+        const auto restored = [&] {
+            return control_.read([](const State& state) { return state.restored; });
+        };
+        const WallTime before = restored();
+        control_.post(Restored{});
+        for (std::uint64_t seen = updates_.count(); restored() == before; seen = updates_.count())
+            updates_.wait(seen, Seconds{0.1});
+        std::remove(marker.c_str());
+        log_event(LogLevel::warning, "restored",
+                  {{"cluster", control_.read([](const State& s) { return s.cluster; })}});
+    }
+
     const DaemonOptions options_;
     const StateDir directory_;
     const SystemClock clock_;
     Stores stores_;
+    AuditLoop audit_{*stores_.audit};
+    std::unique_ptr<Authenticator> authenticator_;
+    const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_};
     UpdateSignal updates_;
     SessionRegistry sessions_;
     FleetMetrics metrics_;
@@ -212,6 +265,7 @@ private:
     ControlLoop control_;
     SchedulerLoop scheduler_;
     TelemetryLoop telemetry_;
+    UpkeepLoop upkeep_;
     OpsContext ops_;
     ExchangeTable exchange_;
     SessionContext session_{control_, sessions_, {}, options_.session};
@@ -224,12 +278,23 @@ private:
 
 }  // namespace
 
+Result<std::string> restore_state(const std::string& backup, const std::string& state_dir) {
+    RM_TRY(const StateDir directory, StateDir::open(state_dir));
+    RM_TRY(const std::string aside,
+           restore_database(backup, directory.path(), SystemClock().wall()));
+    if (aside.empty()) return format("restored {} to {}", backup, directory.path());
+    return format("restored {} to {}; what was there is kept as {}", backup, directory.path(),
+                  aside);
+}
+
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
-    RM_TRY(Stores stores, open_stores(directory, options.rank_log_cap));
+    RM_TRY(Stores stores, open_stores(directory, options));
     RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
-    auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
-                                                  std::move(stores), std::move(state));
+    RM_TRY(auto authenticator, Authenticator::open(options.credentials));
+    auto daemon =
+        std::make_unique<RunningDaemon>(std::move(options), std::move(directory), std::move(stores),
+                                        std::move(state), std::move(authenticator));
     RM_RETURN_IF_ERROR(daemon->serve());
     return std::unique_ptr<Daemon>(std::move(daemon));
 }

@@ -2,22 +2,33 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "controller/http/routes.h"
 #include "controller/session.h"
+#include "controller/store/space_guard.h"
+#include "service/security/authenticator.h"
+#include "service/security/pki.h"
 
 namespace rm {
 
 struct DaemonOptions {
     std::string state_dir;
-    std::vector<std::string> listen;  // unix:/path or loopback host:port
-    std::string http;                 // loopback host:port; empty: none
+    std::vector<std::string> listen;  // unix:/path or host:port, on loopback without `tls`
+    std::string http;                 // host:port, on loopback without `tls`; empty: none
+    std::optional<KeyPair> tls;       // PEM; every TCP address speaks TLS
+    AuthenticatorFiles credentials;   // whose credentials are believed
+    MetricsAccess metrics = MetricsAccess::as_a_viewer;
     std::string version;
     Bytes rank_log_cap{64 << 20};
+    SpaceMarks space;
     SessionOptions session;
+    // The program that plans, plan_in_child()'s command; empty: planned in this process (tests).
+    std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process
 };
 
@@ -33,5 +44,9 @@ public:
     virtual const std::vector<std::string>& grpc_addresses() const = 0;
     virtual std::string http_address() const = 0;  // empty: none
 };
+
+// Puts a backup in the place of the database of a controller that does not run; the sentence to say
+// of it. FAILED_PRECONDITION: one runs on that state directory.
+Result<std::string> restore_state(const std::string& backup, const std::string& state_dir);
 
 }  // namespace rm

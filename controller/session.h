@@ -1,22 +1,21 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "controller/input_sink.h"
+#include "controller/session_clock.h"
 
-// The controller's side of a worker session, over any MessageStream: hello first, one live session
-// per node, pings whose echoes prove life, commands in order.
+// The controller's side of a worker session, over any connection: hello first, one live session per
+// node, pings whose echoes prove life, commands in order. No thread waits for a session: messages
+// are pushed in, one clock beats for all of them.
 namespace rm {
-
-using SessionStream = MessageStream<WorkerMessage, ControllerMessage>;
 
 struct SessionOptions {
     Seconds hello_timeout{10};
@@ -24,52 +23,17 @@ struct SessionOptions {
     Seconds life_timeout{15};  // only an echo of a ping sent more recently than this proves life
 };
 
-// What waits to be written to one worker. Nothing leaves before the hello has been answered, which
-// is when its event is durable: a command from before it belongs to an earlier session and is
-// dropped.
-class Outbox {
+// The connection as its session sees it. Calls come one at a time, queue what they are given and
+// neither wait nor call back.
+class SessionLink {
 public:
-    using Time = std::chrono::steady_clock::time_point;
-
-    void open(HelloReply reply);             // the hello is answered; commands flow from here on
-    void send(ControllerMessage command);    // dropped unless open
-    void end(std::optional<Error> because);  // the session is over; the first reason stays
-    bool is_open() const;
-    std::optional<Error> reason() const;
-
-    enum class Wake { message, time, ended };
-    // Waits for a message, the end, or `until`.
-    Wake next(Time until, ControllerMessage& message);
-
-private:
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<ControllerMessage> messages_;
-    bool open_ = false;
-    bool ended_ = false;
-    std::optional<Error> reason_;
+    virtual ~SessionLink() = default;
+    virtual void write(const ControllerMessage& message) = 0;
+    virtual void finish(const Status& status) = 0;  // once: what the worker is told; no more writes
+    virtual void cancel() = 0;                      // the worker does not take its end
 };
 
-// The live sessions by node. Thread safe.
-class SessionRegistry {
-public:
-    // FAILED_PRECONDITION names both peers when the node has a live session already.
-    Status claim(const NodeId& node, const std::string& peer, std::shared_ptr<Outbox> outbox);
-    void release(const NodeId& node);
-    // To the node's session, if it has one. What is lost here is derived again at the next hello.
-    void send(const NodeId& node, ControllerMessage command);
-    // Ends every session, for shutdown; later claims are refused.
-    void close();
-
-private:
-    struct Live {
-        std::string peer;
-        std::shared_ptr<Outbox> outbox;  // second owner: the running session
-    };
-    std::mutex mutex_;
-    bool closed_ = false;
-    std::map<NodeId, Live> live_;
-};
+class SessionRegistry;
 
 struct SessionContext {
     InputSink& inputs;
@@ -78,8 +42,73 @@ struct SessionContext {
     SessionOptions options;
 };
 
-// Serves one session to its end on the calling thread (and a writer thread of its own). The error
-// is what the worker is told: a refused hello, no hello, no echo. `peer` is the worker's address.
-Status run_session(SessionStream& stream, const std::string& peer, const SessionContext& context);
+// One session from its connection to its end. Thread safe; the link is used until detach().
+// Nothing leaves before the hello has been answered, which is when its event is durable: a command
+// from before it belongs to an earlier session and is dropped.
+class Session final : public Beating, public std::enable_shared_from_this<Session> {
+public:
+    // `peer` is the worker's address.
+    Session(SessionLink& link, std::string peer, const SessionContext& context, SteadyTime now);
+
+    // From the connection. False: the session is over, nothing more is wanted.
+    bool take(WorkerMessage message);
+    void closed();  // the worker has ended the stream
+    void detach();  // the link goes
+
+    // From the controller. The first reason to end stays.
+    void send(const ControllerMessage& command);  // dropped unless the hello is answered
+    void end(Error because);
+
+    SteadyTime beat(SteadyTime now) override;
+
+private:
+    bool greet(std::unique_lock<std::mutex>& lock, const Hello& hello);
+    Status admit(const Hello& hello);
+    void answered(const HelloReply& reply, const Result<JobId>& answer);
+    bool take_later(WorkerMessage message);
+    void echo(std::uint64_t nonce);
+    void ping(SteadyTime now);
+    void finish(const Status& status);
+
+    std::mutex mutex_;
+    SessionLink* link_;
+    const std::string peer_;
+    const SessionContext& context_;
+    const SteadyTime began_;
+    NodeId node_;              // empty before the hello
+    bool claimed_ = false;     // the registry has this session
+    bool announcing_ = false;  // the hello is being posted: the end waits for it
+    bool open_ = false;        // the hello is answered
+    bool ended_ = false;
+    std::optional<Status> ends_with_;  // while announcing
+    SteadyTime ended_at_;
+    std::uint64_t nonce_ = 0;
+    std::map<std::uint64_t, SteadyTime> pings_;  // sent and not echoed
+    SteadyTime alive_;
+};
+
+// The live sessions by node, and the clock of all. Thread safe.
+class SessionRegistry {
+public:
+    // From here on its clock beats, also before the hello.
+    void watch(std::shared_ptr<Session> session);
+    // FAILED_PRECONDITION names both peers when the node has a live session already.
+    Status claim(const NodeId& node, const std::string& peer, std::shared_ptr<Session> session);
+    void release(const NodeId& node);
+    // To the node's session, if it has one. What is lost here is derived again at the next hello.
+    void send(const NodeId& node, const ControllerMessage& command);
+    // Ends every session, for shutdown; later claims are refused.
+    void close();
+
+private:
+    struct Live {
+        std::string peer;
+        std::shared_ptr<Session> session;  // second owner: its connection
+    };
+    std::mutex mutex_;
+    bool closed_ = false;
+    std::map<NodeId, Live> live_;
+    SessionClock clock_;
+};
 
 }  // namespace rm

@@ -28,7 +28,17 @@ bool is_loopback(const std::string& host) {
     return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-Status check_unix(std::string_view address) {
+bool is_numeric(const std::string& host) {
+    unsigned char bytes[sizeof(in6_addr)];
+    return inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
+           inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+Status check_unix(std::string_view address, Wire wire) {
+    if (wire == Wire::tls) {
+        return invalid_argument(
+            "address '{}' is a Unix socket, which does not speak TLS; give no CA", address);
+    }
     const std::string_view path = address.substr(kUnix.size());
     if (!path.starts_with('/')) {
         return invalid_argument(
@@ -67,15 +77,25 @@ Result<HostPort> parse_loopback(std::string_view address) {
     if (parsed.host == "localhost") parsed.host = "127.0.0.1";
     if (is_loopback(parsed.host)) return parsed;
     return invalid_argument(
-        "address '{}' is beyond this machine, which needs TLS, and TLS is not there yet; use "
-        "127.0.0.1:{} or a Unix socket",
+        "address '{}' is beyond this machine, which needs TLS: give the certificate files "
+        "(docs/security.md), or use 127.0.0.1:{} or a Unix socket",
         address, parsed.port);
 }
 
-Status check_address(std::string_view address) {
-    if (address.starts_with(kUnix)) return check_unix(address);
-    if (const auto parsed = parse_loopback(address); !parsed) return parsed.error();
-    return {};
+Result<HostPort> parse_listener(std::string_view address, Wire wire) {
+    if (wire == Wire::plain) return parse_loopback(address);
+    RM_TRY(HostPort parsed, parse_host_port(address));
+    if (parsed.host == "localhost") parsed.host = "127.0.0.1";
+    if (is_numeric(parsed.host)) return parsed;
+    return invalid_argument(
+        "address '{}' is a name; to listen give one of this machine's addresses, or 0.0.0.0:{}",
+        address, parsed.port);
+}
+
+Status check_address(std::string_view address, Wire wire) {
+    if (address.starts_with(kUnix)) return check_unix(address, wire);
+    const auto parsed = wire == Wire::tls ? parse_host_port(address) : parse_loopback(address);
+    return parsed ? Status() : Status(parsed.error());
 }
 
 }  // namespace rm

@@ -5,9 +5,11 @@
 
 #include "base/result.h"
 
-// Addresses of control and HTTP listeners. Until TLS exists only Unix sockets and loopback are
-// allowed.
+// Addresses of control and HTTP listeners and of those who call them. Plain text is for Unix
+// sockets and loopback; everything else speaks TLS.
 namespace rm {
+
+enum class Wire { plain, tls };
 
 struct HostPort {
     std::string host;  // a numeric address without brackets, or localhost
@@ -19,10 +21,14 @@ struct HostPort {
 Result<HostPort> parse_host_port(std::string_view address);
 std::string to_string(const HostPort& address);  // IPv6 in brackets
 
-// Loopback host:port; anything else is refused with the reason.
+// Plain loopback host:port, localhost as 127.0.0.1; anything else is refused with the reason.
 Result<HostPort> parse_loopback(std::string_view address);
 
-// unix:/absolute/path (at most 107 bytes of path) or loopback host:port; anything else is refused.
-Status check_address(std::string_view address);
+// Where to listen: a numeric host:port (localhost is 127.0.0.1), on loopback unless TLS is spoken.
+Result<HostPort> parse_listener(std::string_view address, Wire wire);
+
+// Whom to call: unix:/absolute/path (at most 107 bytes of path), or host:port, on loopback unless
+// TLS is spoken, which Unix sockets do not.
+Status check_address(std::string_view address, Wire wire = Wire::plain);
 
 }  // namespace rm

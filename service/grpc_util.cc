@@ -5,8 +5,6 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -18,6 +16,9 @@
 #include <cstring>
 
 #include "service/log.h"
+#include "service/security/channel_credentials.h"
+#include "service/security/grpc_auth.h"
+#include "service/security/server_credentials.h"
 
 namespace rm {
 namespace {
@@ -95,15 +96,37 @@ struct Listener {
     std::string target() const { return is_unix ? given : to_string(tcp); }
 };
 
-Result<Listener> to_listener(const std::string& address) {
-    RM_RETURN_IF_ERROR(check_address(address));
+Result<Listener> to_listener(const std::string& address, Wire wire) {
     if (!address.starts_with(kUnix)) {
-        RM_TRY(const HostPort parsed, parse_loopback(address));
+        RM_TRY(const HostPort parsed, parse_listener(address, wire));
         RM_RETURN_IF_ERROR(check_free(parsed));
         return Listener{.given = address, .tcp = parsed};
     }
+    RM_RETURN_IF_ERROR(check_address(address));
     if (is_served(address.substr(kUnix.size()))) return in_use(address, "Address already in use");
     return Listener{.given = address, .is_unix = true};
+}
+
+Result<std::vector<Listener>> to_listeners(const std::vector<std::string>& addresses, Wire wire) {
+    if (addresses.empty()) return invalid_argument("no address to listen on; give one or more");
+    std::vector<Listener> listeners;
+    for (const std::string& address : addresses) {
+        RM_TRY(Listener listener, to_listener(address, wire));
+        listeners.push_back(std::move(listener));
+    }
+    return listeners;
+}
+
+CallTransport transport_of(const Listener& listener, const ServerSecurity& security) {
+    if (listener.is_unix) return CallTransport::unix_socket;
+    return security.tls ? CallTransport::tls : CallTransport::loopback;
+}
+
+void add_interceptors(grpc::ServerBuilder& builder, const ServerSecurity& security) {
+    if (security.gatekeeper == nullptr) return;
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> creators;
+    creators.push_back(make_audit_interceptor(*security.gatekeeper));
+    builder.experimental().SetInterceptorCreators(std::move(creators));
 }
 
 void set_server_options(grpc::ServerBuilder& builder) {
@@ -137,8 +160,9 @@ Error from_grpc(const grpc::Status& status) {
     return {static_cast<ErrorCode>(status.error_code()), status.error_message()};
 }
 
-Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address) {
-    RM_RETURN_IF_ERROR(check_address(address));
+Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
+                                                    const ClientSecurity& security) {
+    RM_TRY(const auto credentials, channel_credentials(address, security));
     gpr_set_log_function(log_from_grpc);
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
@@ -150,28 +174,30 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address) {
     // 100 ms.
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMillis);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMillis);
-    // A proxy of the environment is for elsewhere; these addresses are on this machine.
+    // A proxy of the environment is for elsewhere; controllers are on this machine or a private
+    // network.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    return grpc::CreateCustomChannel(std::string(address), grpc::InsecureChannelCredentials(),
-                                     arguments);
+    if (!security.server_name.empty()) {
+        arguments.SetSslTargetNameOverride(security.server_name);
+    }
+    return grpc::CreateCustomChannel(std::string(address), credentials, arguments);
 }
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const std::vector<std::string>& addresses,
-                                                      const std::vector<grpc::Service*>& services) {
-    if (addresses.empty()) return invalid_argument("no address to listen on; give one or more");
-    std::vector<Listener> listeners;
-    for (const std::string& address : addresses) {
-        RM_TRY(Listener listener, to_listener(address));
-        listeners.push_back(std::move(listener));
-    }
+                                                      const std::vector<grpc::Service*>& services,
+                                                      const ServerSecurity& security) {
+    RM_TRY(std::vector<Listener> listeners,
+           to_listeners(addresses, security.tls ? Wire::tls : Wire::plain));
     gpr_set_log_function(log_from_grpc);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     set_server_options(builder);
+    add_interceptors(builder, security);
     for (Listener& listener : listeners) {
-        builder.AddListeningPort(listener.target(), grpc::InsecureServerCredentials(),
-                                 &listener.bound_port);
+        RM_TRY(const auto credentials,
+               server_credentials(listener.target(), transport_of(listener, security), security));
+        builder.AddListeningPort(listener.target(), credentials, &listener.bound_port);
     }
     for (grpc::Service* service : services)
         builder.RegisterService(service);

@@ -5,6 +5,7 @@
 #include <grpcpp/support/status.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,13 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "service/address.h"
+#include "service/security/client_security.h"
+#include "service/security/pki.h"
 
 // gRPC as the project uses it. This header pulls in gRPC: include it in few sources.
 namespace rm {
+
+class Gatekeeper;
 
 // The codes are the same numbers on both sides; the message crosses unchanged.
 grpc::Status to_grpc(const Error& error);
@@ -22,15 +27,24 @@ grpc::Status to_grpc(const Status& status);
 Error from_grpc(const grpc::Status& status);  // of a status that is not OK
 
 // A lazily connecting channel that pings every 5 s, also while no call is open, and tries again
-// within 2 s after a lost connection. INVALID_ARGUMENT for an address check_address refuses.
-Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address);
+// within 2 s after a lost connection. INVALID_ARGUMENT for an address check_address refuses, or
+// credentials that cannot be read.
+Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
+                                                    const ClientSecurity& security = {});
+
+// How a server is guarded.
+struct ServerSecurity {
+    std::optional<KeyPair> tls;              // every TCP address speaks TLS; none: plain loopback
+    const Gatekeeper* gatekeeper = nullptr;  // outlives the server; null: everybody may everything
+};
 
 // A listening server with health service and reflection.
 class GrpcServer {
 public:
     // UNAVAILABLE names the address that is in use. The services outlive the server.
     static Result<std::unique_ptr<GrpcServer>> start(const std::vector<std::string>& addresses,
-                                                     const std::vector<grpc::Service*>& services);
+                                                     const std::vector<grpc::Service*>& services,
+                                                     const ServerSecurity& security = {});
     ~GrpcServer();  // shutdown(Seconds{0})
     GrpcServer(const GrpcServer&) = delete;
     GrpcServer& operator=(const GrpcServer&) = delete;

@@ -3,17 +3,21 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
 
 #include <chrono>
 #include <exception>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>  // Boost 1.74 in C++20 needs it before Asio
 
 #include "service/address.h"
+#include "service/http_tls.h"
 #include "service/log.h"
 
 namespace rm {
@@ -34,6 +38,7 @@ using Response = http::response<http::string_body>;
 struct Shared {
     HttpHandler handler;
     HttpLimits limits;
+    std::optional<asio::ssl::context> tls;
     std::size_t open_connections = 0;
 };
 
@@ -55,8 +60,20 @@ HttpResponse plain(int status, std::string text) {
     return {.status = status, .body = std::move(text)};
 }
 
+// The host without its port.
+std::string_view name_in(std::string_view host) {
+    const auto colon = host.rfind(':');
+    const bool has_port = colon != std::string_view::npos && !host.ends_with(']');
+    return has_port ? host.substr(0, colon) : host;
+}
+
+bool is_own_name(Shared& shared, std::string_view host) {
+    if (is_local_host(host)) return true;
+    return shared.tls && !host.empty() && names(*shared.tls, name_in(host));
+}
+
 // Why the request does not reach the handler, if it does not.
-std::optional<HttpResponse> refusal(const Request& request) {
+std::optional<HttpResponse> refusal(Shared& shared, const Request& request) {
     const auto method = request.method();
     if (method != http::verb::get && method != http::verb::head && method != http::verb::post) {
         return plain(
@@ -67,24 +84,38 @@ std::optional<HttpResponse> refusal(const Request& request) {
         if (request.version() < 11) return std::nullopt;
         return plain(400, "the Host header is missing\n");
     }
-    if (is_local_host(view(host->value()))) return std::nullopt;
-    return plain(403, format("host '{}' is not a name of this server; use 127.0.0.1 or localhost\n",
-                             view(host->value())));
+    if (is_own_name(shared, view(host->value()))) return std::nullopt;
+    return plain(403,
+                 format("host '{}' is not a name of this server; use {}\n", view(host->value()),
+                        shared.tls ? "one of its certificate" : "127.0.0.1 or localhost"));
 }
 
-HttpRequest to_request(Request& request) {
+// What all requests of one connection have in common.
+struct Caller {
+    std::string peer;
+    bool over_tls = false;
+    std::string certificate;
+};
+
+HttpRequest to_request(Request& request, const Caller& caller) {
     const std::string target(view(request.target()));
     const auto question = target.find('?');
     return {.method = request.method() == http::verb::post ? "POST" : "GET",
             .path = target.substr(0, question),
             .query = question == std::string::npos ? "" : target.substr(question + 1),
-            .body = std::move(request.body())};
+            .body = std::move(request.body()),
+            .host = std::string(view(request[http::field::host])),
+            .peer = caller.peer,
+            .over_tls = caller.over_tls,
+            .certificate = caller.certificate,
+            .authorization = std::string(view(request[http::field::authorization])),
+            .is_marked = request.count("X-Ringmaster") > 0};
 }
 
-HttpResponse answer(const Shared& shared, Request& request) {
-    if (auto refused = refusal(request)) return *std::move(refused);
+HttpResponse answer(Shared& shared, Request& request, const Caller& caller) {
+    if (auto refused = refusal(shared, request)) return *std::move(refused);
     try {
-        return shared.handler(to_request(request));
+        return shared.handler(to_request(request, caller));
     } catch (const std::exception& e) {
         log_event(LogLevel::error, "http_handler_failed",
                   {{"target", view(request.target())}, {"error", e.what()}});
@@ -97,38 +128,76 @@ Response to_message(HttpResponse response, const Request& request) {
     message.set(http::field::content_type, response.content_type);
     message.set(http::field::cache_control, "no-store");
     message.set("X-Content-Type-Options", "nosniff");
+    if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
     message.set(http::field::content_length, std::to_string(response.body.size()));
     message.keep_alive(request.keep_alive());
     if (request.method() != http::verb::head) message.body() = std::move(response.body);
     return message;
 }
 
+std::string address_of(const tcp::socket& socket) {
+    error_code failure;
+    const tcp::endpoint remote = socket.remote_endpoint(failure);
+    return failure ? "" : to_string(HostPort{remote.address().to_string(), remote.port()});
+}
+
+using PlainStream = beast::tcp_stream;
+using TlsStream = beast::ssl_stream<beast::tcp_stream>;
+
 // One client: read, answer, again. Owned by its pending operation, of which there is exactly one,
 // and so gone when that ends without starting the next: the shared_ptr's owners are the operation's
 // handlers.
-class Connection : public std::enable_shared_from_this<Connection> {
+template <typename Stream>
+class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 public:
-    Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+    template <typename... Arguments>
+    Connection(Shared& shared, Arguments&&... arguments)
+        : stream_(std::forward<Arguments>(arguments)...), shared_(shared) {
         ++shared_.open_connections;
+        caller_.peer = address_of(beast::get_lowest_layer(stream_).socket());
     }
     ~Connection() { --shared_.open_connections; }
+
+    void start() {
+        if constexpr (std::is_same_v<Stream, TlsStream>) {
+            limit_time();
+            stream_.async_handshake(asio::ssl::stream_base::server,
+                                    [self = this->shared_from_this()](error_code failure) {
+                                        if (!failure) self->on_handshake();
+                                    });
+        } else {
+            read();
+        }
+    }
+
+private:
+    void on_handshake() {
+        if constexpr (std::is_same_v<Stream, TlsStream>) {
+            caller_.over_tls = true;
+            caller_.certificate = peer_certificate(stream_.native_handle());
+        }
+        read();
+    }
+
+    void limit_time() {
+        beast::get_lowest_layer(stream_).expires_after(to_chrono(shared_.limits.timeout));
+    }
 
     void read() {
         parser_.emplace();
         parser_->header_limit(shared_.limits.header_bytes);
         parser_->body_limit(shared_.limits.body_bytes);
-        stream_.expires_after(to_chrono(shared_.limits.timeout));
+        limit_time();
         http::async_read(stream_, buffer_, *parser_,
-                         [self = shared_from_this()](error_code failure, std::size_t) {
+                         [self = this->shared_from_this()](error_code failure, std::size_t) {
                              self->on_read(failure);
                          });
     }
 
-private:
     void on_read(error_code failure) {
         if (!failure) {
             Request request = parser_->release();
-            return write(to_message(answer(shared_, request), request));
+            return write(to_message(answer(shared_, request, caller_), request));
         }
         if (const auto refused = malformed(failure)) {
             Request request;
@@ -156,9 +225,9 @@ private:
 
     void write(Response response) {
         response_ = std::move(response);
-        stream_.expires_after(to_chrono(shared_.limits.timeout));
+        limit_time();
         http::async_write(stream_, response_,
-                          [self = shared_from_this()](error_code failure, std::size_t) {
+                          [self = this->shared_from_this()](error_code failure, std::size_t) {
                               self->on_written(failure);
                           });
     }
@@ -166,15 +235,34 @@ private:
     void on_written(error_code failure) {
         if (failure) return;
         if (response_.keep_alive()) return read();
-        stream_.socket().shutdown(tcp::socket::shutdown_send, failure);
+        close();
     }
 
-    beast::tcp_stream stream_;
+    void close() {
+        if constexpr (std::is_same_v<Stream, TlsStream>) {
+            limit_time();
+            stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
+        } else {
+            error_code ignored;
+            stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+        }
+    }
+
+    Stream stream_;
     Shared& shared_;
+    Caller caller_;
     beast::flat_buffer buffer_;
     std::optional<http::request_parser<http::string_body>> parser_;
     Response response_;
 };
+
+void serve(tcp::socket socket, Shared& shared) {
+    if (shared.tls) {
+        std::make_shared<Connection<TlsStream>>(shared, std::move(socket), *shared.tls)->start();
+    } else {
+        std::make_shared<Connection<PlainStream>>(shared, std::move(socket))->start();
+    }
+}
 
 Error cannot_listen(const HostPort& address, const error_code& failure) {
     return make_error(ErrorCode::unavailable,
@@ -209,7 +297,7 @@ struct HttpServer::Impl {
         acceptor.async_accept([this](error_code failure, tcp::socket socket) {
             if (failure) return accept_later();
             if (shared.open_connections < shared.limits.connections) {
-                std::make_shared<Connection>(std::move(socket), shared)->read();
+                serve(std::move(socket), shared);
             }
             accept();
         });
@@ -223,11 +311,15 @@ struct HttpServer::Impl {
 };
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(std::string_view address, HttpHandler handler,
-                                                      HttpLimits limits) {
-    RM_TRY(const HostPort parsed, parse_loopback(address));
+                                                      HttpLimits limits,
+                                                      const std::optional<KeyPair>& tls) {
+    RM_TRY(const HostPort parsed, parse_listener(address, tls ? Wire::tls : Wire::plain));
     auto impl = std::make_unique<Impl>();
     impl->shared.handler = std::move(handler);
     impl->shared.limits = limits;
+    if (tls) {
+        RM_TRY(impl->shared.tls, http_tls(*tls));
+    }
     RM_RETURN_IF_ERROR(impl->listen(parsed));
     impl->accept();
     impl->thread = std::thread([io = &impl->io] { io->run(); });

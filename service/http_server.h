@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "service/security/pki.h"
 
 namespace rm {
 
@@ -17,6 +19,14 @@ struct HttpRequest {
     std::string path;    // without the query, as sent (not decoded)
     std::string query;   // after '?', as sent
     std::string body;
+    std::string host;  // as the caller calls this server; one of its names
+    std::string peer;  // host:port
+    bool over_tls = false;
+    std::string certificate;    // of the client, PEM, not judged; empty: none
+    std::string authorization;  // the header; empty: none
+    // X-Ringmaster is there: not sent by a page of elsewhere, which browsers let set no such header
+    // without asking first.
+    bool is_marked = false;
 };
 
 struct HttpResponse {
@@ -25,8 +35,8 @@ struct HttpResponse {
     std::string body;
 };
 
-// Called on the server's one thread: it must not block. What it throws becomes a 500 with the
-// words.
+// Called on the server's one thread: it must not block for longer than a commit takes. What it
+// throws becomes a 500 with the words.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 struct HttpLimits {
@@ -36,14 +46,17 @@ struct HttpLimits {
     std::size_t connections = 256;
 };
 
-// An HTTP/1.1 server with keep-alive on its own thread, on loopback only until TLS exists. Requests
-// whose Host is not a loopback name are answered 403, so that a web page of elsewhere cannot read
-// it through a rebound name. The destructor closes every connection and joins the thread.
+// An HTTP/1.1 server with keep-alive on its own thread: on loopback, or anywhere with a
+// certificate, which means TLS 1.3 and nothing older. It asks clients for a certificate and hands
+// it to the handler, which judges it. Requests whose Host is neither a loopback name nor one of the
+// certificate's names are answered 403, so that a web page of elsewhere cannot read it through a
+// rebound name. The destructor closes every connection and joins the thread.
 class HttpServer {
 public:
     // `address` is host:port; port 0 lets the system choose. UNAVAILABLE names an address in use.
     static Result<std::unique_ptr<HttpServer>> start(std::string_view address, HttpHandler handler,
-                                                     HttpLimits limits = {});
+                                                     HttpLimits limits = {},
+                                                     const std::optional<KeyPair>& tls = {});
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

@@ -96,7 +96,7 @@ Status LocalCluster::wait_for_controller(Signals& signals) {
                 if (address != file_.address) file_.grpc.push_back(address);
             }
             file_.daemons.push_back({"controller", controller_[0].pid(), report.value("http", "")});
-            RM_TRY(client_, Client::open(file_.address, note_));
+            RM_TRY(client_, Client::open({file_.address, {}}, note_));
             return {};
         }
         signals.wait_for(kPoll);

@@ -3,9 +3,9 @@
 namespace rm {
 
 Result<Client> VerbContext::connect() const {
-    RM_TRY(const std::string address, find_controller(target, environment_lookup));
+    RM_TRY(const Target controller, find_controller(target, environment_lookup));
     Console& out = console;
-    return Client::open(address, [&out](std::string_view text) { out.note(text); });
+    return Client::open(controller, [&out](std::string_view text) { out.note(text); });
 }
 
 ExitCode complain(Console& console, const Error& error, ExitCode code) {

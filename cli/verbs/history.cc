@@ -1,3 +1,4 @@
+#include "cli/history_groups.h"
 #include "cli/job_text.h"
 #include "cli/text.h"
 #include "cli/verbs/print_list.h"
@@ -13,6 +14,8 @@ Error about(std::string_view option, const Error& error) {
 Result<HistoryFilter> filter_of(const HistoryOptions& options, WallTime now) {
     HistoryFilter filter;
     filter.name = options.name;
+    filter.model = options.model;
+    filter.user = options.user;
     if (!options.state.empty()) {
         const auto state = parse_job_state(options.state);
         if (!state) return about("--state", state.error());
@@ -26,20 +29,50 @@ Result<HistoryFilter> filter_of(const HistoryOptions& options, WallTime now) {
     return filter;
 }
 
+void print_groups(const Output& out, OutputFormat format, const std::vector<HistoryGroup>& groups,
+                  HistoryKey key) {
+    switch (format) {
+        case OutputFormat::table:
+        case OutputFormat::wide:
+            groups_table(groups, key).print(out);
+            return;
+        case OutputFormat::csv:
+            groups_csv(groups, key).print_csv(out.stream);
+            return;
+        case OutputFormat::json:
+            print_json(out.stream, groups_json(groups, key), DocumentFormat::json);
+            return;
+        case OutputFormat::yaml:
+            print_json(out.stream, groups_json(groups, key), DocumentFormat::yaml);
+            return;
+        case OutputFormat::name:
+            for (const HistoryGroup& group : groups)
+                out.stream << group.name << '\n';
+            return;
+    }
+}
+
 }  // namespace
 
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context) {
-    const auto filter = filter_of(options, context.clock.wall());
+    const WallTime now = context.clock.wall();
+    const auto filter = filter_of(options, now);
     if (!filter) return complain(context.console, filter.error(), ExitCode::usage);
     RM_TRY(Client client, context.connect());
-    RM_TRY(const std::vector<pb::Job> jobs, client.history(*filter));
+    RM_TRY(std::vector<pb::Job> jobs, client.history(*filter));
     const Output& out = context.console.out;
+    if (options.group_by) {
+        print_groups(out, options.output, group_jobs(jobs, *options.group_by, now),
+                     *options.group_by);
+        return ExitCode::ok;
+    }
+    sort_jobs(jobs, options.sort, options.order);
     if (options.output == OutputFormat::csv) {
         history_csv(jobs).print_csv(out.stream);
         return ExitCode::ok;
     }
     print_list(out, options.output, jobs,
-               [&](Detail detail) { return history_table(jobs, detail, context.clock.wall()); });
+               [&](Detail detail) { return history_table(jobs, detail, now); });
     return ExitCode::ok;
 }
 

@@ -20,14 +20,26 @@ struct VerbContext {
 };
 
 Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ContinueOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const AuditOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiIssueOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const RestoreOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
 
 // What was wrong, on stderr, for a failure whose exit code is not that of its error.

@@ -44,6 +44,7 @@ void handle(Step& step, const SubmitJob& input) {
     job.id = draw_id(state, input.random);
     job.number = next_number(state);
     job.request = input.request;
+    job.owner = input.owner;
     job.spec = input.spec;
     job.yaml = input.yaml;
     job.owner = input.owner;

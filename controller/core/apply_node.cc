@@ -59,7 +59,9 @@ void handle(Step& step, const FoundCluster& input) {
 void handle(Step& step, const Restored&) {
     step.change_meta("cluster.restored", [&](State& state) {
         state.restored = step.now();
-        state.next_epoch.value += kRestoreEpochJump;
+        // The time, too: the same backup may be put back twice.
+        const std::int64_t seconds = step.now().micros / 1'000'000;
+        state.next_epoch.value = std::max(state.next_epoch.value + kRestoreEpochJump, seconds);
     });
     step.hold_planning(true);
 }

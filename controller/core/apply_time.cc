@@ -14,6 +14,7 @@ void note_silence(Step& step, Epoch epoch) {
 }  // namespace
 
 void handle(Step& step, const CommandsDue&) {
+    step.look_for_commands();
     const DueTimes due = due_times(step.state(), step.now());
     if (due.hold_is_over) {
         step.hold_planning(false);

@@ -26,15 +26,19 @@ std::string describe(const State& state, const Holder& holder) {
     return format("attempt {}, which this controller does not know", holder.epoch);
 }
 
-std::vector<const Job*> in_queue_order(const State& state) {
+// The first kMaxPlanned in queue order; behind them the others, in any.
+std::vector<const Job*> queue(const State& state) {
     std::vector<const Job*> pending;
     for (const JobId& id : state.live_jobs) {
         const Job* job = find_job(state, id);
         if (job->state == JobState::pending) pending.push_back(job);
     }
-    std::sort(pending.begin(), pending.end(), [](const Job* a, const Job* b) {
-        return std::pair(b->spec.priority, a->number) < std::pair(a->spec.priority, b->number);
-    });
+    const std::size_t planned = std::min(pending.size(), kMaxPlanned);
+    std::partial_sort(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(planned),
+                      pending.end(), [](const Job* a, const Job* b) {
+                          return std::pair(b->spec.priority, a->number) <
+                                 std::pair(a->spec.priority, b->number);
+                      });
     return pending;
 }
 
@@ -51,12 +55,26 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     return out;
 }
 
+bool is_told(const Job& job) {
+    return job.blocking_reasons.size() == 1 && job.blocking_reasons.front() == behind_reason();
+}
+
 }  // namespace
+
+std::string behind_reason() {
+    return format("waits behind {} jobs; fits after one of them", kMaxPlanned);
+}
 
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
-    for (const Job* job : in_queue_order(state))
-        snapshot.pending.push_back(describe(state, *job, now));
+    const std::vector<const Job*> pending = queue(state);
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+        if (i < kMaxPlanned) {
+            snapshot.pending.push_back(describe(state, *pending[i], now));
+        } else if (!is_told(*pending[i])) {
+            snapshot.behind.push_back(pending[i]->id);
+        }
+    }
     const auto holders = device_holders(state);
     for (const Node* node : by_registration(state)) {
         for (const DeviceInfo& info : node->inventory.devices) {

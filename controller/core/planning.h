@@ -29,9 +29,15 @@ struct PlanningJob {
 struct PlanningSnapshot {
     std::uint64_t version = 0;  // State::planning_version
     WallTime now;
-    std::vector<PlanningJob> pending;     // in the order they are to be served: priority, then age
+    std::vector<PlanningJob> pending;  // in the order they are to be served: priority, then age
+    // Further ones that have yet to be told so: a pass looks at the first kMaxPlanned only.
+    std::vector<JobId> behind;
     std::vector<PlanningDevice> devices;  // by registration of their node, then by number
 };
+
+constexpr std::size_t kMaxPlanned = 1000;
+// The blocking reason of jobs beyond.
+std::string behind_reason();
 
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 

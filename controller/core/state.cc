@@ -72,6 +72,7 @@ bool Attempt::cleared() const {
 void rebuild_indexes(State& state, WallTime now) {
     state.live_jobs.clear();
     state.requests.clear();
+    state.jobs_by_number.clear();
     state.attempts_of.clear();
     state.revisions.clear();
     state.reasoned.clear();
@@ -81,6 +82,7 @@ void rebuild_indexes(State& state, WallTime now) {
         if (!is_terminal(job.state)) state.live_jobs.insert(id);
         if (job.state == JobState::pending) state.reasoned[id] = state.planning_version;
         state.requests[job.request] = id;
+        state.jobs_by_number[job.number] = id;
     }
     for (const auto& [epoch, attempt] : state.attempts)
         index_attempt(state, attempt, now);

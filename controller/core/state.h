@@ -114,6 +114,7 @@ struct State {
     bool planning_held = false;  // it waits for workers after a restore; see core/restore.h
     std::set<JobId> live_jobs;
     std::map<RequestId, JobId> requests;
+    std::map<std::int64_t, JobId> jobs_by_number;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
     std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of

@@ -47,6 +47,7 @@ void Step::add_job(Job job, std::string_view event) {
     record(event, subject_of(job), difference({}, flatten(job)));
     planning_changed();
     state_.requests[job.request] = id;
+    state_.jobs_by_number[job.number] = id;
     state_.live_jobs.insert(id);
     if (job.state == JobState::pending) state_.reasoned[id] = state_.planning_version;
     state_.jobs.emplace(id, std::move(job));
@@ -91,6 +92,7 @@ void Step::add_attempt(Attempt attempt) {
     index_attempt(state_, attempt, now_);
     state_.attempts.emplace(epoch, std::move(attempt));
     outcome_.changes.attempts.insert(epoch);
+    look_for_commands();
     touch_job(job);
 }
 
@@ -107,6 +109,7 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
     record(event, subject_of(attempt), std::move(fields));
     index_attempt(state_, attempt, now_);
     outcome_.changes.attempts.insert(epoch);
+    look_for_commands();
     touch_job(attempt.job);
 }
 
@@ -130,6 +133,7 @@ void Step::change_node(const NodeId& id, std::string_view event,
 
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {
     change(row(state_.nodes, id).session);
+    look_for_commands();
     ++state_.version;
 }
 
@@ -149,7 +153,9 @@ void Step::reply(Result<JobId> result) {
 }
 
 Outcome Step::finish() {
-    for (SendToNode& send : due_commands(state_, now_)) {
+    std::vector<SendToNode> due;
+    if (look_for_commands_) due = due_commands(state_, now_);
+    for (SendToNode& send : due) {
         NodeSession& session = row(state_.nodes, send.node).session;
         session.sent[command_key(send.command)] = now_;
         outcome_.effects.emplace_back(std::move(send));

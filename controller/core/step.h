@@ -43,6 +43,8 @@ public:
     // Something a plan depends on has changed.
     void hold_planning(bool held) { state_.planning_held = held; }
     void planning_changed() { ++state_.planning_version; }
+    // Commands may be due though no attempt and no session has changed: time has passed.
+    void look_for_commands() { look_for_commands_ = true; }
     // Derives the commands and the planning that are due now and hands everything over.
     Outcome finish();
 
@@ -53,6 +55,9 @@ private:
     State& state_;
     WallTime now_;
     std::uint64_t token_;
+    // What nodes should be told follows from attempts and sessions: an input that touches neither,
+    // as a submit, does not look through them.
+    bool look_for_commands_ = false;
     Outcome outcome_;
 };
 

@@ -1,51 +1,54 @@
 #include "controller/http/routes.h"
 
-#include <google/protobuf/util/json_util.h>
-
+#include "controller/access.h"
 #include "controller/core/event.h"
-#include "controller/ops/ops.h"
+#include "service/address.h"
 
 namespace rm {
 namespace {
 
-constexpr int kPage = 1000;
+constexpr std::string_view kHttps = "https://";
 
-HttpResponse json(std::string body) {
-    return {.status = 200, .content_type = "application/json", .body = std::move(body)};
-}
-
-HttpResponse json_of(const google::protobuf::Message& message) {
-    std::string body;
-    const auto status = google::protobuf::util::MessageToJsonString(message, &body);
-    if (!status.ok()) return {.status = 500, .body = status.ToString() + "\n"};
-    return json(std::move(body));
-}
-
-HttpResponse failure(const Error& error) {
-    return {.status = 500, .body = error.message + "\n"};
-}
-
-void append_target(std::string& out, const std::string& address, const char* role) {
+// `address` is host:port, https:// before it over TLS.
+void append_target(std::string& out, std::string_view address, const char* role) {
+    const bool tls = address.starts_with(kHttps);
+    if (tls) address.remove_prefix(kHttps.size());
     out += out.size() > 1 ? ",{\"targets\":[" : "{\"targets\":[";
-    append_json_string(out, address);
+    append_json_string(out, std::string(address));
     out += "],\"labels\":{\"role\":";
     append_json_string(out, role);
+    if (tls) out += ",\"__scheme__\":\"https\"";
     out += "}}";
+}
+
+bool is_everywhere(const std::string& address) {
+    return address.starts_with("0.0.0.0:") || address.starts_with("[::]:");
 }
 
 }  // namespace
 
 HttpResponse HttpRoutes::handle(const HttpRequest& request) {
+    if (request.path == kMetricsPage || request.path == kDiscoveryPage) return page(request);
+    if (auto answered = api_.handle(request)) return *std::move(answered);
+    return {.status = 404,
+            .body = "there is no " + request.path +
+                    "; there are /metrics, /api/v1/sd, /api/v1/jobs, /api/v1/history, "
+                    "/api/v1/nodes\n"};
+}
+
+HttpResponse HttpRoutes::page(const HttpRequest& request) {
     if (request.method != "GET") {
         return {.status = 405, .body = request.method + " is not allowed here; only GET\n"};
     }
-    if (request.path == "/metrics") return metrics();
-    if (request.path == "/api/v1/sd") return service_discovery();
-    if (request.path == "/api/v1/jobs") return jobs();
-    if (request.path == "/api/v1/nodes") return nodes();
-    return {.status = 404,
-            .body = "there is no " + request.path +
-                    "; there are /metrics, /api/v1/sd, /api/v1/jobs, /api/v1/nodes\n"};
+    if (!is_open_to(request)) {
+        const auto caller = gatekeeper_.admit(presented_by(request), {request.path, request.peer});
+        if (!caller) return error_response(caller.error());
+    }
+    return request.path == kMetricsPage ? metrics() : service_discovery(request);
+}
+
+bool HttpRoutes::is_open_to(const HttpRequest& request) const {
+    return access_ == MetricsAccess::open_on_loopback && parse_loopback(request.peer).ok();
 }
 
 HttpResponse HttpRoutes::metrics() {
@@ -53,31 +56,19 @@ HttpResponse HttpRoutes::metrics() {
     return {.content_type = "text/plain; version=0.0.4", .body = metrics_.expose()};
 }
 
-HttpResponse HttpRoutes::service_discovery() const {
+HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {
     std::string body = "[";
-    if (!address_.empty()) append_target(body, address_, "controller");
+    // Who listens everywhere is where the caller has found it.
+    const std::string& own = is_everywhere(address_) ? request.host : address_;
+    const std::string_view scheme = request.over_tls ? kHttps : "";
+    if (!own.empty()) append_target(body, format("{}{}", scheme, own), "controller");
     ops_.control.read([&](const State& state) {
         for (const auto& [id, node] : state.nodes) {
             const std::string& address = node.inventory.http_address;
             if (node.session.up && !address.empty()) append_target(body, address, "worker");
         }
     });
-    return json(body + "]");
-}
-
-HttpResponse HttpRoutes::jobs() {
-    pb::ListJobsRequest request;
-    request.set_page_size(kPage);
-    request.set_include_ended(true);
-    const auto reply = list_jobs(ops_, request);
-    return reply ? json_of(*reply) : failure(reply.error());
-}
-
-HttpResponse HttpRoutes::nodes() {
-    pb::ListNodesRequest request;
-    request.set_page_size(kPage);
-    const auto reply = list_nodes(ops_, request);
-    return reply ? json_of(*reply) : failure(reply.error());
+    return {.content_type = "application/json", .body = body + "]"};
 }
 
 }  // namespace rm

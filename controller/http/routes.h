@@ -3,29 +3,39 @@
 #include <string>
 
 #include "controller/http/fleet_metrics.h"
+#include "controller/http/json_api.h"
 #include "controller/ops/context.h"
 #include "service/http_server.h"
+#include "service/security/gatekeeper.h"
 
 namespace rm {
 
-// /metrics, /api/v1/sd (Prometheus http_sd: this controller and every worker with a session),
-// /api/v1/jobs, /api/v1/nodes (JSON of the messages of List). GET only.
+enum class MetricsAccess { as_a_viewer, open_on_loopback };
+
+// /metrics, /api/v1/sd (Prometheus http_sd: this controller and every worker with a session), and
+// the JSON API. Every path asks the gatekeeper; for the first two a caller on this machine may be
+// let in without.
 class HttpRoutes {
 public:
-    HttpRoutes(OpsContext& ops, FleetMetrics& metrics) : ops_(ops), metrics_(metrics) {}
+    HttpRoutes(OpsContext& ops, FleetMetrics& metrics, const Gatekeeper& gatekeeper,
+               MetricsAccess access)
+        : ops_(ops), metrics_(metrics), gatekeeper_(gatekeeper), access_(access) {}
 
     // Where this controller's own /metrics is; known once the server has bound its port.
     void set_address(std::string address) { address_ = std::move(address); }
     HttpResponse handle(const HttpRequest& request);
 
 private:
+    HttpResponse page(const HttpRequest& request);
+    bool is_open_to(const HttpRequest& request) const;
     HttpResponse metrics();
-    HttpResponse service_discovery() const;
-    HttpResponse jobs();
-    HttpResponse nodes();
+    HttpResponse service_discovery(const HttpRequest& request) const;
 
     OpsContext& ops_;
     FleetMetrics& metrics_;
+    const Gatekeeper& gatekeeper_;
+    const MetricsAccess access_;
+    JsonApi api_{ops_, gatekeeper_};
     std::string address_;
 };
 

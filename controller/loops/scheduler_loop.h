@@ -14,8 +14,9 @@ namespace rm {
 using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)>;
 
 // Plans on its own thread: at each request it takes a snapshot of the state, asks the planner, and
-// posts one PlanReady per pending job. Requests during a pass make one further pass. A planner that
-// throws is one blocking reason for every pending job.
+// posts one PlanReady for each pending job whose decision is news. Requests during a pass make one
+// further pass, after a pause as long as several passes: many jobs must not keep the state busy. A
+// planner that throws is one blocking reason for every pending job.
 class SchedulerLoop {
 public:
     SchedulerLoop(ControlLoop& control, const Clock& clock, Planner planner);
@@ -26,6 +27,7 @@ public:
 private:
     void run();
     void pass();
+    bool pause(Seconds span);  // false: the loop is ending
 
     ControlLoop& control_;
     const Clock& clock_;

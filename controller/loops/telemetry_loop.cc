@@ -8,8 +8,8 @@ constexpr std::size_t kPieceOverhead = 200;
 
 }  // namespace
 
-TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates)
-    : store_(store), updates_(updates), thread_([this] { run(); }) {}
+TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space)
+    : store_(store), updates_(updates), space_(space), thread_([this] { run(); }) {}
 
 TelemetryLoop::~TelemetryLoop() {
     {
@@ -21,11 +21,15 @@ TelemetryLoop::~TelemetryLoop() {
 }
 
 void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return queued_bytes_ < kMaxQueuedBytes || stopping_; });
+    const std::lock_guard lock(mutex_);
     queued_bytes_ += piece.bytes.size() + kPieceOverhead;
     queue_.push_back({std::move(piece), std::move(on_kept)});
     changed_.notify_all();
+}
+
+bool TelemetryLoop::has_room() const {
+    const std::lock_guard lock(mutex_);
+    return queued_bytes_ < kMaxQueuedBytes;
 }
 
 void TelemetryLoop::run() {
@@ -37,13 +41,19 @@ void TelemetryLoop::run() {
             if (queue_.empty()) return;
             batch = std::exchange(queue_, {});
             queued_bytes_ = 0;
-            changed_.notify_all();
         }
         keep(batch);
     }
 }
 
+void TelemetryLoop::drop(std::vector<Queued>& batch) {
+    space_.count_dropped(static_cast<std::int64_t>(batch.size()));
+    for (const Queued& queued : batch)
+        queued.on_kept(claimed_offsets(queued.piece));
+}
+
 void TelemetryLoop::keep(std::vector<Queued>& batch) {
+    if (space_.drops_telemetry()) return drop(batch);
     std::vector<TelemetryPiece> pieces;
     for (Queued& queued : batch)
         pieces.push_back(std::move(queued.piece));

@@ -7,22 +7,26 @@
 #include <vector>
 
 #include "controller/loops/update_signal.h"
+#include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
 
 namespace rm {
 
 // The one thread that writes telemetry. Pieces are kept in batches; each sender hears, after the
 // batch is on disk, how far its rank's streams are kept. A batch that cannot be kept is an error to
-// its senders, who send it again later: telemetry never holds up anything else.
+// its senders, who send it again later: telemetry never holds up anything else. While space is
+// short pieces are dropped, counted, and acknowledged as if they were kept.
 class TelemetryLoop {
 public:
     using OnKept = std::function<void(Result<StreamOffsets>)>;  // on the telemetry thread: be quick
 
-    TelemetryLoop(TelemetryStore& store, UpdateSignal& updates);
+    TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space);
     ~TelemetryLoop();  // keeps what is queued
 
-    // Waits while too much is queued, which in turn holds back the sender's stream.
+    // Does not wait. A sender that finds no room holds back its stream until its last piece is
+    // kept.
     void push(TelemetryPiece piece, OnKept on_kept);
+    bool has_room() const;
 
 private:
     struct Queued {
@@ -31,10 +35,12 @@ private:
     };
     void run();
     void keep(std::vector<Queued>& batch);
+    void drop(std::vector<Queued>& batch);
 
     TelemetryStore& store_;
     UpdateSignal& updates_;
-    std::mutex mutex_;
+    SpaceGuard& space_;
+    mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<Queued> queue_;
     std::size_t queued_bytes_ = 0;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/update_signal.h"
+#include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
 
 namespace rm {
@@ -19,6 +20,7 @@ struct OpsContext {
     UpdateSignal& updates;
     const Clock& clock;
     std::function<std::uint64_t()> random;
+    const SpaceGuard& space;
 };
 
 // Of a streaming call.

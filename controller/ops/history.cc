@@ -11,7 +11,7 @@ Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& 
                request.state() == to_message(job.state);
     };
     RM_TRY(JobsPage page,
-           read_jobs_page(context, request.page_size(), request.page_token(), wanted));
+           read_jobs_page(context, request.page_size(), request.page_token(), Which::all, wanted));
     pb::HistoryReply reply;
     for (pb::Job& job : page.jobs)
         *reply.add_jobs() = std::move(job);

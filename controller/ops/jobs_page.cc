@@ -1,32 +1,54 @@
 #include "controller/ops/jobs_page.h"
 
-#include <algorithm>
 #include <limits>
+#include <map>
 
 #include "controller/ops/views.h"
 
 namespace rm {
 
+namespace {
+
+using Numbers = std::map<std::int64_t, JobId>;
+
+// The live ones are few beside what history holds.
+Numbers live_numbers(const State& state) {
+    Numbers numbers;
+    for (const JobId& id : state.live_jobs)
+        numbers.emplace(find_job(state, id)->number, id);
+    return numbers;
+}
+
+JobsPage take_page(const State& state, const Numbers& numbers, std::int64_t before,
+                   std::size_t limit, const std::function<bool(const Job&)>& wanted) {
+    JobsPage page;
+    auto it = numbers.lower_bound(before);
+    std::int64_t last = 0;
+    while (it != numbers.begin()) {
+        const Job& job = *find_job(state, (--it)->second);
+        if (!wanted(job)) continue;
+        if (page.jobs.size() == limit) {
+            page.next_token = std::to_string(last);
+            break;
+        }
+        page.jobs.push_back(to_message(state, job));
+        last = job.number;
+    }
+    return page;
+}
+
+}  // namespace
+
 Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string& token,
-                                const std::function<bool(const Job&)>& wanted) {
+                                Which which, const std::function<bool(const Job&)>& wanted) {
     RM_TRY(const std::int64_t before,
            parse_page_token(token, std::numeric_limits<std::int64_t>::max()));
     const auto limit = static_cast<std::size_t>(page_size(size));
     JobsPage page = context.control.read([&](const State& state) {
-        std::vector<const Job*> jobs;
-        for (const auto& [id, job] : state.jobs) {
-            if (job.number < before && wanted(job)) jobs.push_back(&job);
+        if (which == Which::all) {
+            return take_page(state, state.jobs_by_number, before, limit, wanted);
         }
-        std::sort(jobs.begin(), jobs.end(),
-                  [](const Job* a, const Job* b) { return a->number > b->number; });
-        JobsPage found;
-        if (jobs.size() > limit) {
-            jobs.resize(limit);
-            found.next_token = std::to_string(jobs.back()->number);
-        }
-        for (const Job* job : jobs)
-            found.jobs.push_back(to_message(state, *job));
-        return found;
+        return take_page(state, live_numbers(state), before, limit, wanted);
     });
     for (pb::Job& job : page.jobs)
         RM_RETURN_IF_ERROR(add_reports(context, job));

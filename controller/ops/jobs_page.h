@@ -16,8 +16,10 @@ struct JobsPage {
     std::string next_token;     // empty: this was the last page
 };
 
-// The page of jobs that pass `wanted`.
+enum class Which { live, all };
+
+// The page of jobs that pass `wanted`, among those that have not ended or among all.
 Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string& token,
-                                const std::function<bool(const Job&)>& wanted);
+                                Which which, const std::function<bool(const Job&)>& wanted);
 
 }  // namespace rm

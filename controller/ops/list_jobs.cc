@@ -4,10 +4,9 @@
 namespace rm {
 
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request) {
-    RM_TRY(JobsPage page,
-           read_jobs_page(context, request.page_size(), request.page_token(), [&](const Job& job) {
-               return request.include_ended() || !is_terminal(job.state);
-           }));
+    const Which which = request.include_ended() ? Which::all : Which::live;
+    RM_TRY(JobsPage page, read_jobs_page(context, request.page_size(), request.page_token(), which,
+                                         [](const Job&) { return true; }));
     pb::ListJobsReply reply;
     for (pb::Job& job : page.jobs)
         *reply.add_jobs() = std::move(job);

@@ -3,21 +3,34 @@
 #include <functional>
 
 #include "controller/ops/context.h"
+#include "controller/store/audit_store.h"
+#include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
+#include "service/security/authenticator.h"
 
 // The operations behind the services: one function and one file per RPC.
 namespace rm {
 
 namespace pb = ringmaster::v1;
 
-Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request);
+// The job is the caller's, or `default`'s when the caller is this machine.
+Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request,
+                                   const Principal& caller);
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
 Result<pb::Job> get_job(OpsContext& context, const pb::GetJobRequest& request);
-Result<pb::Job> cancel_job(OpsContext& context, const pb::CancelJobRequest& request);
+// PERMISSION_DENIED: a submitter cancels no job of another owner.
+Result<pb::Job> cancel_job(OpsContext& context, const pb::CancelJobRequest& request,
+                           const Principal& caller);
+Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobRequest& request,
+                                     const Principal& caller);
+Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request);
 Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& request);
 Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request);
 Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request);
+Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);
+Result<pb::Node> resume_node(OpsContext& context, const pb::ResumeNodeRequest& request);
+Result<pb::ListAuditReply> list_audit(AuditReader& reader, const pb::ListAuditRequest& request);
 
 // `write` returns false when the caller has gone.
 Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,

@@ -48,14 +48,18 @@ Status check_spec(const JobSpec& spec) {
 
 }  // namespace
 
-Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request) {
+Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request,
+                                   const Principal& caller) {
+    RM_RETURN_IF_ERROR(context.space.check_submit());
     RM_RETURN_IF_ERROR(check_request(request));
     RM_TRY(const JobSpec spec, from_proto(request.spec()));
     RM_RETURN_IF_ERROR(check_spec(spec));
-    RM_TRY(const JobId id, context.control.call(SubmitJob{.request = {request.request_id()},
-                                                          .spec = spec,
-                                                          .yaml = request.spec().yaml(),
-                                                          .random = context.random()}));
+    SubmitJob job{.request = {request.request_id()},
+                  .spec = spec,
+                  .yaml = request.spec().yaml(),
+                  .random = context.random()};
+    if (!caller.is_local()) job.owner = caller.name;
+    RM_TRY(const JobId id, context.control.call(std::move(job)));
     pb::SubmitReply reply;
     reply.set_job_id(id.value);
     return reply;

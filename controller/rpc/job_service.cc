@@ -1,6 +1,7 @@
 #include <grpcpp/server_context.h>
 
 #include "controller/ops/ops.h"
+#include "controller/rpc/caller.h"
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
@@ -27,11 +28,14 @@ StreamCall call_of(grpc::ServerContext* context) {
 
 class JobService final : public pb::JobService::Service {
 public:
-    explicit JobService(OpsContext& ops) : ops_(ops) {}
+    JobService(OpsContext& ops, const Gatekeeper& gatekeeper)
+        : ops_(ops), gatekeeper_(gatekeeper) {}
 
-    grpc::Status Submit(grpc::ServerContext*, const pb::SubmitRequest* request,
+    grpc::Status Submit(grpc::ServerContext* context, const pb::SubmitRequest* request,
                         pb::SubmitReply* reply) override {
-        return answer(submit_job(ops_, *request), reply);
+        const auto caller = caller_of(*context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
+        return answer(submit_job(ops_, *request, *caller), reply);
     }
     grpc::Status List(grpc::ServerContext*, const pb::ListJobsRequest* request,
                       pb::ListJobsReply* reply) override {
@@ -41,9 +45,21 @@ public:
                      pb::Job* reply) override {
         return answer(get_job(ops_, *request), reply);
     }
-    grpc::Status Cancel(grpc::ServerContext*, const pb::CancelJobRequest* request,
+    grpc::Status Cancel(grpc::ServerContext* context, const pb::CancelJobRequest* request,
                         pb::Job* reply) override {
-        return answer(cancel_job(ops_, *request), reply);
+        const auto caller = caller_of(*context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
+        return answer(cancel_job(ops_, *request, *caller), reply);
+    }
+    grpc::Status Continue(grpc::ServerContext* context, const pb::ContinueJobRequest* request,
+                          pb::SubmitReply* reply) override {
+        const auto caller = caller_of(*context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
+        return answer(continue_job(ops_, *request, *caller), reply);
+    }
+    grpc::Status Explain(grpc::ServerContext*, const pb::ExplainJobRequest* request,
+                         pb::ExplainJobReply* reply) override {
+        return answer(explain_job(ops_, *request), reply);
     }
     grpc::Status Watch(grpc::ServerContext* context, const pb::WatchRequest* request,
                        grpc::ServerWriter<pb::JobUpdate>* stream) override {
@@ -60,6 +76,7 @@ public:
 
 private:
     OpsContext& ops_;
+    const Gatekeeper& gatekeeper_;
 };
 
 class NodeService final : public pb::NodeService::Service {
@@ -74,6 +91,14 @@ public:
                      pb::Node* reply) override {
         return answer(get_node(ops_, *request), reply);
     }
+    grpc::Status Drain(grpc::ServerContext*, const pb::DrainNodeRequest* request,
+                       pb::Node* reply) override {
+        return answer(drain_node(ops_, *request), reply);
+    }
+    grpc::Status Resume(grpc::ServerContext*, const pb::ResumeNodeRequest* request,
+                        pb::Node* reply) override {
+        return answer(resume_node(ops_, *request), reply);
+    }
 
 private:
     OpsContext& ops_;
@@ -81,8 +106,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_job_service(OpsContext& context) {
-    return std::make_unique<JobService>(context);
+std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper) {
+    return std::make_unique<JobService>(context, gatekeeper);
 }
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context) {
     return std::make_unique<NodeService>(context);

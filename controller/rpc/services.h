@@ -1,13 +1,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "controller/exchange.h"
+#include "controller/loops/audit_loop.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
 #include "controller/session.h"
+#include "service/security/gatekeeper.h"
 
 // The gRPC services over the operations. gRPC's headers stay in rpc/*.cc.
 namespace grpc {
@@ -16,10 +19,16 @@ class Service;
 
 namespace rm {
 
-std::unique_ptr<grpc::Service> make_job_service(OpsContext& context);
+// The gatekeeper has admitted every call that arrives here; the services ask it who the caller is.
+std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
+// `database`: control.db.
+std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader& reader,
+                                                  const std::string& database);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
-                                                   OpsContext& context, TelemetryLoop& telemetry);
-std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control);
+                                                   OpsContext& context, TelemetryLoop& telemetry,
+                                                   const Gatekeeper& gatekeeper);
+std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control,
+                                                       const Gatekeeper& gatekeeper);
 
 }  // namespace rm

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <condition_variable>
+#include <cstddef>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -10,25 +9,27 @@
 
 namespace rm {
 
-// The acknowledgements that wait to be written on one telemetry stream: only the newest per rank.
+// What one telemetry stream still owes its worker: acknowledgements, only the newest per rank, and
+// its end. Pure; its owner locks.
 class AckQueue {
 public:
     using Key = std::pair<Epoch, int>;  // epoch, rank
+    using Ack = std::pair<Key, StreamOffsets>;
 
-    void sent();                                            // a piece is on its way
+    void sent() { ++in_flight_; }                           // a piece is on its way
     void kept(Key key, const Result<StreamOffsets>& kept);  // it is kept, or could not be
-    void close();                                           // no more pieces come
+    void close() { closed_ = true; }                        // no more pieces come
 
-    // Waits for acknowledgements; nothing: every piece is answered and no more come, or one failed.
-    std::optional<std::map<Key, StreamOffsets>> next();
-    std::optional<Error> error() const;
+    std::optional<Ack> next();  // the next to be written, taken out
+    std::size_t in_flight() const { return in_flight_; }
+    // Every piece is answered and no more come, or one could not be kept.
+    bool is_over() const { return error_ || (closed_ && in_flight_ == 0 && acks_.empty()); }
+    const std::optional<Error>& error() const { return error_; }
 
 private:
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
     std::map<Key, StreamOffsets> acks_;
     std::optional<Error> error_;
-    int in_flight_ = 0;
+    std::size_t in_flight_ = 0;
     bool closed_ = false;
 };
 

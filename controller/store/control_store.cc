@@ -158,7 +158,7 @@ Result<typename Map::mapped_type*> owner_in(Map& map, const Value& key) {
 
 class ControlStore final : public Store {
 public:
-    static Result<std::unique_ptr<Store>> open(const std::string& path) {
+    static Result<std::unique_ptr<Store>> open(const std::string& path, SpaceGuard* space) {
         RM_TRY(Database database, open_migrated(path, control_migrations(), Durability::full));
         RM_TRY(auto meta, Table<State>::prepare(database, "meta"));
         RM_TRY(auto jobs, Table<Job>::prepare(database, "jobs"));
@@ -173,7 +173,8 @@ public:
         return std::unique_ptr<Store>(new ControlStore(
             {std::move(database), std::move(meta), std::move(jobs), std::move(stages),
              std::move(attempts), std::move(placements), std::move(nodes), std::move(devices),
-             std::move(clear_meta), std::move(event)}));
+             std::move(clear_meta), std::move(event)},
+            space));
     }
 
     Result<State> load() override {
@@ -181,6 +182,7 @@ public:
         RM_RETURN_IF_ERROR(t_.meta.each([&](State row) {
             state.cluster = row.cluster;
             state.next_epoch = row.next_epoch;
+            state.restored = row.restored;
         }));
         RM_RETURN_IF_ERROR(load_jobs(state));
         RM_RETURN_IF_ERROR(load_attempts(state));
@@ -190,6 +192,28 @@ public:
 
     Status commit(const State& state, const Changes& changes,
                   const std::vector<Event>& events) override {
+        Status status = write(state, changes, events);
+        if (is_full(status)) {
+            compact();
+            status = write(state, changes, events);
+        }
+        if (is_full(status) && space_ != nullptr && space_->release_reserve()) {
+            compact();
+            status = write(state, changes, events);
+        }
+        return status;
+    }
+
+private:
+    static bool is_full(const Status& status) {
+        return !status && status.error().code == ErrorCode::resource_exhausted;
+    }
+    // What the write-ahead log holds goes into the tables: its space is free again. That fails
+    // where even the tables have no space; the next write says so.
+    void compact() {
+        static_cast<void>(t_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+    }
+    Status write(const State& state, const Changes& changes, const std::vector<Event>& events) {
         return t_.database.transaction([&]() -> Status {
             RM_RETURN_IF_ERROR(put_rows(state, changes));
             for (const Event& event : events)
@@ -198,7 +222,6 @@ public:
         });
     }
 
-private:
     // In this order: statements end before their database.
     struct Parts {
         Database database;
@@ -212,7 +235,7 @@ private:
         Statement clear_meta;
         Statement event;
     };
-    explicit ControlStore(Parts parts) : t_(std::move(parts)) {}
+    ControlStore(Parts parts, SpaceGuard* space) : t_(std::move(parts)), space_(space) {}
 
     Status put_rows(const State& state, const Changes& changes) {
         if (changes.meta) {
@@ -281,12 +304,13 @@ private:
     }
 
     Parts t_;
+    SpaceGuard* const space_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_control_store(const std::string& path) {
-    return ControlStore::open(path);
+Result<std::unique_ptr<Store>> open_control_store(const std::string& path, SpaceGuard* space) {
+    return ControlStore::open(path, space);
 }
 
 Result<std::vector<Event>> read_events(const std::string& path) {

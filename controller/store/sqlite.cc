@@ -2,10 +2,18 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <filesystem>
 
 namespace rm {
 namespace {
+
+// A full disk may be helped; anything else that fails is lost.
+ErrorCode code_of(sqlite3* database) {
+    const bool full =
+        sqlite3_errcode(database) == SQLITE_FULL || sqlite3_system_errno(database) == ENOSPC;
+    return full ? ErrorCode::resource_exhausted : ErrorCode::data_loss;
+}
 
 constexpr int kBusyMillis = 10'000;
 
@@ -73,9 +81,10 @@ Result<bool> Statement::step() {
     }
     sqlite3* database = sqlite3_db_handle(statement_.get());
     const std::string message = sqlite3_errmsg(database);
+    const ErrorCode failure = code_of(database);
     reset();
-    return make_error(ErrorCode::data_loss, "{}: {} in: {}", sqlite3_db_filename(database, "main"),
-                      message, sqlite3_sql(statement_.get()));
+    return make_error(failure, "{}: {} in: {}", sqlite3_db_filename(database, "main"), message,
+                      sqlite3_sql(statement_.get()));
 }
 
 Status Statement::run() {
@@ -125,7 +134,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
 }
 
 Error Database::error(std::string_view doing) const {
-    return make_error(ErrorCode::data_loss, "{}: {}: {}", path_, doing,
+    return make_error(code_of(database_.get()), "{}: {}: {}", path_, doing,
                       sqlite3_errmsg(database_.get()));
 }
 

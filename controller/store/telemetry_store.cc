@@ -54,6 +54,11 @@ std::int64_t align_down(std::int64_t value, std::int64_t step) {
 
 }  // namespace
 
+StreamOffsets claimed_offsets(const TelemetryPiece& piece) {
+    if (piece.kind == PieceKind::log) return {.log = piece.end_offset};
+    return {.reports = piece.end_offset};
+}
+
 Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPaths& paths,
                                                              Bytes log_cap) {
     RM_TRY(Database database,

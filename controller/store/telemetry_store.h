@@ -40,6 +40,9 @@ struct StreamOffsets {
     std::int64_t log_dropped = 0;  // bytes of the log before this are gone
 };
 
+// Everything up to the piece as if it were kept, so that its worker need not keep it for ever.
+StreamOffsets claimed_offsets(const TelemetryPiece& piece);
+
 // What is kept of one report.
 struct KeptReport {
     std::int64_t id = 0;  // of its kind: grows in the order of arrival, over all jobs

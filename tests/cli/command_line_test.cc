@@ -47,6 +47,47 @@ TEST(CommandLine, GivesEachVerbItsOptions) {
     EXPECT_EQ(up.listen, "127.0.0.1:0");
 }
 
+TEST(CommandLine, TakesCredentialsAsFilesForEveryVerb) {
+    const CommandLine line = good({"ls", "--ca", "/ca", "--cert", "/c", "--key", "/k",
+                                   "--token-file", "/t", "--server-name", "n"});
+    EXPECT_EQ(line.target.security, (ClientSecurity{"/ca", "/c", "/k", "/t", "n"}));
+}
+
+TEST(CommandLine, GivesPkiItsFourVerbs) {
+    const auto issue =
+        std::get<PkiIssueOptions>(good({"pki", "issue", "--dir", "d", "--role", "server", "--name",
+                                        "c", "--san", "a", "--san", "10.0.0.1", "-o", "x"})
+                                      .verb);
+    EXPECT_EQ(issue.subject_names, (std::vector<std::string>{"a", "10.0.0.1"}));
+    EXPECT_EQ(issue.days, 365);
+    const auto token = std::get<PkiTokenOptions>(
+        good({"pki", "token", "--dir", "d", "--role", "viewer", "--name", "a"}).verb);
+    EXPECT_EQ(token.days, 0);
+    bad({"pki", "token", "--dir", "d", "--role", "worker", "--name", "a"});
+    bad({"pki", "issue", "--dir", "d", "--role", "king", "--name", "a", "-o", "x"});
+    bad({"pki"});
+}
+
+TEST(CommandLine, GivesVerbsOfNodesAndFailuresTheirOptions) {
+    const auto drain =
+        std::get<DrainOptions>(good({"drain", "n1", "--reason", "a disk", "--keep-running"}).verb);
+    EXPECT_EQ(drain.node, "n1");
+    EXPECT_EQ(drain.reason, "a disk");
+    EXPECT_EQ(drain.mode, DrainMode::keep_running);
+    EXPECT_EQ(std::get<DrainOptions>(good({"drain", "n1", "--gone", "-y"}).verb).mode,
+              DrainMode::gone);
+    EXPECT_EQ(bad({"drain", "n1", "--gone", "--keep-running"}).code, ExitCode::usage);
+    EXPECT_EQ(std::get<SubmitOptions>(good({"submit", "j", "--from", "c"}).verb).from, "c");
+    EXPECT_TRUE(std::get<ContinueOptions>(good({"continue", "a1", "--follow"}).verb).follow);
+    const auto history = std::get<HistoryOptions>(
+        good({"history", "--sort", "loss", "--reverse", "--group-by", "user"}).verb);
+    EXPECT_EQ(history.sort, HistoryKey::loss);
+    EXPECT_EQ(history.order, Order::reversed);
+    EXPECT_EQ(history.group_by, HistoryKey::user);
+    EXPECT_EQ(bad({"history", "--sort", "colour"}).err.substr(0, 33),
+              "--sort: 'colour' is none of submi");
+}
+
 TEST(CommandLine, KeepsTheTwoMeaningsOfStateApart) {
     const CommandLine line = good({"--state", "/s", "history", "--state", "failed"});
     EXPECT_EQ(line.target.state_dir, "/s");
@@ -75,7 +116,8 @@ TEST(CommandLine, PrintsHelpOnStdout) {
     const CommandLineEnd end = bad({"--help"});
     EXPECT_EQ(end.code, ExitCode::ok);
     for (const char* verb :
-         {"submit", "ls", "show", "logs", "cancel", "history", "nodes", "up", "version"}) {
+         {"submit", "continue", "ls", "show", "explain", "logs", "cancel", "history", "nodes",
+          "drain", "resume", "doctor", "up", "version", "completion"}) {
         EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
     }
 }

@@ -61,6 +61,44 @@ TEST(HistoryTable, ShowsEveryAttemptWithItsCauseOfDeath) {
               "          -  4 devices are wanted, 2 are free\n");
 }
 
+TEST(HistoryTable, SaysTheClassOfAFailureThatHasOne) {
+    pb::Job job = ended_job(pb::JOB_STATE_FAILED, "no memory");
+    job.mutable_attempts(0)->set_failure_class("out_of_memory");
+    EXPECT_NE(print(history_table({job}, Detail::usual, after_submission(70)))
+                  .find("  failed (out_of_memory)  "),
+              std::string::npos);
+    std::ostringstream csv;
+    history_csv({job}).print_csv(csv);
+    EXPECT_NE(csv.str().find(",out_of_memory,no memory\n"), std::string::npos) << csv.str();
+}
+
+TEST(JobsTable, SaysPriorityAndRetriesWhenWide) {
+    pb::Job job = ended_job(pb::JOB_STATE_FAILED);
+    job.set_state(pb::JOB_STATE_PENDING);
+    job.mutable_attempts(0)->set_failure_class("rank");
+    job.mutable_spec()->set_priority(7);
+    job.mutable_spec()->mutable_retry()->set_max(3);
+    *job.mutable_retry_at() = to_proto(after_submission(90));
+    const std::string text = print(jobs_table({job}, Detail::wide, after_submission(70)));
+    EXPECT_NE(text.find("  7         1 of 3 in 20s  "), std::string::npos) << text;
+}
+
+TEST(DescribeJob, SaysWhatIsUnusualAboutItsAttempts) {
+    std::ostringstream out;
+    pb::Job job = pending_job();
+    job.set_continues("old123");
+    job.mutable_spec()->mutable_checkpoint()->set_from("/ckpt/old123/e1-s5");
+    job.add_excluded_devices("n1:3");
+    job.set_recovered(true);
+    *job.mutable_retry_at() = to_proto(after_submission(90));
+    describe_job({out}, job, after_submission(70));
+    for (const char* part :
+         {"continues   job old123, checkpoint /ckpt/old123/e1-s5\n", "retry       in 20s\n",
+          "excluded    n1:3\n", "recovered   taken over"}) {
+        EXPECT_NE(out.str().find(part), std::string::npos) << part << out.str();
+    }
+}
+
 TEST(HistoryCsv, IsPlainNumbersUnderNames) {
     std::ostringstream out;
     history_csv({ended_job(pb::JOB_STATE_FAILED, "rank 1: no, data")}).print_csv(out);
@@ -68,10 +106,10 @@ TEST(HistoryCsv, IsPlainNumbersUnderNames) {
         out.str(),
         "id,name,owner,state,submitted,ended,attempt,attempt_state,mesh,zero,attempt_started,"
         "attempt_ended,step,num_steps,tokens,loss,held_out_loss,unigram_entropy,bigram_entropy,"
-        "checkpoint,cause\n"
+        "checkpoint,failure_class,cause\n"
         "a1b2c3,demo,default,failed,2026-01-02T03:04:05Z,2026-01-02T03:05:10Z,3,failed,ring 2,0,"
         "2026-01-02T03:04:10Z,2026-01-02T03:05:10Z,8,8,98304,2.8113,2.71,3.41,2.61,"
-        "/ckpt/a1b2c3/e3-s2,\"rank 1: no, data\"\n");
+        "/ckpt/a1b2c3/e3-s2,,\"rank 1: no, data\"\n");
 }
 
 TEST(NodesTable, ShowsWhatANodeOffers) {
@@ -89,6 +127,17 @@ TEST(NodesTable, ShowsWhatANodeOffers) {
     EXPECT_EQ(print(nodes_table({node}, Detail::usual, after_submission(4))),
               "ID    HOST  STATE  SESSION  KIND  DEVICES  BUSY  CORES   MEMORY  SEEN\n"
               "n4f2  box   ready  up       cpu         1     1      8  3.0 GiB    4s\n");
+}
+
+TEST(NodesTable, SaysThatANodeIsDrained) {
+    pb::Node node;
+    node.set_id("n4f2");
+    node.set_state(pb::NODE_STATE_READY);
+    node.set_drained("a new disk");
+    EXPECT_NE(print(nodes_table({node}, Detail::usual, kSubmitted)).find("  drained  "),
+              std::string::npos);
+    EXPECT_NE(print(nodes_table({node}, Detail::wide, kSubmitted)).find("  a new disk\n"),
+              std::string::npos);
 }
 
 TEST(DescribeJob, SaysEverythingThatIsKnown) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/console.h"
+
 namespace rm {
 namespace {
 
@@ -43,6 +47,27 @@ TEST(SpanText, ShowsTheTwoLargestUnits) {
     EXPECT_EQ(span_text(Seconds{192}), "3m12s");
     EXPECT_EQ(span_text(Seconds{7500}), "2h05m");
     EXPECT_EQ(span_text(Seconds{5 * 86400 + 3 * 3600.0}), "5d03h");
+}
+
+TEST(Wrapped, BreaksAtBlanksAndKeepsLongWords) {
+    using Lines = std::vector<std::string>;
+    EXPECT_EQ(wrapped("", 10), Lines{});
+    EXPECT_EQ(wrapped("one two three", 0), Lines{"one two three"});
+    EXPECT_EQ(wrapped("one two three", 7), (Lines{"one two", "three"}));
+    EXPECT_EQ(wrapped("one two three", 6), (Lines{"one", "two", "three"}));
+    EXPECT_EQ(wrapped("a /very/long/path b", 6), (Lines{"a", "/very/long/path", "b"}));
+}
+
+TEST(Console, AsksOnlyWhereSomebodyCanAnswer) {
+    std::ostringstream err;
+    std::istringstream yes("y\n");
+    std::istringstream nothing;
+    EXPECT_FALSE((Console{{err}, {err, true}, {nothing, true}}.confirm("Sure?")));
+    EXPECT_EQ(err.str(), "Sure? [y/N] ");
+    EXPECT_TRUE((Console{{err}, {err, true}, {yes, true}}.confirm("Sure?")));
+    EXPECT_TRUE((Console{{err}, {err, false}, {nothing, true}}.confirm("Sure?")));
+    EXPECT_TRUE((Console{{err}, {err, true}, {nothing, false}}.confirm("Sure?")));
+    EXPECT_EQ(err.str(), "Sure? [y/N] Sure? [y/N] ");
 }
 
 TEST(ParseSince, TakesSpansBeforeNowAndDates) {

@@ -1,9 +1,13 @@
 #include "controller/daemon.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <sstream>
 
+#include "controller/store/control_store.h"
+#include "ringmaster/v1/admin.grpc.pb.h"
 #include "tests/controller/running.h"
 
 namespace rm::test {
@@ -379,6 +383,42 @@ TEST(Daemon, AnAddressInUseIsNamed) {
     const auto second = Daemon::start(options);
     ASSERT_FALSE(second);
     EXPECT_NE(second.error().message.find(running.address), std::string::npos);
+}
+
+std::string backup_of(Running& running) {
+    const auto admin = pb::AdminService::NewStub(make_channel(running.address).value());
+    grpc::ClientContext context;
+    const auto stream = admin->Backup(&context, pb::BackupRequest());
+    const std::string path = running.directory.file("backup.db");
+    std::ofstream file(path, std::ios::binary);
+    pb::BackupPiece piece;
+    while (stream->Read(&piece))
+        file << piece.data();
+    const grpc::Status status = stream->Finish();
+    RM_CHECK(status.ok(), "{}", status.error_message());
+    return path;
+}
+
+TEST(Restore, IsForAStoppedControllerAndBringsBackWhatWas) {
+    Running running;
+    const std::string kept = running.submit(small_spec(), "r1");
+    const std::string backup = backup_of(running);
+    const std::string lost = running.submit(small_spec(), "r2");
+    const std::string state = running.directory.file("state");
+    EXPECT_EQ(restore_state(backup, state).error().code, ErrorCode::failed_precondition);
+    running.daemon.reset();
+    const auto said = restore_state(backup, state);
+    ASSERT_TRUE(said) << said.error().message;
+    EXPECT_NE(said->find("control.db.replaced-"), std::string::npos) << *said;
+    running.start();
+    EXPECT_EQ(running.job(kept).id(), kept);
+    pb::Job job;
+    EXPECT_EQ(running.get(lost, job).error_code(), grpc::StatusCode::NOT_FOUND);
+    EXPECT_FALSE(std::filesystem::exists(state + "/restored-from")) << "said once";
+    running.daemon.reset();
+    const auto events = read_events(state + "/control.db").value();
+    EXPECT_TRUE(std::any_of(events.begin(), events.end(),
+                            [](const Event& event) { return event.kind == "cluster.restored"; }));
 }
 
 }  // namespace

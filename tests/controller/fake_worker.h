@@ -18,8 +18,8 @@ namespace rm::test {
 // the other messages.
 class FakeWorker {
 public:
-    FakeWorker(const std::string& address, const Hello& hello)
-        : channel_(make_channel(address).value()), session_(open_session(channel_)) {
+    FakeWorker(const std::string& address, const Hello& hello, const ClientSecurity& security = {})
+        : channel_(make_channel(address, security).value()), session_(open_session(channel_)) {
         session_->write(hello);
         reader_ = std::thread([this] { read_all(); });
     }

@@ -16,17 +16,22 @@ public:
     bool holds_answers = false;
 
     void post(InputBody body, OnAnswer on_answer) override {
-        const std::lock_guard lock(mutex_);
-        if (on_answer && !holds_answers) on_answer(JobId{});
-        if (on_answer && holds_answers) held_.push_back(std::move(on_answer));
-        inputs_.push_back(std::move(body));
-        changed_.notify_all();
+        {
+            const std::lock_guard lock(mutex_);
+            if (on_answer && holds_answers) held_.push_back(std::exchange(on_answer, nullptr));
+            inputs_.push_back(std::move(body));
+            changed_.notify_all();
+        }
+        if (on_answer) on_answer(JobId{});
     }
     void answer_all() {
-        const std::lock_guard lock(mutex_);
-        for (OnAnswer& on_answer : held_)
+        std::vector<OnAnswer> held;
+        {
+            const std::lock_guard lock(mutex_);
+            held.swap(held_);
+        }
+        for (OnAnswer& on_answer : held)
             on_answer(JobId{});
-        held_.clear();
     }
     // The n-th input, waited for.
     InputBody at(std::size_t n) {
@@ -48,23 +53,46 @@ private:
     std::vector<OnAnswer> held_;
 };
 
-// One session served on a thread of its own.
+// The controller's end of a pipe as a session's link.
+class MemoryLink final : public SessionLink {
+public:
+    explicit MemoryLink(MemoryPipe& pipe) : end_(pipe, pipe.up, pipe.down) {}
+    bool read(WorkerMessage& message) { return end_.read(message); }
+    Status result() { return result_.get_future().get(); }
+
+    void write(const ControllerMessage& message) override { end_.write(message); }
+    void finish(const Status& status) override {
+        result_.set_value(status);
+        end_.cancel();
+    }
+    void cancel() override { end_.cancel(); }
+
+private:
+    ControllerEnd end_;
+    std::promise<Status> result_;
+};
+
+// One session, with a thread that feeds it.
 class Served {
 public:
     Served(FakeSink& sink, SessionRegistry& registry, SessionOptions options,
-           std::string peer = "p")
-        : served_(pipe_, pipe_.up, pipe_.down),
+           const std::string& peer = "p")
+        : context_{sink, registry, {"cluster-1"}, options},
+          link_(pipe_),
           worker_(pipe_, pipe_.down, pipe_.up),
-          result_(std::async(std::launch::async, [this, &sink, &registry, options, peer] {
-              const Status status =
-                  run_session(served_, peer, {sink, registry, {"cluster-1"}, options});
-              served_.cancel();
-              return status;
-          })) {}
-    ~Served() { worker_.cancel(); }
+          session_(
+              std::make_shared<Session>(link_, peer, context_, std::chrono::steady_clock::now())),
+          feeder_([this] { feed(); }) {
+        registry.watch(session_);
+    }
+    ~Served() {
+        worker_.cancel();
+        feeder_.join();
+        session_->detach();
+    }
 
     WorkerEnd& worker() { return worker_; }
-    Status result() { return result_.get(); }
+    Status result() { return link_.result(); }
     template <typename T>
     T read() {
         ControllerMessage message;
@@ -73,10 +101,19 @@ public:
     }
 
 private:
+    void feed() {
+        WorkerMessage message;
+        while (link_.read(message) && session_->take(message)) {
+        }
+        session_->closed();
+    }
+
     MemoryPipe pipe_;
-    ControllerEnd served_;
+    const SessionContext context_;
+    MemoryLink link_;
     WorkerEnd worker_;
-    std::future<Status> result_;
+    std::shared_ptr<Session> session_;
+    std::thread feeder_;
 };
 
 const SessionOptions kPatient{

@@ -1,7 +1,9 @@
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
@@ -271,6 +273,81 @@ TEST(Migration, AFileThatIsNoDatabaseIsAnError) {
     const auto refused = open_control_store(path);
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message.find(path), std::string::npos);
+}
+
+struct Restorable : Kept {
+    std::string state_dir = directory.path();
+    std::string backup = directory.file("backup.db");
+    std::string aside;
+
+    // Backed up early; its life goes on after that.
+    Restorable() {
+        feed(SubmitJob{{"early"}, small_spec(), "", 7});
+        RM_CHECK(backup_database(path, backup).ok(), "there is no backup");
+        live_a_life(*this);
+    }
+    Status restore() {
+        RM_TRY(aside, restore_database(backup, state_dir, now));
+        return {};
+    }
+};
+
+TEST(Backup, IsWholeWhileTheStoreWritesOn) {
+    Restorable world;
+    const State copy = open_control_store(world.backup).value()->load().value();
+    EXPECT_EQ(copy.jobs.size(), 1u);
+    EXPECT_EQ(world.state.jobs.size(), 3u);
+}
+
+TEST(Backup, KeepsTheNewestFew) {
+    Kept world;
+    const std::string directory = world.directory.file("backups");
+    std::string last;
+    for (int i = 0; i < 5; ++i) {
+        world.now.micros += 600'000'000;
+        last = keep_backup(world.path, directory, world.now, 3).value();
+    }
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        files += entry.is_regular_file() ? 1 : 0;
+    EXPECT_EQ(files, 3);
+    EXPECT_TRUE(std::filesystem::exists(last));
+}
+
+TEST(Restore, PutsTheBackupInPlaceAndKeepsWhatWasThere) {
+    Restorable world;
+    const Tables later = flatten_tables(world.state);
+    world.store.reset();
+    ASSERT_TRUE(world.restore());
+    EXPECT_TRUE(std::filesystem::exists(restore_marker(world.state_dir)));
+    EXPECT_EQ(world.reopened().jobs.size(), 1u);
+    const State replaced = open_control_store(world.aside).value()->load().value();
+    EXPECT_EQ(flatten_tables(replaced), later);
+}
+
+TEST(Restore, RefusesWhatIsDamagedAndTouchesNothing) {
+    Restorable world;
+    const Tables later = flatten_tables(world.state);
+    world.store.reset();
+    std::fstream(world.backup, std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(5000)
+        .write(std::string(9000, 'x').data(), 9000);
+    EXPECT_FALSE(world.restore());
+    std::ofstream(world.backup) << "no database";
+    EXPECT_FALSE(world.restore());
+    EXPECT_FALSE(std::filesystem::exists(restore_marker(world.state_dir)));
+    EXPECT_EQ(flatten_tables(world.reopened()), later);
+}
+
+TEST(Space, TheReserveIsGivenOnceAndTakenBack) {
+    TempDir directory;
+    const auto space = SpaceGuard::open(directory.path(), {}).value();
+    EXPECT_TRUE(std::filesystem::exists(directory.file("reserve")));
+    EXPECT_TRUE(space->release_reserve());
+    EXPECT_FALSE(std::filesystem::exists(directory.file("reserve")));
+    EXPECT_FALSE(space->release_reserve());
+    space->restore_reserve();
+    EXPECT_TRUE(std::filesystem::exists(directory.file("reserve")));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(Address, WhatIsNotHostAndPortIsRefused) {
     }
 }
 
-TEST(Address, LoopbackIsTheOnlyNetworkAllowed) {
+TEST(Address, LoopbackIsTheOnlyNetworkForPlainText) {
     EXPECT_EQ(parse_loopback("localhost:1")->host, "127.0.0.1");
     EXPECT_TRUE(check_address("127.0.0.1:7070"));
     EXPECT_TRUE(check_address("127.8.9.10:0"));
@@ -33,8 +33,25 @@ TEST(Address, LoopbackIsTheOnlyNetworkAllowed) {
     }
     EXPECT_EQ(
         check_address("10.0.0.1:7070").error().message,
-        "address '10.0.0.1:7070' is beyond this machine, which needs TLS, and TLS is not there "
-        "yet; use 127.0.0.1:7070 or a Unix socket");
+        "address '10.0.0.1:7070' is beyond this machine, which needs TLS: give the certificate "
+        "files (docs/security.md), or use 127.0.0.1:7070 or a Unix socket");
+}
+
+TEST(Address, TlsGoesAnywhereButToUnixSockets) {
+    for (const std::string_view good :
+         {"127.0.0.1:7070", "10.0.0.1:7070", "controller.lab:7070", "[fd00::1]:7070"}) {
+        EXPECT_TRUE(check_address(good, Wire::tls)) << good;
+    }
+    EXPECT_FALSE(check_address("unix:/run/c.sock", Wire::tls));
+    EXPECT_FALSE(check_address("controller.lab", Wire::tls));
+}
+
+TEST(Address, ListenersAreNumericAndLoopbackWithoutTls) {
+    EXPECT_EQ(*parse_listener("0.0.0.0:7070", Wire::tls), (HostPort{"0.0.0.0", 7070}));
+    EXPECT_EQ(parse_listener("localhost:1", Wire::tls)->host, "127.0.0.1");
+    EXPECT_EQ(parse_listener("[::]:1", Wire::tls)->host, "::");
+    EXPECT_FALSE(parse_listener("controller.lab:7070", Wire::tls));
+    EXPECT_FALSE(parse_listener("0.0.0.0:7070", Wire::plain));
 }
 
 TEST(Address, UnixSocketsNeedAnAbsolutePathThatFits) {

@@ -200,7 +200,7 @@ TEST_F(WorkerProcess, ReportsAFailedRankInItsOwnWords) {
     controller_->send(broken);
     const auto end = wait_end();
     ASSERT_TRUE(end.has_value());
-    EXPECT_EQ(end->ranks[0].exit_code, 1);
+    EXPECT_EQ(end->ranks[0].exit_code, kRankBadInput);
     EXPECT_THAT(end->ranks[0].error, HasSubstr("no-such-data"));
 }
 

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "service/security/pki.h"
 #include "service/state_dir.h"
 #include "tests/worker/support.h"
 #include "worker/daemon/identity.h"
+#include "worker/daemon/metrics_page.h"
 #include "worker/daemon/worker_options.h"
 
 namespace rm {
@@ -87,12 +89,64 @@ TEST(Identity, IsMadeOnceAndKept) {
     EXPECT_EQ(*load_identity(path), changed);
 }
 
+TEST(Identity, OfANewNodeIsWhatItsCertificateNames) {
+    const TempDir dir;
+    EXPECT_EQ(load_identity(dir.path() + "/one", "gpu-7")->node.value, "gpu-7");
+    const std::string pooled = load_identity(dir.path() + "/two", "rack1-*")->node.value;
+    EXPECT_EQ(pooled.substr(0, 6), "rack1-");
+    EXPECT_EQ(pooled.size(), 6u + 36u);
+    EXPECT_EQ(load_identity(dir.path() + "/two", "rack1-*")->node.value, pooled);
+}
+
+TEST(Identity, IsNotThatOfACertificateForAnotherNode) {
+    const TempDir dir;
+    const std::string path = dir.path() + "/identity.json";
+    ASSERT_TRUE(load_identity(path, "gpu-7").ok());
+    const Result<Identity> other = load_identity(path, "gpu-8");
+    EXPECT_EQ(other.error().code, ErrorCode::failed_precondition);
+    EXPECT_NE(other.error().message.find("--name 'gpu-7'"), std::string::npos);
+}
+
 TEST(Identity, ThatIsDamagedIsNotReplaced) {
     const TempDir dir;
     const std::string path = dir.path() + "/identity.json";
     ASSERT_TRUE(write_file_atomically(path, "{").ok());
     EXPECT_EQ(load_identity(path).error().code, ErrorCode::data_loss);
     EXPECT_EQ(*read_small_file(path), "{");
+}
+
+struct Scrape : testing::Test {
+    const TempDir dir;
+    const WallTime now = SystemClock().wall();
+    const KeyPair authority = make_authority("test", now, 1).value();
+    const std::unique_ptr<Authenticator> scrapers = [this] {
+        RM_CHECK(write_file_atomically(dir.path() + "/ca", authority.certificate).ok(), "no file");
+        return Authenticator::open({.client_ca = dir.path() + "/ca"}).value();
+    }();
+
+    int status(const HttpRequest& request) const {
+        return answer_scrape(request, *scrapers, now, [] { return HttpResponse{}; }).status;
+    }
+    int status_of(Role role) const {
+        const auto made = issue(authority, {.name = "x", .role = role, .days = 1}, now);
+        return status(
+            {.path = "/metrics", .over_tls = true, .certificate = made.value().certificate});
+    }
+};
+
+TEST_F(Scrape, IsForViewersOverTlsAndForEverybodyOnLoopback) {
+    EXPECT_EQ(status({.path = "/metrics"}), 200);
+    EXPECT_EQ(status({.path = "/metrics", .over_tls = true}), 401);
+    EXPECT_EQ(status_of(Role::viewer), 200);
+    EXPECT_EQ(status_of(Role::worker), 403);
+    EXPECT_EQ(status({.path = "/else", .over_tls = true}), 404);
+}
+
+TEST(Advertised, IsWhatOthersCanReach) {
+    EXPECT_EQ(advertised("127.0.0.1:7072", {}), "127.0.0.1:7072");
+    EXPECT_EQ(advertised("10.0.0.1:7072", {.tls_cert = "c"}), "https://10.0.0.1:7072");
+    EXPECT_EQ(advertised("0.0.0.0:7072", {.tls_cert = "c"}),
+              "https://" + machine_hostname() + ":7072");
 }
 
 }  // namespace

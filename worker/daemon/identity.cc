@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "service/security/authenticator.h"
+#include "service/security/pki.h"
 #include "service/state_dir.h"
 #include "worker/dir/files.h"
 
@@ -10,22 +12,23 @@ namespace {
 
 using nlohmann::json;
 
-Result<Identity> make_identity(const std::string& path) {
+Result<NodeId> new_node(const std::string& name) {
+    if (!name.empty() && !name.ends_with('*')) return NodeId{name};
     RM_TRY(std::string uuid, read_text_file("/proc/sys/kernel/random/uuid"));
     uuid.erase(uuid.find_last_not_of('\n') + 1);
-    Identity identity{.node = {std::move(uuid)}};
+    return NodeId{name.substr(0, name.find('*')) + uuid};
+}
+
+Result<Identity> make_identity(const std::string& path, const std::string& name) {
+    Identity identity;
+    RM_TRY(identity.node, new_node(name));
     RM_RETURN_IF_ERROR(save_identity(path, identity));
     return identity;
 }
 
-}  // namespace
-
-Result<Identity> load_identity(const std::string& path) {
-    const Result<std::string> text = read_small_file(path);
-    if (!text && text.error().code == ErrorCode::not_found) return make_identity(path);
-    if (!text) return text.error();
+Result<Identity> read_identity(const std::string& path, const std::string& text) {
     try {
-        const json value = json::parse(*text);
+        const json value = json::parse(text);
         return Identity{.node = {value.at("node_id").get<std::string>()},
                         .cluster = {value.at("cluster_id").get<std::string>()},
                         .highest_epoch = {value.at("highest_epoch").get<std::int64_t>()}};
@@ -34,6 +37,26 @@ Result<Identity> load_identity(const std::string& path) {
                           "{} cannot be read: {}; a new state directory makes a new node", path,
                           error.what());
     }
+}
+
+}  // namespace
+
+Result<Identity> load_identity(const std::string& path, const std::string& name) {
+    const Result<std::string> text = read_small_file(path);
+    if (!text && text.error().code == ErrorCode::not_found) return make_identity(path, name);
+    if (!text) return text.error();
+    RM_TRY(Identity identity, read_identity(path, *text));
+    if (name.empty() || speaks_for(name, identity.node.value)) return identity;
+    return make_error(ErrorCode::failed_precondition,
+                      "this node is '{}' (in {}) and the certificate is for '{}'; issue one with "
+                      "--name '{}', or start with another state directory",
+                      identity.node, path, name, identity.node);
+}
+
+Result<std::string> certified_name(const ClientSecurity& security) {
+    if (security.certificate.empty()) return std::string();
+    RM_TRY(const std::string pem, read_small_file(security.certificate));
+    return name_of(pem);
 }
 
 Status save_identity(const std::string& path, const Identity& identity) {

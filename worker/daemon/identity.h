@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "service/security/client_security.h"
 
 namespace rm {
 
@@ -16,8 +17,13 @@ struct Identity {
 };
 
 // Makes and keeps a new one when the file is missing; DATA_LOSS when it cannot be read, for a
-// worker that forgets its highest epoch is not fenced any more.
-Result<Identity> load_identity(const std::string& path);
+// worker that forgets its highest epoch is not fenced any more. `name` is that of the worker's
+// certificate, which says for which nodes it speaks: a new node takes it for its id, or where it
+// ends in * what is before that and a part of its own. Empty: there is none. FAILED_PRECONDITION
+// when the node of the file is not one of it.
+Result<Identity> load_identity(const std::string& path, const std::string& name = "");
+// The name in the certificate that `security` has; empty: it has none.
+Result<std::string> certified_name(const ClientSecurity& security);
 Status save_identity(const std::string& path, const Identity& identity);  // durable when OK
 
 }  // namespace rm

@@ -70,12 +70,14 @@ public:
         const StopSignals signals;
         RM_TRY(const StateDir state, StateDir::open(options.state_dir));
         const std::string identity_path = state.file("identity.json");
-        RM_TRY(const Identity identity, load_identity(identity_path));
+        RM_TRY(const std::string name, certified_name(options.security));
+        RM_TRY(const Identity identity, load_identity(identity_path, name));
         WorkerMetrics metrics(identity.node);
-        RM_TRY(const auto http, start_http(options, metrics));
+        RM_TRY(const auto http,
+               serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
         RM_TRY(Inventory inventory, inventory_of(options));
-        if (http) inventory.http_address = http->address();
-        RM_TRY(const auto channel, make_channel(options.controller));
+        if (http) inventory.http_address = advertised(http->address(), options.metrics);
+        RM_TRY(const auto channel, make_channel(options.controller, options.security));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
@@ -88,7 +90,7 @@ public:
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node, *attempts, telemetry);
         WorkerSession session(WorkerCore(daemon.facts(identity, std::move(inventory))), actions,
-                              dial_over(channel),
+                              dial_over(channel, {options.controller, options.security}),
                               {.seed = std::hash<std::string>{}(identity.node.value)});
         session.start();
         daemon.serve(session);
@@ -101,15 +103,6 @@ private:
     WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
                  WorkerMetrics& metrics)
         : options_(options), signals_(signals), attempts_(attempts), metrics_(metrics) {}
-
-    static Result<std::unique_ptr<HttpServer>> start_http(const WorkerOptions& options,
-                                                          const WorkerMetrics& metrics) {
-        if (options.http == "none") return std::unique_ptr<HttpServer>();
-        return HttpServer::start(options.http, [&metrics](const HttpRequest& request) {
-            if (request.path == "/metrics") return metrics.response();
-            return HttpResponse{.status = 404, .body = "this worker serves /metrics\n"};
-        });
-    }
 
     static Status announce(const StateDir& state, const Identity& identity,
                            const Inventory& inventory) {

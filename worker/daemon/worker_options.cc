@@ -42,16 +42,42 @@ struct Texts {
     std::string orphan = "keep";
 };
 
+void add_security(CLI::App& app, ClientSecurity& security) {
+    app.add_option("--ca", security.ca, "authority in PEM of the controller's certificate");
+    CLI::Option* cert = app.add_option(
+        "--cert", security.certificate,
+        "this worker's certificate in PEM: its name is the node's id, or a beginning of it and *");
+    cert->needs(app.add_option("--key", security.key, "its key in PEM")->needs(cert));
+    app.add_option("--server-name", security.server_name,
+                   "what the controller's certificate names, where it is not the address");
+}
+
+void add_metrics(CLI::App& app, MetricsOptions& metrics) {
+    app.add_option("--http", metrics.address,
+                   "host:port of /metrics, beyond 127.0.0.1 with --tls-cert; or none")
+        ->capture_default_str();
+    CLI::Option* cert = app.add_option(
+        "--tls-cert", metrics.tls_cert,
+        "certificate in PEM of /metrics: it speaks TLS and is for viewers, by certificate of --ca "
+        "or token");
+    cert->needs(app.add_option("--tls-key", metrics.tls_key, "its key in PEM")->needs(cert));
+    app.add_option("--deny-list", metrics.scrapers.deny_list,
+                   "serials of certificates that may not; read again when it changes");
+    app.add_option("--tokens", metrics.scrapers.tokens,
+                   "hashes of the tokens that may; read again when it changes");
+}
+
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--state", options.state_dir, "directory that keeps this worker's identity")
         ->required();
-    app.add_option("--controller", options.controller, "unix:/path or host:port")
-        ->required()
-        ->check(words_of(check_address));
+    app.add_option("--controller", options.controller,
+                   "unix:/path or host:port, beyond 127.0.0.1 with --ca, --cert and --key")
+        ->required();
+    add_security(app, options.security);
     app.add_option("--devices", texts.devices, "cpu:N: offer N CPU slots")
         ->check(words_of(parse_cpu_devices))
         ->capture_default_str();
-    app.add_option("--http", options.http, "host:port of /metrics, or none")->capture_default_str();
+    add_metrics(app, options.metrics);
     app.add_option("--data-address", options.data_address, "where ranks listen for each other")
         ->check(words_of(check_data_address))
         ->capture_default_str();
@@ -103,6 +129,11 @@ CommandLine parse_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return {.options = std::nullopt, .exit_code = app.exit(error) == 0 ? 0 : kExitUsage};
     }
+    if (const auto address = check_address(options.controller, options.security.wire()); !address) {
+        std::cerr << "--controller: " << address.error().message << '\n';
+        return {.options = std::nullopt, .exit_code = kExitUsage};
+    }
+    options.metrics.scrapers.client_ca = options.security.ca;
     options.num_devices = *parse_cpu_devices(texts.devices);
     options.orphan.mode = *parse_orphan_mode(texts.orphan);
     if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;

@@ -4,15 +4,18 @@
 #include <string>
 
 #include "base/result.h"
+#include "service/security/client_security.h"
+#include "worker/daemon/metrics_page.h"
 #include "worker/dir/attempt_dir.h"
 
 namespace rm {
 
 struct WorkerOptions {
     std::string state_dir;
-    std::string controller;  // unix:/path or loopback host:port
+    std::string controller;  // unix:/path, or host:port, on loopback without TLS
+    ClientSecurity security;
     int num_devices = 1;
-    std::string http = "127.0.0.1:7072";     // host:port, or none
+    MetricsOptions metrics;
     std::string data_address = "127.0.0.1";  // loopback or private
     OrphanPolicy orphan;
     int slots_on_machine = 0;  // of all workers here; 0: this one's

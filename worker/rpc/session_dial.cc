@@ -1,16 +1,19 @@
 #include "worker/rpc/session_dial.h"
 
+#include <atomic>
 #include <utility>
 
 #include "service/grpc_stream.h"
 #include "service/log.h"
+#include "service/security/tls_probe.h"
 
 namespace rm {
 namespace {
 
 class LoggedSession final : public WorkerStream {
 public:
-    explicit LoggedSession(std::unique_ptr<ClientSession> session) : session_(std::move(session)) {}
+    LoggedSession(std::unique_ptr<ClientSession> session, const DialTarget& target)
+        : session_(std::move(session)), target_(target) {}
     ~LoggedSession() override {
         cancel();
         ControllerMessage unread;
@@ -20,26 +23,50 @@ public:
         // Cancelled: by this side, or by a controller that is going down.
         const bool lost = !end && end.error().code != ErrorCode::cancelled;
         log_event(lost ? LogLevel::warning : LogLevel::info, "session_down",
-                  {{"reason", end ? "the controller ended it" : end.error().message}});
+                  {{"reason", end ? "the controller ended it" : reason_of(end.error())}});
     }
 
     bool read(ControllerMessage& message) override {
-        ended_ = ended_ || !session_->read(message);
-        return !ended_;
+        if (ended_ || !session_->read(message)) {
+            ended_ = true;
+            over_ = true;
+            return false;
+        }
+        answered_ = true;
+        return true;
     }
-    bool write(const WorkerMessage& message) override { return session_->write(message); }
-    void cancel() override { session_->cancel(); }
+    bool write(const WorkerMessage& message) override {
+        if (session_->write(message)) return true;
+        over_ = true;
+        return false;
+    }
+    // Not of a call that has ended by itself: its status would be replaced by CANCELLED.
+    void cancel() override {
+        if (!over_) session_->cancel();
+    }
 
 private:
+    // A failed handshake is a closed socket to gRPC.
+    std::string reason_of(const Error& error) const {
+        if (answered_ || error.code != ErrorCode::unavailable) return error.message;
+        const auto mismatch = why_no_connection(target_.address, target_.security);
+        return mismatch ? mismatch->message : error.message;
+    }
+
     std::unique_ptr<ClientSession> session_;
-    bool ended_ = false;  // the reading thread's, and the destructor's after it
+    const DialTarget& target_;
+    bool answered_ = false;
+    std::atomic<bool> over_ = false;  // a read or a write has shown it
+    bool ended_ = false;              // the reading thread's, and the destructor's after it
 };
 
 }  // namespace
 
-Dial dial_over(std::shared_ptr<grpc::Channel> channel) {
-    return [channel = std::move(channel)] {
-        return std::make_unique<LoggedSession>(open_session(channel));
+Dial dial_over(std::shared_ptr<grpc::Channel> channel, DialTarget target) {
+    // The sessions look at the target in the function, which outlives them.
+    const auto shared = std::make_shared<const DialTarget>(std::move(target));
+    return [channel = std::move(channel), shared] {
+        return std::make_unique<LoggedSession>(open_session(channel), *shared);
     };
 }
 

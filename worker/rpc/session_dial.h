@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "service/security/client_security.h"
 #include "worker/session/worker_session.h"
 
 namespace grpc {
@@ -10,7 +11,14 @@ class Channel;
 
 namespace rm {
 
+// Whom the channel calls, to look at again when a session could not be had.
+struct DialTarget {
+    std::string address;
+    ClientSecurity security;
+};
+
 // Sessions over gRPC; why each of them ended is logged.
-Dial dial_over(std::shared_ptr<grpc::Channel> channel);  // shared with the other streams
+Dial dial_over(std::shared_ptr<grpc::Channel> channel,  // shared with the other streams
+               DialTarget target);
 
 }  // namespace rm

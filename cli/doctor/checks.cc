@@ -1,0 +1,220 @@
+#include "cli/doctor/checks.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr Bytes kLeastDisk{kGiB};      // a controller that cannot write its tables stops
+constexpr Bytes kGoodDisk{20 * kGiB};  // logs and a few checkpoints of small models
+constexpr Seconds kSkewNoticed{1};     // ages and queue times look wrong
+constexpr Seconds kSkewHarmful{60};    // certificates and --since go wrong
+constexpr std::uint64_t kLeastFiles = 1024;
+constexpr std::uint64_t kGoodFiles = 8192;  // a socket per peer and axis, checkpoints' parts
+constexpr std::uint64_t kGoodLock = std::uint64_t{1} << 30;
+constexpr int kGoodPorts = 32;
+
+std::string limit_text(std::uint64_t limit) {
+    return limit == kUnlimited ? "unlimited" : format("{}", limit);
+}
+std::string bytes_limit_text(std::uint64_t limit) {
+    return limit == kUnlimited ? "unlimited" : to_string(Bytes{static_cast<std::int64_t>(limit)});
+}
+
+std::string cuda_text(int version) {
+    return format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::ok:
+            return "ok";
+        case Verdict::warn:
+            return "warn";
+        case Verdict::fail:
+            return "fail";
+    }
+    return "?";
+}
+
+Check check_programs(const std::vector<std::string>& missing) {
+    if (missing.empty()) {
+        return {"programs", Verdict::ok, "controller, worker and ring-train are beside this one",
+                ""};
+    }
+    std::string names;
+    for (const std::string& name : missing)
+        names += (names.empty() ? "" : ", ") + name;
+    return {"programs", Verdict::warn, format("not beside this program: {}", names),
+            "`ringmaster up` and a worker of this machine need them; install the whole archive"};
+}
+
+Check check_driver(const DriverFacts& driver) {
+    const std::string name = "driver";
+    if (!driver.present) {
+        return {name, Verdict::warn,
+                "no NVIDIA driver (libcuda.so.1): this machine has CPU devices",
+                "install one if it has GPUs"};
+    }
+    if (!driver.error.empty()) {
+        return {name, Verdict::fail, format("the NVIDIA driver does not start: {}", driver.error),
+                "load its module (`nvidia-smi` says more), or restart after an upgrade"};
+    }
+    if (driver.devices.empty()) {
+        return {name, Verdict::warn,
+                format("serves CUDA {}, but shows no device", cuda_text(driver.cuda)),
+                "look at CUDA_VISIBLE_DEVICES and `nvidia-smi`"};
+    }
+    return {name, Verdict::ok,
+            format("serves CUDA {}, {} x {}", cuda_text(driver.cuda), driver.devices.size(),
+                   driver.devices.front()),
+            ""};
+}
+
+Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& driver) {
+    const std::string name = "cuda library";
+    const Verdict missing = driver.devices.empty() ? Verdict::warn : Verdict::fail;
+    if (library.path.empty()) {
+        return {name, missing, "librm_cuda.so is not beside this program",
+                driver.devices.empty() ? "needed for GPUs alone"
+                                       : "install the archive with it: without, GPUs stay idle"};
+    }
+    if (!library.error.empty()) {
+        return {name, missing, format("{} does not open: {}", library.path, library.error),
+                "install the archive as a whole: library and programs are of one build"};
+    }
+    return {name, Verdict::ok, library.path, ""};
+}
+
+Check check_port(const PortFacts& port) {
+    const std::string name = format("port {}", port.port);
+    switch (port.use) {
+        case PortUse::free:
+            return {name, Verdict::ok, format("free ({})", port.purpose), ""};
+        case PortUse::served:
+            return {name, Verdict::ok, format("served ({})", port.purpose), ""};
+        case PortUse::blocked:
+            break;
+    }
+    return {name, Verdict::warn,
+            format("cannot be listened on and nobody answers ({})", port.purpose),
+            format("`ss -ltnp sport = :{}` shows who has it", port.port)};
+}
+
+Check check_data_ports(int first, int last, int num_free) {
+    const std::string name = format("ports {}-{}", first, last);
+    const std::string text =
+        format("{} of {} are free (ranks and probes)", num_free, last - first + 1);
+    if (num_free >= kGoodPorts) return {name, Verdict::ok, text, ""};
+    return {name, num_free == 0 ? Verdict::fail : Verdict::warn, text,
+            "each rank listens on some: end what holds them"};
+}
+
+Check check_controller(const ControllerFacts& controller) {
+    const std::string name = "controller";
+    if (controller.error) {
+        return {name, controller.named ? Verdict::fail : Verdict::warn, controller.error->message,
+                controller.named
+                    ? "start it, or name another with --address or --context"
+                    : "`ringmaster up` starts a local cluster; --address names another"};
+    }
+    std::string text =
+        format("{} answers in {}; {} node{}", controller.address, to_string(controller.round_trip),
+               controller.nodes, controller.nodes == 1 ? "" : "s");
+    if (controller.without_session > 0) {
+        text += format(", {} without a session", controller.without_session);
+    }
+    if (controller.drained > 0) text += format(", {} drained", controller.drained);
+    if (controller.builds > 1) {
+        return {name, Verdict::warn, text + format(", of {} builds", controller.builds),
+                "an attempt uses nodes of one build alone: bring all workers to the same"};
+    }
+    return {name, controller.without_session > 0 ? Verdict::warn : Verdict::ok, text,
+            controller.without_session > 0
+                ? "`ringmaster nodes` names them; look at their workers' logs"
+                : ""};
+}
+
+Check check_clock(const ControllerFacts& controller) {
+    const std::string name = "clock";
+    if (controller.error || !controller.skew) {
+        return {name, Verdict::warn, "not compared: no node has a session with a controller",
+                "run it again beside a cluster that is up"};
+    }
+    const double skew = controller.skew->value;
+    // Nobody knows when within the round trip it looked at its clock.
+    const double sure = std::max(0.0, std::abs(skew) - controller.round_trip.value);
+    const std::string text = format("{} {} the controller's", to_string(Seconds{std::abs(skew)}),
+                                    skew > 0 ? "behind" : "ahead of");
+    if (sure <= kSkewNoticed.value) return {name, Verdict::ok, text, ""};
+    return {name, sure > kSkewHarmful.value ? Verdict::fail : Verdict::warn, text,
+            "let chrony or systemd-timesyncd set it on both machines"};
+}
+
+Check check_disk(const DiskFacts& disk) {
+    const std::string name = "disk";
+    const std::string text =
+        format("{} of {} free for {}", to_string(disk.free), to_string(disk.total), disk.path);
+    if (!disk.writable) {
+        return {name, Verdict::fail, format("{} cannot be written", disk.measured),
+                "change its owner, or name another directory with --state"};
+    }
+    if (disk.free < kLeastDisk) {
+        return {name, Verdict::fail, text,
+                format("the controller's tables need room: at least {}", to_string(kLeastDisk))};
+    }
+    if (disk.free < kGoodDisk) {
+        return {name, Verdict::warn, text,
+                "checkpoints fill it soon: set checkpoint.dir to a larger disk"};
+    }
+    return {name, Verdict::ok, text, ""};
+}
+
+Check check_memory_lock(const LimitFacts& limit, const DriverFacts& driver) {
+    const std::string name = "memory lock";
+    const std::string text =
+        format("limit {} (hard {})", bytes_limit_text(limit.soft), bytes_limit_text(limit.hard));
+    if (limit.soft >= kGoodLock) return {name, Verdict::ok, text, ""};
+    if (driver.devices.empty()) {
+        return {name, Verdict::ok, text + "; CPU devices lock no memory", ""};
+    }
+    return {name, Verdict::warn, text,
+            "`ulimit -l unlimited`, or LimitMEMLOCK=infinity in the worker's unit: offload keeps "
+            "host memory locked"};
+}
+
+Check check_open_files(const LimitFacts& limit) {
+    const std::string name = "open files";
+    const std::string text =
+        format("limit {} (hard {})", limit_text(limit.soft), limit_text(limit.hard));
+    if (limit.soft >= kGoodFiles) return {name, Verdict::ok, text, ""};
+    return {name, limit.soft < kLeastFiles ? Verdict::fail : Verdict::warn, text,
+            format("`ulimit -n {}`, or LimitNOFILE in the units: every peer takes a socket",
+                   kGoodFiles)};
+}
+
+Verdict worst(const std::vector<Check>& checks) {
+    Verdict found = Verdict::ok;
+    for (const Check& check : checks)
+        found = std::max(found, check.verdict);
+    return found;
+}
+
+std::string checks_json(const std::vector<Check>& checks) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Check& check : checks) {
+        list.push_back({{"check", check.name},
+                        {"verdict", std::string(to_string(check.verdict))},
+                        {"text", check.text},
+                        {"remedy", check.remedy}});
+    }
+    return list.dump();
+}
+
+}  // namespace rm

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/console.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+
+// What `explain` prints: the job's state in a line, then each finding under its kind and subject
+// with its remedy on a line of its own. Lines are broken at the width of a terminal, nowhere else.
+void print_explanation(const Output& out, const pb::ExplainJobReply& reply);
+
+}  // namespace rm

@@ -1,0 +1,84 @@
+#include "base/session.h"
+#include "cli/doctor/checks.h"
+#include "cli/doctor/facts.h"
+#include "cli/document.h"
+#include "cli/text.h"
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+namespace {
+
+constexpr int kFirstDataPort = 7080;
+constexpr int kLastDataPort = 7199;
+
+std::vector<Check> examine(const VerbContext& context) {
+    const DriverFacts driver = driver_facts();
+    const ControllerFacts controller = controller_facts(context);
+    const TargetFlags& target = context.target;
+    const std::string state_dir =
+        target.state_dir.empty() ? user_dir(environment_lookup, "XDG_STATE_HOME", ".local/state")
+                                 : target.state_dir;
+    return {check_programs(missing_programs()),
+            check_driver(driver),
+            check_cuda_library(cuda_library_facts(), driver),
+            check_controller(controller),
+            check_clock(controller),
+            check_port(port_facts(7070, "the controller's gRPC")),
+            check_port(port_facts(7071, "the controller's HTTP")),
+            check_port(port_facts(7072, "a worker's HTTP")),
+            check_data_ports(kFirstDataPort, kLastDataPort,
+                             num_free_ports(kFirstDataPort, kLastDataPort)),
+            check_disk(disk_facts(state_dir)),
+            check_memory_lock(memory_lock_limit(), driver),
+            check_open_files(open_files_limit())};
+}
+
+Color color_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::ok:
+            return Color::green;
+        case Verdict::warn:
+            return Color::yellow;
+        case Verdict::fail:
+            return Color::red;
+    }
+    return Color::none;
+}
+
+// "ok    disk           40 GiB of 80 GiB free", the remedy below, both broken at a terminal's edge.
+void print_check(const Output& out, const Check& check) {
+    constexpr std::size_t kIndent = 23;
+    const auto columns = static_cast<std::size_t>(std::max(out.width, 60));
+    const std::size_t width = out.terminal ? columns - kIndent : 0;
+    const std::string verdict = format("{:<4}", to_string(check.verdict));
+    std::string head =
+        format("{}  {:<15}  ", out.paint(verdict, color_of(check.verdict)), check.name);
+    for (const std::string& line : wrapped(check.text, width)) {
+        out.stream << head << line << '\n';
+        head.assign(kIndent, ' ');
+    }
+    head = std::string(kIndent, ' ') + "-> ";
+    for (const std::string& line : wrapped(check.remedy, width > 3 ? width - 3 : 0)) {
+        out.stream << head << line << '\n';
+        head.assign(kIndent + 3, ' ');
+    }
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context) {
+    const std::vector<Check> checks = examine(context);
+    const Output& out = context.console.out;
+    if (options.output == OutputFormat::table) {
+        out.stream << format("ringmaster {} (protocol {})\n", RM_VERSION, kProtocol);
+        for (const Check& check : checks)
+            print_check(out, check);
+    } else {
+        print_json(
+            out.stream, checks_json(checks),
+            options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
+    }
+    return worst(checks) == Verdict::fail ? ExitCode::error : ExitCode::ok;
+}
+
+}  // namespace rm

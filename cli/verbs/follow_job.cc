@@ -1,0 +1,41 @@
+#include "cli/verbs/follow_job.h"
+
+#include "cli/follow.h"
+#include "cli/verbs/print_list.h"
+
+namespace rm {
+
+Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& signals,
+                            VerbContext& context) {
+    ProgressDisplay display(context.console.err);
+    JobFollower follower(display);
+    const Watch watch = [&](std::stop_token stop, const auto& on_update) {
+        return client.watch(id, std::move(stop), on_update);
+    };
+    while (!follower.ended()) {
+        RM_RETURN_IF_ERROR(follow(watch, follower, display, signals.token()));
+        if (follower.ended() || signals.take().interrupts == 0) continue;
+        display.finish();
+        context.console.note(
+            format("detached; job {} goes on. `ringmaster cancel {}` stops it, `ringmaster show "
+                   "{}` shows it",
+                   id, id, id));
+        return ExitCode::interrupted;
+    }
+    return exit_code_of(follower.job());
+}
+
+Status print_new_job(const std::string& id, OutputFormat format, Client& client,
+                     VerbContext& context) {
+    std::ostream& out = context.console.out.stream;
+    if (format == OutputFormat::name) {
+        out << id << '\n' << std::flush;
+        return {};
+    }
+    RM_TRY(const pb::Job job, client.get(id));
+    print_one(context.console.out, format, job);
+    out << std::flush;
+    return {};
+}
+
+}  // namespace rm

@@ -1,0 +1,161 @@
+#include "service/security/pki.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "cli/verbs/verbs.h"
+#include "service/security/deny_list.h"
+#include "service/security/tokens.h"
+#include "service/state_dir.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kDaySeconds = 86400;
+
+// The files of an authority.
+struct PkiDirectory {
+    std::string path;
+
+    std::string certificate() const { return path + "/ca.crt"; }
+    std::string key() const { return path + "/ca.key"; }
+    std::string deny_list() const { return path + "/deny-list"; }
+    std::string tokens() const { return path + "/tokens.yaml"; }
+    std::string issued() const { return path + "/issued"; }  // a record for people
+};
+
+WallTime in_days(WallTime now, int days) {
+    return now + Seconds{days * kDaySeconds};
+}
+
+Status check_absent(const std::string& path) {
+    if (!fs::exists(path)) return {};
+    return make_error(ErrorCode::already_exists, "{} exists and is not overwritten", path);
+}
+
+Status make_directory(const std::string& path) {
+    std::error_code failure;
+    if (fs::create_directories(path, failure)) {
+        fs::permissions(path, fs::perms::owner_all, failure);
+    }
+    if (!failure) return {};
+    return make_error(ErrorCode::permission_denied, "cannot make {}: {}", path, failure.message());
+}
+
+// A daemon under another user may read the file: who owns it and who may read it stay as they are.
+Status append(const std::string& path, const std::string& line) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) {
+        return make_error(ErrorCode::not_found,
+                          "cannot append to {}: {}; `ringmaster pki init` "
+                          "makes it",
+                          path, std::strerror(errno));
+    }
+    const bool written = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    const bool kept = written && ::fsync(fd) == 0;
+    const int number = errno;
+    ::close(fd);
+    if (kept) return {};
+    return make_error(ErrorCode::unavailable, "cannot write {}: {}", path, std::strerror(number));
+}
+
+Result<KeyPair> read_authority(const PkiDirectory& directory) {
+    KeyPair pair;
+    RM_TRY(pair.certificate, read_small_file(directory.certificate()));
+    RM_TRY(pair.key, read_small_file(directory.key()));
+    return pair;
+}
+
+// The key first: a certificate whose key could not be written is of no use to anybody.
+Status write_pair(const KeyPair& pair, const std::string& certificate, const std::string& key) {
+    RM_RETURN_IF_ERROR(check_absent(certificate));
+    RM_RETURN_IF_ERROR(check_absent(key));
+    RM_RETURN_IF_ERROR(write_file_atomically(key, pair.key));
+    return write_file_atomically(certificate, pair.certificate);
+}
+
+Result<CertificateOrder> order_of(const PkiIssueOptions& options) {
+    CertificateOrder order{.name = options.name,
+                           .role = std::nullopt,
+                           .subject_names = options.subject_names,
+                           .days = options.days};
+    if (options.role != "server") {
+        RM_TRY(order.role, parse_role(options.role));
+    }
+    return order;
+}
+
+// A serial as it stands, or that of a certificate's file.
+Result<std::string> serial_in(const std::string& text) {
+    if (!fs::exists(text)) return normal_serial(text);
+    RM_TRY(const std::string pem, read_small_file(text));
+    RM_TRY(const std::string serial, serial_of(pem));
+    return normal_serial(serial);
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context) {
+    const PkiDirectory directory{options.directory};
+    RM_TRY(const KeyPair authority,
+           make_authority(options.name, context.clock.wall(), options.days));
+    RM_RETURN_IF_ERROR(make_directory(directory.path));
+    RM_RETURN_IF_ERROR(write_pair(authority, directory.certificate(), directory.key()));
+    for (const std::string& list : {directory.deny_list(), directory.tokens(), directory.issued()})
+        RM_RETURN_IF_ERROR(write_file_atomically(list, ""));
+    context.console.out.stream << directory.certificate() << '\n' << directory.key() << '\n';
+    context.console.note(
+        format("who has {} can be everybody: keep it away from the controller", directory.key()));
+    return ExitCode::ok;
+}
+
+Result<ExitCode> run_verb(const PkiIssueOptions& options, VerbContext& context) {
+    const PkiDirectory directory{options.directory};
+    RM_TRY(const CertificateOrder order, order_of(options));
+    RM_TRY(const KeyPair authority, read_authority(directory));
+    const WallTime now = context.clock.wall();
+    RM_TRY(const KeyPair issued, issue(authority, order, now));
+    RM_TRY(const std::string serial, serial_of(issued.certificate));
+    const std::string certificate = options.output + ".crt";
+    const std::string key = options.output + ".key";
+    RM_RETURN_IF_ERROR(write_pair(issued, certificate, key));
+    const std::string until = to_iso8601(in_days(now, order.days));
+    RM_RETURN_IF_ERROR(append(directory.issued(), format("{} {} {} until {}\n", serial,
+                                                         options.role, order.name, until)));
+    context.console.out.stream << certificate << '\n' << key << '\n';
+    context.console.note(
+        format("serial {}, {} '{}', until {}", serial, options.role, order.name, until));
+    return ExitCode::ok;
+}
+
+Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context) {
+    const PkiDirectory directory{options.directory};
+    RM_TRY(const std::string serial, serial_in(options.certificate));
+    RM_RETURN_IF_ERROR(append(directory.deny_list(),
+                              format("{}  # {}\n", serial, to_iso8601(context.clock.wall()))));
+    context.console.note(
+        format("{} is on {}; a controller that reads another copy needs the line, too", serial,
+               directory.deny_list()));
+    return ExitCode::ok;
+}
+
+Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context) {
+    const PkiDirectory directory{options.directory};
+    TokenFacts facts{.name = options.name, .role = Role::viewer, .expires = std::nullopt};
+    RM_TRY(facts.role, parse_role(options.role));
+    if (options.days > 0) facts.expires = in_days(context.clock.wall(), options.days);
+    const std::string token = make_token();
+    RM_TRY(const std::string line, token_line(hash_token(token), facts));
+    RM_RETURN_IF_ERROR(append(directory.tokens(), line));
+    context.console.out.stream << token << '\n';
+    context.console.note("keep it in a file for its owner alone; it is not shown again");
+    return ExitCode::ok;
+}
+
+}  // namespace rm

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "service/security/role.h"
+
+namespace rm {
+
+// Every method of the controller with the role it demands. A test walks a running controller by
+// reflection and fails for a method that is missing here.
+std::span<const MethodAccess> access_table();
+
+// The pages that only HTTP has; what is a method on gRPC has the method's name on HTTP, too.
+constexpr std::string_view kMetricsPage = "/metrics";
+constexpr std::string_view kDiscoveryPage = "/api/v1/sd";
+
+}  // namespace rm

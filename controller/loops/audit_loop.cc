@@ -1,0 +1,135 @@
+#include "controller/loops/audit_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "service/log.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kMaxQueued = 10'000;
+constexpr Seconds kWindow{60};
+constexpr std::string_view kOthers = "more different refusals than are kept in a minute";
+
+// Every connection has another port.
+std::string host_of(const std::string& peer) {
+    return peer.substr(0, peer.rfind(':'));
+}
+
+std::string key_of(const AuditEntry& entry) {
+    std::string key;
+    for (const std::string& part : {entry.principal, entry.credential, host_of(entry.peer),
+                                    entry.method, entry.subject, entry.code, entry.reason}) {
+        key += part;
+        key += '\n';
+    }
+    return key;
+}
+
+AuditEntry others_of(const AuditEntry& entry) {
+    return {.time = entry.time, .code = entry.code, .reason = std::string(kOthers)};
+}
+
+void log_failure(const Status& status) {
+    if (status) return;
+    log_event(LogLevel::error, "audit_not_kept", {{"reason", status.error().message}});
+}
+
+}  // namespace
+
+AuditLoop::AuditLoop(AuditStore& store) : store_(store), thread_([this] { run(); }) {}
+
+AuditLoop::~AuditLoop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        changed_.notify_all();
+    }
+    thread_.join();
+}
+
+// Only refusals can come faster than they are kept: an allowed change waits for a commit of its
+// own.
+void AuditLoop::record(AuditEntry entry) {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() >= kMaxQueued && !entry.allowed()) {
+        ++dropped_;
+        return;
+    }
+    ++recorded_;
+    queue_.push_back(std::move(entry));
+    changed_.notify_all();
+}
+
+void AuditLoop::flush() {
+    std::unique_lock lock(mutex_);
+    const std::int64_t wanted = recorded_;
+    changed_.wait(lock, [&] { return kept_ >= wanted; });
+}
+
+void AuditLoop::run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        changed_.wait(lock, [this] { return !queue_.empty() || stopping_; });
+        if (queue_.empty()) return;
+        const std::vector<AuditEntry> batch = std::exchange(queue_, {});
+        const std::int64_t dropped = std::exchange(dropped_, 0);
+        lock.unlock();
+        for (const AuditEntry& entry : batch)
+            keep(entry);
+        log_failure(write_counts());
+        if (dropped > 0) log_event(LogLevel::warning, "refusals_not_kept", {{"count", dropped}});
+        lock.lock();
+        kept_ += static_cast<std::int64_t>(batch.size());
+        changed_.notify_all();
+    }
+}
+
+void AuditLoop::keep(const AuditEntry& entry) {
+    if (!entry.allowed()) return log_failure(keep_refusal(entry));
+    const auto id = store_.add(entry);
+    if (!id) log_failure(id.error());
+}
+
+Status AuditLoop::keep_refusal(const AuditEntry& entry) {
+    RM_RETURN_IF_ERROR(begin_minute_if_over(entry.time));
+    const bool full = refusals_.size() >= kNewRefusals && !refusals_.contains(key_of(entry));
+    const AuditEntry kept = full ? others_of(entry) : entry;
+    const std::string key = key_of(kept);
+    if (const auto known = refusals_.find(key); known != refusals_.end()) {
+        Row& row = known->second;
+        ++row.count;
+        row.last = std::max(row.last, entry.time);
+        row.changed = true;
+        return {};
+    }
+    log_event(LogLevel::warning, "refused",
+              {{"principal", kept.principal},
+               {"peer", kept.peer},
+               {"method", kept.method},
+               {"reason", kept.reason}});
+    RM_TRY(const std::int64_t id, store_.add(kept));
+    refusals_.emplace(key, Row{.id = id, .last = entry.time});
+    return {};
+}
+
+Status AuditLoop::begin_minute_if_over(WallTime now) {
+    // Entries of several threads may be a little out of order.
+    if (now - minute_ < kWindow && minute_ - now < kWindow) return {};
+    RM_RETURN_IF_ERROR(write_counts());
+    refusals_.clear();
+    minute_ = now;
+    return {};
+}
+
+Status AuditLoop::write_counts() {
+    for (auto& [key, row] : refusals_) {
+        if (!std::exchange(row.changed, false)) continue;
+        RM_RETURN_IF_ERROR(store_.repeat(row.id, row.count, row.last));
+    }
+    return {};
+}
+
+}  // namespace rm

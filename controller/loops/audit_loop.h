@@ -1,0 +1,62 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/audit.h"
+#include "controller/store/audit_store.h"
+
+namespace rm {
+
+// The one thread that writes audit.db. The same refusal again (caller without its port, method,
+// code, reason) within a minute only counts up the row of the first; of different ones at most
+// kNewRefusals a minute get a row, and the rest one row together: whoever tries to fill the disk or
+// to hide among millions of lines gets a number. What cannot be written is logged, and holds up
+// nothing.
+class AuditLoop final : public AuditSink {
+public:
+    static constexpr std::size_t kNewRefusals = 200;
+
+    explicit AuditLoop(AuditStore& store);
+    ~AuditLoop() override;  // keeps what is queued
+
+    void record(AuditEntry entry) override;
+    // Returns when what was recorded before is in the store.
+    void flush();
+
+private:
+    struct Row {
+        std::int64_t id = 0;
+        std::int64_t count = 1;
+        WallTime last;
+        bool changed = false;  // counted up since it was written
+    };
+
+    void run();
+    void keep(const AuditEntry& entry);
+    Status keep_refusal(const AuditEntry& entry);
+    Status begin_minute_if_over(WallTime now);
+    Status write_counts();
+
+    AuditStore& store_;
+
+    // The thread's own: refusals of the present minute by what they have in common.
+    std::map<std::string, Row> refusals_;
+    WallTime minute_;
+
+    std::mutex mutex_;  // guards what follows
+    std::condition_variable changed_;
+    std::vector<AuditEntry> queue_;
+    std::int64_t recorded_ = 0;
+    std::int64_t kept_ = 0;
+    std::int64_t dropped_ = 0;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace rm

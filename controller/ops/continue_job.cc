@@ -1,0 +1,75 @@
+#include "controller/ops/ops.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kMaxRequestId = 128;
+
+// The newest checkpoint any attempt of the job has written; empty: none.
+std::string newest_checkpoint(const State& state, const JobId& id) {
+    const auto epochs = state.attempts_of.find(id);
+    if (epochs == state.attempts_of.end()) return "";
+    for (auto epoch = epochs->second.rbegin(); epoch != epochs->second.rend(); ++epoch) {
+        const std::string& path = state.attempts.at(*epoch).checkpoint_path;
+        if (!path.empty()) return path;
+    }
+    return "";
+}
+
+Error refused(const Job& job, std::string_view what, const std::string& remedy) {
+    return make_error(ErrorCode::failed_precondition, "job {} {}; {}", job.id, what, remedy);
+}
+
+Error without_checkpoint(const Job& job) {
+    const std::string& from = job.spec.checkpoint.from;
+    if (!from.empty()) {
+        return refused(
+            job, "has written no checkpoint",
+            format("it began from {}: submit its job file again with --from that", from));
+    }
+    return refused(job, "has written no checkpoint",
+                   "submit its job file again, with checkpoint.every in it to have one earlier");
+}
+
+Result<SubmitJob> continuation(const State& state, const std::string& text) {
+    RM_TRY(const JobId id, resolve_job(state, text));
+    const Job& job = *find_job(state, id);
+    if (!is_terminal(job.state)) {
+        return refused(job, format("is {}", to_string(job.state)),
+                       format("it can be continued when it has ended: `ringmaster cancel {}` ends "
+                              "it with a checkpoint",
+                              id));
+    }
+    const std::string checkpoint = newest_checkpoint(state, id);
+    if (checkpoint.empty()) return without_checkpoint(job);
+    if (job.state == JobState::succeeded) {
+        return refused(job, "has succeeded and has no step left",
+                       format("submit a job file with more tokens and --from {}", checkpoint));
+    }
+    SubmitJob next{.spec = job.spec, .yaml = job.yaml, .owner = job.owner, .continues = id};
+    next.spec.checkpoint.from = checkpoint;
+    return next;
+}
+
+}  // namespace
+
+Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobRequest& request,
+                                     const Principal& caller) {
+    const std::string& request_id = request.request_id();
+    if (request_id.empty() || request_id.size() > kMaxRequestId) {
+        return invalid_argument("request_id: {} bytes; give 1 to {}, new for each continuation",
+                                request_id.size(), kMaxRequestId);
+    }
+    RM_TRY(SubmitJob next, context.control.read([&](const State& state) {
+        return continuation(state, request.job_id());
+    }));
+    next.request = {request_id};
+    next.random = context.random();
+    if (!caller.is_local()) next.owner = caller.name;
+    RM_TRY(const JobId id, context.control.call(std::move(next)));
+    pb::SubmitReply reply;
+    reply.set_job_id(id.value);
+    return reply;
+}
+
+}  // namespace rm

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/core/state.h"
+#include "ringmaster/v1/job.pb.h"
+
+// Why a job is where it is: findings out of a state and a step report. Pure. Every finding names
+// its subject ("node n1", "rank 3", "queue"), says what is known with its numbers, and, where one
+// exists, the nearest change that would help.
+namespace rm {
+
+namespace pb = ringmaster::v1;
+
+using Findings = std::vector<pb::Finding>;
+
+// All there is to say about `job` at `now`; never empty.
+Findings explain(const State& state, const Job& job, WallTime now);
+
+// Of an attempt that lives: what it is doing, node by node and rank by rank.
+Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now);
+
+// What was unusual about the last step of a running job: compute that waited, a step that was
+// skipped, none for long. Empty when nothing was.
+Findings explain_step(const pb::StepReport& step, WallTime now);
+
+// From here on for the sources of explain() alone.
+pb::Finding info(std::string subject, std::string text, std::string remedy = "");
+pb::Finding blocking(std::string subject, std::string text, std::string remedy = "");
+pb::Finding problem(std::string subject, std::string text, std::string remedy = "");
+
+}  // namespace rm

@@ -1,0 +1,147 @@
+#include "controller/planning/planning_messages.h"
+
+#include "ringmaster/v1/planning.pb.h"
+#include "service/convert.h"
+
+namespace rm {
+namespace {
+
+template <typename Message>
+Result<Message> parse(std::string_view bytes, std::string_view what) {
+    Message message;
+    if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return message;
+    return make_error(ErrorCode::data_loss, "{} bytes are no {}", bytes.size(), what);
+}
+
+pb::PlacedDevice to_message(const DeviceId& device) {
+    pb::PlacedDevice out;
+    out.set_node_id(device.node.value);
+    out.set_device(device.index);
+    return out;
+}
+
+DeviceId device_from(const pb::PlacedDevice& device) {
+    return {{device.node_id()}, device.device()};
+}
+
+void fill(pb::PlanningJob& out, const PlanningJob& job) {
+    out.set_job_id(job.id.value);
+    *out.mutable_spec() = to_proto(job.spec);
+    out.set_waiting_since_micros(job.waiting_since.micros);
+    for (const DeviceId& device : job.excluded)
+        *out.add_excluded() = to_message(device);
+    out.set_waits(job.waits);
+}
+
+Result<PlanningJob> job_from(const pb::PlanningJob& job) {
+    PlanningJob out{.id = {job.job_id()}};
+    RM_TRY(out.spec, from_proto(job.spec()));
+    out.waiting_since = {job.waiting_since_micros()};
+    for (const pb::PlacedDevice& device : job.excluded())
+        out.excluded.push_back(device_from(device));
+    out.waits = job.waits();
+    return out;
+}
+
+void fill(pb::PlanningDevice& out, const PlanningDevice& device) {
+    *out.mutable_device() = to_message(device.id);
+    out.set_kind(device.kind);
+    out.set_build(device.build);
+    out.set_availability(static_cast<int>(device.availability));
+    out.set_held_by(device.held_by);
+}
+
+PlanningDevice device_from(const pb::PlanningDevice& device) {
+    return {.id = device_from(device.device()),
+            .kind = device.kind(),
+            .build = device.build(),
+            .availability = static_cast<Availability>(device.availability()),
+            .held_by = device.held_by()};
+}
+
+void fill(pb::Plan& out, const Plan& plan) {
+    *out.mutable_mesh() = to_proto(plan.mesh);
+    out.set_zero(plan.zero);
+    for (const DeviceId& device : plan.placement)
+        *out.add_placement() = to_message(device);
+    *out.mutable_memory() = to_proto(plan.memory);
+    out.set_collective_timeout_seconds(plan.collective_timeout.value);
+}
+
+Result<Plan> plan_from(const pb::Plan& plan) {
+    Plan out;
+    RM_TRY(out.mesh, from_proto(plan.mesh()));
+    out.zero = plan.zero();
+    for (const pb::PlacedDevice& device : plan.placement())
+        out.placement.push_back(device_from(device));
+    RM_TRY(out.memory, from_proto(plan.memory()));
+    out.collective_timeout = {plan.collective_timeout_seconds()};
+    return out;
+}
+
+Result<PlanDecision> decision_from(const pb::PlanningDecision& decision) {
+    PlanDecision out{.job = {decision.job_id()}};
+    if (decision.has_plan()) {
+        RM_TRY(out.decision, plan_from(decision.plan()));
+        return out;
+    }
+    if (decision.reasons().empty()) {
+        return make_error(ErrorCode::data_loss, "job {} got neither a plan nor a reason",
+                          decision.job_id());
+    }
+    out.decision = std::vector<std::string>(decision.reasons().begin(), decision.reasons().end());
+    return out;
+}
+
+}  // namespace
+
+std::string pack(const PlanningSnapshot& snapshot) {
+    pb::PlanningRequest request;
+    request.set_version(snapshot.version);
+    request.set_now_micros(snapshot.now.micros);
+    for (const PlanningJob& job : snapshot.pending)
+        fill(*request.add_pending(), job);
+    for (const PlanningDevice& device : snapshot.devices)
+        fill(*request.add_devices(), device);
+    return request.SerializeAsString();
+}
+
+Result<PlanningSnapshot> unpack_snapshot(std::string_view bytes) {
+    RM_TRY(const pb::PlanningRequest request,
+           parse<pb::PlanningRequest>(bytes, "planning request"));
+    PlanningSnapshot snapshot{.version = request.version(), .now = {request.now_micros()}};
+    for (const pb::PlanningJob& message : request.pending()) {
+        RM_TRY(PlanningJob job, job_from(message));
+        snapshot.pending.push_back(std::move(job));
+    }
+    for (const pb::PlanningDevice& device : request.devices())
+        snapshot.devices.push_back(device_from(device));
+    return snapshot;
+}
+
+std::string pack(const std::vector<PlanDecision>& decisions) {
+    pb::PlanningReply reply;
+    for (const PlanDecision& decision : decisions) {
+        pb::PlanningDecision& out = *reply.add_decisions();
+        out.set_job_id(decision.job.value);
+        if (const Plan* plan = std::get_if<Plan>(&decision.decision)) {
+            fill(*out.mutable_plan(), *plan);
+        } else {
+            for (const auto& reason : std::get<std::vector<std::string>>(decision.decision))
+                out.add_reasons(reason);
+        }
+    }
+    return reply.SerializeAsString();
+}
+
+Result<std::vector<PlanDecision>> unpack_decisions(std::string_view bytes) {
+    RM_TRY(const pb::PlanningReply reply, parse<pb::PlanningReply>(bytes, "planning reply"));
+    std::vector<PlanDecision> decisions;
+    for (const pb::PlanningDecision& message : reply.decisions()) {
+        RM_TRY(PlanDecision decision, decision_from(message));
+        decisions.push_back(std::move(decision));
+    }
+    return decisions;
+}
+
+}  // namespace rm

@@ -1,0 +1,199 @@
+#include "controller/rpc/telemetry_reactor.h"
+
+#include <memory>
+#include <mutex>
+
+#include "controller/rpc/caller.h"
+#include "controller/rpc/telemetry_stream.h"
+#include "service/grpc_util.h"
+#include "service/log.h"
+
+namespace rm {
+namespace {
+
+// Pieces of one stream on their way to the disk; while the loop is full, one.
+constexpr std::size_t kMaxInFlight = 64;
+
+TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
+    TelemetryPiece piece{.epoch = {message.epoch()},
+                         .rank = message.rank(),
+                         .end_offset = message.end_offset(),
+                         .received = now};
+    if (message.has_step()) {
+        piece.kind = PieceKind::step;
+        piece.step = message.step().step();
+        piece.loss = message.step().loss();
+        piece.bytes = message.step().SerializeAsString();
+    } else if (message.has_evaluation()) {
+        piece.kind = PieceKind::evaluation;
+        piece.step = message.evaluation().step();
+        piece.loss = message.evaluation().loss();
+        piece.bytes = message.evaluation().SerializeAsString();
+    } else if (message.piece_case() == pb::TelemetryMessage::kNote) {
+        piece.kind = PieceKind::note;
+        piece.bytes = message.note();
+    } else {
+        piece.bytes = message.log();
+    }
+    return piece;
+}
+
+pb::TelemetryAck message_of(const AckQueue::Ack& ack) {
+    const auto& [key, offsets] = ack;
+    pb::TelemetryAck message;
+    message.set_epoch(key.first.value);
+    message.set_rank(key.second);
+    message.set_reports_offset(offsets.reports);
+    message.set_log_offset(offsets.log);
+    return message;
+}
+
+// Where a piece belongs; nothing: to no rank this controller knows, or not to one of the caller's
+// nodes.
+std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& piece,
+                            const Principal& caller) {
+    return control.read([&](const State& state) -> std::optional<JobId> {
+        const Attempt* attempt = find_attempt(state, piece.epoch);
+        const bool known = attempt != nullptr && piece.rank >= 0 &&
+                           piece.rank < static_cast<int>(attempt->ranks.size());
+        if (!known) return std::nullopt;
+        const NodeId& node = attempt->ranks[static_cast<std::size_t>(piece.rank)].device.node;
+        return check_speaks_for(caller, node) ? std::optional(attempt->job) : std::nullopt;
+    });
+}
+
+// What outlives the call: pieces may be kept after it.
+class Acks : public std::enable_shared_from_this<Acks> {
+public:
+    Acks(TelemetryCall& call, pb::TelemetryMessage& incoming, TelemetryLoop& telemetry)
+        : call_(&call), incoming_(incoming), telemetry_(telemetry) {}
+
+    TelemetryLoop::OnKept take(const TelemetryPiece& piece) {
+        const std::lock_guard lock(mutex_);
+        queue_.sent();
+        return [self = shared_from_this(), key = AckQueue::Key{piece.epoch, piece.rank}](
+                   const Result<StreamOffsets>& offsets) { self->kept(key, offsets); };
+    }
+    void read_on() {
+        const std::lock_guard lock(mutex_);
+        reading_ = false;
+        advance();
+    }
+    void closed() {
+        const std::lock_guard lock(mutex_);
+        queue_.close();
+        advance();
+    }
+    void written(bool ok) {
+        const std::lock_guard lock(mutex_);
+        writing_ = false;
+        broken_ = broken_ || !ok;
+        advance();
+    }
+    void detach() {
+        const std::lock_guard lock(mutex_);
+        call_ = nullptr;
+    }
+
+private:
+    void kept(AckQueue::Key key, const Result<StreamOffsets>& offsets) {
+        const std::lock_guard lock(mutex_);
+        queue_.kept(key, offsets);
+        advance();
+    }
+
+    // Starts what can be started: a write, a read, the end.
+    void advance() {
+        if (call_ == nullptr || finished_) return;
+        if (!writing_) write_next();
+        if (queue_.is_over() && !writing_) return finish();
+        const std::size_t room = telemetry_.has_room() ? kMaxInFlight : 1;
+        if (reading_ || queue_.error() || queue_.in_flight() >= room) return;
+        reading_ = true;
+        call_->StartRead(&incoming_);
+    }
+    void write_next() {
+        auto ack = queue_.next();
+        // On a broken stream they are taken out all the same: the end waits for them.
+        while (broken_ && ack)
+            ack = queue_.next();
+        if (!ack) return;
+        outgoing_ = message_of(*ack);
+        writing_ = true;
+        call_->StartWrite(&outgoing_);
+    }
+    void finish() {
+        finished_ = true;
+        const auto& error = queue_.error();
+        if (error) log_event(LogLevel::warning, "telemetry_not_kept", {{"reason", error->message}});
+        call_->Finish(error ? to_grpc(*error) : grpc::Status::OK);
+    }
+
+    std::mutex mutex_;
+    TelemetryCall* call_;
+    pb::TelemetryMessage& incoming_;  // of the call
+    TelemetryLoop& telemetry_;
+    pb::TelemetryAck outgoing_;
+    AckQueue queue_;
+    bool reading_ = false;
+    bool writing_ = false;
+    bool broken_ = false;
+    bool finished_ = false;
+};
+
+class TelemetryReactor final : public TelemetryCall {
+public:
+    TelemetryReactor(OpsContext& ops, TelemetryLoop& telemetry, Principal caller)
+        : ops_(ops),
+          caller_(std::move(caller)),
+          telemetry_(telemetry),
+          acks_(std::make_shared<Acks>(*this, incoming_, telemetry)) {
+        acks_->read_on();
+    }
+
+private:
+    void OnReadDone(bool ok) override {
+        if (!ok) return acks_->closed();
+        take();
+        acks_->read_on();
+    }
+    void OnWriteDone(bool ok) override { acks_->written(ok); }
+    void OnDone() override {
+        acks_->detach();
+        delete this;
+    }
+
+    void take() {
+        TelemetryPiece piece = piece_of(incoming_, ops_.clock.wall());
+        TelemetryLoop::OnKept on_kept = acks_->take(piece);
+        const std::optional<JobId> job = job_of(ops_.control, piece, caller_);
+        if (!job) return on_kept(claimed_offsets(piece));
+        piece.job = *job;
+        telemetry_.push(std::move(piece), std::move(on_kept));
+    }
+
+    OpsContext& ops_;
+    const Principal caller_;
+    TelemetryLoop& telemetry_;
+    pb::TelemetryMessage incoming_;
+    const std::shared_ptr<Acks> acks_;  // second owners: pieces on their way to the disk
+};
+
+class RefusedCall final : public TelemetryCall {
+public:
+    explicit RefusedCall(const grpc::Status& status) { Finish(status); }
+
+private:
+    void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
+                               TelemetryLoop& telemetry, const Gatekeeper& gatekeeper) {
+    auto caller = caller_of(call, gatekeeper);
+    if (!caller) return new RefusedCall(to_grpc(caller.error()));
+    return new TelemetryReactor(context, telemetry, *std::move(caller));
+}
+
+}  // namespace rm

@@ -1,0 +1,108 @@
+#include "controller/store/audit_store.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rm {
+namespace {
+
+// Times are microseconds since the Unix epoch.
+constexpr const char* kAudit1 = R"sql(
+CREATE TABLE audit (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL,
+    principal TEXT NOT NULL, credential TEXT NOT NULL, peer TEXT NOT NULL,
+    method TEXT NOT NULL, subject TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL
+) STRICT;
+CREATE INDEX refusals ON audit (id) WHERE code <> 'ok';
+)sql";
+constexpr std::array<const char*, 1> kMigrations = {kAudit1};
+
+constexpr const char* kColumns =
+    "first, last, count, principal, credential, peer, method, subject, code, reason";
+
+AuditRow row_in(const Statement& row) {
+    return {.id = row.whole(0),
+            .entry = {.time = {row.whole(1)},
+                      .principal = row.text(4),
+                      .credential = row.text(5),
+                      .peer = row.text(6),
+                      .method = row.text(7),
+                      .subject = row.text(8),
+                      .code = row.text(9),
+                      .reason = row.text(10)},
+            .last = {row.whole(2)},
+            .count = row.whole(3)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AuditStore>> AuditStore::open(const std::string& path,
+                                                     std::int64_t kept_refusals) {
+    RM_TRY(Database database, open_migrated(path, kMigrations, Durability::normal));
+    RM_TRY(Statement insert,
+           database.prepare(
+               format("INSERT INTO audit ({}) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                      kColumns)));
+    RM_TRY(Statement update, database.prepare("UPDATE audit SET count = ?, last = ? WHERE id = ?"));
+    RM_TRY(Statement prune,
+           database.prepare("DELETE FROM audit WHERE code <> 'ok' AND id <= (SELECT id FROM audit "
+                            "WHERE code <> 'ok' ORDER BY id DESC LIMIT 1 OFFSET ?)"));
+    return std::unique_ptr<AuditStore>(new AuditStore(kept_refusals, std::move(database),
+                                                      std::move(insert), std::move(update),
+                                                      std::move(prune)));
+}
+
+Result<std::int64_t> AuditStore::add(const AuditEntry& entry) {
+    insert_.bind(1, entry.time.micros)
+        .bind(2, entry.time.micros)
+        .bind(3, entry.principal)
+        .bind(4, entry.credential)
+        .bind(5, entry.peer)
+        .bind(6, entry.method)
+        .bind(7, entry.subject)
+        .bind(8, entry.code)
+        .bind(9, entry.reason);
+    RM_TRY(const bool made, insert_.step());
+    const std::int64_t id = made ? insert_.whole(0) : 0;
+    insert_.reset();
+    if (!entry.allowed()) RM_RETURN_IF_ERROR(prune());
+    return id;
+}
+
+// Finding the oldest row to keep reads as many: not for every row.
+Status AuditStore::prune() {
+    const std::int64_t interval = std::max<std::int64_t>(1, kept_refusals_ / 100);
+    if (++refusals_added_ % interval != 0) return {};
+    return prune_.bind(1, kept_refusals_).run();
+}
+
+Status AuditStore::repeat(std::int64_t id, std::int64_t count, WallTime last) {
+    return update_.bind(1, count).bind(2, last.micros).bind(3, id).run();
+}
+
+Result<std::unique_ptr<AuditReader>> AuditReader::open(const std::string& path) {
+    RM_TRY(Database database, Database::open(path, Access::read));
+    RM_TRY(Statement select,
+           database.prepare(format(
+               "SELECT id, {} FROM audit WHERE (?1 = 0 OR id < ?1) AND last >= ?2 AND (?3 = 0 OR "
+               "code <> 'ok') ORDER BY id DESC LIMIT ?4",
+               kColumns)));
+    return std::unique_ptr<AuditReader>(new AuditReader(std::move(database), std::move(select)));
+}
+
+Result<std::vector<AuditRow>> AuditReader::list(const AuditFilter& filter) {
+    const std::lock_guard lock(mutex_);
+    select_.bind(1, filter.before_id)
+        .bind(2, filter.since.micros)
+        .bind(3, std::int64_t{filter.only_refused})
+        .bind(4, std::int64_t{filter.limit});
+    std::vector<AuditRow> rows;
+    while (true) {
+        RM_TRY(const bool found, select_.step());
+        if (!found) return rows;
+        rows.push_back(row_in(select_));
+    }
+}
+
+}  // namespace rm

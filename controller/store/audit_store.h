@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/audit.h"
+#include "controller/store/sqlite.h"
+
+namespace rm {
+
+// One row: the same thing `count` times from entry.time to `last`.
+struct AuditRow {
+    std::int64_t id = 0;
+    AuditEntry entry;
+    WallTime last;
+    std::int64_t count = 1;
+};
+
+// audit.db: a file of its own, so that a flood of refusals delays no commit of the control plane.
+// Not thread safe: it belongs to the audit loop.
+class AuditStore {
+public:
+    // Of refusals about the newest `kept_refusals` stay; calls that were allowed are never removed.
+    static Result<std::unique_ptr<AuditStore>> open(const std::string& path,
+                                                    std::int64_t kept_refusals = 100'000);
+
+    Result<std::int64_t> add(const AuditEntry& entry);  // the row's id
+    Status repeat(std::int64_t id, std::int64_t count, WallTime last);
+
+private:
+    AuditStore(std::int64_t kept_refusals, Database database, Statement insert, Statement update,
+               Statement prune)
+        : kept_refusals_(kept_refusals),
+          database_(std::move(database)),
+          insert_(std::move(insert)),
+          update_(std::move(update)),
+          prune_(std::move(prune)) {}
+
+    Status prune();
+
+    const std::int64_t kept_refusals_;
+    std::int64_t refusals_added_ = 0;
+    Database database_;
+    Statement insert_;
+    Statement update_;
+    Statement prune_;
+};
+
+struct AuditFilter {
+    std::int64_t before_id = 0;  // 0: from the newest
+    WallTime since;              // rows whose last time is then or later
+    bool only_refused = false;
+    int limit = 100;
+};
+
+// Reads it on a connection of its own. Thread safe.
+class AuditReader {
+public:
+    static Result<std::unique_ptr<AuditReader>> open(const std::string& path);
+    Result<std::vector<AuditRow>> list(const AuditFilter& filter);  // newest first
+
+private:
+    AuditReader(Database database, Statement select)
+        : database_(std::move(database)), select_(std::move(select)) {}
+
+    std::mutex mutex_;
+    Database database_;
+    Statement select_;
+};
+
+}  // namespace rm

@@ -1,0 +1,133 @@
+#include "controller/store/backup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "controller/store/schema.h"
+#include "controller/store/sqlite.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string stamp(WallTime time) {
+    const std::time_t seconds = time.micros / 1'000'000;
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
+    return format("{}.{:06}Z", text, time.micros % 1'000'000);
+}
+
+Status sync(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool synced = fd >= 0 && ::fsync(fd) == 0;
+    if (fd >= 0) ::close(fd);
+    if (synced) return {};
+    return make_error(ErrorCode::unavailable, "cannot sync {}", path);
+}
+
+Status rename_durably(const std::string& from, const std::string& to) {
+    RM_RETURN_IF_ERROR(sync(from));
+    std::error_code failure;
+    fs::rename(from, to, failure);
+    if (failure) {
+        return make_error(ErrorCode::unavailable, "cannot rename {} to {}: {}", from, to,
+                          failure.message());
+    }
+    return sync(fs::absolute(to).parent_path().string());
+}
+
+Status check_whole(Database& database, const std::string& path) {
+    RM_TRY(Statement check, database.prepare("PRAGMA integrity_check(1)"));
+    RM_TRY(const bool row, check.step());
+    if (row && check.text(0) == "ok") return {};
+    return make_error(ErrorCode::data_loss, "{} is damaged: {}", path, check.text(0));
+}
+
+// Whole, and of a version this program can bring to its own.
+Status check_backup(const std::string& path) {
+    RM_TRY(Database database, Database::open(path, Access::read));
+    RM_RETURN_IF_ERROR(check_whole(database, path));
+    RM_TRY(const int version, database.user_version());
+    const auto newest = static_cast<int>(control_migrations().size());
+    if (version > newest) {
+        return make_error(ErrorCode::failed_precondition,
+                          "{} has schema {}, this program knows {} and older", path, version,
+                          newest);
+    }
+    if (version > 0 && database.prepare("SELECT cluster_id FROM meta")) return {};
+    return make_error(ErrorCode::data_loss, "{} is not a backup of a controller", path);
+}
+
+void remove_oldest(const std::string& directory, std::size_t keep) {
+    std::vector<std::string> kept;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("control-") && name.ends_with("Z.db")) kept.push_back(entry.path());
+    }
+    std::sort(kept.begin(), kept.end());
+    for (std::size_t i = 0; i + keep < kept.size(); ++i)
+        std::remove(kept[i].c_str());
+}
+
+}  // namespace
+
+Status backup_database(const std::string& source, const std::string& target) {
+    const std::string part = target + ".part";
+    std::remove(part.c_str());
+    RM_TRY(Database database, Database::open(source, Access::read));
+    Status copied = database.backup_to(part);
+    if (copied) copied = rename_durably(part, target);
+    if (!copied) std::remove(part.c_str());
+    return copied;
+}
+
+Result<std::string> keep_backup(const std::string& source, const std::string& directory,
+                                WallTime now, int keep) {
+    std::error_code failure;
+    fs::create_directories(directory, failure);
+    if (failure) {
+        return make_error(ErrorCode::unavailable, "cannot make {}: {}", directory,
+                          failure.message());
+    }
+    const std::string target = format("{}/control-{}.db", directory, stamp(now));
+    RM_RETURN_IF_ERROR(backup_database(source, target));
+    remove_oldest(directory, static_cast<std::size_t>(keep));
+    return target;
+}
+
+Result<std::string> restore_database(const std::string& backup, const std::string& state_dir,
+                                     WallTime now) {
+    RM_RETURN_IF_ERROR(check_backup(backup));
+    const std::string path = state_dir + "/control.db";
+    // A copy first: whatever fails here leaves what is there as it was.
+    const std::string fresh = path + ".restoring";
+    RM_RETURN_IF_ERROR(backup_database(backup, fresh));
+    std::string aside;
+    if (fs::exists(path)) {
+        aside = format("{}.replaced-{}", path, stamp(now));
+        // The log of what was committed last belongs to the database.
+        RM_RETURN_IF_ERROR(backup_database(path, aside));
+    }
+    std::ofstream(restore_marker(state_dir)) << backup << "\n";
+    RM_RETURN_IF_ERROR(sync(restore_marker(state_dir)));
+    std::remove((path + "-wal").c_str());
+    std::remove((path + "-shm").c_str());
+    RM_RETURN_IF_ERROR(rename_durably(fresh, path));
+    return aside;
+}
+
+std::string restore_marker(const std::string& state_dir) {
+    return state_dir + "/restored-from";
+}
+
+}  // namespace rm

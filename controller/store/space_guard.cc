@@ -1,0 +1,85 @@
+#include "controller/store/space_guard.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace rm {
+namespace {
+
+std::string reserve_file(const std::string& directory) {
+    return directory + "/reserve";
+}
+
+Bytes part_of(Bytes total, int percent) {
+    return {total.value / 100 * percent};
+}
+
+SpaceMarks lowered(SpaceMarks marks, Bytes total) {
+    return {std::min(marks.telemetry, part_of(total, 5)),
+            std::min(marks.submits, part_of(total, 2)), std::min(marks.reserve, part_of(total, 5))};
+}
+
+// Blocks that are really taken, not a hole.
+bool take(const std::string& path, Bytes size) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    const bool taken = ::posix_fallocate(fd, 0, size.value) == 0;
+    ::close(fd);
+    if (!taken) std::remove(path.c_str());
+    return taken;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SpaceGuard>> SpaceGuard::open(const std::string& directory,
+                                                     SpaceMarks marks) {
+    struct statvfs system {};
+    if (::statvfs(directory.c_str(), &system) != 0) {
+        return make_error(ErrorCode::unavailable, "cannot see the space of {}: {}", directory,
+                          std::strerror(errno));
+    }
+    const Bytes total{static_cast<std::int64_t>(system.f_blocks * system.f_frsize)};
+    std::unique_ptr<SpaceGuard> guard(new SpaceGuard(directory, lowered(marks, total)));
+    std::remove(reserve_file(directory).c_str());
+    guard->restore_reserve();
+    return guard;
+}
+
+Bytes SpaceGuard::free_bytes() const {
+    struct statvfs system {};
+    // What cannot be seen is not short: the writes themselves will say.
+    if (::statvfs(directory_.c_str(), &system) != 0) return marks_.telemetry;
+    return {static_cast<std::int64_t>(system.f_bavail * system.f_frsize)};
+}
+
+Status SpaceGuard::check_submit() const {
+    // While the reserve is given away, what is free is control writes' alone up to its size.
+    const Bytes owed = reserved_ ? Bytes{} : marks_.reserve;
+    const Bytes free{std::max<std::int64_t>(free_bytes().value - owed.value, 0)};
+    if (free >= marks_.submits) return {};
+    return make_error(ErrorCode::resource_exhausted,
+                      "the controller has {} free at {} and takes no new jobs below {}; free some "
+                      "space there. Running jobs go on",
+                      to_string(free), directory_, to_string(marks_.submits));
+}
+
+bool SpaceGuard::release_reserve() {
+    const std::lock_guard lock(mutex_);
+    if (!reserved_) return false;
+    reserved_ = false;
+    return std::remove(reserve_file(directory_).c_str()) == 0;
+}
+
+void SpaceGuard::restore_reserve() {
+    const std::lock_guard lock(mutex_);
+    if (reserved_ || free_bytes().value < marks_.submits.value + marks_.reserve.value) return;
+    reserved_ = take(reserve_file(directory_), marks_.reserve);
+}
+
+}  // namespace rm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace rm {
+
+// Free bytes below which something gives way. Control writes never do: they have the reserve.
+struct SpaceMarks {
+    Bytes telemetry{512 << 20};  // step reports and logs are dropped
+    Bytes submits{128 << 20};    // submits are refused
+    Bytes reserve{8 << 20};      // a file that control writes may take the place of
+};
+
+// Watches the file system of the state directory. Thread safe.
+class SpaceGuard {
+public:
+    // Marks are lowered on a small file system: to 5, 2 and 5 percent of it.
+    static Result<std::unique_ptr<SpaceGuard>> open(const std::string& directory, SpaceMarks marks);
+
+    Bytes free_bytes() const;
+    // RESOURCE_EXHAUSTED: what is free, what is needed, where.
+    Status check_submit() const;
+    // Whether telemetry is dropped now; what is dropped is counted.
+    bool drops_telemetry() const { return free_bytes() < marks_.telemetry; }
+    void count_dropped(std::int64_t pieces) { dropped_ += pieces; }
+    std::int64_t dropped() const { return dropped_; }
+
+    // The reserve's space is free for a control write; false: it was already.
+    bool release_reserve();
+    // Takes the reserve again when there is space for it above the second mark.
+    void restore_reserve();
+
+private:
+    SpaceGuard(std::string directory, SpaceMarks marks)
+        : directory_(std::move(directory)), marks_(marks) {}
+
+    const std::string directory_;
+    const SpaceMarks marks_;
+    std::atomic<std::int64_t> dropped_{0};
+    std::mutex mutex_;
+    std::atomic<bool> reserved_ = false;
+};
+
+}  // namespace rm

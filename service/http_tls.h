@@ -1,0 +1,22 @@
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+
+#include <string>
+#include <string_view>
+
+#include "service/security/pki.h"
+
+// TLS of the HTTP server. For its sources alone.
+namespace rm {
+
+// TLS 1.3 only. Asks clients for a certificate and lets everything through: the handler judges.
+Result<boost::asio::ssl::context> http_tls(const KeyPair& own);
+
+// Whether the context's own certificate is for this host name or address.
+bool names(boost::asio::ssl::context& context, std::string_view host);
+
+// What the other side has presented, in PEM; empty: nothing.
+std::string peer_certificate(SSL* connection);
+
+}  // namespace rm

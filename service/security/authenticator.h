@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "service/security/client_authority.h"
+#include "service/security/deny_list.h"
+#include "service/security/reloaded_file.h"
+#include "service/security/role.h"
+#include "service/security/tokens.h"
+
+// Who somebody is, whatever the transport: the one place where credentials are judged, for gRPC and
+// HTTP alike.
+namespace rm {
+
+enum class CallTransport { unix_socket, loopback, tls };
+
+// What a call has brought along.
+struct Presented {
+    CallTransport transport = CallTransport::tls;
+    std::string certificate;    // PEM, its key proven in the handshake; empty: none
+    std::string authorization;  // the header; empty: none
+};
+
+struct Principal {
+    std::string name;
+    Role role = Role::viewer;
+    std::string credential;  // "certificate 1F2E", "token", "unix socket", "loopback"
+
+    bool is_local() const { return credential == kUnixSocket || credential == kLoopback; }
+    static constexpr std::string_view kUnixSocket = "unix socket";
+    static constexpr std::string_view kLoopback = "loopback";
+};
+
+// Paths; empty: there is none. Lists are read again when they change.
+struct AuthenticatorFiles {
+    std::string client_ca;
+    std::string deny_list;
+    std::string tokens;
+};
+
+// Default deny. A token, where one is given, decides, else the certificate; both name a role. With
+// neither: who can open the Unix socket is admin (the file's mode says who can); on loopback
+// everybody on the machine is, unless there is a file of tokens, which are then demanded; over TLS
+// nobody is anybody. Thread safe.
+class Authenticator {
+public:
+    // Every file is read once, so that a mistake in one shows at the start.
+    static Result<std::unique_ptr<Authenticator>> open(const AuthenticatorFiles& files);
+
+    // UNAUTHENTICATED with the reason.
+    Result<Principal> identify(const Presented& presented, WallTime now) const;
+
+private:
+    Authenticator() = default;
+    Result<Principal> by_token(const std::string& authorization, WallTime now) const;
+    Result<Principal> by_certificate(const std::string& pem, WallTime now) const;
+    Result<Principal> by_place(CallTransport transport) const;
+
+    std::optional<ClientAuthority> authority_;
+    std::optional<ReloadedFile<DenyList>> deny_list_;
+    std::optional<ReloadedFile<Tokens>> tokens_;
+};
+
+// Whether a worker's certificate of this name speaks for the node: the same, or "rack1-*" for every
+// id that begins with "rack1-".
+bool speaks_for(const std::string& name, const std::string& node_id);
+
+}  // namespace rm

@@ -1,0 +1,90 @@
+#include "service/security/client_authority.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include <ctime>
+
+#include "service/security/openssl.h"
+
+namespace rm {
+namespace {
+
+Error refused(std::string_view reason) {
+    return make_error(ErrorCode::unauthenticated, "{}", reason);
+}
+
+std::string time_text(const ASN1_TIME* time) {
+    std::tm parts{};
+    if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unknown time";
+    return to_iso8601({std::int64_t{timegm(&parts)} * 1'000'000});
+}
+
+// `code` of X509_verify_cert in our words. Times are looked at after the signature.
+Error why(int code, X509* certificate) {
+    const std::string name = openssl::subject_entry(certificate, NID_commonName);
+    switch (code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+            return refused(format("the certificate of '{}' expired at {}", name,
+                                  time_text(X509_get0_notAfter(certificate))));
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+            return refused(format("the certificate of '{}' is valid from {} on", name,
+                                  time_text(X509_get0_notBefore(certificate))));
+        case X509_V_ERR_INVALID_PURPOSE:
+            return refused("the certificate is not a client's (clientAuth)");
+        default:
+            return refused(
+                format("the client certificate is not one of this controller's authority: {}",
+                       X509_verify_cert_error_string(code)));
+    }
+}
+
+}  // namespace
+
+struct ClientAuthority::Impl {
+    openssl::Store store;
+};
+
+ClientAuthority::ClientAuthority(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ClientAuthority::~ClientAuthority() = default;
+ClientAuthority::ClientAuthority(ClientAuthority&&) noexcept = default;
+ClientAuthority& ClientAuthority::operator=(ClientAuthority&&) noexcept = default;
+
+Result<ClientAuthority> ClientAuthority::parse(std::string_view pem) {
+    auto impl = std::make_unique<Impl>();
+    impl->store.reset(X509_STORE_new());
+    const openssl::Bio in = openssl::read_bio(pem);
+    int count = 0;
+    while (const openssl::Certificate certificate{
+        PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr)}) {
+        X509_STORE_add_cert(impl->store.get(), certificate.get());
+        ++count;
+    }
+    ERR_clear_error();  // the end of the text
+    if (count == 0) return invalid_argument("no certificate in PEM is in it");
+    return ClientAuthority(std::move(impl));
+}
+
+Result<CertificateFacts> ClientAuthority::verify(std::string_view pem, WallTime now) const {
+    const openssl::Certificate certificate(
+        PEM_read_bio_X509(openssl::read_bio(pem).get(), nullptr, nullptr, nullptr));
+    const openssl::StoreContext context(X509_STORE_CTX_new());
+    if (!certificate ||
+        X509_STORE_CTX_init(context.get(), impl_->store.get(), certificate.get(), nullptr) != 1) {
+        ERR_clear_error();
+        return refused("the client certificate cannot be read");
+    }
+    X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_CLIENT);
+    X509_STORE_CTX_set_time(context.get(), 0, static_cast<std::time_t>(now.micros / 1'000'000));
+    const bool good = X509_verify_cert(context.get()) == 1;
+    ERR_clear_error();
+    if (!good) {
+        X509* at = X509_STORE_CTX_get_current_cert(context.get());
+        return why(X509_STORE_CTX_get_error(context.get()), at ? at : certificate.get());
+    }
+    return CertificateFacts{openssl::subject_entry(certificate.get(), NID_commonName),
+                            openssl::subject_entry(certificate.get(), NID_organizationalUnitName),
+                            openssl::serial_text(certificate.get())};
+}
+
+}  // namespace rm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace rm {
+
+struct CertificateFacts {
+    std::string name;    // CN
+    std::string unit;    // OU
+    std::string serial;  // upper-case hexadecimal
+};
+
+// The authorities whose client certificates are believed. Thread safe.
+class ClientAuthority {
+public:
+    // One certificate or more, in PEM.
+    static Result<ClientAuthority> parse(std::string_view pem);
+    ~ClientAuthority();
+    ClientAuthority(ClientAuthority&&) noexcept;
+    ClientAuthority& operator=(ClientAuthority&&) noexcept;
+
+    // Signature, chain, purpose and time. UNAUTHENTICATED says what is wrong; it repeats nothing
+    // that the certificate says of itself before its signature has been found good.
+    Result<CertificateFacts> verify(std::string_view pem, WallTime now) const;
+
+private:
+    struct Impl;
+    explicit ClientAuthority(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rm

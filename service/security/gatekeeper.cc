@@ -1,0 +1,57 @@
+#include "service/security/gatekeeper.h"
+
+#include <algorithm>
+
+namespace rm {
+
+Result<Principal> Gatekeeper::admit(const Presented& presented, const CallFacts& call) const {
+    const Result<Principal> principal = identify(presented);
+    if (!principal) {
+        record({}, call, "", principal.error());
+        return principal;
+    }
+    const Status allowed = allow(*principal, access(call.method));
+    if (allowed) return principal;
+    record(*principal, call, "", allowed);
+    return allowed.error();
+}
+
+const MethodAccess* Gatekeeper::access(std::string_view method) const {
+    const auto found = std::find_if(table_.begin(), table_.end(), [&](const MethodAccess& access) {
+        return access.method == method;
+    });
+    return found == table_.end() ? nullptr : &*found;
+}
+
+Status Gatekeeper::allow(const Principal& principal, const MethodAccess* access) const {
+    if (access == nullptr) {
+        return make_error(ErrorCode::unimplemented, "this server has no such method");
+    }
+    if (includes(principal.role, access->least)) return {};
+    return make_error(ErrorCode::permission_denied, "'{}' is {}; {} demands {}", principal.name,
+                      to_string(principal.role), access->method, to_string(access->least));
+}
+
+void Gatekeeper::ended(const Presented& presented, const CallFacts& call,
+                       const std::string& subject, const Status& status) const {
+    const MethodAccess* known = access(call.method);
+    if (known == nullptr || !known->changes) return;
+    const Result<Principal> principal = identify(presented);
+    record(principal ? *principal : Principal{}, call, subject, status);
+}
+
+void Gatekeeper::record(const Principal& principal, const CallFacts& call,
+                        const std::string& subject, const Status& status) const {
+    // What a stranger sent as the name of a method is not kept.
+    const bool known = access(call.method) != nullptr;
+    audit_.record({.time = clock_.wall(),
+                   .principal = principal.name,
+                   .credential = principal.credential,
+                   .peer = std::string(call.peer),
+                   .method = known ? std::string(call.method) : "unknown",
+                   .subject = subject,
+                   .code = std::string(status ? AuditEntry::kOk : to_string(status.error().code)),
+                   .reason = status ? "" : status.error().message});
+}
+
+}  // namespace rm

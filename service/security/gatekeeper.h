@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/audit.h"
+#include "service/security/authenticator.h"
+#include "service/security/role.h"
+
+namespace rm {
+
+struct CallFacts {
+    std::string_view method;  // full name, as the caller sent it
+    std::string_view peer;
+};
+
+// Decides about every call before anything else sees it, and records whom it refuses. Thread safe;
+// what it refers to outlives it.
+class Gatekeeper {
+public:
+    Gatekeeper(const Authenticator& authenticator, std::span<const MethodAccess> table,
+               AuditSink& audit, const Clock& clock)
+        : authenticator_(authenticator), table_(table), audit_(audit), clock_(clock) {}
+
+    // UNAUTHENTICATED: nobody known; PERMISSION_DENIED: not with this role; UNIMPLEMENTED: in no
+    // table, whether it exists or not.
+    Result<Principal> admit(const Presented& presented, const CallFacts& call) const;
+    // Who it is, without deciding or recording: of a call that has been admitted.
+    Result<Principal> identify(const Presented& presented) const {
+        return authenticator_.identify(presented, clock_.wall());
+    }
+    // Null: in no table.
+    const MethodAccess* access(std::string_view method) const;
+    // The end of an admitted call, kept when it is of a method that changes something.
+    void ended(const Presented& presented, const CallFacts& call, const std::string& subject,
+               const Status& status) const;
+
+private:
+    Status allow(const Principal& principal, const MethodAccess* access) const;
+    void record(const Principal& principal, const CallFacts& call, const std::string& subject,
+                const Status& status) const;
+
+    const Authenticator& authenticator_;
+    const std::span<const MethodAccess> table_;
+    AuditSink& audit_;
+    const Clock& clock_;
+};
+
+}  // namespace rm

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_interceptor.h>
+
+#include <memory>
+#include <string>
+
+#include "service/security/gatekeeper.h"
+
+// The gatekeeper at gRPC's door. This header pulls in gRPC: include it in few sources.
+namespace rm {
+
+// Runs before a call exists for anybody else, built-in services included. `peer` stands for callers
+// it refuses: gRPC tells it everything about a call but where it comes from. It keeps nothing on
+// the connection, whose calls may be of different principals.
+std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeeper& gatekeeper,
+                                                                 CallTransport transport,
+                                                                 std::string peer);
+
+// Keeps the end of every call that changes something, with its subject: the reply's or the
+// request's `job_id`, `node_id` or `id`.
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> make_audit_interceptor(
+    const Gatekeeper& gatekeeper);
+
+// What an admitted call brought along.
+Presented presented_by(const grpc::ServerContextBase& context);
+
+}  // namespace rm

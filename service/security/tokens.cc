@@ -1,0 +1,117 @@
+#include "service/security/tokens.h"
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <span>
+
+#include "service/state_dir.h"
+#include "service/yaml_fields.h"
+
+namespace rm {
+namespace {
+
+constexpr std::string_view kPrefix = "rm_";
+constexpr std::size_t kBytes = 32;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string hex(std::span<const unsigned char> bytes) {
+    std::string text;
+    for (const unsigned char byte : bytes)
+        text += format("{:02x}", static_cast<unsigned>(byte));
+    return text;
+}
+
+YamlReader read_role(Role& target) {
+    return [&target](const YamlValue& value) -> Status {
+        const auto role = parse_role(value.node.text);
+        if (!role) return value.error(role.error().message);
+        target = *role;
+        return {};
+    };
+}
+
+YamlReader read_hash(std::string& target) {
+    return [&target](const YamlValue& value) -> Status {
+        target = value.node.text;
+        const bool good = target.size() == 2 * kBytes &&
+                          target.find_first_not_of("0123456789abcdef") == std::string::npos;
+        return good ? Status() : value.error("must be a SHA-256 in lower-case hexadecimal");
+    };
+}
+
+YamlReader read_time(std::optional<WallTime>& target) {
+    return [&target](const YamlValue& value) -> Status {
+        std::tm parts{};
+        const char* end = strptime(value.node.text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+        if (end == nullptr || *end != '\0') {
+            return value.error("must be a time in UTC, as in 2026-01-02T03:04:05Z");
+        }
+        target = WallTime{std::int64_t{timegm(&parts)} * 1'000'000};
+        return {};
+    };
+}
+
+Status read_token(const YamlValue& value, Tokens& tokens) {
+    std::string hash;
+    TokenFacts facts;
+    RM_RETURN_IF_ERROR(read_map(value, {{"name", read_text(facts.name), Presence::required},
+                                        {"role", read_role(facts.role), Presence::required},
+                                        {"sha256", read_hash(hash), Presence::required},
+                                        {"expires", read_time(facts.expires)}}));
+    if (tokens.emplace(hash, facts).second) return {};
+    return value.error("the same sha256 is there twice");
+}
+
+}  // namespace
+
+std::string make_token() {
+    std::array<unsigned char, kBytes> bytes{};
+    RM_CHECK(RAND_bytes(bytes.data(), kBytes) == 1, "the system gives no random numbers");
+    return std::string(kPrefix) + hex(bytes);
+}
+
+std::string hash_token(std::string_view token) {
+    std::array<unsigned char, kBytes> digest{};
+    const int done =
+        EVP_Digest(token.data(), token.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+    RM_CHECK(done == 1, "SHA-256 is not available");
+    return hex(digest);
+}
+
+Result<Tokens> parse_tokens(std::string_view text, std::string_view file_name) {
+    RM_TRY(const YamlNode root, parse_yaml(text, file_name));
+    Tokens tokens;
+    if (root.kind == YamlNode::Kind::null) return tokens;
+    RM_RETURN_IF_ERROR(
+        read_sequence({file_name, "", root, root.place},
+                      [&](const YamlValue& value) { return read_token(value, tokens); }));
+    return tokens;
+}
+
+Result<std::string> token_line(const std::string& hash, const TokenFacts& facts) {
+    const auto bad = [](unsigned char c) { return c < ' ' || c == '"' || c == '\\'; };
+    if (facts.name.empty() || std::any_of(facts.name.begin(), facts.name.end(), bad)) {
+        return invalid_argument("name '{}' must be a word without quotes", facts.name);
+    }
+    const std::string expires =
+        facts.expires ? format(", expires: \"{}\"", to_iso8601(*facts.expires)) : "";
+    return format("- {{name: \"{}\", role: {}, sha256: \"{}\"{}}}\n", facts.name,
+                  to_string(facts.role), hash, expires);
+}
+
+Result<std::string> parse_token(std::string_view text, std::string_view file_name) {
+    const auto begin = text.find_first_not_of(kBlanks);
+    if (begin == text.npos) return invalid_argument("token file {} is empty", file_name);
+    return std::string(text.substr(begin, text.find_first_of(kBlanks, begin) - begin));
+}
+
+Result<std::string> read_token_file(const std::string& path) {
+    RM_TRY(const std::string text, read_small_file(path));
+    return parse_token(text, path);
+}
+
+}  // namespace rm

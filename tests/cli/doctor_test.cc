@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "cli/doctor/checks.h"
+
+namespace rm {
+namespace {
+
+const DriverFacts kNoGpu;
+const DriverFacts kGpu = {.present = true, .cuda = 13010, .error = "", .devices = {"NVIDIA L40S"}};
+
+TEST(Doctor, ToleratesAMachineWithoutGpus) {
+    EXPECT_EQ(check_driver(kNoGpu).verdict, Verdict::warn);
+    EXPECT_EQ(check_cuda_library({}, kNoGpu).verdict, Verdict::warn);
+    EXPECT_EQ(check_memory_lock({.soft = 8 << 20, .hard = 8 << 20}, kNoGpu).verdict, Verdict::ok);
+}
+
+TEST(Doctor, WantsWhatGpusNeed) {
+    EXPECT_EQ(check_driver(kGpu).text, "serves CUDA 13.1, 1 x NVIDIA L40S");
+    EXPECT_EQ(check_cuda_library({}, kGpu).verdict, Verdict::fail);
+    EXPECT_EQ(check_cuda_library({"/opt/librm_cuda.so", "no such symbol"}, kGpu).verdict,
+              Verdict::fail);
+    EXPECT_EQ(check_memory_lock({.soft = 8 << 20, .hard = kUnlimited}, kGpu).text,
+              "limit 8.0 MiB (hard unlimited)");
+    EXPECT_EQ(check_memory_lock({.soft = 8 << 20, .hard = kUnlimited}, kGpu).verdict,
+              Verdict::warn);
+    const DriverFacts broken = {.present = true, .cuda = 0, .error = "error 999", .devices = {}};
+    EXPECT_EQ(check_driver(broken).verdict, Verdict::fail);
+}
+
+TEST(Doctor, ForgivesASkewWithinTheRoundTrip) {
+    ControllerFacts facts = {.address = "unix:/c"};
+    facts.round_trip = {3};
+    facts.skew = Seconds{2};
+    EXPECT_EQ(check_clock(facts).verdict, Verdict::ok);
+    facts.round_trip = {0.01};
+    EXPECT_EQ(check_clock(facts).verdict, Verdict::warn);
+    EXPECT_EQ(check_clock(facts).text, "2.0 s behind the controller's");
+    facts.skew = Seconds{-300};
+    EXPECT_EQ(check_clock(facts).verdict, Verdict::fail);
+    facts.skew.reset();
+    EXPECT_EQ(check_clock(facts).verdict, Verdict::warn) << "nobody said a time";
+}
+
+TEST(Doctor, FailsForAControllerThatWasNamedAndIsNotThere) {
+    ControllerFacts facts = {.address = "127.0.0.1:7070"};
+    facts.error = make_error(ErrorCode::unavailable, "nobody is there");
+    EXPECT_EQ(check_controller(facts).verdict, Verdict::warn);
+    facts.named = true;
+    EXPECT_EQ(check_controller(facts).verdict, Verdict::fail);
+    EXPECT_EQ(check_controller(facts).text, "nobody is there");
+}
+
+TEST(Doctor, NoticesNodesOfSeveralBuilds) {
+    ControllerFacts facts = {.address = "unix:/c"};
+    facts.nodes = 3;
+    facts.builds = 2;
+    facts.drained = 1;
+    const Check check = check_controller(facts);
+    EXPECT_EQ(check.verdict, Verdict::warn);
+    EXPECT_NE(check.text.find("3 nodes, 1 drained, of 2 builds"), std::string::npos) << check.text;
+}
+
+TEST(Doctor, JudgesDisksPortsAndFiles) {
+    constexpr Bytes kTotal{std::int64_t{100} << 30};
+    const auto disk = [&](std::int64_t gib, bool writable) {
+        return check_disk({"/s", "/", Bytes{gib << 30}, kTotal, writable}).verdict;
+    };
+    EXPECT_EQ(disk(50, true), Verdict::ok);
+    EXPECT_EQ(disk(5, true), Verdict::warn);
+    EXPECT_EQ(disk(0, true), Verdict::fail);
+    EXPECT_EQ(disk(50, false), Verdict::fail);
+    EXPECT_EQ(check_port({7070, "gRPC", PortUse::blocked}).verdict, Verdict::warn);
+    EXPECT_EQ(check_data_ports(7080, 7199, 0).verdict, Verdict::fail);
+    EXPECT_EQ(check_data_ports(7080, 7199, 120).verdict, Verdict::ok);
+    EXPECT_EQ(check_open_files({.soft = 256, .hard = 4096}).verdict, Verdict::fail);
+    EXPECT_EQ(check_open_files({.soft = kUnlimited, .hard = kUnlimited}).verdict, Verdict::ok);
+    EXPECT_EQ(check_programs({"ring-train"}).text, "not beside this program: ring-train");
+}
+
+TEST(Doctor, IsAsBadAsItsWorstCheck) {
+    EXPECT_EQ(worst({}), Verdict::ok);
+    EXPECT_EQ(worst({{"a", Verdict::fail, "", ""}, {"b", Verdict::warn, "", ""}}), Verdict::fail);
+    EXPECT_EQ(checks_json({{"a", Verdict::warn, "b", "c"}}),
+              R"([{"check":"a","verdict":"warn","text":"b","remedy":"c"}])");
+}
+
+}  // namespace
+}  // namespace rm

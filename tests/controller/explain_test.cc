@@ -1,0 +1,200 @@
+#include "controller/ops/explain.h"
+
+#include <gmock/gmock.h>
+
+#include "service/convert.h"
+#include "tests/controller/world.h"
+
+namespace rm::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string text_of(const Findings& findings) {
+    std::string text;
+    for (const pb::Finding& f : findings) {
+        text += format("{} {}: {} -> {}\n", pb::Finding::Kind_Name(f.kind()), f.subject(), f.text(),
+                       f.remedy());
+    }
+    return text;
+}
+
+std::string explained(const World& world, const JobId& id, double later = 0) {
+    return text_of(explain(world.state, world.job(id), world.now + Seconds{later}));
+}
+
+// Nodes a and b with one rank each, placed.
+struct Pair : World {
+    JobId id;
+    Epoch epoch;
+    Pair() {
+        hello("a", 1);
+        hello("b", 1);
+        id = submit(small_spec());
+        plan(id, {"a", "b"});
+        epoch = epoch_of(id);
+    }
+    void report(const std::string& node, RankStatus rank, Left left = Left::yes) {
+        status(node, status_of(epoch, id, {std::move(rank)}, left));
+    }
+    void run() {
+        report("a", training(0));
+        report("b", training(1));
+    }
+};
+
+TEST(ExplainPending, CutsTheRemedyOffEachReason) {
+    World world;
+    const JobId id = world.submit(small_spec());
+    world.apply(PlanReady{id, world.state.planning_version,
+                          std::vector<std::string>{"needs 4, 2 are free; add 2"}});
+    EXPECT_EQ(explained(world, id), "BLOCKING devices: needs 4, 2 are free -> add 2\n");
+}
+
+TEST(ExplainPending, NamesNodesThatAreOfNoUseNow) {
+    World world;
+    world.hello("a", 2);
+    world.hello("b", 1);
+    world.apply(DrainNode{{"a"}, "a new disk"});
+    world.apply(NodeSessionDown{{"b"}});
+    const std::string text = explained(world, world.submit(small_spec()), 40);
+    EXPECT_THAT(text, HasSubstr("BLOCKING node a: its 2 devices are not used: it is drained (a new "
+                                "disk) -> `ringmaster resume a`"));
+    EXPECT_THAT(text, HasSubstr("BLOCKING node b: its 1 device is not used: it has no session "
+                                "since 40.0 s -> start its worker again, or `ringmaster drain b "
+                                "--gone`"));
+}
+
+TEST(ExplainPending, SaysTheJobsPlaceInTheQueue) {
+    World world;
+    const JobId first = world.submit(small_spec());
+    const JobId second = world.submit(small_spec());
+    JobSpec urgent = small_spec();
+    urgent.priority = 5;
+    const JobId third = world.submit(urgent);
+    EXPECT_THAT(explained(world, first), HasSubstr("INFO queue: 1 of 2 pending jobs are looked at "
+                                                   "before it (priority 0)"));
+    EXPECT_THAT(explained(world, second), HasSubstr("2 of 2 pending jobs"));
+    EXPECT_THAT(explained(world, third), HasSubstr("0 of 2 pending jobs are looked at before it "
+                                                   "(priority 5) -> \n"));
+}
+
+TEST(ExplainPending, SaysWhenTheNextAttemptMayBeginAndWhatItAvoids) {
+    World world;
+    const JobId id = world.submit(retried_spec());
+    Job job = world.job(id);
+    job.retry_at = world.now + Seconds{20};
+    job.excluded = {{{"n1"}, 3}};
+    const std::string text = text_of(explain(world.state, job, world.now));
+    EXPECT_THAT(text, HasSubstr("BLOCKING retry: further attempt 0 of 3 begins in 20.0 s"));
+    EXPECT_THAT(text, HasSubstr("BLOCKING devices: n1:3: not used after their faults"));
+}
+
+TEST(ExplainStarting, SaysWhoHasNotConfirmed) {
+    Pair world;
+    world.report("a", training(0));
+    const std::string text = explained(world, world.id, 3);
+    EXPECT_THAT(text, HasSubstr("is starting: 1 of 2 ranks launched, 1 at their first step, on 2 "
+                                "nodes since 3.0 s"));
+    EXPECT_THAT(text, HasSubstr("INFO node b: has not confirmed the launch of 1 rank since 3.0 s"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("node a:")));
+}
+
+TEST(ExplainRunning, SaysThatALostSessionHurtsNothing) {
+    Pair world;
+    world.run();
+    EXPECT_THAT(explained(world, world.id), HasSubstr("runs: 2 of 2 ranks train, on 2 nodes"));
+    world.apply(NodeSessionDown{{"b"}});
+    EXPECT_THAT(explained(world, world.id, 40),
+                HasSubstr("PROBLEM node b: has no session since 40.0 s; training goes on, nothing "
+                          "is wrong with it as far as other workers report"));
+}
+
+TEST(ExplainRunning, NamesQuietAndSuspendedRanks) {
+    Pair world;
+    world.run();
+    RankStatus quiet = training(0);
+    quiet.step = 7;
+    quiet.quiet = {45};
+    quiet.longest_quiet = {2};
+    quiet.collectives_entered = 4;
+    quiet.collectives_left = 3;
+    quiet.last_collective = "ring send";
+    quiet.waits_for = 1;
+    RankStatus suspended = training(1);
+    suspended.suspended = true;
+    world.report("a", quiet);
+    world.report("b", suspended);
+    const std::string text = explained(world, world.id);
+    EXPECT_THAT(text, HasSubstr("PROBLEM rank 0: on a:0: quiet for 45.0 s at step 7 (its longest "
+                                "pause lately: 2.0 s); in ring send; waits for rank 1 -> look at "
+                                "rank 1 first"));
+    EXPECT_THAT(text, HasSubstr("PROBLEM rank 1: on b:0: suspended by a signal or a debugger"));
+}
+
+TEST(ExplainRunning, LeavesRanksAloneThatAreAsQuietAsUsual) {
+    Pair world;
+    world.run();
+    RankStatus slow = training(0);
+    slow.quiet = {45};
+    slow.longest_quiet = {30};
+    world.report("a", slow);
+    EXPECT_THAT(explained(world, world.id), testing::Not(HasSubstr("PROBLEM")));
+}
+
+TEST(ExplainRunning, SaysThatItWasTakenOver) {
+    Pair world;
+    world.run();
+    Job job = world.job(world.id);
+    job.recovered = true;
+    job.continues = {"old123"};
+    job.spec.checkpoint.from = "/ckpt/old123/e1-s5";
+    const std::string text = text_of(explain(world.state, job, world.now));
+    EXPECT_THAT(text, HasSubstr("taken over from its workers after this controller was restored"));
+    EXPECT_THAT(text, HasSubstr("goes on from job old123, checkpoint /ckpt/old123/e1-s5"));
+}
+
+TEST(ExplainEnded, GivesTheCauseOfEachAttempt) {
+    Pair world;
+    world.run();
+    world.report("a", ended(0, kRankBadInput, "no data in /x", 1), Left::no);
+    world.report("b", ended(1, kRankLostPeer, "lost rank 0", 2), Left::no);
+    ASSERT_EQ(world.job(world.id).state, JobState::failed);
+    const std::string text = explained(world, world.id);
+    EXPECT_THAT(text, HasSubstr("PROBLEM job: failed after"));
+    EXPECT_THAT(text, HasSubstr("it has no checkpoint: submit its job file again"));
+    EXPECT_THAT(text, HasSubstr(format("PROBLEM attempt {}: failed after", world.epoch)));
+    EXPECT_THAT(text, HasSubstr("rank 0: no data in /x"));
+}
+
+pb::StepReport step_of(double seconds) {
+    pb::StepReport step;
+    step.set_step(9);
+    step.set_seconds(seconds);
+    step.set_finite(true);
+    return step;
+}
+
+TEST(ExplainStep, NamesTheAxisThatComputeWaitsFor) {
+    pb::StepReport step = step_of(2);
+    (*step.mutable_phase_seconds())["ring_exposed"] = 0.9;
+    (*step.mutable_phase_seconds())["tensor_exposed"] = 0.1;
+    const std::string text = text_of(explain_step(step, {}));
+    EXPECT_THAT(text, HasSubstr("PROBLEM ring: compute of rank 0 waited 45.0% of step 9 (900 ms of "
+                                "2.0 s) for keys and values of the next rank"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("tensor")));
+}
+
+TEST(ExplainStep, NoticesASkippedStepAndALateOne) {
+    pb::StepReport step = step_of(10);
+    const WallTime now{1'000'000'000};
+    *step.mutable_time() = to_proto(now);
+    EXPECT_EQ(text_of(explain_step(step, now + Seconds{45})), "") << "five steps' time are fine";
+    EXPECT_THAT(text_of(explain_step(step, now + Seconds{60})), HasSubstr("the next is late"));
+    step.set_finite(false);
+    EXPECT_THAT(text_of(explain_step(step, now)), HasSubstr("PROBLEM loss: step 9 was skipped"));
+    EXPECT_TRUE(explain_step({}, now).empty()) << "before the first step";
+}
+
+}  // namespace
+}  // namespace rm::test

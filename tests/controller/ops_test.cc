@@ -1,0 +1,156 @@
+#include <gmock/gmock.h>
+
+#include "tests/controller/running.h"
+
+namespace rm::test {
+namespace {
+
+using testing::HasSubstr;
+
+// One job of one rank on node a, which trains.
+struct OneRank : Running {
+    JoinedWorker a{address, hello_of("a", 1)};
+    std::string id = submit(small_spec(ring(1)));
+    Epoch epoch = a.take<LaunchAttempt>().epoch;
+
+    OneRank() {
+        a.say(status_of(epoch, {id}, {training(0)}, Left::yes));
+        wait_for(id, pb::JOB_STATE_RUNNING);
+    }
+    pb::Job end(int code, const std::string& checkpoint, pb::JobState state) {
+        AttemptStatus status = status_of(epoch, {id}, {ended(0, code)}, Left::no);
+        status.checkpoint_path = checkpoint;
+        status.checkpoint_step = checkpoint.empty() ? 0 : 5;
+        a.say(status);
+        return wait_for(id, state);
+    }
+    grpc::Status go_on(std::string& next, const std::string& request_id = "again") {
+        grpc::ClientContext context;
+        pb::ContinueJobRequest request;
+        request.set_job_id(id);
+        request.set_request_id(request_id);
+        pb::SubmitReply reply;
+        const grpc::Status status = jobs->Continue(&context, request, &reply);
+        next = reply.job_id();
+        return status;
+    }
+};
+
+TEST(ContinueJob, GoesOnFromTheNewestCheckpoint) {
+    OneRank running;
+    running.cancel(running.id);
+    running.end(kRankStopped, "/ckpt/e1-s5", pb::JOB_STATE_CANCELLED);
+    std::string next;
+    const grpc::Status status = running.go_on(next);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    const pb::Job job = running.job(next);
+    EXPECT_NE(job.id(), running.id);
+    EXPECT_EQ(job.continues(), running.id);
+    EXPECT_EQ(job.spec().checkpoint().from(), "/ckpt/e1-s5");
+    EXPECT_EQ(job.spec().name(), "small");
+    EXPECT_EQ(job.spec().yaml(), "name: small\n");
+    std::string same;
+    EXPECT_TRUE(running.go_on(same).ok());
+    EXPECT_EQ(same, next) << "the same request is the same job";
+}
+
+TEST(ContinueJob, OfAJobThatRunsIsRefused) {
+    OneRank running;
+    std::string next;
+    const grpc::Status status = running.go_on(next);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("job " + running.id + " is running"));
+    EXPECT_THAT(status.error_message(), HasSubstr("`ringmaster cancel " + running.id + "`"));
+}
+
+TEST(ContinueJob, WithoutACheckpointOrAStepLeftIsRefused) {
+    OneRank running;
+    running.cancel(running.id);
+    running.end(kRankStopped, "", pb::JOB_STATE_CANCELLED);
+    std::string next;
+    grpc::Status status = running.go_on(next);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("has written no checkpoint"));
+
+    OneRank finished;
+    finished.end(kRankFinished, "/ckpt/e1-s10", pb::JOB_STATE_SUCCEEDED);
+    status = finished.go_on(next);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("--from /ckpt/e1-s10"));
+}
+
+TEST(DrainNode, AndResumeSayWhatTheNodeIs) {
+    Running running;
+    const JoinedWorker a(running.address, hello_of("a", 1));
+    pb::DrainNodeRequest drain;
+    drain.set_node_id("a");
+    drain.set_reason("a new disk");
+    pb::Node node;
+    {
+        grpc::ClientContext context;
+        ASSERT_TRUE(running.nodes->Drain(&context, drain, &node).ok());
+        EXPECT_EQ(node.drained(), "a new disk");
+    }
+    pb::ResumeNodeRequest resume;
+    resume.set_node_id("a");
+    {
+        grpc::ClientContext context;
+        ASSERT_TRUE(running.nodes->Resume(&context, resume, &node).ok());
+        EXPECT_EQ(node.drained(), "");
+    }
+    resume.set_node_id("zz");
+    grpc::ClientContext context;
+    const grpc::Status status = running.nodes->Resume(&context, resume, &node);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+    EXPECT_EQ(status.error_message(), "there is no node 'zz'");
+}
+
+grpc::Status drain(Running& running, const pb::DrainNodeRequest& request, pb::Node& node) {
+    grpc::ClientContext context;
+    return running.nodes->Drain(&context, request, &node);
+}
+
+TEST(DrainNode, OfAMachineThatIsGoneSaysSo) {
+    Running running;
+    pb::DrainNodeRequest request;
+    request.set_node_id("a");
+    request.set_gone(true);
+    pb::Node node;
+    {
+        const JoinedWorker a(running.address, hello_of("a", 1));
+        const grpc::Status status = drain(running, request, node);
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+        EXPECT_THAT(status.error_message(), HasSubstr("node a has a session"));
+    }
+    request.set_keep_running(true);
+    const grpc::Status status = drain(running, request, node);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("gone and keep_running"));
+    request.set_keep_running(false);
+    // The controller notices within moments that the session has ended.
+    for (int i = 0; i < 2000 && !drain(running, request, node).ok(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(node.state(), pb::NODE_STATE_GONE);
+}
+
+TEST(ExplainJob, AddsTheLastStep) {
+    OneRank running;
+    TelemetrySender telemetry(running);
+    pb::TelemetryMessage message = TelemetrySender::step(running.epoch, 3, 5.5);
+    message.mutable_step()->set_seconds(1);
+    message.mutable_step()->set_finite(true);
+    (*message.mutable_step()->mutable_phase_seconds())["data"] = 0.5;
+    telemetry.send(message);
+    grpc::ClientContext context;
+    pb::ExplainJobRequest request;
+    request.set_job_id(running.id);
+    pb::ExplainJobReply reply;
+    ASSERT_TRUE(running.jobs->Explain(&context, request, &reply).ok());
+    EXPECT_EQ(reply.job().last_step().step(), 3);
+    ASSERT_EQ(reply.findings_size(), 2);
+    EXPECT_EQ(reply.findings(0).kind(), pb::Finding::INFO);
+    EXPECT_EQ(reply.findings(1).subject(), "data");
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,166 @@
+#include <algorithm>
+
+#include "tests/e2e/support/e2e_test.h"
+
+// The verbs for what goes wrong, against real daemons.
+namespace rm::e2e {
+namespace {
+
+const std::string kEndless =
+    "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
+
+class Cli : public E2eTest {
+protected:
+    void SetUp() override {
+        cluster_ = up(state_, {"--workers", "2"});
+        ASSERT_TRUE(cluster_);
+    }
+    void TearDown() override {
+        if (cluster_) stop(*cluster_);
+    }
+    Finished here(std::vector<std::string> arguments) { return at(state_, std::move(arguments)); }
+    std::string endless() { return submit(state_, write_job({.stages = kEndless})); }
+    // The findings of a kind, each "subject: text -> remedy".
+    std::string findings(const std::string& id, const std::string& kind) {
+        const Finished explained = here({"explain", id, "-o", "json"});
+        EXPECT_EQ(explained.code, 0) << explained.err;
+        std::string text;
+        const Json reply = Json::parse(explained.out);
+        for (const Json& finding : reply["findings"]) {
+            if (finding["kind"] != kind) continue;
+            text += finding["subject"].get<std::string>() + ": " +
+                    finding["text"].get<std::string>() + " -> " +
+                    finding["remedy"].get<std::string>() + "\n";
+        }
+        return text;
+    }
+    static bool has(const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    }
+
+    std::string state_ = path("state");
+    std::unique_ptr<Process> cluster_;
+};
+
+TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
+    const std::string id = endless();
+    ASSERT_TRUE(wait_for_step(state_, id, 3));
+    const Finished early = here({"continue", id});
+    EXPECT_EQ(early.code, 4) << early.err;
+    EXPECT_TRUE(has(early.err, "`ringmaster cancel " + id + "` ends it with a checkpoint"))
+        << early.err;
+    EXPECT_EQ(here({"cancel", id}).code, 0);
+    ASSERT_TRUE(wait_for_state(state_, id, "JOB_STATE_CANCELLED"));
+    EXPECT_TRUE(has(here({"explain", id}).out, "`ringmaster continue " + id + "`"));
+
+    const Finished next = here({"continue", id});
+    ASSERT_EQ(next.code, 0) << next.err;
+    const std::string next_id = next.out.substr(0, next.out.find('\n'));
+    const Json job = show(state_, next_id);
+    EXPECT_EQ(job["continues"], id);
+    EXPECT_EQ(job["spec"]["checkpoint"]["from"],
+              show(state_, id)["attempts"][0]["lastCheckpointPath"]);
+    EXPECT_TRUE(has(here({"show", next_id}).out, "continues   job " + id)) << next.err;
+    EXPECT_EQ(here({"cancel", next_id, "--now"}).code, 0);
+}
+
+TEST_F(Cli, SubmitTakesACheckpointToBeginFrom) {
+    const Finished submitted =
+        here({"submit", write_job({.stages = kEndless}), "--from", "ckpt", "-o", "json"});
+    ASSERT_EQ(submitted.code, 0) << submitted.err;
+    const Json job = Json::parse(submitted.out);
+    const std::string from = job["spec"]["checkpoint"]["from"];
+    EXPECT_EQ(from.front(), '/') << "workers know no working directory";
+    EXPECT_TRUE(has(from, "/ckpt")) << from;
+    here({"cancel", job["id"], "--now"});
+}
+
+TEST_F(Cli, ExplainSaysWhyAJobWaitsAndHowARunningOneIs) {
+    const std::string id = endless();
+    ASSERT_TRUE(wait_for_step(state_, id, 1));
+    ASSERT_TRUE(wait_until(Seconds{30}, [&] {
+        return has(findings(id, "INFO"), "runs: 2 of 2 ranks train, on 2 nodes");
+    })) << findings(id, "INFO");
+    const std::string waiting = endless();
+    ASSERT_TRUE(wait_until(Seconds{30}, [&] {
+        return has(findings(waiting, "BLOCKING"), "devices: needs 2 cpu devices");
+    })) << findings(waiting, "BLOCKING");
+    EXPECT_TRUE(has(here({"explain", waiting}).out, "waits for  devices"))
+        << here({"explain", waiting}).out;
+    EXPECT_EQ(here({"cancel", waiting}).code, 0);
+    EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
+    EXPECT_EQ(here({"explain", "zzzzzz"}).code, 3);
+}
+
+TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
+    const Json nodes = Json::parse(here({"nodes", "-o", "json"}).out);
+    const std::string node = nodes[0]["id"];
+    const Finished drained = here({"drain", node.substr(0, 8), "--reason", "a new disk"});
+    EXPECT_EQ(drained.code, 0) << drained.err;
+    EXPECT_EQ(drained.out, node + "\n");
+    EXPECT_TRUE(has(here({"nodes"}).out, " drained ")) << here({"nodes"}).out;
+    EXPECT_TRUE(has(here({"nodes", "-o", "wide"}).out, "a new disk"));
+
+    const std::string id = endless();
+    EXPECT_TRUE(wait_until(Seconds{30}, [&] {
+        return has(findings(id, "BLOCKING"),
+                   "it is drained (a new disk) -> `ringmaster resume " + node + "`");
+    })) << findings(id, "BLOCKING");
+    EXPECT_EQ(here({"resume", node}).code, 0);
+    EXPECT_TRUE(wait_for_step(state_, id, 1)) << "it starts once the node is back";
+    EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
+
+    EXPECT_EQ(here({"drain", "zzz"}).code, 3);
+    EXPECT_EQ(here({"resume", "zzz"}).code, 3);
+    EXPECT_EQ(here({"drain", node, "--gone", "--keep-running"}).code, 2);
+}
+
+TEST_F(Cli, HistoryFiltersSortsAndSums) {
+    const std::string done = submit(state_, write_job({.name = "one"}));
+    ASSERT_TRUE(wait_for_state(state_, done, "JOB_STATE_SUCCEEDED"));
+    const std::string stopped = submit(state_, write_job({.name = "two", .stages = kEndless}));
+    EXPECT_EQ(here({"cancel", stopped, "--now"}).code, 0);
+    ASSERT_TRUE(wait_for_state(state_, stopped, "JOB_STATE_CANCELLED"));
+    const auto named = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"history", "-o", "name"});
+        return here(more).out;
+    };
+    EXPECT_EQ(named({}), stopped + "\n" + done + "\n") << "the newest first";
+    EXPECT_EQ(named({"--reverse"}), done + "\n" + stopped + "\n");
+    EXPECT_EQ(named({"--sort", "name"}), done + "\n" + stopped + "\n");
+    EXPECT_EQ(named({"--state", "succeeded"}), done + "\n");
+    EXPECT_EQ(named({"--model", "micro", "--name", "two"}), stopped + "\n");
+    EXPECT_EQ(named({"--model", "tiny"}), "");
+    EXPECT_EQ(named({"--user", "nobody-here"}), "");
+    EXPECT_EQ(named({"--group-by", "state"}), "cancelled\nsucceeded\n");
+    const Json groups = Json::parse(here({"history", "--group-by", "model", "-o", "json"}).out);
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups[0]["jobs"], 2);
+    EXPECT_EQ(groups[0]["succeeded"], 1);
+    EXPECT_EQ(here({"history", "--sort", "colour"}).code, 2);
+    EXPECT_EQ(here({"history", "--state", "colour"}).code, 2);
+}
+
+TEST_F(Cli, DoctorLooksAtTheMachineAndTheController) {
+    const Finished checked = here({"doctor", "-o", "json"});
+    const Json checks = Json::parse(checked.out);
+    const auto check = [&](const std::string& name) {
+        const auto found = std::find_if(checks.begin(), checks.end(),
+                                        [&](const Json& one) { return one["check"] == name; });
+        return found == checks.end() ? Json() : *found;
+    };
+    EXPECT_EQ(check("controller")["verdict"], "ok") << checks.dump(2);
+    EXPECT_TRUE(has(check("controller")["text"], "2 nodes"));
+    EXPECT_EQ(check("clock")["verdict"], "ok") << checks.dump(2);
+    EXPECT_EQ(check("programs")["verdict"], "ok");
+    const bool fails = std::any_of(checks.begin(), checks.end(),
+                                   [](const Json& one) { return one["verdict"] == "fail"; });
+    EXPECT_EQ(checked.code, fails ? 1 : 0);
+    const Finished lost = cli({"--address", "unix:" + path("nobody"), "doctor"});
+    EXPECT_EQ(lost.code, 1) << lost.out;
+    EXPECT_TRUE(has(lost.out, "fail  controller")) << lost.out;
+    EXPECT_EQ(lost.err, "") << "tries are not told";
+}
+
+}  // namespace
+}  // namespace rm::e2e

@@ -1,0 +1,146 @@
+#include <CLI/CLI.hpp>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "tests/load/controller_process.h"
+#include "tests/load/listing.h"
+#include "tests/load/many_jobs.h"
+#include "tests/load/sessions.h"
+#include "tests/load/submits.h"
+
+// Loads a controller process of its own and says what it costs (docs/benchmarks).
+namespace rm::load {
+namespace {
+
+struct Flags {
+    std::string dir;  // empty: a directory of its own in the system's temporary one
+    std::string fsync_delay = "0 s";
+    SubmitLoad submits;
+    int count = 10'000;
+    double seconds = 60;
+    double per_second = 400;
+    int jobs = 100'000;
+    int pending = 1000;
+    int repeats = 20;
+};
+
+// Each connection is a file, here and in the controller.
+void allow_many_files() {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class WorkDir {
+public:
+    explicit WorkDir(const std::string& given) : path_(given) {
+        if (path_.empty()) path_ = std::filesystem::temp_directory_path().string();
+        path_ += "/ringmaster-load-XXXXXX";
+        RM_CHECK(::mkdtemp(path_.data()) != nullptr, "cannot make {}", path_);
+    }
+    ~WorkDir() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    std::string state() const { return path_ + "/state"; }
+
+private:
+    std::string path_;
+};
+
+void print_use(const char* when, const ProcessUse& use) {
+    std::printf("controller %s: %.2f s of CPU, %.1f MiB resident, %d threads\n", when,
+                use.cpu.value, static_cast<double>(use.resident.value) / (1 << 20),
+                use.num_threads);
+}
+
+int submits(const Flags& flags) {
+    const WorkDir directory(flags.dir);
+    const Seconds delay = parse_seconds(flags.fsync_delay).value();
+    ControllerProcess controller({directory.state(), delay, {}});
+    const SubmitReport report = run_submits(controller.address(), flags.submits);
+    std::printf(
+        "%zu submits acknowledged in %.2f s: %.0f per second, p50 %.1f ms, p99 %.1f ms, "
+        "worst %.1f ms\n",
+        report.acked.size(), report.elapsed.value,
+        static_cast<double>(report.acked.size()) / report.elapsed.value,
+        report.percentile(0.5) * 1e3, report.percentile(0.99) * 1e3, report.percentile(1) * 1e3);
+    for (const auto& [message, count] : report.errors)
+        std::printf("%d errors: %s\n", count, message.c_str());
+    print_use("after it", controller.use());
+    return report.errors.empty() ? 0 : 1;
+}
+
+int sessions(const Flags& flags) {
+    const WorkDir directory(flags.dir);
+    ControllerProcess controller({directory.state(), {}, {}});
+    print_use("before", controller.use());
+    Sessions sessions(controller.address(), flags.count, flags.per_second);
+    if (!sessions.wait_until_open(Seconds{60})) std::printf("not every session opened\n");
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    const ProcessUse before = controller.use();
+    const long echoes = sessions.counts().echoes;
+    print_use("with all sessions open", before);
+    std::this_thread::sleep_for(std::chrono::duration<double>(flags.seconds));
+    const ProcessUse after = controller.use();
+    const SessionCounts counts = sessions.counts();
+    print_use("at the end", after);
+    std::printf(
+        "%d sessions opened, %d ended; %.0f echoes per second; the controller used %.3f of "
+        "a core\n",
+        counts.opened, counts.ended, static_cast<double>(counts.echoes - echoes) / flags.seconds,
+        (after.cpu.value - before.cpu.value) / flags.seconds);
+    return counts.ended == 0 ? 0 : 1;
+}
+
+int list(const Flags& flags) {
+    const WorkDir directory(flags.dir);
+    store_jobs(directory.state(), flags.jobs, flags.pending);
+    const auto start = std::chrono::steady_clock::now();
+    ControllerProcess controller({directory.state(), {}, {}});
+    std::printf("%d jobs, %d of them pending: listens after %.2f s\n", flags.jobs, flags.pending,
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    for (const CallTimes& times : time_lists(controller.address(), flags.repeats)) {
+        std::printf("%-24s median %7.2f ms, worst %7.2f ms, %d rows\n", times.what.c_str(),
+                    times.median * 1e3, times.worst * 1e3, times.rows);
+    }
+    print_use("after it", controller.use());
+    return 0;
+}
+
+int main_of(int argc, char** argv) {
+    CLI::App app("Loads a controller and measures it");
+    app.require_subcommand(1);
+    Flags flags;
+    app.add_option("--dir", flags.dir, "Where the state directory is made");
+    auto* submit = app.add_subcommand("submits", "Clients submit at a rate");
+    submit->add_option("--clients", flags.submits.clients)->capture_default_str();
+    submit->add_option("--rate", flags.submits.rate)->capture_default_str();
+    submit->add_option("--seconds", flags.submits.duration.value)->capture_default_str();
+    submit->add_option("--fsync-delay", flags.fsync_delay, "Such as 0.005 s")
+        ->capture_default_str();
+    auto* open = app.add_subcommand("sessions", "Workers that do nothing");
+    open->add_option("--count", flags.count)->capture_default_str();
+    open->add_option("--seconds", flags.seconds)->capture_default_str();
+    open->add_option("--per-second", flags.per_second, "Opened")->capture_default_str();
+    auto* lists = app.add_subcommand("list", "Lists over many jobs");
+    lists->add_option("--jobs", flags.jobs)->capture_default_str();
+    lists->add_option("--pending", flags.pending)->capture_default_str();
+    lists->add_option("--repeats", flags.repeats)->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    allow_many_files();
+    if (*submit) return submits(flags);
+    return *open ? sessions(flags) : list(flags);
+}
+
+}  // namespace
+}  // namespace rm::load
+
+int main(int argc, char** argv) {
+    return rm::load::main_of(argc, argv);
+}

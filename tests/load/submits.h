@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rm::load {
+
+struct SubmitLoad {
+    int clients = 64;    // each with a connection of its own
+    double rate = 1000;  // submits per second, of all clients together
+    Seconds duration{10};
+};
+
+struct SubmitReport {
+    Seconds elapsed;
+    std::vector<double> latencies;             // seconds from when each was due, sorted
+    std::map<std::string, std::string> acked;  // request id -> job id
+    std::map<std::string, int> errors;         // by message
+    double percentile(double fraction) const;
+};
+
+// Submits are due at fixed times whether or not earlier ones have been answered: a controller that
+// stalls is charged for everything that waits.
+SubmitReport run_submits(const std::string& address, const SubmitLoad& load);
+
+}  // namespace rm::load

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "service/http_server.h"
+#include "service/security/authenticator.h"
+
+namespace rm {
+
+// Where a worker's /metrics is and who may read it. Paths; empty: none.
+struct MetricsOptions {
+    std::string address = "127.0.0.1:7072";  // host:port, on loopback without TLS; or none
+    std::string tls_cert;
+    std::string tls_key;
+    AuthenticatorFiles scrapers;  // over TLS: viewers, by certificate or token
+
+    bool is_tls() const { return !tls_cert.empty(); }
+};
+
+// GET /metrics: to everybody on loopback, over TLS to viewers. 401 and 403 say why not.
+HttpResponse answer_scrape(const HttpRequest& request, const Authenticator& scrapers, WallTime now,
+                           const std::function<HttpResponse()>& metrics);
+
+// Null: none is wanted. `metrics` is called on the server's thread.
+Result<std::unique_ptr<HttpServer>> serve_metrics(const MetricsOptions& options,
+                                                  std::function<HttpResponse()> metrics);
+
+// What others call it: with https:// before it over TLS, and the machine's name where it listens on
+// every address.
+std::string advertised(const std::string& bound, const MetricsOptions& options);
+
+}  // namespace rm
