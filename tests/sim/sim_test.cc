@@ -5,14 +5,15 @@
 namespace rm::sim {
 namespace {
 
+constexpr std::uint64_t kAllSeeds = 500;
 #ifdef RM_FEW_SEEDS
 constexpr std::uint64_t kSeeds = 20;
 #else
-constexpr std::uint64_t kSeeds = 500;
+constexpr std::uint64_t kSeeds = kAllSeeds;
 #endif
 
-// What the seeds must meet together, or they show little.
-constexpr const char* kReached[] = {
+// What all seeds must meet together, or they show little.
+const std::vector<std::string> kReached = {
     "job succeeded",       "job failed",       "job cancelled",        "attempt succeeded",
     "attempt lost",        "class rank",       "class launch",         "class device_fault",
     "class out_of_memory", "job.queued_again", "job.devices_excluded", "attempt.drained",
@@ -35,7 +36,8 @@ TEST(Simulation, KeepsEveryPromiseUnderEveryFault) {
     const Campaign campaign = run_seeds(scenarios(), 1, kSeeds);
     for (const Verdict& failure : campaign.failures)
         ADD_FAILURE() << to_string(failure);
-    for (const char* thing : kReached)
+    if (kSeeds < kAllSeeds) return;
+    for (const std::string& thing : kReached)
         EXPECT_TRUE(campaign.counts.contains(thing)) << "no seed reaches: " << thing;
 }
 
