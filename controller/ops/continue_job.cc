@@ -1,4 +1,5 @@
 #include "controller/ops/ops.h"
+#include "controller/ops/owner.h"
 
 namespace rm {
 namespace {
@@ -31,8 +32,10 @@ Error without_checkpoint(const Job& job) {
                    "submit its job file again, with checkpoint.every in it to have one earlier");
 }
 
-Result<SubmitJob> continuation(const State& state, const std::string& text) {
+Result<SubmitJob> continuation(const State& state, const std::string& text,
+                               const Principal& caller) {
     RM_TRY(const JobId id, resolve_job(state, text));
+    RM_RETURN_IF_ERROR(check_owner(state, id, caller, "continue"));
     const Job& job = *find_job(state, id);
     if (!is_terminal(job.state)) {
         return refused(job, format("is {}", to_string(job.state)),
@@ -61,7 +64,7 @@ Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobR
                                 request_id.size(), kMaxRequestId);
     }
     RM_TRY(SubmitJob next, context.control.read([&](const State& state) {
-        return continuation(state, request.job_id());
+        return continuation(state, request.job_id(), caller);
     }));
     next.request = {request_id};
     next.random = context.random();
