@@ -6,7 +6,7 @@ namespace rm {
 namespace {
 
 // What falls due within a tick is done in one go.
-constexpr std::chrono::milliseconds kTick{10};
+constexpr std::chrono::milliseconds kTick{50};
 
 }  // namespace
 
