@@ -3,7 +3,12 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <algorithm>
 #include <ctime>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "service/security/openssl.h"
 
@@ -14,10 +19,15 @@ Error refused(std::string_view reason) {
     return make_error(ErrorCode::unauthenticated, "{}", reason);
 }
 
-std::string time_text(const ASN1_TIME* time) {
+std::optional<WallTime> to_wall(const ASN1_TIME* time) {
     std::tm parts{};
-    if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unknown time";
-    return to_iso8601({std::int64_t{timegm(&parts)} * 1'000'000});
+    if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+    return WallTime{std::int64_t{timegm(&parts)} * 1'000'000};
+}
+
+std::string time_text(const ASN1_TIME* time) {
+    const auto wall = to_wall(time);
+    return wall ? to_iso8601(*wall) : "an unknown time";
 }
 
 // `code` of X509_verify_cert in our words. Times are looked at after the signature.
@@ -39,10 +49,54 @@ Error why(int code, X509* certificate) {
     }
 }
 
+// When every certificate of a chain is valid. An unreadable time leaves none.
+struct Validity {
+    WallTime from{std::numeric_limits<std::int64_t>::min()};
+    WallTime until{std::numeric_limits<std::int64_t>::max()};
+    bool contains(WallTime now) const { return from <= now && now < until; }
+};
+
+Validity validity_of(const STACK_OF(X509) * chain) {
+    Validity all;
+    for (int i = 0; i < sk_X509_num(chain); ++i) {
+        const auto from = to_wall(X509_get0_notBefore(sk_X509_value(chain, i)));
+        const auto until = to_wall(X509_get0_notAfter(sk_X509_value(chain, i)));
+        if (!from || !until) return {WallTime{}, WallTime{}};
+        all = {std::max(all.from, *from), std::min(all.until, *until)};
+    }
+    return all;
+}
+
+// Certificates that were found good, by their text.
+class Known {
+public:
+    std::optional<CertificateFacts> recall(std::string_view pem, WallTime now) const {
+        const std::lock_guard lock(mutex_);
+        const auto found = good_.find(pem);
+        if (found == good_.end() || !found->second.validity.contains(now)) return std::nullopt;
+        return found->second.facts;
+    }
+    void remember(std::string_view pem, const CertificateFacts& facts, Validity validity) {
+        const std::lock_guard lock(mutex_);
+        if (good_.size() == kMost) good_.clear();
+        good_.insert_or_assign(std::string(pem), Good{facts, validity});
+    }
+
+private:
+    static constexpr std::size_t kMost = 20'000;  // of a kilobyte or two each
+    struct Good {
+        CertificateFacts facts;
+        Validity validity;
+    };
+    mutable std::mutex mutex_;
+    std::map<std::string, Good, std::less<>> good_;
+};
+
 }  // namespace
 
 struct ClientAuthority::Impl {
     openssl::Store store;
+    Known known;
 };
 
 ClientAuthority::ClientAuthority(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -66,6 +120,11 @@ Result<ClientAuthority> ClientAuthority::parse(std::string_view pem) {
 }
 
 Result<CertificateFacts> ClientAuthority::verify(std::string_view pem, WallTime now) const {
+    if (auto known = impl_->known.recall(pem, now)) return *std::move(known);
+    return examine(pem, now);
+}
+
+Result<CertificateFacts> ClientAuthority::examine(std::string_view pem, WallTime now) const {
     const openssl::Certificate certificate(
         PEM_read_bio_X509(openssl::read_bio(pem).get(), nullptr, nullptr, nullptr));
     const openssl::StoreContext context(X509_STORE_CTX_new());
@@ -82,9 +141,12 @@ Result<CertificateFacts> ClientAuthority::verify(std::string_view pem, WallTime 
         X509* at = X509_STORE_CTX_get_current_cert(context.get());
         return why(X509_STORE_CTX_get_error(context.get()), at ? at : certificate.get());
     }
-    return CertificateFacts{openssl::subject_entry(certificate.get(), NID_commonName),
-                            openssl::subject_entry(certificate.get(), NID_organizationalUnitName),
-                            openssl::serial_text(certificate.get())};
+    const CertificateFacts facts{
+        openssl::subject_entry(certificate.get(), NID_commonName),
+        openssl::subject_entry(certificate.get(), NID_organizationalUnitName),
+        openssl::serial_text(certificate.get())};
+    impl_->known.remember(pem, facts, validity_of(X509_STORE_CTX_get0_chain(context.get())));
+    return facts;
 }
 
 }  // namespace rm

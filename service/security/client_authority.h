@@ -25,11 +25,14 @@ public:
     ClientAuthority& operator=(ClientAuthority&&) noexcept;
 
     // Signature, chain, purpose and time. UNAUTHENTICATED says what is wrong; it repeats nothing
-    // that the certificate says of itself before its signature has been found good.
+    // that the certificate says of itself before its signature has been found good. A certificate
+    // that was found good is, within the time its whole chain is valid for, not computed again:
+    // workers show theirs with every message.
     Result<CertificateFacts> verify(std::string_view pem, WallTime now) const;
 
 private:
     struct Impl;
+    Result<CertificateFacts> examine(std::string_view pem, WallTime now) const;
     explicit ClientAuthority(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };

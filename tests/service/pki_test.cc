@@ -46,6 +46,25 @@ TEST(Pki, ACertificateIsGoodForItsDaysAndForClocksALittleBehind) {
         << late.error().message;
 }
 
+TEST(Pki, ACertificateThatWasGoodIsLookedAtAgainWhenItsTimeIsOver) {
+    const std::string pem = client().certificate;
+    const ClientAuthority one = judge();
+    EXPECT_TRUE(one.verify(pem, kNow));
+    EXPECT_EQ(one.verify(pem, kNow).value().name, "alice");
+    EXPECT_FALSE(one.verify(pem, kNow + Seconds{2 * kDay.value + 10}));
+    EXPECT_FALSE(one.verify(pem, kNow + Seconds{-400}));
+    EXPECT_TRUE(one.verify(pem, kNow));
+}
+
+TEST(Pki, AnIssuerThatHasExpiredEndsWhatItSigned) {
+    const KeyPair brief = make_authority("brief", kNow, 1).value();
+    const ClientAuthority one = ClientAuthority::parse(brief.certificate).value();
+    const auto pair = issue(brief, {.name = "bob", .role = Role::viewer, .days = 5}, kNow);
+    ASSERT_TRUE(pair) << pair.error().message;
+    EXPECT_TRUE(one.verify(pair->certificate, kNow));
+    EXPECT_FALSE(one.verify(pair->certificate, kNow + Seconds{2 * kDay.value}));
+}
+
 TEST(Pki, WhatAnotherAuthorityHasSignedIsNotRepeatedInTheReason) {
     const KeyPair other = make_authority("test", kNow, 10).value();
     const KeyPair mallory =
