@@ -82,7 +82,7 @@ void rebuild_indexes(State& state, WallTime now) {
         if (!is_terminal(job.state)) state.live_jobs.insert(id);
         if (job.state == JobState::pending) state.reasoned[id] = state.planning_version;
         state.requests[job.request] = id;
-        state.jobs_by_number[job.number] = id;
+        state.jobs_by_number.add(job);
     }
     for (const auto& [epoch, attempt] : state.attempts)
         index_attempt(state, attempt, now);

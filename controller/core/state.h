@@ -98,6 +98,27 @@ struct Node {
     NodeSession session;
 };
 
+// Jobs by `number`, where they lie in State::jobs. Moves with them; a copy of a State begins
+// without and is rebuilt, or it would point into the original.
+class JobIndex {
+public:
+    using Map = std::map<std::int64_t, const Job*>;
+
+    JobIndex() = default;
+    JobIndex(JobIndex&&) = default;
+    JobIndex& operator=(JobIndex&&) = default;
+    JobIndex(const JobIndex& /*other*/) {}
+    JobIndex& operator=(const JobIndex& /*other*/) { return map_.clear(), *this; }
+    ~JobIndex() = default;
+
+    const Map& map() const { return map_; }
+    void clear() { map_.clear(); }
+    void add(const Job& job) { map_[job.number] = &job; }
+
+private:
+    Map map_;
+};
+
 struct State {
     ClusterId cluster;
     Epoch next_epoch{1};
@@ -114,7 +135,7 @@ struct State {
     bool planning_held = false;  // it waits for workers after a restore; see core/restore.h
     std::set<JobId> live_jobs;
     std::map<RequestId, JobId> requests;
-    std::map<std::int64_t, JobId> jobs_by_number;
+    JobIndex jobs_by_number;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
     std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of

@@ -46,11 +46,11 @@ void Step::add_job(Job job, std::string_view event) {
     const JobId id = job.id;
     record(event, subject_of(job), difference({}, flatten(job)));
     planning_changed();
-    state_.requests[job.request] = id;
-    state_.jobs_by_number[job.number] = id;
+    const Job& kept = state_.jobs.emplace(id, std::move(job)).first->second;
+    state_.requests[kept.request] = id;
+    state_.jobs_by_number.add(kept);
     state_.live_jobs.insert(id);
-    if (job.state == JobState::pending) state_.reasoned[id] = state_.planning_version;
-    state_.jobs.emplace(id, std::move(job));
+    if (kept.state == JobState::pending) state_.reasoned[id] = state_.planning_version;
     outcome_.changes.jobs.insert(id);
     touch_job(id);
 }

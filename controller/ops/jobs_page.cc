@@ -9,13 +9,19 @@ namespace rm {
 
 namespace {
 
-using Numbers = std::map<std::int64_t, JobId>;
+// Jobs looked at in one call, wanted or not: commits wait while a reader looks. A page may be short
+// or empty and still say where to go on.
+constexpr std::size_t kMaxLooks = 20'000;
+
+using Numbers = JobIndex::Map;
 
 // The live ones are few beside what history holds.
 Numbers live_numbers(const State& state) {
     Numbers numbers;
-    for (const JobId& id : state.live_jobs)
-        numbers.emplace(find_job(state, id)->number, id);
+    for (const JobId& id : state.live_jobs) {
+        const Job* job = find_job(state, id);
+        numbers.emplace(job->number, job);
+    }
     return numbers;
 }
 
@@ -23,15 +29,16 @@ JobsPage take_page(const State& state, const Numbers& numbers, std::int64_t befo
                    std::size_t limit, const std::function<bool(const Job&)>& wanted) {
     JobsPage page;
     auto it = numbers.lower_bound(before);
-    std::int64_t last = 0;
-    while (it != numbers.begin()) {
-        const Job& job = *find_job(state, (--it)->second);
-        if (!wanted(job)) continue;
-        if (page.jobs.size() == limit) {
+    std::int64_t last = before;
+    for (std::size_t looks = 0; it != numbers.begin(); ++looks) {
+        --it;
+        const Job& job = *it->second;
+        const bool fits = wanted(job);
+        if (looks == kMaxLooks || (fits && page.jobs.size() == limit)) {
             page.next_token = std::to_string(last);
             break;
         }
-        page.jobs.push_back(to_message(state, job));
+        if (fits) page.jobs.push_back(to_message(state, job));
         last = job.number;
     }
     return page;
@@ -46,7 +53,7 @@ Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string
     const auto limit = static_cast<std::size_t>(page_size(size));
     JobsPage page = context.control.read([&](const State& state) {
         if (which == Which::all) {
-            return take_page(state, state.jobs_by_number, before, limit, wanted);
+            return take_page(state, state.jobs_by_number.map(), before, limit, wanted);
         }
         return take_page(state, live_numbers(state), before, limit, wanted);
     });

@@ -26,12 +26,27 @@ int list(Stub& stub, bool all) {
     return reply.jobs_size();
 }
 
-int history(Stub& stub, const pb::HistoryRequest& request) {
+pb::HistoryReply history_page(Stub& stub, const pb::HistoryRequest& request) {
     grpc::ClientContext context;
     pb::HistoryReply reply;
     const grpc::Status status = stub.History(&context, request, &reply);
     RM_CHECK(status.ok(), "{}", status.error_message());
-    return reply.jobs_size();
+    return reply;
+}
+
+int history(Stub& stub, const pb::HistoryRequest& request) {
+    return history_page(stub, request).jobs_size();
+}
+
+// Page after page, as the CLI asks.
+int whole_history(Stub& stub, pb::HistoryRequest request) {
+    int rows = 0;
+    do {
+        const pb::HistoryReply reply = history_page(stub, request);
+        rows += reply.jobs_size();
+        request.set_page_token(reply.next_page_token());
+    } while (!request.page_token().empty());
+    return rows;
 }
 
 pb::HistoryRequest of_name(const std::string& name) {
@@ -71,8 +86,9 @@ std::vector<CallTimes> time_lists(const std::string& address, int repeats) {
         time_call("ls --all", repeats, [&] { return list(*stub, true); }),
         time_call("history", repeats, [&] { return history(*stub, {}); }),
         time_call("history --name job-7", repeats,
-                  [&] { return history(*stub, of_name("job-7")); }),
-        time_call("history --name nowhere", repeats, [&] { return history(*stub, of_name("-")); }),
+                  [&] { return whole_history(*stub, of_name("job-7")); }),
+        time_call("history --name nowhere", repeats,
+                  [&] { return whole_history(*stub, of_name("-")); }),
         time_call("history, the last page", repeats, [&] { return history(*stub, from("50")); }),
     };
 }
