@@ -31,9 +31,9 @@ Clock::duration span_of(double seconds) {
 }
 
 // One client's share: submit number i of the whole load for i = index, index + clients, ...
-void run_client(const std::string& address, const SubmitLoad& load, int index,
+void run_client(const std::shared_ptr<grpc::Channel>& channel, const SubmitLoad& load, int index,
                 Clock::time_point start, SubmitReport& report) {
-    const auto stub = pb::JobService::NewStub(own_channel(address));
+    const auto stub = pb::JobService::NewStub(channel);
     pb::SubmitRequest request;
     *request.mutable_spec() = to_proto(load_spec());
     request.mutable_spec()->set_yaml("name: load\n");
@@ -54,6 +54,16 @@ void run_client(const std::string& address, const SubmitLoad& load, int index,
     }
 }
 
+std::vector<std::shared_ptr<grpc::Channel>> connect(const std::string& address, int count) {
+    std::vector<std::shared_ptr<grpc::Channel>> channels;
+    for (int i = 0; i < count; ++i) {
+        channels.push_back(own_channel(address));
+        const auto limit = std::chrono::system_clock::now() + std::chrono::seconds(10);
+        RM_CHECK(channels.back()->WaitForConnected(limit), "no connection to {}", address);
+    }
+    return channels;
+}
+
 void merge(SubmitReport& all, SubmitReport& one) {
     all.latencies.insert(all.latencies.end(), one.latencies.begin(), one.latencies.end());
     all.acked.merge(one.acked);
@@ -70,12 +80,13 @@ double SubmitReport::percentile(double fraction) const {
 }
 
 SubmitReport run_submits(const std::string& address, const SubmitLoad& load) {
+    const auto channels = connect(address, load.clients);
     const auto start = Clock::now() + std::chrono::milliseconds(200);
     std::vector<SubmitReport> reports(static_cast<std::size_t>(load.clients));
     std::vector<std::thread> clients;
     for (int i = 0; i < load.clients; ++i) {
-        clients.emplace_back(
-            [&, i] { run_client(address, load, i, start, reports[static_cast<std::size_t>(i)]); });
+        const auto at = static_cast<std::size_t>(i);
+        clients.emplace_back([&, at, i] { run_client(channels[at], load, i, start, reports[at]); });
     }
     for (std::thread& client : clients)
         client.join();

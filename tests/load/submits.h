@@ -23,7 +23,7 @@ struct SubmitReport {
 };
 
 // Submits are due at fixed times whether or not earlier ones have been answered: a controller that
-// stalls is charged for everything that waits.
+// stalls is charged for everything that waits. The connections stand before the first is due.
 SubmitReport run_submits(const std::string& address, const SubmitLoad& load);
 
 }  // namespace rm::load
