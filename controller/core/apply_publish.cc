@@ -29,6 +29,7 @@ std::string uncleared_nodes(const Attempt& attempt) {
     return names.empty() ? "that have not spoken yet" : names;
 }
 
+// FAILED_PRECONDITION for good, UNAVAILABLE while it is worth asking again.
 Status check_publisher(const State& state, Epoch epoch) {
     const Attempt* attempt = find_attempt(state, epoch);
     const auto refused = [&](const std::string& why) {
@@ -40,10 +41,10 @@ Status check_publisher(const State& state, Epoch epoch) {
         return refused(format("has ended as {}", to_string(attempt->state)));
     }
     if (const Attempt* older = rival(state, *attempt)) {
-        return refused(
-            format("has to wait for attempt {}, which may be publishing still until nodes "
-                   "{} say that nothing is left",
-                   older->epoch, uncleared_nodes(*older)));
+        return make_error(ErrorCode::unavailable,
+                          "attempt {} has to wait for attempt {}, which may be publishing still "
+                          "until nodes {} say that nothing is left",
+                          epoch, older->epoch, uncleared_nodes(*older));
     }
     return {};
 }

@@ -179,6 +179,7 @@ void Runs::answered(Epoch epoch, const Result<JobId>& answer) {
         return sim_.after(sim_.between(0.5, 4), [this, epoch] { publish(epoch); });
     }
     sim_.say("epoch {} may not publish: {}", epoch, answer.error().message);
+    if (answer.error().code == ErrorCode::unavailable) return;  // it asks again
     if (++run.refusals < kPatience) return;
     exit_all(present, kRankFailed, "the export may not be published");
 }

@@ -56,11 +56,15 @@ private:
     template <typename Answer, typename Call>
     Answer until_answered(Epoch epoch, std::string_view event, const std::stop_token& stop,
                           const Call& call) {
+        std::string said;  // an export may wait for hours
         while (true) {
             Answer answer = call();
             if (answer || !is_worth_repeating(answer.error().code)) return answer;
-            log_event(LogLevel::warning, event,
-                      {{"epoch", epoch}, {"reason", answer.error().message}});
+            const std::string& reason = answer.error().message;
+            if (reason != said) {
+                log_event(LogLevel::warning, event, {{"epoch", epoch}, {"reason", reason}});
+            }
+            said = reason;
             if (!pause(stop)) return make_error(ErrorCode::cancelled, "the worker is stopping");
         }
     }
