@@ -17,17 +17,6 @@ constexpr auto kCallLimit = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
                                                  std::chrono::milliseconds(1500)};
 
-// What the server does not look at.
-bool passes(const HistoryFilter& filter, const pb::Job& job) {
-    const pb::ModelSpec& model = job.spec().model();
-    const std::string& from = model.from();
-    const bool of_model = filter.model.empty() || filter.model == model.preset() ||
-                          filter.model == from ||
-                          (!from.empty() && from.ends_with("/" + filter.model));
-    return of_model && (filter.user.empty() || filter.user == job.owner()) &&
-           !(filter.since && from_proto(job.submitted()) < *filter.since);
-}
-
 }  // namespace
 
 struct Client::Impl {
@@ -215,16 +204,17 @@ Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
     pb::HistoryRequest request;
     request.set_state(filter.state);
     request.set_name(filter.name);
+    request.set_owner(filter.user);
+    request.set_model(filter.model);
+    if (filter.since) *request.mutable_since() = to_proto(*filter.since);
     std::vector<pb::Job> found;
     RM_RETURN_IF_ERROR(impl_->read_pages<pb::HistoryReply>(
         request,
         [this](grpc::ClientContext& context, const auto& page, pb::HistoryReply& reply) {
             return impl_->jobs->History(&context, page, &reply);
         },
-        [&](const pb::HistoryReply& reply) {
-            for (const pb::Job& job : reply.jobs()) {
-                if (passes(filter, job)) found.push_back(job);
-            }
+        [&found](const pb::HistoryReply& reply) {
+            found.insert(found.end(), reply.jobs().begin(), reply.jobs().end());
         }));
     return found;
 }

@@ -158,6 +158,8 @@ Result<ApiAnswer> api_history(const ApiCall& call) {
     request.set_page_size(kPage);
     request.set_page_token(query_value(call.request.query, "page_token"));
     request.set_name(query_value(call.request.query, "name"));
+    request.set_owner(query_value(call.request.query, "user"));
+    request.set_model(query_value(call.request.query, "model"));
     const std::string state = query_value(call.request.query, "state");
     std::string constant = "JOB_STATE_" + state;
     std::transform(constant.begin(), constant.end(), constant.begin(),

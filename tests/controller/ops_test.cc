@@ -152,5 +152,50 @@ TEST(ExplainJob, AddsTheLastStep) {
     EXPECT_EQ(reply.findings(1).subject(), "data");
 }
 
+// Ids of all pages of one, newest first.
+std::vector<std::string> history(Running& running, pb::HistoryRequest request) {
+    std::vector<std::string> ids;
+    request.set_page_size(1);
+    do {
+        grpc::ClientContext context;
+        pb::HistoryReply reply;
+        EXPECT_TRUE(running.jobs->History(&context, request, &reply).ok());
+        EXPECT_EQ(reply.jobs_size(), 1) << "no page but an only one is empty";
+        for (const pb::Job& job : reply.jobs())
+            ids.push_back(job.id());
+        request.set_page_token(reply.next_page_token());
+    } while (!request.page_token().empty() && ids.size() < 10);
+    return ids;
+}
+
+TEST(History, FiltersBeforeItCutsPages) {
+    Running running;
+    std::vector<std::string> ids;
+    for (const char* from : {"", "/models/Llama", "", "/other/Llama", ""}) {
+        JobSpec spec = small_spec();
+        if (*from != '\0') spec.model = {.preset = "", .from = from};
+        ids.push_back(running.submit(spec, format("request {}", ids.size())));
+    }
+    pb::HistoryRequest request;
+    request.set_model("tiny");
+    EXPECT_EQ(history(running, request), (std::vector{ids[4], ids[2], ids[0]}));
+    request.set_model("Llama");
+    EXPECT_EQ(history(running, request), (std::vector{ids[3], ids[1]}));
+    request.set_model("/models/Llama");
+    EXPECT_EQ(history(running, request), (std::vector{ids[1]}));
+    request.clear_model();
+    request.set_owner("default");
+    *request.mutable_since() = running.job(ids[3]).submitted();
+    EXPECT_EQ(history(running, request), (std::vector{ids[4], ids[3]}));
+    for (const char* nobody : {"owner", "model"}) {
+        pb::HistoryRequest none;
+        nobody == std::string("owner") ? none.set_owner("ada") : none.set_model("lama");
+        grpc::ClientContext context;
+        pb::HistoryReply reply;
+        ASSERT_TRUE(running.jobs->History(&context, none, &reply).ok());
+        EXPECT_EQ(reply.jobs_size(), 0) << nobody;
+    }
+}
+
 }  // namespace
 }  // namespace rm::test
