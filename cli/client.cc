@@ -219,17 +219,18 @@ Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
     return found;
 }
 
-Result<std::vector<pb::Node>> Client::nodes() {
-    std::vector<pb::Node> found;
+Result<Fleet> Client::fleet() {
+    Fleet fleet;
     RM_RETURN_IF_ERROR(impl_->read_pages<pb::ListNodesReply>(
         pb::ListNodesRequest(),
         [this](grpc::ClientContext& context, const auto& page, pb::ListNodesReply& reply) {
             return impl_->nodes->List(&context, page, &reply);
         },
-        [&found](const pb::ListNodesReply& reply) {
-            found.insert(found.end(), reply.nodes().begin(), reply.nodes().end());
+        [&fleet](const pb::ListNodesReply& reply) {
+            fleet.nodes.insert(fleet.nodes.end(), reply.nodes().begin(), reply.nodes().end());
+            fleet.telemetry_dropped = reply.telemetry_dropped();
         }));
-    return found;
+    return fleet;
 }
 
 Result<std::vector<pb::AuditRow>> Client::audit(const AuditQuery& query) {

@@ -30,6 +30,11 @@ struct HistoryFilter {
     std::optional<WallTime> since;  // submitted then or later
 };
 
+struct Fleet {
+    std::vector<pb::Node> nodes;
+    std::int64_t telemetry_dropped = 0;  // pieces, since the controller started
+};
+
 struct AuditQuery {
     bool only_refused = false;
     std::optional<WallTime> since;
@@ -57,7 +62,7 @@ public:
     Result<std::vector<pb::Job>> list_live();
     Result<std::vector<pb::Job>> list_all();
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
-    Result<std::vector<pb::Node>> nodes();
+    Result<Fleet> fleet();
     Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
     Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
     Result<pb::Node> resume(const std::string& node_id);

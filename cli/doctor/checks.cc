@@ -141,6 +141,16 @@ Check check_controller(const ControllerFacts& controller) {
                 : ""};
 }
 
+Check check_telemetry(const ControllerFacts& controller) {
+    const std::string name = "telemetry";
+    if (controller.error) return {name, Verdict::warn, "not known: no controller answers", ""};
+    if (controller.telemetry_dropped == 0) return {name, Verdict::ok, "none was dropped", ""};
+    return {name, Verdict::warn,
+            format("the controller has dropped {} step reports and pieces of logs since it started",
+                   controller.telemetry_dropped),
+            "its disk is or was short of space: free some in its state directory"};
+}
+
 Check check_clock(const ControllerFacts& controller) {
     const std::string name = "clock";
     if (controller.error || !controller.skew) {

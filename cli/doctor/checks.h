@@ -48,7 +48,8 @@ struct ControllerFacts {
     int nodes = 0;
     int without_session = 0;
     int drained = 0;
-    int builds = 0;  // different ones among the nodes
+    int builds = 0;                      // different ones among the nodes
+    std::int64_t telemetry_dropped = 0;  // pieces, since it started
 };
 struct DiskFacts {
     std::string path;      // the state directory
@@ -69,6 +70,7 @@ Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& dri
 Check check_port(const PortFacts& port);
 Check check_data_ports(int first, int last, int num_free);
 Check check_controller(const ControllerFacts& controller);
+Check check_telemetry(const ControllerFacts& controller);
 Check check_clock(const ControllerFacts& controller);
 Check check_disk(const DiskFacts& disk);
 Check check_memory_lock(const LimitFacts& limit, const DriverFacts& driver);

@@ -177,15 +177,16 @@ ControllerFacts controller_facts(const VerbContext& context) {
         return facts;
     }
     // The first call opens the connection, so that the second one's time is its own.
-    auto nodes = client->nodes();
+    auto fleet = client->fleet();
     const WallTime before = context.clock.wall();
-    if (nodes) nodes = client->nodes();
+    if (fleet) fleet = client->fleet();
     facts.round_trip = context.clock.wall() - before;
-    if (!nodes) {
-        facts.error = nodes.error();
+    if (!fleet) {
+        facts.error = fleet.error();
         return facts;
     }
-    count_nodes(*nodes, before + Seconds{facts.round_trip.value / 2}, facts);
+    facts.telemetry_dropped = fleet->telemetry_dropped;
+    count_nodes(fleet->nodes, before + Seconds{facts.round_trip.value / 2}, facts);
     return facts;
 }
 

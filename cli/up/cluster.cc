@@ -111,17 +111,18 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
     for (Seconds waited; waited < kStartLimit; waited += kPoll) {
         if (signals.take().interrupts > 0) return interrupted();
         RM_RETURN_IF_ERROR(check());
-        RM_TRY(const std::vector<pb::Node> nodes, client_->nodes());
+        RM_TRY(const Fleet fleet, client_->fleet());
         file_.daemons.resize(1);
         for (const Daemon& worker : workers_) {
             const Json report =
                 report_of(state_.file(worker.name() + "/worker.json"), worker.pid());
             if (report.is_null()) break;
-            const auto known = std::find_if(nodes.begin(), nodes.end(), [&](const pb::Node& node) {
-                return node.id() == report.value("node_id", "") && node.session_up() &&
-                       node.state() == pb::NODE_STATE_READY;
-            });
-            if (known == nodes.end()) break;
+            const auto known =
+                std::find_if(fleet.nodes.begin(), fleet.nodes.end(), [&](const pb::Node& node) {
+                    return node.id() == report.value("node_id", "") && node.session_up() &&
+                           node.state() == pb::NODE_STATE_READY;
+                });
+            if (known == fleet.nodes.end()) break;
             file_.daemons.push_back({worker.name(), worker.pid(), report.value("http", "")});
         }
         ready = file_.daemons.size() - 1;

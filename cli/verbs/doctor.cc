@@ -22,6 +22,7 @@ std::vector<Check> examine(const VerbContext& context) {
             check_driver(driver),
             check_cuda_library(cuda_library_facts(), driver),
             check_controller(controller),
+            check_telemetry(controller),
             check_clock(controller),
             check_port(port_facts(7070, "the controller's gRPC")),
             check_port(port_facts(7071, "the controller's HTTP")),

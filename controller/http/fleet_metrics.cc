@@ -75,6 +75,10 @@ FleetMetrics::FleetMetrics(const std::string& version)
     queue_wait_ = &histogram_family(*registry_, "ringmaster_job_queue_wait_seconds",
                                     "Time from a job's submission to its first attempt.")
                        .Add({}, wait_buckets());
+    telemetry_dropped_ = &counter_family(*registry_, "ringmaster_telemetry_dropped_total",
+                                         "Step reports and pieces of logs that were dropped since "
+                                         "the controller started, its disk being short of space.")
+                              .Add({});
 }
 
 FleetMetrics::~FleetMetrics() = default;
@@ -90,7 +94,9 @@ void FleetMetrics::observe(const std::vector<Transition>& transitions) {
     }
 }
 
-void FleetMetrics::update(const State& state, WallTime now) {
+void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemetry_dropped) {
+    telemetry_dropped_->Increment(
+        std::max(0.0, static_cast<double>(telemetry_dropped) - telemetry_dropped_->Value()));
     std::map<NodeState, int> nodes;
     for (const auto& [id, node] : state.nodes)
         ++nodes[node.state];

@@ -29,7 +29,8 @@ public:
     ~FleetMetrics();
 
     void observe(const std::vector<Transition>& transitions);
-    void update(const State& state, WallTime now);
+    // `telemetry_dropped`: since the controller started.
+    void update(const State& state, WallTime now, std::int64_t telemetry_dropped);
     std::string expose() const;
 
 private:
@@ -45,6 +46,7 @@ private:
     Family<prometheus::Counter>& transitions_;
     Family<prometheus::Gauge>& run_info_;
     prometheus::Histogram* queue_wait_;
+    prometheus::Counter* telemetry_dropped_;
     std::map<std::map<std::string, std::string>, prometheus::Gauge*> runs_;  // by labels
 };
 

@@ -52,7 +52,9 @@ bool HttpRoutes::is_open_to(const HttpRequest& request) const {
 }
 
 HttpResponse HttpRoutes::metrics() {
-    ops_.control.read([&](const State& state) { metrics_.update(state, ops_.clock.wall()); });
+    ops_.control.read([&](const State& state) {
+        metrics_.update(state, ops_.clock.wall(), ops_.space.dropped());
+    });
     return {.content_type = "text/plain; version=0.0.4", .body = metrics_.expose()};
 }
 

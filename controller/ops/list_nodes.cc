@@ -17,6 +17,7 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
         std::sort(nodes.begin(), nodes.end(),
                   [](const Node* a, const Node* b) { return a->number < b->number; });
         pb::ListNodesReply reply;
+        reply.set_telemetry_dropped(context.space.dropped());
         if (nodes.size() > limit) {
             nodes.resize(limit);
             reply.set_next_page_token(std::to_string(nodes.back()->number));

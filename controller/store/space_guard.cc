@@ -21,8 +21,10 @@ Bytes part_of(Bytes total, int percent) {
 }
 
 SpaceMarks lowered(SpaceMarks marks, Bytes total) {
-    return {std::min(marks.telemetry, part_of(total, 5)),
-            std::min(marks.submits, part_of(total, 2)), std::min(marks.reserve, part_of(total, 5))};
+    marks.telemetry = std::min(marks.telemetry, part_of(total, marks.telemetry_percent));
+    marks.submits = std::min(marks.submits, part_of(total, 2));
+    marks.reserve = std::min(marks.reserve, part_of(total, 5));
+    return marks;
 }
 
 // Blocks that are really taken, not a hole.

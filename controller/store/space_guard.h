@@ -16,12 +16,13 @@ struct SpaceMarks {
     Bytes telemetry{512 << 20};  // step reports and logs are dropped
     Bytes submits{128 << 20};    // submits are refused
     Bytes reserve{8 << 20};      // a file that control writes may take the place of
+    int telemetry_percent = 5;   // of the file system: the first mark is no higher
 };
 
 // Watches the file system of the state directory. Thread safe.
 class SpaceGuard {
 public:
-    // Marks are lowered on a small file system: to 5, 2 and 5 percent of it.
+    // Marks are lowered on a small file system: to 5 (telemetry_percent), 2 and 5 percent of it.
     static Result<std::unique_ptr<SpaceGuard>> open(const std::string& directory, SpaceMarks marks);
 
     Bytes free_bytes() const;

@@ -75,6 +75,32 @@ TEST(Metrics, CountNodesDevicesAndJobs) {
     EXPECT_TRUE(has_line(served.metrics(), "ringmaster_jobs{state=\"succeeded\"} 1"));
 }
 
+// Short of space from the beginning: the mark is as high as the disk is large.
+TEST(Metrics, CountTelemetryThatIsDropped) {
+    Running running;
+    running.daemon.reset();
+    DaemonOptions options = running.options();
+    options.space.telemetry = Bytes{std::int64_t{1} << 60};
+    options.space.telemetry_percent = 100;
+    running.start(std::move(options));
+    JoinedWorker worker(running.address, hello_of("a", 1));
+    const std::string id = running.submit(small_spec());
+    const Epoch epoch = worker.take<LaunchAttempt>().epoch;
+    TelemetrySender telemetry(running);
+    EXPECT_EQ(telemetry.send(TelemetrySender::step(epoch, 1, 5.5)).reports_offset(), 100)
+        << "acknowledged, so that its worker need not keep it";
+    telemetry.send(TelemetrySender::log(epoch, 0, 3, "abc"));
+    EXPECT_FALSE(running.job(id).has_last_step());
+    const std::string metrics = fetch(running.daemon->http_address(), "/metrics").second;
+    EXPECT_TRUE(has_line(metrics, "ringmaster_telemetry_dropped_total 2")) << metrics;
+    EXPECT_EQ(fetch(running.daemon->http_address(), "/metrics").second, metrics)
+        << "a scrape counts nothing twice";
+    grpc::ClientContext context;
+    pb::ListNodesReply nodes;
+    ASSERT_TRUE(running.nodes->List(&context, {}, &nodes).ok());
+    EXPECT_EQ(nodes.telemetry_dropped(), 2);
+}
+
 TEST(Metrics, ArePleasingToPromtool) {
     if (std::system("command -v promtool > /dev/null") != 0) GTEST_SKIP() << "no promtool here";
     Served served;

@@ -31,8 +31,9 @@ public:
                 .version = "0.0.0",
                 .on_fatal = [](const std::string& message) { ADD_FAILURE() << message; }};
     }
-    void start() {
-        auto started = Daemon::start(options());
+    void start() { start(options()); }
+    void start(DaemonOptions options) {
+        auto started = Daemon::start(std::move(options));
         RM_CHECK(started.ok(), "{}", started.error().message);
         daemon = *std::move(started);
         const auto channel = make_channel(address).value();
