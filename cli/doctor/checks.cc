@@ -29,6 +29,16 @@ std::string cuda_text(int version) {
     return format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+std::string nccl_text(int version) {
+    if (version == 0) return "of no known version";
+    return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+std::string driver_text(const DriverFacts& driver) {
+    const std::string serves = format("serves CUDA {}", cuda_text(driver.cuda));
+    return driver.version.empty() ? serves : format("{}, {}", driver.version, serves);
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -67,14 +77,40 @@ Check check_driver(const DriverFacts& driver) {
                 "load its module (`nvidia-smi` says more), or restart after an upgrade"};
     }
     if (driver.devices.empty()) {
-        return {name, Verdict::warn,
-                format("serves CUDA {}, but shows no device", cuda_text(driver.cuda)),
+        return {name, Verdict::warn, driver_text(driver) + ", but shows no device",
                 "look at CUDA_VISIBLE_DEVICES and `nvidia-smi`"};
     }
-    return {name, Verdict::ok,
-            format("serves CUDA {}, {} x {}", cuda_text(driver.cuda), driver.devices.size(),
-                   driver.devices.front()),
-            ""};
+    return {
+        name, Verdict::ok,
+        format("{}, {} x {}", driver_text(driver), driver.devices.size(), driver.devices.front()),
+        ""};
+}
+
+Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver) {
+    const std::string name = "cuda";
+    const bool gpus = !driver.devices.empty();
+    if (runtime.library.empty()) {
+        return {name, Verdict::warn, "no CUDA runtime (libcudart.so)",
+                gpus ? "install the one of the archive's CUDA" : "needed for GPUs alone"};
+    }
+    const std::string text = format("{} is CUDA {}", runtime.library, cuda_text(runtime.version));
+    if (driver.cuda > 0 && runtime.version / 1000 > driver.cuda / 1000) {
+        return {name, Verdict::fail,
+                format("{}, the driver serves {}", text, cuda_text(driver.cuda)),
+                "a newer driver, or a build with an older CUDA"};
+    }
+    return {name, Verdict::ok, text, ""};
+}
+
+Check check_nccl(const VersionFacts& nccl, const DriverFacts& driver) {
+    const std::string name = "nccl";
+    const bool gpus = !driver.devices.empty();
+    if (nccl.library.empty()) {
+        return {name, gpus ? Verdict::fail : Verdict::warn, "no NCCL (libnccl.so.2)",
+                gpus ? "install libnccl2 of the driver's CUDA: ranks on GPUs talk through it"
+                     : "needed for GPUs alone"};
+    }
+    return {name, Verdict::ok, format("{} is NCCL {}", nccl.library, nccl_text(nccl.version)), ""};
 }
 
 Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& driver) {

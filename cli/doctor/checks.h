@@ -27,6 +27,12 @@ struct DriverFacts {
     int cuda = 0;                      // what it serves: 13010 is 13.1
     std::string error;                 // of a driver that does not start
     std::vector<std::string> devices;  // their names
+    std::string version;               // of the module, 580.65.06; empty: nobody says
+};
+// Of a library that is there or not.
+struct VersionFacts {
+    std::string library;  // empty: there is none
+    int version = 0;      // in its own numbers; 0: it does not say
 };
 // Of librm_cuda.so, which the kernels for GPUs are in.
 struct CudaLibraryFacts {
@@ -66,6 +72,9 @@ struct LimitFacts {
 
 Check check_programs(const std::vector<std::string>& missing);
 Check check_driver(const DriverFacts& driver);
+// 13010 is 13.1. A runtime that is newer than what the driver serves does not start.
+Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver);
+Check check_nccl(const VersionFacts& nccl, const DriverFacts& driver);  // 22803 is 2.28.3
 Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& driver);
 Check check_port(const PortFacts& port);
 Check check_data_ports(int first, int last, int num_free);

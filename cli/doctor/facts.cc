@@ -20,15 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The few entries of the driver's C interface that are asked here; 0 is success.
-class DriverLibrary {
+// A library of others, and the few entries of its C interface that are asked here; 0 is success.
+class Library {
 public:
-    DriverLibrary() : library_(::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
-    ~DriverLibrary() {
+    explicit Library(const std::string& name)
+        : library_(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+    ~Library() {
         if (library_ != nullptr) ::dlclose(library_);
     }
-    DriverLibrary(const DriverLibrary&) = delete;
-    DriverLibrary& operator=(const DriverLibrary&) = delete;
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
 
     bool open() const { return library_ != nullptr; }
     // -1: there is no such entry.
@@ -42,10 +43,33 @@ private:
     void* library_;
 };
 
-std::string driver_error(const DriverLibrary& driver, int code) {
+// Of the module, 580.65.06; empty: nobody says.
+std::string driver_version(const std::string& name) {
+    const Library nvml(name);
+    char text[96] = "";
+    if (!nvml.open() || nvml.call("nvmlInit_v2") != 0) return "";
+    const int code = nvml.call("nvmlSystemGetDriverVersion", static_cast<char*>(text),
+                               static_cast<unsigned>(sizeof text));
+    nvml.call("nvmlShutdown");
+    return code == 0 ? text : "";
+}
+
+std::string driver_error(const Library& driver, int code) {
     const char* text = nullptr;
     driver.call("cuGetErrorString", code, &text);
     return text == nullptr ? format("error {}", code) : format("error {}, {}", code, text);
+}
+
+// Of the first of `names` that opens, as `entry` says.
+VersionFacts version_facts(const std::vector<std::string>& names, const char* entry) {
+    for (const std::string& name : names) {
+        const Library library(name);
+        if (!library.open()) continue;
+        VersionFacts facts{.library = name};
+        if (library.call(entry, &facts.version) != 0) facts.version = 0;
+        return facts;
+    }
+    return {};
 }
 
 class LoopbackSocket {
@@ -112,10 +136,11 @@ std::vector<std::string> missing_programs() {
     return missing;
 }
 
-DriverFacts driver_facts() {
-    const DriverLibrary driver;
+DriverFacts driver_facts(const GpuLibraries& names) {
+    const Library driver(names.driver);
     DriverFacts facts{.present = driver.open()};
     if (!facts.present) return facts;
+    facts.version = driver_version(names.management);
     driver.call("cuDriverGetVersion", &facts.cuda);
     int count = 0;
     int code = driver.call("cuInit", 0U);
@@ -131,6 +156,13 @@ DriverFacts driver_facts() {
         facts.devices.emplace_back(name);
     }
     return facts;
+}
+
+VersionFacts nccl_facts(const GpuLibraries& names) {
+    return version_facts({names.nccl}, "ncclGetVersion");
+}
+VersionFacts cuda_runtime_facts(const GpuLibraries& names) {
+    return version_facts(names.runtimes, "cudaRuntimeGetVersion");
 }
 
 CudaLibraryFacts cuda_library_facts() {

@@ -10,8 +10,18 @@
 // fact as well.
 namespace rm {
 
+// Libraries of others, opened by name at run time and asked for their versions.
+struct GpuLibraries {
+    std::string driver = "libcuda.so.1";
+    std::string management = "libnvidia-ml.so.1";
+    std::string nccl = "libnccl.so.2";
+    std::vector<std::string> runtimes = {"libcudart.so.13", "libcudart.so.12", "libcudart.so"};
+};
+
 std::vector<std::string> missing_programs();  // beside this one
-DriverFacts driver_facts();                   // through libcuda.so.1, if there is one
+DriverFacts driver_facts(const GpuLibraries& names = {});
+VersionFacts cuda_runtime_facts(const GpuLibraries& names = {});
+VersionFacts nccl_facts(const GpuLibraries& names = {});
 CudaLibraryFacts cuda_library_facts();
 PortFacts port_facts(int port, std::string purpose);  // on loopback
 int num_free_ports(int first, int last);

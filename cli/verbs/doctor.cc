@@ -20,6 +20,8 @@ std::vector<Check> examine(const VerbContext& context) {
                                  : target.state_dir;
     return {check_programs(missing_programs()),
             check_driver(driver),
+            check_cuda_runtime(cuda_runtime_facts(), driver),
+            check_nccl(nccl_facts(), driver),
             check_cuda_library(cuda_library_facts(), driver),
             check_controller(controller),
             check_telemetry(controller),

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/doctor/checks.h"
+#include "cli/doctor/facts.h"
 
 namespace rm {
 namespace {
@@ -25,6 +26,46 @@ TEST(Doctor, WantsWhatGpusNeed) {
               Verdict::warn);
     const DriverFacts broken = {.present = true, .cuda = 0, .error = "error 999", .devices = {}};
     EXPECT_EQ(check_driver(broken).verdict, Verdict::fail);
+}
+
+TEST(Doctor, KnowsTheVersionsOfNcclAndCuda) {
+    EXPECT_EQ(check_nccl({"libnccl.so.2", 22803}, kGpu).text, "libnccl.so.2 is NCCL 2.28.3");
+    EXPECT_EQ(check_nccl({}, kNoGpu).verdict, Verdict::warn);
+    EXPECT_EQ(check_nccl({}, kGpu).verdict, Verdict::fail);
+    EXPECT_EQ(check_cuda_runtime({"libcudart.so.13", 13000}, kGpu).text,
+              "libcudart.so.13 is CUDA 13.0");
+    EXPECT_EQ(check_cuda_runtime({}, kNoGpu).verdict, Verdict::warn);
+    const DriverFacts old = {.present = true, .cuda = 12040, .error = "", .devices = {"L40S"}};
+    const Check newer = check_cuda_runtime({"libcudart.so.13", 13000}, old);
+    EXPECT_EQ(newer.verdict, Verdict::fail);
+    EXPECT_EQ(newer.text, "libcudart.so.13 is CUDA 13.0, the driver serves 12.4");
+}
+
+// A library of the test's own in the place of all of NVIDIA's.
+TEST(Doctor, AsksTheLibrariesThemselves) {
+    const GpuLibraries fake{RM_FAKE_GPU, RM_FAKE_GPU, RM_FAKE_GPU, {"nowhere.so", RM_FAKE_GPU}};
+    const DriverFacts driver = driver_facts(fake);
+    EXPECT_TRUE(driver.present);
+    EXPECT_EQ(driver.error, "");
+    EXPECT_EQ(check_driver(driver).text, "580.65.06, serves CUDA 13.0, 2 x Fake L40S");
+    EXPECT_EQ(nccl_facts(fake).version, 22803);
+    EXPECT_EQ(cuda_runtime_facts(fake).version, 12090);
+    EXPECT_EQ(cuda_runtime_facts(fake).library, RM_FAKE_GPU);
+}
+
+TEST(Doctor, SaysThatALibraryIsNotThere) {
+    const GpuLibraries none{"no1.so", "no2.so", "no3.so", {"no4.so"}};
+    EXPECT_FALSE(driver_facts(none).present);
+    EXPECT_EQ(nccl_facts(none).library, "");
+    EXPECT_EQ(cuda_runtime_facts(none).library, "");
+}
+
+TEST(Doctor, TellsOfDroppedTelemetry) {
+    ControllerFacts facts = {.address = "unix:/c"};
+    EXPECT_EQ(check_telemetry(facts).verdict, Verdict::ok);
+    facts.telemetry_dropped = 12;
+    EXPECT_EQ(check_telemetry(facts).verdict, Verdict::warn);
+    EXPECT_NE(check_telemetry(facts).text.find("dropped 12 step reports"), std::string::npos);
 }
 
 TEST(Doctor, ForgivesASkewWithinTheRoundTrip) {
