@@ -64,6 +64,14 @@ struct StepReport {
     std::string last_collective;
 };
 
+// Of a step's seconds, compute waiting for other ranks: every phase that is exposed.
+inline double waited_seconds(const StepReport& report) {
+    double seconds = 0;
+    for (const auto& [phase, spent] : report.phase_seconds)
+        seconds += phase.ends_with("_exposed") ? spent : 0;
+    return seconds;
+}
+
 struct EvaluationReport {
     std::int64_t step = 0;
     std::int64_t targets = 0;

@@ -172,6 +172,29 @@ Result<pb::ExplainJobReply> Client::explain(const std::string& job_id) {
         });
 }
 
+Result<pb::TopReply> Client::top(const std::string& job_id) {
+    pb::TopRequest request;
+    request.set_job_id(job_id);
+    return impl_->call<pb::TopReply>([&](grpc::ClientContext& context, pb::TopReply& out) {
+        const auto reader = impl_->jobs->Top(&context, request);
+        pb::TopReply rest;
+        reader->Read(&out);
+        while (reader->Read(&rest)) {
+        }
+        return reader->Finish();
+    });
+}
+
+Status Client::watch_top(const std::string& job_id, Seconds interval, std::stop_token stop,
+                         const std::function<void(const pb::TopReply&)>& on_reply) {
+    pb::TopRequest request;
+    request.set_job_id(job_id);
+    request.set_interval_seconds(interval.value);
+    grpc::ClientContext context;
+    const auto reader = impl_->jobs->Top(&context, request);
+    return impl_->drain(context, *reader, stop, on_reply);
+}
+
 Result<pb::Node> Client::drain(const std::string& node_id, const std::string& reason,
                                DrainMode mode) {
     pb::DrainNodeRequest request;

@@ -61,6 +61,8 @@ public:
     Result<pb::ExplainJobReply> explain(const std::string& job_id);
     Result<std::vector<pb::Job>> list_live();
     Result<std::vector<pb::Job>> list_all();
+    // Of one job, or with an empty id of all that live.
+    Result<pb::TopReply> top(const std::string& job_id);
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
     Result<Fleet> fleet();
     Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
@@ -71,6 +73,9 @@ public:
     // caller knows where to go on.
     Status watch(const std::string& job_id, std::stop_token stop,
                  const std::function<void(const pb::JobUpdate&)>& on_update);
+    // A reply every `interval`; ends when the one job it is about has ended.
+    Status watch_top(const std::string& job_id, Seconds interval, std::stop_token stop,
+                     const std::function<void(const pb::TopReply&)>& on_reply);
     Status logs(const pb::LogsRequest& request, std::stop_token stop,
                 const std::function<void(const pb::LogPiece&)>& on_piece);
 

@@ -119,6 +119,7 @@ struct AllOptions {
     RestoreOptions restore;
     CancelOptions cancel;
     HistoryOptions history;
+    TopOptions top;
     NodesOptions nodes;
     DrainOptions drain;
     ResumeOptions resume;
@@ -199,6 +200,17 @@ void add_job_verbs(Verbs& verbs, AllOptions& all) {
     cancel.add_flag_callback(
         "--now", [&all] { all.cancel.mode = CancelMode::now; }, "Without a checkpoint");
     add_output(cancel, all.cancel.output, {"name", "json", "yaml"});
+}
+
+void add_top_verb(Verbs& verbs, AllOptions& all) {
+    CLI::App& top = verbs.add("top", "Every rank while it trains; q ends it", all.top);
+    top.add_option("ID", all.top.id, "Only this job; a unique beginning is enough");
+    top.add_flag("--nodes", all.top.nodes, "A line per node instead");
+    top.add_flag("--once", all.top.once, "Print once, also on a terminal");
+    top.add_option("--interval", all.top.interval, "Seconds between two looks [1]")
+        ->type_name("S")
+        ->check(CLI::Range(0.2, 3600.0));
+    add_output(top, all.top.output, {"table", "wide", "json", "yaml", "name"});
 }
 
 void add_data_verbs(Verbs& verbs, AllOptions& all) {
@@ -360,6 +372,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     add_starting_verbs(verbs, all);
     add_job_verbs(verbs, all);
     add_history_verb(verbs, all);
+    add_top_verb(verbs, all);
     add_node_verbs(verbs, all);
     add_data_verbs(verbs, all);
     add_pki_verbs(verbs, all);

@@ -63,6 +63,13 @@ struct HistoryOptions {
     std::optional<HistoryKey> group_by;
     OutputFormat output = OutputFormat::table;
 };
+struct TopOptions {
+    std::string id;  // empty: every job that runs
+    bool nodes = false;
+    bool once = false;
+    double interval = 1;  // s
+    OutputFormat output = OutputFormat::table;
+};
 struct NodesOptions {
     OutputFormat output = OutputFormat::table;
 };
@@ -136,7 +143,7 @@ struct VersionOptions {
 
 using VerbOptions =
     std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
-                 LogsOptions, CancelOptions, HistoryOptions, NodesOptions, DrainOptions,
+                 LogsOptions, CancelOptions, HistoryOptions, TopOptions, NodesOptions, DrainOptions,
                  ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
                  BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
                  PkiTokenOptions, VersionOptions>;

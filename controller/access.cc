@@ -17,6 +17,7 @@ constexpr std::array kTable = {
     MethodAccess{"/ringmaster.v1.JobService/Watch", Role::viewer},
     MethodAccess{"/ringmaster.v1.JobService/Logs", Role::viewer},
     MethodAccess{"/ringmaster.v1.JobService/History", Role::viewer},
+    MethodAccess{"/ringmaster.v1.JobService/Top", Role::viewer},
     MethodAccess{"/ringmaster.v1.NodeService/List", Role::viewer},
     MethodAccess{"/ringmaster.v1.NodeService/Get", Role::viewer},
     MethodAccess{"/ringmaster.v1.NodeService/Drain", Role::admin, kChanges},

@@ -27,6 +27,7 @@ Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context);

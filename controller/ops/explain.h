@@ -25,6 +25,19 @@ Findings explain_attempt(const State& state, const Attempt& attempt, WallTime no
 // skipped, none for long. Empty when nothing was.
 Findings explain_step(const pb::StepReport& step, WallTime now);
 
+// The steps of one rank, newest first; all of one attempt.
+struct RankPace {
+    int rank = 0;
+    DeviceId device;
+    std::vector<StepReport> steps;
+};
+constexpr int kPaceSteps = 64;  // that explain_pace() looks at
+
+// How fast an attempt is and why it is no faster, from the steps of its ranks, by rank: where rank
+// 0's time goes, whether steps take longer than they did, and the rank that the others wait for.
+// Empty before the third step.
+Findings explain_pace(const std::vector<RankPace>& ranks);
+
 // From here on for the sources of explain() alone.
 pb::Finding info(std::string subject, std::string text, std::string remedy = "");
 pb::Finding blocking(std::string subject, std::string text, std::string remedy = "");

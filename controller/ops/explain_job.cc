@@ -1,8 +1,32 @@
 #include "controller/ops/explain.h"
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
+#include "service/convert.h"
 
 namespace rm {
+namespace {
+
+// Of rank 0 all steps that are looked at, of the others the last few.
+constexpr int kFewSteps = 8;
+
+Result<std::vector<RankPace>> read_pace(OpsContext& context, const pb::Job& job) {
+    std::vector<RankPace> ranks;
+    if (job.attempts().empty()) return ranks;
+    const pb::Attempt& attempt = job.attempts(job.attempts_size() - 1);
+    for (const pb::Placement& place : attempt.placement()) {
+        const int rank = static_cast<int>(ranks.size());
+        RankPace& pace = ranks.emplace_back();
+        pace.rank = rank;
+        pace.device = {{place.node_id()}, place.device()};
+        RM_TRY(const auto kept, context.telemetry.last_steps({attempt.epoch()}, rank,
+                                                             rank == 0 ? kPaceSteps : kFewSteps));
+        for (const KeptReport& report : kept)
+            pace.steps.push_back(from_proto(step_message(report)));
+    }
+    return ranks;
+}
+
+}  // namespace
 
 Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request) {
     const WallTime now = context.clock.wall();
@@ -18,6 +42,9 @@ Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJo
            }));
     RM_RETURN_IF_ERROR(add_reports(context, *reply.mutable_job()));
     if (reply.job().state() != pb::JOB_STATE_RUNNING) return reply;
+    RM_TRY(const std::vector<RankPace> pace, read_pace(context, reply.job()));
+    for (pb::Finding& finding : explain_pace(pace))
+        *reply.add_findings() = std::move(finding);
     for (pb::Finding& finding : explain_step(reply.job().last_step(), now))
         *reply.add_findings() = std::move(finding);
     return reply;

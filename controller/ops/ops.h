@@ -35,6 +35,8 @@ Result<pb::ListAuditReply> list_audit(AuditReader& reader, const pb::ListAuditRe
 // `write` returns false when the caller has gone.
 Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,
                  const std::function<bool(const pb::JobUpdate&)>& write);
+Status watch_top(OpsContext& context, const pb::TopRequest& request, const StreamCall& call,
+                 const std::function<bool(const pb::TopReply&)>& write);
 Status read_logs(OpsContext& context, const pb::LogsRequest& request, const StreamCall& call,
                  const std::function<bool(const pb::LogPiece&)>& write);
 

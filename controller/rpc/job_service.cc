@@ -73,6 +73,10 @@ public:
                          pb::HistoryReply* reply) override {
         return answer(history(ops_, *request), reply);
     }
+    grpc::Status Top(grpc::ServerContext* context, const pb::TopRequest* request,
+                     grpc::ServerWriter<pb::TopReply>* stream) override {
+        return to_grpc(watch_top(ops_, *request, call_of(context), writer_to(stream)));
+    }
 
 private:
     OpsContext& ops_;

@@ -26,6 +26,16 @@ KeptReport report_in(const Statement& row) {
     return {row.whole(0), {row.whole(1)}, row.whole(2), {row.whole(3)}, row.text(4)};
 }
 
+// Of a statement that is bound.
+Result<std::vector<KeptReport>> rows_of(Statement& select) {
+    std::vector<KeptReport> reports;
+    while (true) {
+        RM_TRY(const bool more, select.step());
+        if (!more) return reports;
+        reports.push_back(report_in(select));
+    }
+}
+
 std::string insert_report(const char* table) {
     return format(
         "INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report, step, "
@@ -150,7 +160,11 @@ Status TelemetryStore::enforce_cap(const std::string& path, StreamOffsets& offse
 Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPaths& paths) {
     RM_TRY(Database database, Database::open(paths.database, Access::read));
     RM_TRY(Statement find, database.prepare(kFindStream));
-    Statements statements{std::move(find), {}, {}};
+    RM_TRY(Statement last_steps,
+           database.prepare(format("SELECT {} FROM steps WHERE epoch = ? AND rank = ? "
+                                   "ORDER BY end_offset DESC LIMIT ?",
+                                   kReportColumns)));
+    Statements statements{std::move(find), std::move(last_steps), {}, {}};
     for (const PieceKind kind : {PieceKind::step, PieceKind::evaluation, PieceKind::note}) {
         const char* table = table_of(kind);
         RM_TRY(Statement last, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
@@ -182,12 +196,14 @@ Result<std::vector<KeptReport>> TelemetryReader::since(const JobId& job, PieceKi
     const std::lock_guard lock(mutex_);
     Statement& select = sql_.since.at(kind);
     select.bind(1, job.value).bind(2, after_id).bind(3, std::int64_t{limit});
-    std::vector<KeptReport> reports;
-    while (true) {
-        RM_TRY(const bool more, select.step());
-        if (!more) return reports;
-        reports.push_back(report_in(select));
-    }
+    return rows_of(select);
+}
+
+Result<std::vector<KeptReport>> TelemetryReader::last_steps(Epoch epoch, int rank, int limit) {
+    const std::lock_guard lock(mutex_);
+    Statement& select = sql_.last_steps;
+    select.bind(1, epoch.value).bind(2, std::int64_t{rank}).bind(3, std::int64_t{limit});
+    return rows_of(select);
 }
 
 Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,

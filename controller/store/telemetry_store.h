@@ -109,6 +109,8 @@ public:
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
     Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
                                           int limit);
+    // The last whole steps of any rank of one attempt, newest first.
+    Result<std::vector<KeptReport>> last_steps(Epoch epoch, int rank, int limit);
     // NOT_FOUND when the rank has no log yet.
     Result<LogPart> log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
                         std::int64_t max_bytes);
@@ -116,6 +118,7 @@ public:
 private:
     struct Statements {
         Statement find_stream;
+        Statement last_steps;
         std::map<PieceKind, Statement> last;
         std::map<PieceKind, Statement> since;
     };

@@ -33,6 +33,7 @@ std::string offered(const std::string& words, int num_words) {
 
 TEST(Completion, OffersTheVerbsThereAre) {
     EXPECT_EQ(offered("ex", 1), "explain ");
+    EXPECT_EQ(offered("to", 1), "top ");
     EXPECT_EQ(offered("--state /x hist", 3), "history ") << "an option's value is no verb";
     EXPECT_EQ(offered("data ''", 2), "prepare ");
 }

@@ -196,5 +196,43 @@ TEST(ExplainStep, NoticesASkippedStepAndALateOne) {
     EXPECT_TRUE(explain_step({}, now).empty()) << "before the first step";
 }
 
+// Steps of `work` seconds and the rest of `step` waiting for the ring.
+RankPace pace(int rank, double work, double step, std::size_t count = 8) {
+    StepReport report;
+    report.seconds = step;
+    report.phase_seconds = {{"gemm", work}, {"ring_exposed", step - work}};
+    return {rank, {{format("n{}", rank)}, 0}, std::vector<StepReport>(count, report)};
+}
+
+TEST(ExplainPace, SaysWhereTheTimeGoes) {
+    EXPECT_EQ(text_of(explain_pace({pace(0, 0.75, 1)})),
+              "INFO pace: a step takes 1.0 s (median of the last 8 steps), gemm 75%, waits for "
+              "ring 25% -> \n");
+    EXPECT_TRUE(explain_pace({pace(0, 0.75, 1, 2)}).empty()) << "two steps say nothing";
+}
+
+TEST(ExplainPace, NamesTheRankThatTheOthersWaitFor) {
+    const std::string text =
+        text_of(explain_pace({pace(0, 0.5, 1), pace(1, 0.9, 1), pace(2, 0.5, 1)}));
+    EXPECT_THAT(text, HasSubstr("PROBLEM rank 1: on n1:0: works 900 ms of each step, the other "
+                                "ranks 500 ms (medians of the last 8 steps)"));
+    EXPECT_THAT(text, HasSubstr("`ringmaster drain n1`"));
+    const std::string even =
+        text_of(explain_pace({pace(0, 0.5, 1), pace(1, 0.55, 1), pace(2, 0.5, 1)}));
+    EXPECT_EQ(even.find("PROBLEM"), std::string::npos) << even;
+}
+
+TEST(ExplainPace, SeesThatStepsTakeLongerThanTheyDid) {
+    RankPace slower = pace(0, 0.75, 1);
+    const RankPace before = pace(0, 0.4, 0.5, 30);
+    slower.steps.insert(slower.steps.end(), before.steps.begin(), before.steps.end());
+    EXPECT_THAT(text_of(explain_pace({slower})),
+                HasSubstr("a step takes 1.0 s lately (median of the last 8); the 30 before took "
+                          "500 ms: 2.0 times as long"));
+    for (std::size_t i = 8; i < slower.steps.size(); ++i)
+        slower.steps[i].stage = -1;  // of a stage with another context
+    EXPECT_EQ(text_of(explain_pace({slower})).find("PROBLEM"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rm::test

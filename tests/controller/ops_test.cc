@@ -197,5 +197,62 @@ TEST(History, FiltersBeforeItCutsPages) {
     }
 }
 
+std::vector<pb::TopReply> top(Running& running, const std::string& id, double interval = 0,
+                              std::size_t most = 1) {
+    pb::TopRequest request;
+    request.set_job_id(id);
+    request.set_interval_seconds(interval);
+    grpc::ClientContext context;
+    const auto reader = running.jobs->Top(&context, request);
+    std::vector<pb::TopReply> replies;
+    pb::TopReply reply;
+    while (replies.size() < most && reader->Read(&reply))
+        replies.push_back(reply);
+    context.TryCancel();
+    reader->Finish();
+    return replies;
+}
+
+TEST(Top, HasEveryRankWithItsOwnLastStep) {
+    OneRank running;
+    TelemetrySender telemetry(running);
+    pb::TelemetryMessage message = TelemetrySender::step(running.epoch, 3, 5.5);
+    pb::StepReport& step = *message.mutable_step();
+    step.set_seconds(2);
+    (*step.mutable_phase_seconds())["ring_exposed"] = 0.5;
+    (*step.mutable_phase_seconds())["gather_exposed"] = 0.25;
+    (*step.mutable_phase_seconds())["gemm"] = 1;
+    (*step.mutable_memory_bytes())["weights"] = 100;
+    (*step.mutable_memory_bytes())["host weights"] = 30;
+    telemetry.send(message);
+    const auto replies = top(running, "");
+    ASSERT_EQ(replies.size(), 1u);
+    ASSERT_EQ(replies[0].jobs_size(), 1);
+    EXPECT_EQ(replies[0].jobs(0).job().id(), running.id);
+    ASSERT_EQ(replies[0].jobs(0).ranks_size(), 1);
+    const pb::TopRank& rank = replies[0].jobs(0).ranks(0);
+    EXPECT_EQ(rank.node_id(), "a");
+    EXPECT_TRUE(rank.session_up());
+    EXPECT_TRUE(rank.running());
+    EXPECT_EQ(rank.last_step(), 3);
+    EXPECT_EQ(rank.step_seconds(), 2);
+    EXPECT_EQ(rank.wait_seconds(), 0.75);
+    EXPECT_EQ(rank.ring_wait_seconds(), 0.5);
+    EXPECT_EQ(rank.device_bytes(), 100);
+    EXPECT_EQ(rank.host_bytes(), 30);
+}
+
+TEST(Top, GoesOnUntilTheCallerLeavesOrItsJobHasEnded) {
+    OneRank running;
+    EXPECT_EQ(top(running, running.id, 0.2, 3).size(), 3u);
+    running.end(kRankFinished, "", pb::JOB_STATE_SUCCEEDED);
+    const auto replies = top(running, running.id, 0.2, 3);
+    ASSERT_EQ(replies.size(), 1u) << "an ended job says so once";
+    EXPECT_EQ(replies[0].jobs(0).job().state(), pb::JOB_STATE_SUCCEEDED);
+    EXPECT_EQ(replies[0].jobs(0).ranks_size(), 0);
+    EXPECT_EQ(top(running, "")[0].jobs_size(), 0);
+    EXPECT_TRUE(top(running, "zzzzzz").empty());
+}
+
 }  // namespace
 }  // namespace rm::test

@@ -62,6 +62,18 @@ TEST(Telemetry, RankZeroSpeaksForTheJob) {
     EXPECT_EQ(t.reader->last(t.job, PieceKind::step).value()->bytes, "step 1");
 }
 
+TEST(Telemetry, HasTheLastStepsOfEachRank) {
+    Telemetry t;
+    for (const std::int64_t number : {1, 2, 3})
+        t.write(t.step(10 * number, number, 3));
+    t.write(t.step(10, 7, 0));
+    const auto steps = t.reader->last_steps({1}, 3, 2).value();
+    ASSERT_EQ(steps.size(), 2u);
+    EXPECT_EQ(steps[0].bytes, "step 3");
+    EXPECT_EQ(steps[1].bytes, "step 2");
+    EXPECT_TRUE(t.reader->last_steps({2}, 3, 2).value().empty()) << "of another attempt";
+}
+
 TEST(Telemetry, KeepsEvaluationsNotesAndLossesThatAreNotFinite) {
     Telemetry t;
     TelemetryPiece evaluation = t.step(10, 5);

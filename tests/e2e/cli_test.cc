@@ -92,6 +92,55 @@ TEST_F(Cli, ExplainSaysWhyAJobWaitsAndHowARunningOneIs) {
     EXPECT_EQ(here({"explain", "zzzzzz"}).code, 3);
 }
 
+// Runs a program on a terminal of 100 by 20, types q once it has drawn twice, and prints what came.
+constexpr const char* kOnATerminal = R"(
+import fcntl, os, pty, select, struct, sys, termios, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 20, 100, 0, 0))
+seen, typed, end = b'', False, time.time() + 30
+while time.time() < end:
+    if not select.select([fd], [], [], 0.2)[0]:
+        continue
+    try:
+        piece = os.read(fd, 65536)
+    except OSError:
+        break
+    seen += piece
+    if not typed and seen.count(b'RANK') >= 2:
+        os.write(fd, b'q')
+        typed = True
+os.kill(pid, 0) if typed else os.kill(pid, 9)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.stdout.buffer.write(seen)
+sys.exit(code)
+)";
+
+TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
+    EXPECT_TRUE(has(here({"top"}).out, "no rank runs"));
+    const std::string id = endless();
+    ASSERT_TRUE(wait_for_step(state_, id, 3));
+    const Finished once = here({"top", id});
+    EXPECT_EQ(once.code, 0) << once.err;
+    EXPECT_TRUE(has(once.out, "JOB     RANK  NODE")) << once.out;
+    EXPECT_EQ(here({"top", "-o", "name"}).out, id + "/0\n" + id + "/1\n");
+    EXPECT_TRUE(has(here({"top", "--nodes"}).out, "NODE      HOSTNAME")) << once.out;
+    const Json top = Json::parse(here({"top", id, "-o", "json"}).out);
+    const Json& rank = top["jobs"][0]["ranks"][1];
+    EXPECT_GT(rank["stepSeconds"], 0);
+    EXPECT_LT(rank["waitSeconds"], rank["stepSeconds"]);
+    EXPECT_NE(rank["deviceBytes"], "0");
+
+    const Finished live = run({"/usr/bin/env", "python3", "-c", kOnATerminal, program("ringmaster"),
+                               "--state", state_, "top", id, "--interval", "0.2"});
+    EXPECT_EQ(live.code, 0) << live.out << live.err;
+    EXPECT_TRUE(live.out.starts_with("\x1b[?1049h")) << live.out;
+    EXPECT_TRUE(live.out.ends_with("\x1b[?1049l")) << "the page of before is there again";
+    EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
+    EXPECT_EQ(here({"top", "zzzzzz"}).code, 3);
+}
+
 TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
     const Json nodes = Json::parse(here({"nodes", "-o", "json"}).out);
     const std::string node = nodes[0]["id"];

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "base/median.h"
+
+namespace rm {
+
+// A rank that works longer on a step than the others, and so is waited for.
+struct Straggler {
+    std::size_t rank = 0;  // its place among those given
+    double seconds = 0;    // that it works
+    double others = 0;     // the median of the others
+};
+constexpr double kStragglerFactor = 1.15;
+
+// The slowest, where it works longer than kStragglerFactor times the median of the others. `work`:
+// by rank, a step's seconds less its waiting for other ranks. In a step that ends together all
+// take the same time; who is slow shows in having waited less.
+inline std::optional<Straggler> find_straggler(const std::vector<double>& work) {
+    if (work.size() < 2) return std::nullopt;
+    const auto slowest = std::max_element(work.begin(), work.end());
+    std::vector<double> others(work.begin(), slowest);
+    others.insert(others.end(), slowest + 1, work.end());
+    const double usual = median(std::move(others));
+    if (!(*slowest > kStragglerFactor * usual)) return std::nullopt;
+    return Straggler{static_cast<std::size_t>(slowest - work.begin()), *slowest, usual};
+}
+
+}  // namespace rm

@@ -1,0 +1,198 @@
+#include "cli/top_tables.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/straggler.h"
+#include "cli/job_text.h"
+#include "cli/text.h"
+
+namespace rm {
+namespace {
+
+constexpr auto kRight = Align::right;
+constexpr std::size_t kShortId = 8;
+constexpr double kQuietFactor = 3;  // of its longest pause lately
+constexpr double kQuietAtLeast = 10;
+
+std::string node_text(const std::string& id, Detail detail) {
+    return detail == Detail::wide ? id : id.substr(0, kShortId);
+}
+
+bool has_stepped(const pb::TopRank& rank) {
+    return rank.last_step() > 0 && rank.step_seconds() > 0;
+}
+
+double work_of(const pb::TopRank& rank) {
+    return std::max(0.0, rank.step_seconds() - rank.wait_seconds());
+}
+
+std::optional<Straggler> straggler_of(const pb::TopJob& job) {
+    std::vector<double> work;
+    for (const pb::TopRank& rank : job.ranks()) {
+        if (!has_stepped(rank)) return std::nullopt;
+        work.push_back(work_of(rank));
+    }
+    return find_straggler(work);
+}
+
+std::string seconds_text(const pb::TopRank& rank, double seconds) {
+    return has_stepped(rank) ? to_string(Seconds{seconds}) : "";
+}
+
+std::string share_text(const pb::TopRank& rank, double seconds) {
+    return has_stepped(rank) ? percent_text(std::min(1.0, seconds / rank.step_seconds())) : "";
+}
+
+std::string bytes_text(std::int64_t bytes) {
+    return bytes > 0 ? to_string(Bytes{bytes}) : "";
+}
+
+// What it is doing; what is wrong with it comes first.
+Cell phase_cell(const pb::TopRank& rank) {
+    if (!rank.session_up()) return {"no session", Color::yellow};
+    if (!rank.reported()) return {"not launched", Color::yellow};
+    if (rank.exited()) return {"ended", Color::red};
+    if (rank.suspended()) return {"suspended", Color::red};
+    return rank.phase();
+}
+
+Cell quiet_cell(const pb::TopRank& rank) {
+    const double usual = rank.longest_quiet_seconds();
+    if (usual <= 0) return "";
+    const double quiet = rank.quiet_seconds();
+    const bool strange = quiet > kQuietAtLeast && quiet > kQuietFactor * usual;
+    return {to_string(Seconds{quiet}), strange ? Color::red : Color::none};
+}
+
+std::string step_text(const pb::TopRank& rank) {
+    return rank.step() > 0 ? format("{}", rank.step()) : "";
+}
+
+std::vector<Cell> rank_row(const pb::TopJob& job, const pb::TopRank& rank, bool slow,
+                           Detail detail) {
+    std::vector<Cell> row = {
+        job.job().id(),
+        format("{}", rank.rank()),
+        node_text(rank.node_id(), detail),
+        format("{}", rank.device()),
+        step_text(rank),
+        seconds_text(rank, rank.step_seconds()),
+        Cell(seconds_text(rank, work_of(rank)), slow ? Color::yellow : Color::none),
+        rank.causal_mfu() > 0 ? percent_text(rank.causal_mfu()) : "",
+        bytes_text(rank.device_bytes()),
+        bytes_text(rank.host_bytes()),
+        share_text(rank, rank.wait_seconds()),
+        share_text(rank, rank.ring_wait_seconds()),
+        phase_cell(rank),
+        quiet_cell(rank)};
+    if (detail == Detail::wide) {
+        row.emplace_back(rank.hostname());
+        row.emplace_back(rank.device_kind());
+        row.emplace_back(bytes_text(rank.device_memory_bytes()));
+        row.emplace_back(rank.last_collective());
+        row.emplace_back(rank.waits_for() > 0 ? format("{}", rank.waits_for() - 1) : "");
+        row.emplace_back(rank.peak_name());
+    }
+    return row;
+}
+
+struct NodeSum {
+    std::string hostname;
+    int ranks = 0;
+    int stepped = 0;
+    double work = 0;        // the longest
+    double wait_share = 0;  // the sum of them
+    double quiet = 0;       // the longest
+    std::int64_t device_bytes = 0;
+    std::int64_t host_bytes = 0;
+
+    void add(const pb::TopRank& rank) {
+        hostname = rank.hostname();
+        ++ranks;
+        quiet = std::max(quiet, rank.quiet_seconds());
+        device_bytes += rank.device_bytes();
+        host_bytes += rank.host_bytes();
+        if (!has_stepped(rank)) return;
+        ++stepped;
+        work = std::max(work, work_of(rank));
+        wait_share += rank.wait_seconds() / rank.step_seconds();
+    }
+};
+
+}  // namespace
+
+std::vector<Cell> top_heading(const pb::TopJob& top, WallTime now) {
+    const pb::Job& job = top.job();
+    std::string line = state_line(job);
+    if (job.has_last_step() && !has_ended(job)) {
+        const pb::StepReport& step = job.last_step();
+        line += format("; step {}/{}, loss {:.4}, {} tok/s", step.step(), job.num_steps(),
+                       step.loss(), compact_count(tokens_per_second(step)));
+        if (const auto left = time_left(job)) line += ", ETA " + span_text(*left);
+        if (step.has_time()) {
+            line += format(", {} ago", span_text(now - from_proto(step.time())));
+        }
+    }
+    std::vector<Cell> lines = {{line, state_color(job.state())}};
+    if (const auto slow = straggler_of(top)) {
+        const pb::TopRank& rank = top.ranks(static_cast<int>(slow->rank));
+        lines.emplace_back(
+            format("  rank {} on {}:{} worked {}, the others {}: they waited for it", rank.rank(),
+                   node_text(rank.node_id(), Detail::usual), rank.device(),
+                   to_string(Seconds{slow->seconds}), to_string(Seconds{slow->others})),
+            Color::yellow);
+    }
+    return lines;
+}
+
+Table top_table(const pb::TopReply& reply, Detail detail) {
+    std::vector<Column> columns = {
+        {"JOB"},          {"RANK", kRight}, {"NODE"},        {"DEV", kRight},    {"STEP", kRight},
+        {"TIME", kRight}, {"WORK", kRight}, {"MFU", kRight}, {"MEMORY", kRight}, {"HOST", kRight},
+        {"WAIT", kRight}, {"RING", kRight}, {"PHASE"},       {"QUIET", kRight}};
+    if (detail == Detail::wide) {
+        columns.push_back({"HOSTNAME"});
+        columns.push_back({"KIND"});
+        columns.push_back({"DEVICE-MEMORY", kRight});
+        columns.push_back({"COLLECTIVE"});
+        columns.push_back({"WAITS-FOR", kRight});
+        columns.push_back({"PEAK"});
+    }
+    Table table(std::move(columns));
+    for (const pb::TopJob& job : reply.jobs()) {
+        const auto slow = straggler_of(job);
+        for (int i = 0; i < job.ranks_size(); ++i) {
+            const bool slowest = slow && slow->rank == static_cast<std::size_t>(i);
+            table.add(rank_row(job, job.ranks(i), slowest, detail));
+        }
+    }
+    return table;
+}
+
+Table top_nodes_table(const pb::TopReply& reply, Detail detail) {
+    std::map<std::string, NodeSum> nodes;
+    for (const pb::TopJob& job : reply.jobs()) {
+        for (const pb::TopRank& rank : job.ranks())
+            nodes[rank.node_id()].add(rank);
+    }
+    Table table({{"NODE"},
+                 {"HOSTNAME"},
+                 {"RANKS", kRight},
+                 {"WORK", kRight},
+                 {"MEMORY", kRight},
+                 {"HOST", kRight},
+                 {"WAIT", kRight},
+                 {"QUIET", kRight}});
+    for (const auto& [id, sum] : nodes) {
+        const bool stepped = sum.stepped > 0;
+        table.add({node_text(id, detail), sum.hostname, format("{}", sum.ranks),
+                   stepped ? to_string(Seconds{sum.work}) : "", bytes_text(sum.device_bytes),
+                   bytes_text(sum.host_bytes),
+                   stepped ? percent_text(sum.wait_share / sum.stepped) : "",
+                   sum.quiet > 0 ? to_string(Seconds{sum.quiet}) : ""});
+    }
+    return table;
+}
+
+}  // namespace rm

@@ -1,0 +1,170 @@
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "cli/document.h"
+#include "cli/job_text.h"
+#include "cli/screen.h"
+#include "cli/signals.h"
+#include "cli/top_tables.h"
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kRetry{1};
+constexpr Seconds kKeyWait{0.1};
+constexpr const char* kNothing = "no rank runs; `ringmaster ls` lists the jobs that wait";
+
+// What a thread of its own hears from the controller, for as long as this lives: a controller that
+// is slow or away must not keep keys waiting.
+class Feed {
+public:
+    Feed(Client& client, const TopOptions& options)
+        : client_(client),
+          options_(options),
+          thread_([this](std::stop_token stop) { run(stop); }) {}
+
+    struct State {
+        std::uint64_t number = 0;  // grows with every change
+        pb::TopReply reply;
+        std::string trouble;         // why what is in `reply` is old; empty: it is not
+        std::optional<Error> error;  // it will not get better
+        bool ended = false;          // the one job has
+    };
+    State state() const {
+        const std::lock_guard lock(mutex_);
+        return state_;
+    }
+
+private:
+    void run(const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            const Status status =
+                client_.watch_top(options_.id, Seconds{options_.interval}, stop,
+                                  [this](const pb::TopReply& reply) { take(reply); });
+            if (stop.stop_requested() || end_of(status)) return;
+            sleep_for(kRetry, stop);
+        }
+    }
+
+    void take(const pb::TopReply& reply) {
+        const std::lock_guard lock(mutex_);
+        state_.reply = reply;
+        state_.trouble.clear();
+        ++state_.number;
+    }
+
+    bool end_of(const Status& status) {
+        const std::lock_guard lock(mutex_);
+        ++state_.number;
+        if (status) {  // a controller ends it that stops, too: only then the job still lives
+            state_.ended = !options_.id.empty() && !state_.reply.jobs().empty() &&
+                           has_ended(state_.reply.jobs(0).job());
+            return state_.ended;
+        }
+        const bool away = status.error().code == ErrorCode::unavailable ||
+                          status.error().code == ErrorCode::cancelled;
+        if (!away) state_.error = status.error();
+        state_.trouble = status.error().message;
+        return !away;
+    }
+
+    Client& client_;
+    const TopOptions& options_;
+    mutable std::mutex mutex_;
+    State state_;
+    std::jthread thread_;
+};
+
+void print_top(const Output& out, const TopOptions& options, const pb::TopReply& reply,
+               WallTime now) {
+    for (const pb::TopJob& job : reply.jobs()) {
+        for (const Cell& line : top_heading(job, now))
+            out.stream << out.paint(line.text, line.color) << '\n';
+    }
+    bool any = false;
+    for (const pb::TopJob& job : reply.jobs())
+        any = any || job.ranks_size() > 0;
+    if (!any) {
+        out.stream << kNothing << '\n';
+        return;
+    }
+    out.stream << '\n';
+    const Detail detail = options.output == OutputFormat::wide ? Detail::wide : Detail::usual;
+    (options.nodes ? top_nodes_table : top_table)(reply, detail).print(out);
+}
+
+void print_once(const Output& out, const TopOptions& options, const pb::TopReply& reply,
+                WallTime now) {
+    switch (options.output) {
+        case OutputFormat::json:
+            print_document(out.stream, reply, DocumentFormat::json);
+            return;
+        case OutputFormat::yaml:
+            print_document(out.stream, reply, DocumentFormat::yaml);
+            return;
+        case OutputFormat::name:
+            for (const pb::TopJob& job : reply.jobs()) {
+                for (const pb::TopRank& rank : job.ranks())
+                    out.stream << format("{}/{}\n", job.job().id(), rank.rank());
+            }
+            return;
+        case OutputFormat::table:
+        case OutputFormat::wide:
+        case OutputFormat::csv:
+            print_top(out, options, reply, now);
+            return;
+    }
+}
+
+std::vector<std::string> lines_of(const Feed::State& state, const TopOptions& options,
+                                  const Output& out, WallTime now) {
+    std::ostringstream text;
+    const Output page{text, out.terminal, out.color, out.width};
+    if (!state.trouble.empty()) text << page.paint(state.trouble, Color::yellow) << '\n';
+    if (state.number > 0 && state.reply.has_time()) print_top(page, options, state.reply, now);
+    std::vector<std::string> lines;
+    std::istringstream all(text.str());
+    for (std::string line; std::getline(all, line);)
+        lines.push_back(line);
+    return lines;
+}
+
+Result<ExitCode> run_live(const TopOptions& options, VerbContext& context) {
+    Signals signals;
+    RM_TRY(Client client, context.connect());
+    const Feed feed(client, options);
+    Output& out = context.console.out;
+    Feed::State state;
+    {
+        Screen screen(out, context.console.in);
+        for (std::uint64_t drawn = 0; !state.ended; state = feed.state()) {
+            if (state.error) break;
+            if (state.number != drawn || screen.resized()) {
+                drawn = state.number;
+                screen.draw(lines_of(state, options, out, context.clock.wall()));
+            }
+            const auto key = screen.key(kKeyWait);
+            if (key == 'q' || key == 'Q') return ExitCode::ok;
+            if (signals.take().interrupts > 0) return ExitCode::interrupted;
+        }
+    }
+    if (state.error) return *state.error;
+    print_top(out, options, state.reply, context.clock.wall());
+    return ExitCode::ok;
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context) {
+    const bool table =
+        options.output == OutputFormat::table || options.output == OutputFormat::wide;
+    if (table && context.console.out.terminal && !options.once) return run_live(options, context);
+    RM_TRY(Client client, context.connect());
+    RM_TRY(const pb::TopReply reply, client.top(options.id));
+    print_once(context.console.out, options, reply, context.clock.wall());
+    return ExitCode::ok;
+}
+
+}  // namespace rm
