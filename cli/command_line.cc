@@ -8,6 +8,7 @@
 
 #include "cli/completion.h"
 #include "cli/history_groups.h"
+#include "cli/man_pages.h"
 
 namespace rm {
 namespace {
@@ -131,6 +132,7 @@ struct AllOptions {
     PkiIssueOptions pki_issue;
     PkiRevokeOptions pki_revoke;
     PkiTokenOptions pki_token;
+    ManOptions man;
     VersionOptions version;
 };
 
@@ -338,6 +340,10 @@ void add_other_verbs(Verbs& verbs, AllOptions& all) {
         ->type_name("DIR")
         ->required();
 
+    CLI::App& man = verbs.add("man", "The pages of the manual", all.man);
+    man.add_option("DIR", all.man.directory,
+                   "Write all of them there; without, ringmaster(1) goes to stdout");
+
     CLI::App& version = verbs.add("version", "The version of this program", all.version);
     add_output(version, all.version.output, {"table", "json", "yaml"});
 }
@@ -388,6 +394,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     }
     if (shell) return CommandLineEnd{ExitCode::ok, completion_script(app, *shell), ""};
     line.verb = verbs.chosen();
+    if (auto* man = std::get_if<ManOptions>(&line.verb)) man->pages = man_pages(app, RM_VERSION);
     return line;
 }
 

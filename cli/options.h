@@ -8,6 +8,7 @@
 
 #include "cli/client.h"
 #include "cli/target.h"
+#include "service/man_page.h"
 
 // What the command line said, verb by verb: made by command_line.cc, used by verbs/.
 namespace rm {
@@ -137,6 +138,10 @@ struct RestoreOptions {
     std::string file;
     std::string state_dir;  // of a controller that does not run
 };
+struct ManOptions {
+    std::vector<ManPage> pages;  // of this program, made with its command line
+    std::string directory;       // empty: the first page goes to stdout
+};
 struct VersionOptions {
     OutputFormat output = OutputFormat::table;
 };
@@ -146,7 +151,7 @@ using VerbOptions =
                  LogsOptions, CancelOptions, HistoryOptions, TopOptions, NodesOptions, DrainOptions,
                  ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
                  BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
-                 PkiTokenOptions, VersionOptions>;
+                 PkiTokenOptions, ManOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -9,6 +9,7 @@
 #include "controller/daemon.h"
 #include "controller/planning/planning_child.h"
 #include "service/log.h"
+#include "service/man_page.h"
 #include "service/security/tls_files.h"
 
 namespace {
@@ -114,6 +115,9 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", RM_VERSION);
     Flags flags;
     declare(app, flags);
+    rm::add_man_flag(app, "ringmaster-controller", RM_VERSION,
+                     {"ringmaster(1)", "ringmaster-worker(8)"},
+                     [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
     CLI11_PARSE(app, argc, argv);
     // Before any thread: they inherit the mask, and only sigwait gets these.
     const sigset_t signals = stop_signals();

@@ -117,7 +117,7 @@ TEST(CommandLine, PrintsHelpOnStdout) {
     EXPECT_EQ(end.code, ExitCode::ok);
     for (const char* verb :
          {"submit", "continue", "ls", "show", "explain", "logs", "cancel", "history", "top",
-          "nodes", "drain", "resume", "doctor", "up", "version", "completion"}) {
+          "nodes", "drain", "resume", "doctor", "up", "man", "version", "completion"}) {
         EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
     }
 }

@@ -141,6 +141,25 @@ TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
     EXPECT_EQ(here({"top", "zzzzzz"}).code, 3);
 }
 
+class Manual : public E2eTest {};
+
+TEST_F(Manual, IsWrittenWithThePagesOfTheDaemons) {
+    const std::string pages = path("man");
+    const Finished written = cli({"man", pages});
+    ASSERT_EQ(written.code, 0) << written.err;
+    for (const char* name : {"ringmaster.1", "ringmaster-top.1", "ringmaster-job.5"})
+        EXPECT_TRUE(std::filesystem::exists(pages + "/" + name)) << name;
+    for (const char* daemon : {"ringmaster-controller.8", "ringmaster-worker.8"}) {
+        const std::string page = read_file(pages + "/" + daemon);
+        EXPECT_NE(page.find(".B \"\\-\\-state TEXT\""), std::string::npos) << page;
+        const Finished shown =
+            run({"/usr/bin/env", "groff", "-man", "-Tascii", "-ww", "-z", pages + "/" + daemon});
+        EXPECT_EQ(shown.code, 0) << shown.err;
+        EXPECT_EQ(shown.err, "");
+    }
+    EXPECT_TRUE(cli({"man"}).out.starts_with(".TH \"RINGMASTER\" 1")) << "without a directory";
+}
+
 TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
     const Json nodes = Json::parse(here({"nodes", "-o", "json"}).out);
     const std::string node = nodes[0]["id"];

@@ -8,6 +8,7 @@
 
 #include "engine/train/cpu_peak.h"
 #include "service/address.h"
+#include "service/man_page.h"
 #include "worker/inventory/inventory.h"
 
 namespace rm {
@@ -100,6 +101,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                    "file that keeps the measured peak of this machine")
         ->capture_default_str();
     app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
+    add_man_flag(app, "ringmaster-worker", RM_VERSION,
+                 {"ringmaster(1)", "ringmaster-controller(8)"},
+                 [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
 }
 
 }  // namespace

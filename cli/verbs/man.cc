@@ -1,0 +1,69 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/up/daemon.h"
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status write_page(const std::string& directory, const std::string& file, const std::string& text) {
+    const std::string path = (fs::path(directory) / file).string();
+    std::ofstream out(path);
+    out << text << std::flush;
+    if (out) return {};
+    return make_error(ErrorCode::internal, "cannot write {}: {}", path, std::strerror(errno));
+}
+
+std::string quoted(const std::string& word) {
+    std::string out = "'";
+    for (const char c : word)
+        out += c == '\'' ? "'\\''" : std::string(1, c);
+    return out + "'";
+}
+
+Result<std::string> output_of(const std::string& program, const std::string& argument) {
+    std::FILE* pipe = ::popen((quoted(program) + " " + argument).c_str(), "r");
+    if (pipe == nullptr) {
+        return make_error(ErrorCode::internal, "cannot start {}: {}", program,
+                          std::strerror(errno));
+    }
+    std::string output;
+    char part[4096];
+    for (std::size_t size = 0; (size = std::fread(part, 1, sizeof part, pipe)) > 0;)
+        output.append(part, size);
+    const int status = ::pclose(pipe);
+    if (status == 0) return output;
+    return make_error(ErrorCode::internal, "{} {} ended with status {}", program, argument, status);
+}
+
+}  // namespace
+
+// The daemons' pages are made by themselves: only they know their options.
+Result<ExitCode> run_verb(const ManOptions& options, VerbContext& context) {
+    if (options.directory.empty()) {
+        context.console.out.stream << to_man(options.pages.front());
+        return ExitCode::ok;
+    }
+    std::error_code failed;
+    fs::create_directories(options.directory, failed);
+    for (const ManPage& page : options.pages) {
+        RM_RETURN_IF_ERROR(
+            write_page(options.directory, format("{}.{}", page.name, page.number), to_man(page)));
+    }
+    for (const char* name : {"ringmaster-controller", "ringmaster-worker"}) {
+        RM_TRY(const std::string program, program_beside_this(name));
+        RM_TRY(const std::string page, output_of(program, "--man"));
+        RM_RETURN_IF_ERROR(write_page(options.directory, format("{}.8", name), page));
+    }
+    context.console.note(format("{} pages in {}; `man -l {}/ringmaster.1` shows the first",
+                                options.pages.size() + 2, options.directory, options.directory));
+    return ExitCode::ok;
+}
+
+}  // namespace rm
