@@ -11,6 +11,7 @@
 #include "base/job_spec.h"
 #include "base/plan.h"
 #include "base/report.h"
+#include "base/roots.h"
 #include "base/units.h"
 
 // What a worker and the controller say to each other, as plain values: the cores and the session
@@ -19,8 +20,8 @@
 namespace rm {
 
 // The controller serves this one and the one before. 2: hello carries launches, ranks say what they
-// wait for, exports ask before they are published.
-constexpr std::uint32_t kProtocol = 2;
+// wait for, exports ask before they are published. 3: roots.
+constexpr std::uint32_t kProtocol = 3;
 
 struct DeviceInfo {
     int index = 0;
@@ -120,6 +121,7 @@ struct Hello {
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
     std::vector<LaunchAttempt> launches;  // of `attempts`, as they were commanded
+    std::vector<RootInfo> roots;          // declared on this worker; none: every path is allowed
     bool operator==(const Hello&) const = default;
 };
 struct Pong {
@@ -129,7 +131,8 @@ struct CommandRefused {
     Epoch epoch;
     std::string reason;
 };
-using WorkerMessage = std::variant<Hello, Pong, AttemptStatus, CommandRefused>;
+using WorkerMessage =
+    std::variant<Hello, Pong, AttemptStatus, CommandRefused, RootsReport, FilesChecked, RootProbed>;
 
 struct HelloReply {
     ClusterId cluster;
@@ -151,7 +154,8 @@ struct ForgetAttempt {
     Epoch epoch;
     bool operator==(const ForgetAttempt&) const = default;
 };
-using ControllerMessage = std::variant<HelloReply, Ping, LaunchAttempt, StopAttempt, ForgetAttempt>;
+using ControllerMessage = std::variant<HelloReply, Ping, LaunchAttempt, StopAttempt, ForgetAttempt,
+                                       CheckFiles, ProbeRoot>;
 
 // One side of a session: blocking, one reader and one writer thread. In memory in tests, gRPC in
 // service/ and the daemons.

@@ -195,6 +195,22 @@ std::string peak_of(const pb::Inventory& inventory) {
                                                          : device.fp32().name();
 }
 
+// "ckpt 1.2 TiB shared by 2": with how much is free and how many nodes have the same directory.
+std::string root_text(const pb::Root& root) {
+    if (!root.problem().empty()) return format("{}: {}", root.name(), root.problem());
+    std::string text = format("{} {}", root.name(), to_string(Bytes{root.free_bytes()}));
+    if (!root.writable()) text += " read-only";
+    if (root.shared_with_size() > 0) text += format(" shared by {}", root.shared_with_size() + 1);
+    return text;
+}
+
+std::string roots_text(const pb::Node& node) {
+    std::string text;
+    for (const pb::Root& root : node.roots())
+        text += (text.empty() ? "" : ", ") + root_text(root);
+    return text;
+}
+
 }  // namespace
 
 Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) {
@@ -293,7 +309,7 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
                                    {"BUSY", kRight}, {"CORES", kRight}, {"MEMORY", kRight},
                                    {"SEEN", kRight}};
     if (detail == Detail::wide) {
-        for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD", "DRAINED"})
+        for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD", "DRAINED", "ROOTS"})
             columns.push_back({name});
     }
     Table table(std::move(columns));
@@ -312,7 +328,8 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
         if (detail == Detail::wide) {
             const Row more = {
                 inventory.cpu_model(),    peak_of(inventory), inventory.data_address(),
-                inventory.http_address(), node.build(),       node.drained()};
+                inventory.http_address(), node.build(),       node.drained(),
+                roots_text(node)};
             row.insert(row.end(), more.begin(), more.end());
         }
         table.add(std::move(row));

@@ -19,25 +19,37 @@ struct Pool {
     int unreachable = 0;
     int drained = 0;
     int excluded = 0;
+    int without_files = 0;
     std::map<std::string, int> busy;  // by holder
 
     PoolKey key() const { return {kind, build}; }
     // What the job may come to have without somebody's doing.
-    int usable() const { return total - drained - excluded; }
+    int usable() const { return total - drained - excluded - without_files; }
 };
+
+PlanningFiles::Place files_at(const PlanningSnapshot& snapshot, const PlanningJob& job,
+                              const NodeId& node) {
+    if (job.files < 0) return {};
+    const auto& nodes = snapshot.files[static_cast<std::size_t>(job.files)].nodes;
+    const auto found = nodes.find(node);
+    return found == nodes.end() ? PlanningFiles::Place{} : found->second;
+}
 
 // As one job sees them; `takers` are the jobs that this pass has placed already.
 std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,
                              const std::map<DeviceId, std::string>& takers) {
     const std::set<DeviceId> excluded(job.excluded.begin(), job.excluded.end());
-    std::map<PoolKey, Pool> pools;
+    std::map<std::pair<PoolKey, std::string>, Pool> pools;  // by where the job's files are, too
     for (const PlanningDevice& device : snapshot.devices) {
-        Pool& pool = pools[{device.kind, device.build}];
+        const PlanningFiles::Place files = files_at(snapshot, job, device.id.node);
+        Pool& pool = pools[{{device.kind, device.build}, files.place}];
         pool.kind = device.kind;
         pool.build = device.build;
         ++pool.total;
         if (excluded.contains(device.id)) {
             ++pool.excluded;
+        } else if (!files.against.empty()) {
+            ++pool.without_files;
         } else if (takers.contains(device.id)) {
             ++pool.busy[takers.at(device.id)];
         } else if (device.availability == Availability::busy) {
@@ -97,6 +109,10 @@ std::string holders_of(const Pool& pool) {
     if (pool.excluded > 0) {
         text += format("{}{} excluded after faults", text.empty() ? "" : ", ", pool.excluded);
     }
+    if (pool.without_files > 0) {
+        text +=
+            format("{}{} on nodes without its files", text.empty() ? "" : ", ", pool.without_files);
+    }
     return text;
 }
 
@@ -145,7 +161,9 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
                    spec.resources.kind, present)};
     }
     std::vector<std::string> reasons;
+    std::set<PoolKey> told;  // of nodes that differ in files, the largest group
     for (const Pool* pool : candidates) {
+        if (!told.insert(pool->key()).second) continue;
         const auto kept = reserved.find(pool->key());
         reasons.push_back(kept != reserved.end() ? kept->second
                                                  : shortage(*pool, demanded(spec).value_or(1)));
@@ -159,6 +177,9 @@ public:
 
     PlanDecision decide(const PlanningJob& job) {
         if (!job.waits.empty()) return {job.id, std::vector<std::string>{job.waits}};
+        if (const std::string& waits = files_of(job).waits; !waits.empty()) {
+            return {job.id, std::vector<std::string>{waits}};
+        }
         const std::vector<Pool> pools = make_pools(snapshot_, job, takers_);
         const std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
         for (const Pool* pool : candidates) {
@@ -167,12 +188,20 @@ public:
             if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
             if (*mesh) return {job.id, place(job, *pool, **mesh)};
         }
-        PlanDecision decision{job.id, reasons_against(job.spec, pools, candidates, reserved_)};
+        std::vector<std::string> reasons = reasons_against(job.spec, pools, candidates, reserved_);
+        const std::vector<std::string>& about_files = files_of(job).reasons;
+        reasons.insert(reasons.end(), about_files.begin(), about_files.end());
+        PlanDecision decision{job.id, std::move(reasons)};
         reserve_if_overdue(job, candidates);
         return decision;
     }
 
 private:
+    const PlanningFiles& files_of(const PlanningJob& job) const {
+        static const PlanningFiles kNothing;
+        return job.files < 0 ? kNothing : snapshot_.files[static_cast<std::size_t>(job.files)];
+    }
+
     static std::vector<const Pool*> candidates_for(const JobSpec& spec,
                                                    const std::vector<Pool>& pools) {
         std::vector<const Pool*> candidates;

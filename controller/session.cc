@@ -85,6 +85,12 @@ bool Session::take_later(WorkerMessage message) {
         context_.inputs.post(NodeStatus{node_, std::move(*status)});
     } else if (auto* refused = std::get_if<CommandRefused>(&message)) {
         context_.inputs.post(NodeRefused{node_, std::move(*refused)});
+    } else if (auto* roots = std::get_if<RootsReport>(&message)) {
+        context_.inputs.post(NodeRoots{node_, std::move(*roots)});
+    } else if (auto* checked = std::get_if<FilesChecked>(&message)) {
+        context_.inputs.post(NodeFilesChecked{node_, std::move(*checked)});
+    } else if (auto* probed = std::get_if<RootProbed>(&message)) {
+        context_.inputs.post(NodeRootProbed{node_, std::move(*probed)});
     } else {
         finish(invalid_argument("a session has one hello, at its beginning"));
     }

@@ -18,10 +18,14 @@ namespace ringmaster::v1 {
 class AttemptStatus;
 class ControllerMessage;
 class EvaluationReport;
+class FileFacts;
 class Inventory;
 class JobSpec;
 class MemoryPolicy;
 class MeshSpec;
+class ProbeRoot;
+class Root;
+class RootProbed;
 class StepReport;
 class WorkerMessage;
 }  // namespace ringmaster::v1
@@ -54,6 +58,15 @@ pb::Inventory to_proto(const Inventory& inventory);
 Inventory from_proto(const pb::Inventory& inventory);
 pb::AttemptStatus to_proto(const AttemptStatus& status);
 AttemptStatus from_proto(const pb::AttemptStatus& status);
+
+pb::Root to_proto(const RootInfo& root);
+RootInfo from_proto(const pb::Root& root);
+pb::FileFacts to_proto(const FileFacts& facts);
+Result<FileFacts> from_proto(const pb::FileFacts& facts);
+pb::ProbeRoot to_proto(const ProbeRoot& probe);
+Result<ProbeRoot> from_proto(const pb::ProbeRoot& probe);
+pb::RootProbed to_proto(const RootProbed& probed);
+Result<RootProbed> from_proto(const pb::RootProbed& probed);
 
 pb::WorkerMessage to_proto(const WorkerMessage& message);
 Result<WorkerMessage> from_proto(const pb::WorkerMessage& message);

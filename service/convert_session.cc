@@ -123,6 +123,8 @@ void fill(pb::WorkerMessage& message, const Hello& hello) {
         *out.add_attempts() = to_proto(status);
     for (const LaunchAttempt& launch : hello.launches)
         *out.add_launches() = launch_to(launch);
+    for (const RootInfo& root : hello.roots)
+        *out.add_roots() = to_proto(root);
 }
 
 Result<Hello> hello_from(const pb::Hello& hello) {
@@ -140,6 +142,8 @@ Result<Hello> hello_from(const pb::Hello& hello) {
         RM_TRY(LaunchAttempt converted, launch_from(launch));
         out.launches.push_back(std::move(converted));
     }
+    for (const pb::Root& root : hello.roots())
+        out.roots.push_back(from_proto(root));
     return out;
 }
 
@@ -154,6 +158,37 @@ void fill(pb::WorkerMessage& message, const AttemptStatus& status) {
 void fill(pb::WorkerMessage& message, const CommandRefused& refused) {
     message.mutable_refused()->set_epoch(refused.epoch.value);
     message.mutable_refused()->set_reason(refused.reason);
+}
+
+void fill(pb::WorkerMessage& message, const RootsReport& report) {
+    for (const RootInfo& root : report.roots)
+        *message.mutable_roots()->add_roots() = to_proto(root);
+}
+
+void fill(pb::WorkerMessage& message, const FilesChecked& checked) {
+    message.mutable_files()->set_key(checked.key);
+    for (const FileFacts& facts : checked.files)
+        *message.mutable_files()->add_files() = to_proto(facts);
+}
+
+void fill(pb::WorkerMessage& message, const RootProbed& probed) {
+    *message.mutable_probed() = to_proto(probed);
+}
+
+RootsReport roots_from(const pb::RootsReport& report) {
+    RootsReport out;
+    for (const pb::Root& root : report.roots())
+        out.roots.push_back(from_proto(root));
+    return out;
+}
+
+Result<FilesChecked> files_from(const pb::FilesChecked& checked) {
+    FilesChecked out{.key = checked.key()};
+    for (const pb::FileFacts& facts : checked.files()) {
+        RM_TRY(FileFacts converted, from_proto(facts));
+        out.files.push_back(std::move(converted));
+    }
+    return out;
 }
 
 // ---- controller -> worker
@@ -192,6 +227,26 @@ StopAttempt stop_from(const pb::StopAttempt& stop) {
 
 void fill(pb::ControllerMessage& message, const ForgetAttempt& forget) {
     message.mutable_forget()->set_epoch(forget.epoch.value);
+}
+
+void fill(pb::ControllerMessage& message, const CheckFiles& check) {
+    message.mutable_check_files()->set_key(check.key);
+    for (const FileWanted& file : check.files)
+        *message.mutable_check_files()->add_files() =
+            to_proto(FileFacts{.use = file.use, .path = file.path});
+}
+
+Result<CheckFiles> check_from(const pb::CheckFiles& check) {
+    CheckFiles out{.key = check.key()};
+    for (const pb::FileFacts& file : check.files()) {
+        RM_TRY(const FileFacts wanted, from_proto(file));
+        out.files.push_back({wanted.use, wanted.path});
+    }
+    return out;
+}
+
+void fill(pb::ControllerMessage& message, const ProbeRoot& probe) {
+    *message.mutable_probe_root() = to_proto(probe);
 }
 
 template <typename Message, typename T>
@@ -280,6 +335,12 @@ Result<WorkerMessage> from_proto(const pb::WorkerMessage& message) {
         case pb::WorkerMessage::kRefused:
             return WorkerMessage(
                 CommandRefused{{message.refused().epoch()}, message.refused().reason()});
+        case pb::WorkerMessage::kRoots:
+            return WorkerMessage(roots_from(message.roots()));
+        case pb::WorkerMessage::kFiles:
+            return one_of<WorkerMessage>(files_from(message.files()));
+        case pb::WorkerMessage::kProbed:
+            return one_of<WorkerMessage>(from_proto(message.probed()));
         case pb::WorkerMessage::MESSAGE_NOT_SET:
             break;
     }
@@ -304,6 +365,10 @@ Result<ControllerMessage> from_proto(const pb::ControllerMessage& message) {
             return ControllerMessage(stop_from(message.stop()));
         case pb::ControllerMessage::kForget:
             return ControllerMessage(ForgetAttempt{{message.forget().epoch()}});
+        case pb::ControllerMessage::kCheckFiles:
+            return one_of<ControllerMessage>(check_from(message.check_files()));
+        case pb::ControllerMessage::kProbeRoot:
+            return one_of<ControllerMessage>(from_proto(message.probe_root()));
         case pb::ControllerMessage::MESSAGE_NOT_SET:
             break;
     }

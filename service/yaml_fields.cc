@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/roots.h"
 #include "service/edit_distance.h"
 
 namespace rm {
@@ -179,7 +180,8 @@ YamlReader read_path(std::string& target, const std::string& base_directory) {
     return [&target, base_directory](const YamlValue& value) -> Status {
         RM_TRY(const std::string_view text, text_of(value, "a path"));
         if (text.empty()) return value.error("the path is empty");
-        const bool keep = base_directory.empty() || text.starts_with('/');
+        const bool keep =
+            base_directory.empty() || text.starts_with('/') || parse_root_path(text).has_value();
         target = keep ? std::string(text)
                       : (std::filesystem::path(base_directory) / text).lexically_normal().string();
         return {};

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "controller/core/handlers.h"
+#include "controller/core/questions.h"
 
 namespace rm {
 namespace {
@@ -53,6 +54,7 @@ void handle(Step& step, const SubmitJob& input) {
     job.blocking_reasons = {"waits for its first scheduling pass"};
     const JobId id = job.id;
     step.add_job(std::move(job), "job.submitted");
+    ask_about(step, *find_job(step.state(), id));
     step.reply(id);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "controller/core/handlers.h"
+#include "controller/core/questions.h"
 #include "controller/core/restore.h"
 
 namespace rm {
@@ -35,6 +36,7 @@ void open_session(Step& step, const Hello& hello) {
         session = NodeSession{.up = true, .since = step.now()};
         for (const AttemptStatus& status : hello.attempts)
             session.reported[status.epoch] = status;
+        session.roots = hello.roots;
     });
 }
 
@@ -89,6 +91,7 @@ void handle(Step& step, const NodeHello& input) {
         const auto& reported = find_node(step.state(), hello.node)->session.reported;
         if (!reported.contains(epoch)) take_absence(step, hello.node, epoch, boot);
     }
+    ask_questions(step);
     step.reply(JobId{});
 }
 
@@ -101,6 +104,7 @@ void handle(Step& step, const NodeSessionDown& input) {
         session = NodeSession{.up = false, .since = step.now()};
     });
     step.planning_changed();
+    ask_questions(step);
 }
 
 void handle(Step& step, const NodeUnreachable& input) {

@@ -1,5 +1,6 @@
 #include "controller/core/due_times.h"
 #include "controller/core/handlers.h"
+#include "controller/core/questions.h"
 
 namespace rm {
 namespace {
@@ -28,6 +29,7 @@ void handle(Step& step, const CommandsDue&) {
         fail_attempt(step, stall.epoch, {FailureClass::stall, -1, stall.cause});
     for (const Epoch epoch : due.lost)
         note_silence(step, epoch);
+    if (due.questions) ask_questions(step);
 }
 
 }  // namespace rm

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "controller/core/input.h"
+#include "controller/core/job_files.h"
 
 namespace rm {
 namespace {
@@ -35,17 +36,17 @@ struct Kind {
     std::pair<Epoch, CommandKind> operator()(const ForgetAttempt& forget) const {
         return {forget.epoch, CommandKind::forget};
     }
+    template <typename Question>
+    std::pair<Epoch, CommandKind> operator()(const Question&) const {
+        RM_CHECK(false, "a question is remembered by its answer");
+        return {};
+    }
 };
 
 bool is_due(const NodeSession& session, const NodeCommand& command, WallTime now) {
     const auto key = command_key(command);
     const auto sent = session.sent.find(key);
     return sent == session.sent.end() || now - sent->second > overdue_after(key.second);
-}
-
-std::string checkpoint_dir(const State& state, const Job& job) {
-    const std::string& dir = job.spec.checkpoint.dir;
-    return (dir.empty() ? state.checkpoint_root : dir) + "/" + job.id.value;
 }
 
 LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId& node) {
@@ -65,7 +66,7 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
         const DeviceId& device = attempt.ranks[rank].device;
         if (device.node == node) launch.ranks.push_back({static_cast<int>(rank), device.index});
     }
-    launch.checkpoint_dir = checkpoint_dir(state, *job);
+    launch.checkpoint_dir = checkpoint_parent(state, *job) + "/" + job->id.value;
     launch.owner = job->owner;
     launch.yaml = job->yaml;
     return launch;

@@ -18,9 +18,10 @@ struct DueTimes {
     std::vector<Stall> stalls;   // running attempts without progress anywhere
     std::vector<Epoch> lost;     // live attempts of which no worker has spoken for lost_after
     bool hold_is_over = false;   // planning was held for a restore and no longer is
+    bool questions = false;      // workers are to be asked about their roots and files
 
     bool empty() const {
-        return retries.empty() && stalls.empty() && lost.empty() && !hold_is_over;
+        return retries.empty() && stalls.empty() && lost.empty() && !hold_is_over && !questions;
     }
 };
 

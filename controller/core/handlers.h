@@ -7,21 +7,24 @@
 // What apply() does with each input; one file per family. Private to the core.
 namespace rm {
 
-void handle(Step& step, const FoundCluster& input);     // apply_node.cc
-void handle(Step& step, const Restored& input);         // apply_node.cc
-void handle(Step& step, const SubmitJob& input);        // apply_job.cc
-void handle(Step& step, const CancelJob& input);        // apply_job.cc
-void handle(Step& step, const NodeHello& input);        // apply_node.cc
-void handle(Step& step, const NodeSessionDown& input);  // apply_node.cc
-void handle(Step& step, const NodeUnreachable& input);  // apply_node.cc
-void handle(Step& step, const NodeGone& input);         // apply_drain.cc
-void handle(Step& step, const DrainNode& input);        // apply_drain.cc
-void handle(Step& step, const ResumeNode& input);       // apply_drain.cc
-void handle(Step& step, const AskToPublish& input);     // apply_publish.cc
-void handle(Step& step, const NodeStatus& input);       // apply_status.cc
-void handle(Step& step, const NodeRefused& input);      // apply_status.cc
-void handle(Step& step, const PlanReady& input);        // apply_plan.cc
-void handle(Step& step, const CommandsDue& input);      // apply_time.cc
+void handle(Step& step, const FoundCluster& input);      // apply_node.cc
+void handle(Step& step, const Restored& input);          // apply_node.cc
+void handle(Step& step, const SubmitJob& input);         // apply_job.cc
+void handle(Step& step, const CancelJob& input);         // apply_job.cc
+void handle(Step& step, const NodeHello& input);         // apply_node.cc
+void handle(Step& step, const NodeSessionDown& input);   // apply_node.cc
+void handle(Step& step, const NodeUnreachable& input);   // apply_node.cc
+void handle(Step& step, const NodeGone& input);          // apply_drain.cc
+void handle(Step& step, const DrainNode& input);         // apply_drain.cc
+void handle(Step& step, const ResumeNode& input);        // apply_drain.cc
+void handle(Step& step, const AskToPublish& input);      // apply_publish.cc
+void handle(Step& step, const NodeStatus& input);        // apply_status.cc
+void handle(Step& step, const NodeRefused& input);       // apply_status.cc
+void handle(Step& step, const PlanReady& input);         // apply_plan.cc
+void handle(Step& step, const CommandsDue& input);       // apply_time.cc
+void handle(Step& step, const NodeRoots& input);         // apply_roots.cc
+void handle(Step& step, const NodeFilesChecked& input);  // apply_roots.cc
+void handle(Step& step, const NodeRootProbed& input);    // apply_roots.cc
 
 // Puts attempts into the tables which this worker was commanded to run and which the tables have
 // forgotten: the newest of a job goes on, others are told to stop. Ranks of theirs on other nodes

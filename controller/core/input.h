@@ -76,6 +76,20 @@ struct NodeRefused {
     CommandRefused refused;
 };
 
+// Of a worker that declares roots: what has changed, and its answers to what it was asked.
+struct NodeRoots {
+    NodeId node;
+    RootsReport report;
+};
+struct NodeFilesChecked {
+    NodeId node;
+    FilesChecked checked;
+};
+struct NodeRootProbed {
+    NodeId node;
+    RootProbed probed;
+};
+
 // The planner's answer from a snapshot with this planning version: a plan, or every reason against.
 struct PlanReady {
     JobId job;
@@ -87,9 +101,10 @@ struct PlanReady {
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
-using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello,
-                               NodeSessionDown, NodeUnreachable, NodeGone, NodeStatus, NodeRefused,
-                               DrainNode, ResumeNode, AskToPublish, PlanReady, CommandsDue>;
+using InputBody =
+    std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
+                 NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
+                 AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeFilesChecked, NodeRootProbed>;
 
 struct Input {
     WallTime time;

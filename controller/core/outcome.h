@@ -10,7 +10,7 @@
 // What applying one input gives, besides the changed State.
 namespace rm {
 
-using NodeCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt>;
+using NodeCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt, CheckFiles, ProbeRoot>;
 
 struct SendToNode {
     NodeId node;

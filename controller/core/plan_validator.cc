@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "controller/core/job_files.h"
 #include "controller/core/restore.h"
 
 namespace rm {
@@ -126,6 +127,25 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     return {};
 }
 
+// Nodes that declare roots have the job's files, and the same ones.
+Status check_files_of(const State& state, const Job& job, const Plan& plan, WallTime now) {
+    if (state.declaring.empty()) return {};
+    const FilesNeed need = files_needed(state, job);
+    std::set<std::string> places;
+    for (const DeviceId& device : plan.placement) {
+        const NodeFiles files = files_on(need, *find_node(state, device.node), now);
+        if (!files.against.empty()) {
+            return invalid_argument("node {}: {}", device.node, files.against);
+        }
+        if (!files.waits.empty()) {
+            return invalid_argument("node {} has not said {}", device.node, files.waits);
+        }
+        places.insert(files.place);
+    }
+    if (places.size() < 2) return {};
+    return invalid_argument("its nodes do not have the same files and checkpoint directory");
+}
+
 Status check_time_of(const State& state, const Job& job, WallTime now) {
     if (const std::string hold = hold_reason(state, now); !hold.empty()) {
         return invalid_argument("{}", hold);
@@ -160,6 +180,7 @@ Status validate_plan(const State& state, const Job& job, const Plan& plan, WallT
         }
         RM_RETURN_IF_ERROR(check_device(state, holders, device, common));
     }
+    RM_RETURN_IF_ERROR(check_files_of(state, job, plan, now));
     if (!spec.resources.kind.empty() && spec.resources.kind != common.kind) {
         return invalid_argument("the devices are {}, the job asks for {}", common.kind,
                                 spec.resources.kind);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/core/job_files.h"
 #include "controller/core/restore.h"
 
 namespace rm {
@@ -55,6 +56,36 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     return out;
 }
 
+// Jobs with the same files share what is found about them.
+class Files {
+public:
+    Files(const State& state, WallTime now) : state_(state), now_(now) {}
+
+    int of(const Job& job) {
+        if (state_.declaring.empty()) return -1;
+        const FilesNeed need = files_needed(state_, job);
+        const std::string key = format("{}{} {} {}", need.check.key, need.copies, need.parameters,
+                                       need.parameter_bytes);
+        const auto [known, fresh] = known_.try_emplace(key, static_cast<int>(found.size()));
+        if (fresh) found.push_back(convert(job_files(state_, need, now_)));
+        return known->second;
+    }
+
+    std::vector<PlanningFiles> found;
+
+private:
+    static PlanningFiles convert(const JobFiles& files) {
+        PlanningFiles out{.nodes = {}, .reasons = files.reasons, .waits = files.waits};
+        for (const auto& [id, node] : files.nodes)
+            out.nodes[id] = {node.against, node.place};
+        return out;
+    }
+
+    const State& state_;
+    const WallTime now_;
+    std::map<std::string, int> known_;
+};
+
 bool is_told(const Job& job) {
     return job.blocking_reasons.size() == 1 && job.blocking_reasons.front() == behind_reason();
 }
@@ -65,16 +96,28 @@ std::string behind_reason() {
     return format("waits behind {} jobs; fits after one of them", kMaxPlanned);
 }
 
+std::vector<JobId> planned_jobs(const State& state) {
+    std::vector<JobId> ids;
+    for (const Job* job : queue(state)) {
+        if (ids.size() == kMaxPlanned) break;
+        ids.push_back(job->id);
+    }
+    return ids;
+}
+
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
     const std::vector<const Job*> pending = queue(state);
+    Files files(state, now);
     for (std::size_t i = 0; i < pending.size(); ++i) {
         if (i < kMaxPlanned) {
             snapshot.pending.push_back(describe(state, *pending[i], now));
+            snapshot.pending.back().files = files.of(*pending[i]);
         } else if (!is_told(*pending[i])) {
             snapshot.behind.push_back(pending[i]->id);
         }
     }
+    snapshot.files = std::move(files.found);
     const auto holders = device_holders(state);
     for (const Node* node : by_registration(state)) {
         for (const DeviceInfo& info : node->inventory.devices) {

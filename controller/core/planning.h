@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,18 @@ struct PlanningJob {
     WallTime waiting_since;  // since its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
     std::string waits;  // why it may not start yet, whatever is free; empty: it may
+    int files = -1;     // its place in PlanningSnapshot::files; -1: no node declares a root
+};
+
+// Where the files of a job are; core/job_files.h.
+struct PlanningFiles {
+    struct Place {
+        std::string against;  // why this node cannot be used; empty: it can
+        std::string place;    // nodes where it is equal can be used together
+    };
+    std::map<NodeId, Place> nodes;
+    std::vector<std::string> reasons;  // why not all of them can
+    std::string waits;                 // for what answers; empty: for none
 };
 
 struct PlanningSnapshot {
@@ -33,12 +46,15 @@ struct PlanningSnapshot {
     // Further ones that have yet to be told so: a pass looks at the first kMaxPlanned only.
     std::vector<JobId> behind;
     std::vector<PlanningDevice> devices;  // by registration of their node, then by number
+    std::vector<PlanningFiles> files;     // jobs with the same files share one
 };
 
 constexpr std::size_t kMaxPlanned = 1000;
 // The blocking reason of jobs beyond.
 std::string behind_reason();
 
+// The pending jobs that a pass looks at, in its order.
+std::vector<JobId> planned_jobs(const State& state);
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 
 }  // namespace rm

@@ -88,6 +88,8 @@ void rebuild_indexes(State& state, WallTime now) {
         index_attempt(state, attempt, now);
     for (auto& [id, node] : state.nodes)
         node.session = NodeSession{.since = now};
+    state.declaring.clear();
+    state.probes.clear();
     state.planning_held = !hold_reason(state, now).empty();
 }
 

@@ -77,12 +77,35 @@ struct Job {
     bool operator==(const Job&) const = default;
 };
 
+// What a node was asked about the files of jobs, and has answered.
+struct FilesAnswer {
+    WallTime first_asked;
+    WallTime asked;     // last
+    WallTime answered;  // zero: never
+    std::vector<FileFacts> facts;
+};
+
 // Facts of the present session only: a new hello states everything again.
 struct NodeSession {
     bool up = false;
     WallTime since;  // of the last change of `up`, or of the controller's start
     std::map<Epoch, AttemptStatus> reported;
     std::map<std::pair<Epoch, CommandKind>, WallTime> sent;
+    std::vector<RootInfo> roots;                   // none: every path is allowed there
+    std::map<std::string, std::string> places;     // by root; equal where it is one directory
+    std::map<std::string, WallTime> probe_failed;  // by root: it could not write there
+    std::map<std::string, FilesAnswer> files;      // by CheckFiles::key
+};
+
+// Which nodes have one directory under a root's name is being measured; core/root_probes.h.
+struct RootProbe {
+    std::string nonce;
+    NodeId writer;
+    ProbeStep step = ProbeStep::write;
+    WallTime began;
+    WallTime asked;            // for this step, last
+    std::set<NodeId> waiting;  // who has not answered it
+    std::set<NodeId> seen;     // who found the file, the writer included
 };
 
 struct Node {
@@ -141,7 +164,9 @@ struct State {
     std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of
     std::map<Epoch, WallTime> heard;  // of a live attempt: when a worker last spoke of it, or this
                                       // controller's start
-    std::set<Epoch> leftover;         // attempts that ended while processes may be left
+    std::set<NodeId> declaring;       // nodes whose session declares roots
+    std::map<std::string, RootProbe> probes;  // by root; at most one of each at a time
+    std::set<Epoch> leftover;                 // attempts that ended while processes may be left
 };
 
 // Fills the indexes from the tables; sessions are down since `now`.

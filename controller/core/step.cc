@@ -132,7 +132,13 @@ void Step::change_node(const NodeId& id, std::string_view event,
 }
 
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {
-    change(row(state_.nodes, id).session);
+    NodeSession& session = row(state_.nodes, id).session;
+    change(session);
+    if (session.roots.empty()) {
+        state_.declaring.erase(id);
+    } else {
+        state_.declaring.insert(id);
+    }
     look_for_commands();
     ++state_.version;
 }
@@ -150,6 +156,10 @@ void Step::heard(Epoch epoch) {
 void Step::reply(Result<JobId> result) {
     if (token_ == 0) return;
     outcome_.effects.insert(outcome_.effects.begin(), Reply{token_, std::move(result)});
+}
+
+void Step::send(const NodeId& node, NodeCommand question) {
+    outcome_.effects.emplace_back(SendToNode{node, std::move(question)});
 }
 
 Outcome Step::finish() {

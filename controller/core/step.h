@@ -34,12 +34,20 @@ public:
     // Session facts are not stored: no event.
     void change_session(const NodeId& id, const std::function<void(NodeSession&)>& change);
 
+    // Measurements of roots are not stored: no event.
+    void change_probes(const std::function<void(std::map<std::string, RootProbe>&)>& change) {
+        change(state_.probes);
+        ++state_.version;
+    }
+
     // A pending job's reasons are those of a pass over this planning version. Not stored: no event.
     void reasons_given(const JobId& id, std::uint64_t version);
     // A worker has spoken of this attempt. Not stored: no event.
     void heard(Epoch epoch);
 
     void reply(Result<JobId> result);
+    // A question to a worker; what attempts need is derived in finish().
+    void send(const NodeId& node, NodeCommand question);
     // Something a plan depends on has changed.
     void hold_planning(bool held) { state_.planning_held = held; }
     void planning_changed() { ++state_.planning_version; }

@@ -84,8 +84,14 @@ void add_ended_attempts(const State& state, const Job& job, Findings& findings) 
 // "needs 4 cpu devices, 2 are free; add 2": the words behind the last semicolon are the remedy.
 pb::Finding from_reason(const std::string& reason) {
     const std::size_t cut = reason.rfind("; ");
-    if (cut == std::string::npos) return blocking("devices", reason);
-    return blocking("devices", reason.substr(0, cut), reason.substr(cut + 2));
+    // "node n1: data.path /x: ..." is about files, "needs ..." about devices.
+    const bool files = reason.find("checkpoint.") != std::string::npos ||
+                       reason.find("data.") != std::string::npos ||
+                       reason.find("model.from") != std::string::npos ||
+                       reason.find("its files") != std::string::npos;
+    const char* subject = files ? "files" : "devices";
+    if (cut == std::string::npos) return blocking(subject, reason);
+    return blocking(subject, reason.substr(0, cut), reason.substr(cut + 2));
 }
 
 void add_retry(const State& state, const Job& job, WallTime now, Findings& findings) {

@@ -24,7 +24,7 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
         }
         const auto holders = device_holders(state);
         for (const Node* node : nodes)
-            *reply.add_nodes() = to_message(*node, holders, now);
+            *reply.add_nodes() = to_message(state, *node, holders, now);
         return reply;
     });
 }

@@ -1,3 +1,4 @@
+#include "base/roots.h"
 #include "controller/ops/ops.h"
 #include "controller/plan_trivial.h"
 #include "service/convert.h"
@@ -10,8 +11,11 @@ constexpr std::size_t kMaxYaml = 1 << 20;
 
 // Paths are read by workers, whose working directory nobody knows.
 Status check_path(std::string_view key, const std::string& path) {
-    if (path.empty() || path.front() == '/') return {};
-    return invalid_argument("{}: '{}' must be an absolute path, as workers see it", key, path);
+    if (path.empty() || path.front() == '/' || parse_root_path(path)) return {};
+    return invalid_argument(
+        "{}: '{}' must be an absolute path, as workers see it, or ROOT:PATH below one of their "
+        "roots",
+        key, path);
 }
 
 Status check_request(const pb::SubmitRequest& request) {

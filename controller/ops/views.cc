@@ -78,6 +78,20 @@ pb::Attempt to_message(const Attempt& attempt) {
     return message;
 }
 
+void add_root(pb::Node& message, const State& state, const Node& node, const RootInfo& root) {
+    pb::Root& added = *message.add_roots();
+    added = to_proto(root);
+    const auto place = node.session.places.find(root.name);
+    if (place == node.session.places.end()) return;
+    added.set_measured(true);
+    for (const NodeId& id : state.declaring) {
+        const auto& places = state.nodes.at(id).session.places;
+        const auto same = places.find(root.name);
+        const bool shared = same != places.end() && same->second == place->second;
+        if (shared && id != node.id) added.add_shared_with(id.value);
+    }
+}
+
 }  // namespace
 
 pb::JobState to_message(JobState state) {
@@ -127,7 +141,8 @@ pb::Job to_message(const State& state, const Job& job) {
     return message;
 }
 
-pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders, WallTime now) {
+pb::Node to_message(const State& state, const Node& node, const std::map<DeviceId, Holder>& holders,
+                    WallTime now) {
     pb::Node message;
     message.set_id(node.id.value);
     message.set_state(to_message(node.state));
@@ -141,6 +156,8 @@ pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders,
     *message.mutable_last_seen() = to_proto(node.session.up ? now : node.last_seen);
     message.set_build(node.build);
     message.set_drained(node.drained);
+    for (const RootInfo& root : node.session.roots)
+        add_root(message, state, node, root);
     return message;
 }
 

@@ -12,7 +12,8 @@ namespace pb = ringmaster::v1;
 
 pb::JobState to_message(JobState state);
 pb::Job to_message(const State& state, const Job& job);
-pb::Node to_message(const Node& node, const std::map<DeviceId, Holder>& holders, WallTime now);
+pb::Node to_message(const State& state, const Node& node, const std::map<DeviceId, Holder>& holders,
+                    WallTime now);
 
 // last_step and last_evaluation, from telemetry.
 Status add_reports(OpsContext& context, pb::Job& job);

@@ -31,6 +31,7 @@ void fill(pb::PlanningJob& out, const PlanningJob& job) {
     for (const DeviceId& device : job.excluded)
         *out.add_excluded() = to_message(device);
     out.set_waits(job.waits);
+    out.set_files(job.files + 1);
 }
 
 Result<PlanningJob> job_from(const pb::PlanningJob& job) {
@@ -40,6 +41,28 @@ Result<PlanningJob> job_from(const pb::PlanningJob& job) {
     for (const pb::PlacedDevice& device : job.excluded())
         out.excluded.push_back(device_from(device));
     out.waits = job.waits();
+    out.files = job.files() - 1;
+    return out;
+}
+
+void fill(pb::PlanningFiles& out, const PlanningFiles& files) {
+    for (const auto& [node, place] : files.nodes) {
+        pb::PlanningFiles::Place& added = *out.add_places();
+        added.set_node_id(node.value);
+        added.set_against(place.against);
+        added.set_place(place.place);
+    }
+    for (const std::string& reason : files.reasons)
+        out.add_reasons(reason);
+    out.set_waits(files.waits);
+}
+
+PlanningFiles files_from(const pb::PlanningFiles& files) {
+    PlanningFiles out{.nodes = {},
+                      .reasons = {files.reasons().begin(), files.reasons().end()},
+                      .waits = files.waits()};
+    for (const pb::PlanningFiles::Place& place : files.places())
+        out.nodes[{place.node_id()}] = {place.against(), place.place()};
     return out;
 }
 
@@ -103,6 +126,8 @@ std::string pack(const PlanningSnapshot& snapshot) {
         fill(*request.add_pending(), job);
     for (const PlanningDevice& device : snapshot.devices)
         fill(*request.add_devices(), device);
+    for (const PlanningFiles& files : snapshot.files)
+        fill(*request.add_files(), files);
     return request.SerializeAsString();
 }
 
@@ -116,6 +141,14 @@ Result<PlanningSnapshot> unpack_snapshot(std::string_view bytes) {
     }
     for (const pb::PlanningDevice& device : request.devices())
         snapshot.devices.push_back(device_from(device));
+    for (const pb::PlanningFiles& files : request.files())
+        snapshot.files.push_back(files_from(files));
+    for (const PlanningJob& job : snapshot.pending) {
+        if (job.files >= static_cast<int>(snapshot.files.size())) {
+            return make_error(ErrorCode::data_loss, "job {} has files of number {}", job.id,
+                              job.files);
+        }
+    }
     return snapshot;
 }
 

@@ -56,6 +56,10 @@ private:
             std::visit([&](const auto& command) { obey(send->node, command); }, send->command);
         }
     }
+    template <typename Question>
+    void obey(const NodeId&, const Question&) {
+        ADD_FAILURE() << "no node here declares roots";
+    }
     void obey(const NodeId& node, const LaunchAttempt& launch) {
         Worker& worker = worker_of(node);
         if (worker.attempts.contains(launch.epoch)) return;

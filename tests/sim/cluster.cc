@@ -23,6 +23,8 @@ Cluster::Cluster(const Scenario& scenario_, std::uint64_t seed, Plant plant, Tra
       controller({sim, network, truth, plant, scenario_.slow_commit}),
       runs({sim, truth, controller, workers}),
       clients({sim, truth, controller, scenario}) {
+    for (int index = 0; index < scenario.nodes && scenario.roots > 0; ++index)
+        truth.keeps_checkpoints({format("n{}", index)}, index < scenario.shared ? 0 : index + 1);
     for (int index = 0; index < scenario.nodes; ++index) {
         workers.push_back(std::make_unique<SimWorker>(SimWorker::Parts{
             .sim = sim,
@@ -31,7 +33,9 @@ Cluster::Cluster(const Scenario& scenario_, std::uint64_t seed, Plant plant, Tra
             .plant = plant,
             .index = index,
             .num_devices = scenario.devices,
-            .old = index < scenario.old_workers,
+            .old = index<scenario.old_workers, .roots = scenario.roots> 0 &&
+                   index >= scenario.old_workers,
+            .shares = &shares[index < scenario.shared ? 0 : index + 1],
             .on_launch = [this](const LaunchAttempt& launch) { runs.launched(launch); }}));
     }
 }
@@ -76,6 +80,7 @@ void Cluster::heal() {
         network.heal(node, Way::to_controller);
         runs.heal_data(node);
         worker->fill_disk(0);
+        worker->lose_root(0);
         nodes.push_back(worker->id());
     }
     for (const Seat& seat : runs.living())

@@ -25,6 +25,7 @@ public:
     Truth truth;
     Network network;
     SimController controller;
+    std::map<int, std::set<std::string>> shares;  // nonces by directory: 0, or a node's own
     Workers workers;
     Runs runs;
     Clients clients;

@@ -177,6 +177,12 @@ void SimController::receive(int stream, const Packet& packet) {
         post(NodeStatus{session.node, *status});
     } else if (const auto* refused = std::get_if<CommandRefused>(&message)) {
         post(NodeRefused{session.node, *refused});
+    } else if (const auto* roots = std::get_if<RootsReport>(&message)) {
+        post(NodeRoots{session.node, *roots});
+    } else if (const auto* checked = std::get_if<FilesChecked>(&message)) {
+        post(NodeFilesChecked{session.node, *checked});
+    } else if (const auto* probed = std::get_if<RootProbed>(&message)) {
+        post(NodeRootProbed{session.node, *probed});
     }
 }
 

@@ -120,6 +120,7 @@ const std::map<std::string, Fault>& faults() {
         {"drop_session", [](Cluster& c) { c.some_worker().drop_session(); }},
         {"fill_controller_disk", [](Cluster& c) { c.controller.fill_disk(some_time(c)); }},
         {"fill_worker_disk", [](Cluster& c) { c.some_worker().fill_disk(some_time(c)); }},
+        {"lose_root", [](Cluster& c) { c.some_worker().lose_root(some_time(c)); }},
         {"jump_clock",
          [](Cluster& c) {
              c.controller.jump_clock(c.sim.chance(0.3) ? c.sim.between(0, 4000)

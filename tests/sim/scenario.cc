@@ -33,6 +33,8 @@ Status take_entry(const std::string& key, const YAML::Node& value, Scenario& sce
                                                         {"devices", &Scenario::devices},
                                                         {"jobs", &Scenario::jobs},
                                                         {"max_ranks", &Scenario::max_ranks},
+                                                        {"shared", &Scenario::shared},
+                                                        {"roots", &Scenario::roots},
                                                         {"old_workers", &Scenario::old_workers}};
     const std::map<std::string, double Scenario::*> numbers{
         {"seconds", &Scenario::seconds},

@@ -15,6 +15,8 @@ struct Scenario {
     int devices = 2;  // of each node
     int jobs = 5;
     int max_ranks = 3;                     // of a job
+    int shared = 0;                        // nodes that declare roots have one checkpoint directory
+    int roots = 0;                         // 1: all nodes but old ones declare roots
     int old_workers = 0;                   // nodes whose worker speaks the protocol before
     double seconds = 200;                  // in which faults happen; then everything heals
     double exports = 0.5;                  // share of the jobs that publish an export

@@ -29,6 +29,12 @@ void Truth::created(const Attempt& attempt) {
                  "attempt {} is given device {}, where processes of epoch {} live", attempt.epoch,
                  rank.device, holder->second);
     }
+    std::set<int> directories;
+    for (const NodeId& node : attempt.nodes()) {
+        if (directories_.contains(node)) directories.insert(directories_.at(node));
+    }
+    RM_CHECK(directories.size() < 2, "attempt {} is placed on nodes that share no checkpoints",
+             attempt.epoch);
     planned_.insert(attempt.epoch);
 }
 

@@ -24,6 +24,9 @@ public:
     void ended(const DeviceId& device, Epoch epoch);
     bool anything_runs() const { return !holders_.empty(); }
 
+    // ---- roots: nodes with the same number have one checkpoint directory
+    void keeps_checkpoints(const NodeId& node, int directory) { directories_[node] = directory; }
+
     // ---- the controller
     void created(const Attempt& attempt);  // from a plan, not yet durable
     void commanded(const NodeId& node, const NodeCommand& command, const State& durable) const;
@@ -49,6 +52,7 @@ public:
     void cannot_publish_any_more(Epoch epoch) { publishing_.erase(epoch); }
 
 private:
+    std::map<NodeId, int> directories_;
     std::map<DeviceId, Epoch> holders_;
     std::map<DeviceId, Epoch> highest_on_;
     std::set<Epoch> planned_;

@@ -21,6 +21,7 @@ WorkerMessage made_old(WorkerMessage message) {
     if (auto* hello = std::get_if<Hello>(&message)) {
         hello->protocol = kProtocol - 1;
         hello->launches.clear();
+        hello->roots.clear();
     }
     return message;
 }
@@ -49,7 +50,8 @@ void SimWorker::start_daemon() {
                       .highest_epoch = forgets ? Epoch{} : disk_.highest,
                       .build = parts_.old ? "build-0" : "build-1",
                       .boot_id = format("boot-{}", boots_),
-                      .inventory = inventory_of(parts_.index, parts_.num_devices)};
+                      .inventory = inventory_of(parts_.index, parts_.num_devices),
+                      .roots = roots_now()};
     for (const auto& [epoch, shim] : shims_) {
         facts.attempts.push_back(status_of(shim));
         facts.launches.push_back(shim.launch);
@@ -89,6 +91,57 @@ void SimWorker::kill_node(double seconds) {
 void SimWorker::fill_disk(double seconds) {
     disk_full_ = true;
     sim_.after(seconds, [this] { disk_full_ = false; });
+}
+
+void SimWorker::lose_root(double seconds) {
+    if (!parts_.roots) return;
+    sim_.say("{} loses its root", id_);
+    root_lost_ = true;
+    sim_.after(seconds, [this] {
+        if (root_lost_) ++mounts_;
+        root_lost_ = false;
+    });
+}
+
+std::vector<RootInfo> SimWorker::roots_now() const {
+    if (!parts_.roots) return {};
+    RootInfo root{.name = "all", .path = "/", .mount = format("{}", mounts_)};
+    root.problem = root_lost_ ? "nothing is mounted" : "";
+    root.writable = !root_lost_;
+    root.free = {1LL << 40};
+    return {root};
+}
+
+void SimWorker::answer(WorkerInput input) {
+    if (sim_.chance(0.05)) return;  // it hangs, and the question is asked again
+    const double taken = sim_.chance(0.1) ? sim_.between(1, 25) : sim_.between(0.001, 0.2);
+    later(taken, [this, input = std::move(input)] { handle(input); });
+}
+
+void SimWorker::perform(const CheckFilesHere& check) {
+    FilesChecked checked{.key = check.check.key};
+    for (const FileWanted& file : check.check.files) {
+        FileFacts facts{.use = file.use, .path = file.path, .root = "all", .free = {1LL << 40}};
+        if (root_lost_) facts.problem = "nothing is mounted";
+        if (!is_written(file.use)) facts.index = "the same everywhere";
+        checked.files.push_back(std::move(facts));
+    }
+    answer(checked);
+}
+
+void SimWorker::perform(const ProbeRootHere& probe) {
+    const ProbeRoot& asked = probe.probe;
+    RootProbed probed{.root = asked.root, .nonce = asked.nonce, .step = asked.step};
+    if (root_lost_) {
+        probed.problem = "nothing is mounted";
+    } else if (asked.step == ProbeStep::write) {
+        parts_.shares->insert(asked.nonce);
+    } else if (asked.step == ProbeStep::look) {
+        probed.found = parts_.shares->contains(asked.nonce);
+    } else {
+        parts_.shares->erase(asked.nonce);
+    }
+    answer(probed);
 }
 
 void SimWorker::connect() {
@@ -152,6 +205,7 @@ void SimWorker::obey_twin(const LaunchAttempt& launch) {
 
 void SimWorker::look() {
     later(kLook, [this] { look(); });
+    if (parts_.roots) handle(RootsObserved{roots_now()});
     std::vector<Epoch> epochs;
     for (const auto& [epoch, shim] : shims_)
         epochs.push_back(epoch);

@@ -56,7 +56,9 @@ public:
         Plant plant = Plant::none;
         int index = 0;
         int num_devices = 2;
-        bool old = false;  // speaks the protocol before
+        bool old = false;                         // speaks the protocol before
+        bool roots = false;                       // declares a root for everything
+        std::set<std::string>* shares = nullptr;  // the nonces in its checkpoint directory
         // A shim has started its ranks.
         std::function<void(const LaunchAttempt&)> on_launch;
     };
@@ -73,6 +75,7 @@ public:
     void kill_node(double seconds);  // everything on it dies; it boots again
     void drop_session();             // a stream breaks
     void fill_disk(double seconds);
+    void lose_root(double seconds);  // nothing is mounted there
     void receive(int stream, const Packet& packet);
     // A second controller of this cluster has the worker for a moment and commands it.
     void obey_twin(const LaunchAttempt& launch);
@@ -104,6 +107,11 @@ private:
     void perform(const StopShim& stop);
     void perform(const RemoveDirectory& remove);
     void perform(const EndSession& end);
+    void perform(const CheckFilesHere& check);
+    void perform(const ProbeRootHere& probe);
+    std::vector<RootInfo> roots_now() const;
+    // Answers come after a while, from a thread that may hang.
+    void answer(WorkerInput input);
     Status start_fenced(const LaunchAttempt& launch);
     Status persist(const PersistIdentity& identity);
     void start_shim(const LaunchAttempt& launch);
@@ -115,6 +123,8 @@ private:
     const NodeId id_;
     Identity disk_;
     bool disk_full_ = false;
+    bool root_lost_ = false;
+    int mounts_ = 1;
     bool powered_ = true;
     int boots_ = 1;
     int life_ = 0;  // of the daemon

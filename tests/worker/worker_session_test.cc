@@ -83,6 +83,8 @@ public:
     }
     void stop_shim(const StopAttempt& stop) override { record(format("stop {}", stop.epoch)); }
     void remove_directory(Epoch epoch) override { record(format("remove {}", epoch)); }
+    void check_files(const CheckFiles& check) override { record("check " + check.key); }
+    void probe_root(const ProbeRoot& probe) override { record("probe " + probe.root); }
     void session_accepted(const ClusterId& cluster) override { record("up " + cluster.value); }
     void session_refused(const std::string&) override { record("refused"); }
 

@@ -91,6 +91,7 @@ Status Attempts::start(const LaunchAttempt& launch) {
 }
 
 Status Attempts::start_in(const AttemptDir& dir, const LaunchAttempt& launch) {
+    RM_TRY(const LaunchAttempt here, find_paths(options_.roots, launch));
     const std::string run_dir = format("{}/runs/{}", options_.state_dir, launch.job);
     RM_RETURN_IF_ERROR(make_directory(dir.path()));
     RM_RETURN_IF_ERROR(make_directory(run_dir));
@@ -98,7 +99,7 @@ Status Attempts::start_in(const AttemptDir& dir, const LaunchAttempt& launch) {
         attempt_file_of(launch, options_.inventory, options_.orphan, options_.rank_command);
     std::vector<int> ranks;
     for (const RankLaunch& rank : launch.ranks) {
-        const RankConfig config = rank_config_of(launch, rank, options_.inventory, run_dir);
+        const RankConfig config = rank_config_of(here, rank, options_.inventory, run_dir);
         RM_RETURN_IF_ERROR(replace_text_file(dir.config(rank.rank), to_json(config)));
         ranks.push_back(rank.rank);
     }

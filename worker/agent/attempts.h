@@ -13,6 +13,7 @@
 #include "worker/agent/exchange_server.h"
 #include "worker/agent/shim_client.h"
 #include "worker/agent/telemetry_spool.h"
+#include "worker/roots/root_paths.h"
 
 namespace rm {
 
@@ -21,7 +22,8 @@ struct AttemptsOptions {
     std::vector<std::string> shim_command;  // + the attempt's directory
     std::vector<std::string> rank_command;  // + the attempt's directory and the rank
     OrphanPolicy orphan;
-    Inventory inventory;  // devices: threads and peak of each rank; data address
+    Inventory inventory;              // devices: threads and peak of each rank; data address
+    std::vector<DeclaredRoot> roots;  // below which all paths of a job must lie; none: anywhere
 };
 
 // All attempts with a directory on this node. Starts shims, finds those that an earlier daemon

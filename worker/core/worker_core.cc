@@ -80,7 +80,8 @@ Hello WorkerCore::hello() const {
                 .cluster = facts_.cluster,
                 .highest_epoch = facts_.highest_epoch,
                 .boot_id = facts_.boot_id,
-                .inventory = facts_.inventory};
+                .inventory = facts_.inventory,
+                .roots = facts_.roots};
     for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
         if (attempt.launch) hello.launches.push_back(*attempt.launch);
@@ -129,6 +130,20 @@ bool WorkerCore::is_due(const Attempt& attempt, MonoTime now) {
 void WorkerCore::on(const ShimNotStarted& input, Outputs& out) {
     give_up(input.epoch, input.reason, out);
     start_what_can(out);
+}
+
+void WorkerCore::on(const RootsObserved& input, Outputs& out) {
+    if (!differs_noticeably(facts_.roots, input.roots)) return;
+    facts_.roots = input.roots;
+    send(RootsReport{facts_.roots}, out);
+}
+
+void WorkerCore::on(const FilesChecked& input, Outputs& out) {
+    if (accepted()) send(input, out);
+}
+
+void WorkerCore::on(const RootProbed& input, Outputs& out) {
+    if (accepted()) send(input, out);
 }
 
 void WorkerCore::on_message(const HelloReply& reply, Outputs& out) {
@@ -202,6 +217,14 @@ void WorkerCore::on_message(const ForgetAttempt& forget, Outputs& out) {
     }
     attempts_.erase(known);
     out.push_back(RemoveDirectory{forget.epoch});
+}
+
+void WorkerCore::on_message(const CheckFiles& check, Outputs& out) {
+    if (accepted()) out.push_back(CheckFilesHere{check});
+}
+
+void WorkerCore::on_message(const ProbeRoot& probe, Outputs& out) {
+    if (accepted()) out.push_back(ProbeRootHere{probe});
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {

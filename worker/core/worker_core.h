@@ -25,6 +25,7 @@ struct WorkerFacts {
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
     std::vector<LaunchAttempt> launches;  // of them, where their directories say
+    std::vector<RootInfo> roots;          // declared; none: every path is allowed
 };
 
 // ---- inputs
@@ -42,7 +43,13 @@ struct ShimNotStarted {
     Epoch epoch;
     std::string reason;
 };
-using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted>;
+// Comes every few seconds, changed or not.
+struct RootsObserved {
+    std::vector<RootInfo> roots;
+};
+// What was asked for by CheckFilesHere and ProbeRootHere; may come in a later session.
+using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted,
+                                 RootsObserved, FilesChecked, RootProbed>;
 
 // ---- outputs, carried out in their order
 // Must be on disk before any later output of the same batch is carried out.
@@ -63,12 +70,19 @@ struct StopShim {
 struct RemoveDirectory {
     Epoch epoch;
 };
+// Questions about this machine's file systems, which may take their time.
+struct CheckFilesHere {
+    CheckFiles check;
+};
+struct ProbeRootHere {
+    ProbeRoot probe;
+};
 // The controller at the other end must not command this worker.
 struct EndSession {
     std::string reason;
 };
-using WorkerOutput =
-    std::variant<PersistIdentity, SendMessage, StartShim, StopShim, RemoveDirectory, EndSession>;
+using WorkerOutput = std::variant<PersistIdentity, SendMessage, StartShim, StopShim,
+                                  RemoveDirectory, EndSession, CheckFilesHere, ProbeRootHere>;
 
 // How long a shim has to stop its ranks when a higher epoch claims one of their devices.
 constexpr Seconds kTakeoverGrace{10};
@@ -112,12 +126,17 @@ private:
     void on(const Received& input, Outputs& out);
     void on(const ShimObserved& input, Outputs& out);
     void on(const ShimNotStarted& input, Outputs& out);
+    void on(const RootsObserved& input, Outputs& out);
+    void on(const FilesChecked& input, Outputs& out);
+    void on(const RootProbed& input, Outputs& out);
 
     void on_message(const HelloReply& reply, Outputs& out);
     void on_message(const Ping& ping, Outputs& out);
     void on_message(const LaunchAttempt& launch, Outputs& out);
     void on_message(const StopAttempt& stop, Outputs& out);
     void on_message(const ForgetAttempt& forget, Outputs& out);
+    void on_message(const CheckFiles& check, Outputs& out);
+    void on_message(const ProbeRoot& probe, Outputs& out);
 
     std::string reason_to_refuse(const LaunchAttempt& launch) const;
     void stop_claimants(const LaunchAttempt& launch, Outputs& out);

@@ -20,6 +20,7 @@
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/inventory.h"
 #include "worker/metrics/worker_metrics.h"
+#include "worker/roots/roots_agent.h"
 #include "worker/rpc/grpc_rendezvous.h"
 #include "worker/rpc/session_dial.h"
 #include "worker/rpc/telemetry_sender.h"
@@ -79,21 +80,29 @@ public:
         if (http) inventory.http_address = advertised(http->address(), options.metrics);
         RM_TRY(const auto channel, make_channel(options.controller, options.security));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
+        RM_TRY(const auto declared, parse_declared_roots(options.roots));
+        RootsAgent roots(declared, state.file("roots.json"));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
                                                     .rank_command = {"/proc/self/exe", "rank"},
                                                     .orphan = options.orphan,
-                                                    .inventory = inventory},
+                                                    .inventory = inventory,
+                                                    .roots = declared},
                                                    *rendezvous));
         RM_RETURN_IF_ERROR(announce(state, identity, inventory));
         WorkerDaemon daemon(options, signals, *attempts, metrics);
         TelemetrySender telemetry(channel, identity.node, *attempts);
-        SessionActions actions(identity_path, identity.node, *attempts, telemetry);
-        WorkerSession session(WorkerCore(daemon.facts(identity, std::move(inventory))), actions,
-                              dial_over(channel, {options.controller, options.security}),
-                              {.seed = std::hash<std::string>{}(identity.node.value)});
+        SessionActions actions(identity_path, identity.node, *attempts, telemetry, roots);
+        WorkerSession session(
+            WorkerCore(daemon.facts(identity, std::move(inventory), roots.known())), actions,
+            dial_over(channel, {options.controller, options.security}),
+            {.seed = std::hash<std::string>{}(identity.node.value)});
+        roots.start({.roots = [&](const auto& found) { session.observe(found); },
+                     .files = [&](const auto& checked) { session.answer(checked); },
+                     .probed = [&](const auto& probed) { session.answer(probed); }});
         session.start();
         daemon.serve(session);
+        roots.stop();
         session.stop();
         ::unlink(state.file("worker.json").c_str());
         return {};
@@ -117,13 +126,14 @@ private:
                                          .dump());
     }
 
-    WorkerFacts facts(const Identity& identity, Inventory inventory) {
+    WorkerFacts facts(const Identity& identity, Inventory inventory, std::vector<RootInfo> roots) {
         WorkerFacts facts{.node = identity.node,
                           .cluster = identity.cluster,
                           .highest_epoch = identity.highest_epoch,
                           .build = build_hash(),
                           .boot_id = boot_id(),
-                          .inventory = std::move(inventory)};
+                          .inventory = std::move(inventory),
+                          .roots = std::move(roots)};
         // The first look gives every report again: metrics must not miss them.
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.start_from(seen, clock_.mono());

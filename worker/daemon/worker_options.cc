@@ -10,6 +10,7 @@
 #include "service/address.h"
 #include "service/man_page.h"
 #include "worker/inventory/inventory.h"
+#include "worker/roots/root_paths.h"
 
 namespace rm {
 namespace {
@@ -100,6 +101,10 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--peak-cache", options.peak_cache,
                    "file that keeps the measured peak of this machine")
         ->capture_default_str();
+    app.add_option("--root", options.roots,
+                   "NAME=PATH: a directory below which job paths must lie; several times. Without "
+                   "any, jobs may name every path")
+        ->check(words_of(parse_declared_root));
     app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
     add_man_flag(app, "ringmaster-worker", RM_VERSION,
                  {"ringmaster(1)", "ringmaster-controller(8)"},
@@ -135,6 +140,10 @@ CommandLine parse_command_line(int argc, char** argv) {
     }
     if (const auto address = check_address(options.controller, options.security.wire()); !address) {
         std::cerr << "--controller: " << address.error().message << '\n';
+        return {.options = std::nullopt, .exit_code = kExitUsage};
+    }
+    if (const auto roots = parse_declared_roots(options.roots); !roots) {
+        std::cerr << "--root: " << roots.error().message << '\n';
         return {.options = std::nullopt, .exit_code = kExitUsage};
     }
     options.metrics.scrapers.client_ca = options.security.ca;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "service/security/client_security.h"
@@ -20,6 +21,7 @@ struct WorkerOptions {
     OrphanPolicy orphan;
     int slots_on_machine = 0;  // of all workers here; 0: this one's
     std::string peak_cache;
+    std::vector<std::string> roots;  // NAME=PATH, checked; none: every path is allowed
 };
 
 // Options, or the exit code when there is nothing left to do (help, version, usage errors: these

@@ -10,7 +10,8 @@
 namespace rm {
 
 // What waits to be written to a session, in order. Bounded however long the writer is stuck: a
-// newer status of an attempt takes the place of the one still waiting, and so does a newer pong.
+// newer status of an attempt takes the place of the one still waiting, and so do a newer pong and
+// newer roots.
 // Thread safe.
 class WorkerOutbox {
 public:

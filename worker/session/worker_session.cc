@@ -34,6 +34,18 @@ void WorkerSession::observe(const AttemptStatus& status, MonoTime now) {
     handle(ShimObserved{status, now});
 }
 
+void WorkerSession::observe(const std::vector<RootInfo>& roots) {
+    handle(RootsObserved{roots});
+}
+
+void WorkerSession::answer(const FilesChecked& checked) {
+    handle(checked);
+}
+
+void WorkerSession::answer(const RootProbed& probed) {
+    handle(probed);
+}
+
 void WorkerSession::run() {
     while (true) {
         const std::unique_ptr<WorkerStream> stream = dial_();
@@ -115,6 +127,14 @@ void WorkerSession::perform(const StopShim& stop) {
 
 void WorkerSession::perform(const RemoveDirectory& remove) {
     actions_.remove_directory(remove.epoch);
+}
+
+void WorkerSession::perform(const CheckFilesHere& check) {
+    actions_.check_files(check.check);
+}
+
+void WorkerSession::perform(const ProbeRootHere& probe) {
+    actions_.probe_root(probe.probe);
 }
 
 void WorkerSession::perform(const EndSession& end) {

@@ -30,6 +30,9 @@ public:
     virtual Status start_shim(const LaunchAttempt& launch) = 0;
     virtual void stop_shim(const StopAttempt& stop) = 0;
     virtual void remove_directory(Epoch epoch) = 0;
+    // Answered later, by answer().
+    virtual void check_files(const CheckFiles& check) = 0;
+    virtual void probe_root(const ProbeRoot& probe) = 0;
     virtual void session_accepted(const ClusterId& cluster) = 0;
     virtual void session_refused(const std::string& reason) = 0;
 };
@@ -58,6 +61,10 @@ public:
 
     // From any thread: what an attempt's directory says now.
     void observe(const AttemptStatus& status, MonoTime now);
+    // From any thread: what the roots look like now, and answers about them.
+    void observe(const std::vector<RootInfo>& roots);
+    void answer(const FilesChecked& checked);
+    void answer(const RootProbed& probed);
 
 private:
     void run();
@@ -72,6 +79,8 @@ private:
     void perform(const StopShim& stop);
     void perform(const RemoveDirectory& remove);
     void perform(const EndSession& end);
+    void perform(const CheckFilesHere& check);
+    void perform(const ProbeRootHere& probe);
     Status start_fenced(const LaunchAttempt& launch);
 
     WorkerActions& actions_;

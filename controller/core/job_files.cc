@@ -1,0 +1,227 @@
+#include "controller/core/job_files.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/model_preset.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kNamed = 4;
+constexpr const char* kUndeclared = "undeclared";
+
+std::string names_of(const std::set<NodeId>& nodes) {
+    std::string text = nodes.size() == 1 ? "node " : "nodes ";
+    std::size_t named = 0;
+    for (const NodeId& node : nodes) {
+        if (named == kNamed) return text + format(" and {} more", nodes.size() - named);
+        text += (named++ == 0 ? "" : ", ") + node.value;
+    }
+    return text;
+}
+
+// Index hashes are long and their beginnings tell them apart.
+std::string short_of(const std::string& index) {
+    return index.substr(0, 8);
+}
+
+std::string key_of(const CheckFiles& check) {
+    std::string key;
+    for (const FileWanted& file : check.files)
+        key += format("{} {}\n", to_string(file.use), file.path);
+    return key;
+}
+
+std::int64_t parameters_of(const ModelSpec& model) {
+    const Result<ModelConfig> preset = find_preset(model.preset);
+    return preset ? preset->num_parameters() : 0;
+}
+
+Bytes checkpoint_bytes(const FilesNeed& need, const std::vector<FileFacts>& facts) {
+    std::int64_t parameters = need.parameters;
+    for (const FileFacts& file : facts) {
+        if (file.use == FileUse::model) parameters = file.parameters;
+    }
+    return {parameters * need.parameter_bytes};
+}
+
+std::string against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
+    for (const FileFacts& file : facts) {
+        if (!file.problem.empty()) {
+            return format("{} {}: {}", to_string(file.use), file.path, file.problem);
+        }
+        const Bytes one = checkpoint_bytes(need, facts);
+        const Bytes all = one * need.copies;
+        if (file.use != FileUse::checkpoint || file.free >= all) continue;
+        return format(
+            "{} {} has {} free, and {} checkpoints of {} need {}; make room, or keep fewer "
+            "(checkpoint.keep)",
+            to_string(file.use), file.path, file.free, need.copies, one, all);
+    }
+    return {};
+}
+
+// Everything that must be equal on the nodes of one placement. A root that was not compared is its
+// node's own.
+std::string place_of(const Node& node, const std::vector<FileFacts>& facts) {
+    std::string place;
+    for (const FileFacts& file : facts) {
+        place += file.index + '\n';
+        if (file.use != FileUse::checkpoint) continue;
+        const auto measured = node.session.places.find(file.root);
+        const bool own = measured == node.session.places.end();
+        place += format("{}/{}\n", own ? node.id.value : measured->second, file.below);
+    }
+    return place;
+}
+
+// Every root that can be written is compared, or found not to let itself be, in bounded time.
+bool waits_for_measuring(const Node& node, const std::vector<FileFacts>& facts) {
+    const NodeSession& session = node.session;
+    return std::any_of(facts.begin(), facts.end(), [&](const FileFacts& file) {
+        return file.use == FileUse::checkpoint && !session.places.contains(file.root) &&
+               !session.probe_failed.contains(file.root);
+    });
+}
+
+bool counts(const Node& node) {
+    return node.session.up && node.drained.empty() && node.state != NodeState::gone;
+}
+
+void add_against(const JobFiles& files, std::vector<std::string>& reasons) {
+    std::map<std::string, std::set<NodeId>> nodes;
+    for (const auto& [id, node] : files.nodes) {
+        if (!node.against.empty()) nodes[node.against].insert(id);
+    }
+    for (const auto& [text, ids] : nodes)
+        reasons.push_back(format("{}: {}", names_of(ids), text));
+}
+
+// Which nodes say the same about one path.
+using Groups = std::map<std::string, std::set<NodeId>>;
+
+std::string listed(const Groups& groups, bool with_index) {
+    std::string text;
+    for (const auto& [value, nodes] : groups) {
+        text += (text.empty() ? "" : " and ") + names_of(nodes);
+        if (with_index) text += format(" (index {})", short_of(value));
+    }
+    return text;
+}
+
+struct Comparison {
+    Groups indexes;
+    Groups places;
+};
+
+Comparison compare(const State& state, const FilesNeed& need, const JobFiles& files,
+                   std::size_t which) {
+    Comparison comparison;
+    for (const auto& [id, verdict] : files.nodes) {
+        const NodeSession& session = state.nodes.at(id).session;
+        const auto answer = session.files.find(need.check.key);
+        if (!verdict.against.empty() || answer == session.files.end()) continue;
+        if (which >= answer->second.facts.size()) continue;
+        const FileFacts& file = answer->second.facts[which];
+        if (!file.index.empty()) comparison.indexes[file.index].insert(id);
+        if (file.use != FileUse::checkpoint) continue;
+        comparison.places[place_of(state.nodes.at(id), {file})].insert(id);
+    }
+    return comparison;
+}
+
+void add_differences(const State& state, const FilesNeed& need, const JobFiles& files,
+                     std::vector<std::string>& reasons) {
+    for (std::size_t i = 0; i < need.check.files.size(); ++i) {
+        const FileWanted& file = need.check.files[i];
+        const Comparison found = compare(state, need, files, i);
+        if (found.indexes.size() > 1) {
+            reasons.push_back(format("{} {} differs between {}; copy it from one to the other",
+                                     to_string(file.use), file.path, listed(found.indexes, true)));
+        }
+        if (found.places.size() > 1) {
+            reasons.push_back(
+                format("{} {} is not one directory on {}, as was measured; mount one file system "
+                       "there, or ask for no more devices than one node has",
+                       to_string(file.use), file.path, listed(found.places, false)));
+        }
+    }
+}
+
+void add_undeclared(const JobFiles& files, std::vector<std::string>& reasons) {
+    std::set<NodeId> undeclared;
+    for (const auto& [id, node] : files.nodes) {
+        if (node.place == kUndeclared) undeclared.insert(id);
+    }
+    if (undeclared.empty()) return;
+    reasons.push_back(
+        format("{} declare{} no roots and others do; start the worker with --root as theirs",
+               names_of(undeclared), undeclared.size() == 1 ? "s" : ""));
+}
+
+}  // namespace
+
+const std::string& checkpoint_parent(const State& state, const Job& job) {
+    const std::string& dir = job.spec.checkpoint.dir;
+    return dir.empty() ? state.checkpoint_root : dir;
+}
+
+FilesNeed files_needed(const State& state, const Job& job) {
+    FilesNeed need;
+    need.check.files = files_of(job.spec, checkpoint_parent(state, job));
+    need.check.key = key_of(need.check);
+    need.copies = job.spec.checkpoint.keep + 1;
+    need.parameters = parameters_of(job.spec.model);
+    const int moment = job.spec.optimizer.moments == "bf16" ? 2 : 4;
+    need.parameter_bytes = 4 + 2 * moment;
+    return need;
+}
+
+bool declares_roots(const Node& node) {
+    return node.session.up && !node.session.roots.empty();
+}
+
+NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
+    if (!declares_roots(node)) return {.against = {}, .waits = {}, .place = kUndeclared};
+    const auto answer = node.session.files.find(need.check.key);
+    const bool asked = answer != node.session.files.end();
+    if (!asked || answer->second.answered.micros == 0) {
+        const Seconds silent = asked ? now - answer->second.first_asked : Seconds{};
+        if (silent <= kAnswerOverdue) return {.against = {}, .waits = "its answer", .place = {}};
+        // Without the time: a reason that is the same is told once.
+        return {.against = format("it does not say what it has of the job's files for more than "
+                                  "{}; look at its file systems",
+                                  kAnswerOverdue),
+                .waits = {},
+                .place = {}};
+    }
+    const std::vector<FileFacts>& facts = answer->second.facts;
+    NodeFiles files{.against = against(need, facts), .waits = {}, .place = place_of(node, facts)};
+    if (files.against.empty() && waits_for_measuring(node, facts)) {
+        files.waits = "whether its checkpoint root is shared";
+    }
+    return files;
+}
+
+JobFiles job_files(const State& state, const FilesNeed& need, WallTime now) {
+    JobFiles files;
+    if (state.declaring.empty()) return files;
+    std::set<NodeId> awaited;
+    for (const auto& [id, node] : state.nodes) {
+        if (!counts(node)) continue;
+        files.nodes[id] = files_on(need, node, now);
+        if (!files.nodes[id].waits.empty()) awaited.insert(id);
+    }
+    add_against(files, files.reasons);
+    add_differences(state, need, files, files.reasons);
+    add_undeclared(files, files.reasons);
+    if (!awaited.empty()) {
+        files.waits =
+            format("waits for what {} say{} about its files; fits when they are there and the same",
+                   names_of(awaited), awaited.size() == 1 ? "s" : "");
+    }
+    return files;
+}
+
+}  // namespace rm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/roots.h"
+#include "controller/core/state.h"
+
+// The files of a job on the nodes that declare roots: what is asked of them, and what their answers
+// mean for where the job may run. A node that declares none is trusted with every path, as on a
+// laptop, and mixes with its like only.
+namespace rm {
+
+// A node that was asked and has not answered for so long is not waited for any more.
+constexpr Seconds kAnswerOverdue{10};
+// An answer is asked for again when it is older, while some pending job needs it.
+constexpr Seconds kAnswerKept{30};
+
+struct FilesNeed {
+    CheckFiles check;
+    int copies = 0;                    // checkpoints that must fit at once: one more than are kept
+    std::int64_t parameters = 0;       // of the model; 0: its files say
+    std::int64_t parameter_bytes = 0;  // of one in a checkpoint: its weight and two moments
+    bool operator==(const FilesNeed&) const = default;
+};
+FilesNeed files_needed(const State& state, const Job& job);
+
+// Below the controller's own where the job names none; without the job's name.
+const std::string& checkpoint_parent(const State& state, const Job& job);
+
+bool declares_roots(const Node& node);  // in a session
+
+// Nodes with equal `place` may share the ranks of the job.
+struct NodeFiles {
+    std::string against;  // why it cannot be used; empty: it can
+    std::string waits;    // what its answer waits for; empty: for nothing
+    std::string place;
+};
+NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now);
+
+// All nodes, as a planner needs them. Empty where no node declares a root.
+struct JobFiles {
+    std::map<NodeId, NodeFiles> nodes;
+    std::vector<std::string> reasons;  // why not all of them can be used together
+    std::string waits;                 // for whose answers; empty: for nobody's
+    bool empty() const { return nodes.empty(); }
+};
+JobFiles job_files(const State& state, const FilesNeed& need, WallTime now);
+
+}  // namespace rm

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/roots.h"
+#include "worker/roots/index_hash.h"
+
+namespace rm {
+
+// Who hears what the agent finds, on its thread.
+struct RootsListener {
+    std::function<void(const std::vector<RootInfo>&)> roots;  // every look, changed or not
+    std::function<void(const FilesChecked&)> files;
+    std::function<void(const RootProbed&)> probed;
+};
+
+// Looks at the declared roots every ten seconds and does what the controller asks about them, on a
+// thread of its own: a file system that hangs delays answers about roots and nothing else. Without
+// roots it does nothing.
+class RootsAgent {
+public:
+    // `cache_file` keeps measured write speeds.
+    RootsAgent(std::vector<DeclaredRoot> roots, std::string cache_file);
+    ~RootsAgent();  // removes the nonces it has written
+    RootsAgent(const RootsAgent&) = delete;
+    RootsAgent& operator=(const RootsAgent&) = delete;
+
+    const std::vector<DeclaredRoot>& declared() const { return roots_; }
+    // What is known by now; waits a moment for the first look. A root that has not been looked at
+    // says so.
+    std::vector<RootInfo> known();
+
+    // From here on the listener hears; until stop(), after which nothing is called.
+    void start(RootsListener listener);
+    void stop();
+
+    // Any thread; answered later. The same question twice is one.
+    void ask(const CheckFiles& check);
+    void ask(const ProbeRoot& probe);
+
+private:
+    using Question = std::variant<CheckFiles, ProbeRoot>;
+
+    void run();
+    void look();
+    void answer(const CheckFiles& check);
+    void answer(const ProbeRoot& probe);
+    void push(Question question);
+    void measure(RootInfo& root);
+    const DeclaredRoot* find(const std::string& name) const;
+    RootsListener listener();
+
+    const std::vector<DeclaredRoot> roots_;
+    const std::string cache_file_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<RootInfo> known_;
+    bool looked_ = false;
+    bool stopping_ = false;
+    RootsListener listener_;
+    std::deque<Question> questions_;
+
+    // Of the thread alone.
+    IndexHashes hashes_;
+    std::set<std::pair<std::string, std::string>> nonces_;  // directory and nonce
+    std::thread thread_;
+};
+
+}  // namespace rm
