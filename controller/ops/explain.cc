@@ -81,15 +81,21 @@ void add_ended_attempts(const State& state, const Job& job, Findings& findings) 
     }
 }
 
+// As core/job_files.cc words them.
+bool is_about_files(const std::string& reason) {
+    for (const FileUse use : {FileUse::model, FileUse::data, FileUse::tokenizer,
+                              FileUse::checkpoint, FileUse::from, FileUse::exports}) {
+        if (reason.find(to_string(use)) != std::string::npos) return true;
+    }
+    return reason.find("about its files") != std::string::npos ||
+           reason.find("of the job's files") != std::string::npos ||
+           reason.find("no roots and others do") != std::string::npos;
+}
+
 // "needs 4 cpu devices, 2 are free; add 2": the words behind the last semicolon are the remedy.
 pb::Finding from_reason(const std::string& reason) {
     const std::size_t cut = reason.rfind("; ");
-    // "node n1: data.path /x: ..." is about files, "needs ..." about devices.
-    const bool files = reason.find("checkpoint.") != std::string::npos ||
-                       reason.find("data.") != std::string::npos ||
-                       reason.find("model.from") != std::string::npos ||
-                       reason.find("its files") != std::string::npos;
-    const char* subject = files ? "files" : "devices";
+    const char* subject = is_about_files(reason) ? "files" : "devices";
     if (cut == std::string::npos) return blocking(subject, reason);
     return blocking(subject, reason.substr(0, cut), reason.substr(cut + 2));
 }

@@ -70,6 +70,43 @@ TEST_P(StoredMessage, ALaunchIsUnderstood) {
     EXPECT_EQ(launch.owner, is_old() ? "" : "ada");
 }
 
+TEST_P(StoredMessage, RootsAreUnderstood) {
+    const Hello hello = std::get<Hello>(read<pb::WorkerMessage>("hello"));
+    if (GetParam() < 3) {
+        EXPECT_TRUE(hello.roots.empty());
+        return;
+    }
+    ASSERT_EQ(hello.roots.size(), 2u);
+    EXPECT_EQ(hello.roots[0], (RootInfo{.name = "ckpt",
+                                        .path = "/mnt/shared",
+                                        .mount = "42:2",
+                                        .writable = true,
+                                        .free = {1LL << 40},
+                                        .write_per_second = {1'000'000'000}}));
+    EXPECT_EQ(hello.roots[1].problem, "No such file or directory");
+    const auto report = std::get<RootsReport>(read<pb::WorkerMessage>("roots"));
+    EXPECT_EQ(report.roots.at(0).free, Bytes{5});
+}
+
+TEST_P(StoredMessage, QuestionsAboutFilesAndTheirAnswersAreUnderstood) {
+    if (GetParam() < 3) return;
+    const auto check = std::get<CheckFiles>(read<pb::ControllerMessage>("check_files"));
+    EXPECT_EQ(
+        check,
+        (CheckFiles{"k", {{FileUse::model, "models:llama"}, {FileUse::checkpoint, "ckpt:runs"}}}));
+    const auto checked = std::get<FilesChecked>(read<pb::WorkerMessage>("files"));
+    ASSERT_EQ(checked.files.size(), 3u);
+    EXPECT_EQ(checked.files[0].parameters, 8'030'261'248);
+    EXPECT_EQ(checked.files[0].index, "0123abcd");
+    EXPECT_EQ(checked.files[1].below, "runs");
+    EXPECT_EQ(checked.files[1].free, Bytes{4096});
+    EXPECT_EQ(checked.files[2].problem, "No such file or directory");
+    const auto probe = std::get<ProbeRoot>(read<pb::ControllerMessage>("probe_root"));
+    EXPECT_EQ(probe, (ProbeRoot{"ckpt", "c0ffee-1-2", ProbeStep::look}));
+    const auto probed = std::get<RootProbed>(read<pb::WorkerMessage>("probed"));
+    EXPECT_TRUE(probed.found);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryProtocol, StoredMessage,
                          ::testing::Range(1, static_cast<int>(kProtocol) + 1));
 

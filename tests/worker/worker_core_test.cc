@@ -384,5 +384,34 @@ TEST_F(CoreInSession, NothingIsSaidOfAForgottenAttempt) {
     EXPECT_TRUE(observe(ended(4, 0)).empty());
 }
 
+TEST_F(CoreInSession, RootsAreInTheHelloAndToldAgainWhenTheyChangeNoticeably) {
+    WorkerFacts facts = facts_with(1);
+    facts.roots = {{.name = "ckpt", .path = "/ckpt", .free = {1000}}};
+    start(facts);
+    EXPECT_EQ(core_->hello().roots, facts.roots);
+    std::vector<RootInfo> roots = facts.roots;
+    roots[0].free = {950};
+    EXPECT_TRUE(sent<RootsReport>(core_->apply(RootsObserved{roots})).empty()) << "a twentieth";
+    roots[0].free = {800};
+    EXPECT_EQ(sent<RootsReport>(core_->apply(RootsObserved{roots})).at(0).roots, roots);
+    EXPECT_TRUE(sent<RootsReport>(core_->apply(RootsObserved{roots})).empty()) << "said already";
+    roots[0].problem = "Stale file handle";
+    EXPECT_EQ(sent<RootsReport>(core_->apply(RootsObserved{roots})).size(), 1u);
+    EXPECT_EQ(core_->hello().roots, roots) << "of a later session";
+}
+
+TEST_F(CoreInSession, QuestionsAboutFilesAreAnsweredLaterAndOnlyToAController) {
+    start(facts_with(1));
+    const CheckFiles check{"k", {{FileUse::data, "/data"}}};
+    EXPECT_EQ(all_of<CheckFilesHere>(receive(check)).at(0).check, check);
+    const ProbeRoot probe{"ckpt", "n", ProbeStep::look};
+    EXPECT_EQ(all_of<ProbeRootHere>(receive(probe)).at(0).probe, probe);
+    EXPECT_EQ(sent<FilesChecked>(core_->apply(FilesChecked{.key = "k"})).size(), 1u);
+    core_->apply(SessionDown{});
+    EXPECT_TRUE(core_->apply(FilesChecked{.key = "k"}).empty());
+    core_->apply(SessionUp{});
+    EXPECT_TRUE(receive(check).empty()) << "it has not been greeted";
+}
+
 }  // namespace
 }  // namespace rm

@@ -104,6 +104,16 @@ void RootsAgent::run() {
         remove_nonce(directory, nonce);
 }
 
+// There is one probe of a root at a time: what is left is of one whose end was not heard.
+void RootsAgent::remove_nonces_in(const std::string& directory) {
+    std::erase_if(nonces_, [&](const auto& written) {
+        if (written.first != directory) return false;
+        remove_nonce(directory, written.second);
+        return true;
+    });
+    remove_old_nonces(directory);
+}
+
 void RootsAgent::look() {
     std::vector<RootInfo> found;
     for (const DeclaredRoot& root : roots_) {
@@ -123,7 +133,6 @@ void RootsAgent::measure(RootInfo& root) {
     json cache = read_cache(cache_file_);
     const std::string key = cache_key(root);
     if (!cache.contains(key)) {
-        remove_old_nonces(root.path);
         cache[key] = measure_write_speed(root).value;
         // Without the cache it is measured again after a restart.
         (void)replace_text_file(cache_file_, cache.dump());
@@ -149,6 +158,7 @@ void RootsAgent::answer(const ProbeRoot& probe) {
     if (root == nullptr) {
         probed.problem = "it is not declared here";
     } else if (probe.step == ProbeStep::write) {
+        remove_nonces_in(root->path);
         const Status written = write_nonce(root->path, probe.nonce);
         if (written) nonces_.insert({root->path, probe.nonce});
         if (!written) probed.problem = written.error().message;

@@ -55,6 +55,7 @@ private:
     void answer(const ProbeRoot& probe);
     void push(Question question);
     void measure(RootInfo& root);
+    void remove_nonces_in(const std::string& directory);
     const DeclaredRoot* find(const std::string& name) const;
     RootsListener listener();
 

@@ -7,9 +7,12 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 version=$1 protos=${2:-$here/../../../proto}
 encode() {
+  [ -e "$here/$version/$1.txtpb" ] || return 0  # a message of later versions
   protoc -I "$protos" --encode="ringmaster.v1.$2" ringmaster/v1/worker.proto \
     <"$here/$version/$1.txtpb" >"$here/$version/$1.bin"
 }
 encode hello WorkerMessage
 encode status WorkerMessage
 encode launch ControllerMessage
+for name in roots files probed; do encode "$name" WorkerMessage; done
+for name in check_files probe_root; do encode "$name" ControllerMessage; done
