@@ -49,7 +49,9 @@ Bytes checkpoint_bytes(const FilesNeed& need, const std::vector<FileFacts>& fact
 std::string against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
     for (const FileFacts& file : facts) {
         if (!file.problem.empty()) {
-            return format("{} {}: {}", to_string(file.use), file.path, file.problem);
+            const bool helped = file.problem.find("; ") != std::string::npos;
+            return format("{} {}: {}{}", to_string(file.use), file.path, file.problem,
+                          helped ? "" : "; put that right there, or name another path");
         }
         const Bytes one = checkpoint_bytes(need, facts);
         const Bytes all = one * need.copies;

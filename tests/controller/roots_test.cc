@@ -150,7 +150,10 @@ TEST(Roots, WithoutAFileBlockTheirNodeAndSayWhich) {
         world.reasons().at(0),
         "needs 2 cpu devices, 1 is free of 2 (1 on nodes without its files); add 1 cpu device "
         "or ask for at most 1");
-    EXPECT_EQ(world.reasons().at(1), "node b: data.path /data/text: No such file or directory");
+    EXPECT_EQ(
+        world.reasons().at(1),
+        "node b: data.path /data/text: No such file or directory; put that right there, or name "
+        "another path");
 }
 
 TEST(Roots, WithTooLittleSpaceForTheCheckpointsSayHowMuchIsNeeded) {

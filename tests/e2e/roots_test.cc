@@ -18,7 +18,7 @@ protected:
         for (const char* directory : {"a", "b", "data-a", "data-b"})
             fs::create_directories(path(directory));
         for (const char* side : {"data-a", "data-b"})
-            fs::copy(path("text"), path(side), fs::copy_options::recursive);
+            fs::copy(path("text"), path(side) + "/text", fs::copy_options::recursive);
         controller_ = start({program("ringmaster-controller"), "--state", path("controller"),
                              "--listen", "unix:" + socket_, "--http", "none"});
         ASSERT_TRUE(wait_until(Seconds{30}, [&] { return fs::exists(socket_); }));
