@@ -15,7 +15,7 @@ namespace rm {
 // A node that was asked and has not answered for so long is not waited for any more.
 constexpr Seconds kAnswerOverdue{10};
 // An answer is asked for again when it is older, while some pending job needs it.
-constexpr Seconds kAnswerKept{30};
+constexpr Seconds kAnswerKept{10};
 
 struct FilesNeed {
     CheckFiles check;

@@ -74,8 +74,15 @@ void set_places(Step& step, const std::string& root, const RootProbe& probe) {
         step.change_session(id, [&](NodeSession& session) { session.places[root] = place; });
 }
 
+// Who was silent was not compared with the writer: its turn to write comes again.
+void forget_places(Step& step, const std::string& root, const std::set<NodeId>& silent) {
+    for (const NodeId& id : silent)
+        step.change_session(id, [&](NodeSession& session) { session.places.erase(root); });
+}
+
 void conclude(Step& step, const std::string& root, RootProbe probe) {
     set_places(step, root, probe);
+    forget_places(step, root, probe.waiting);
     step.send(probe.writer, ProbeRoot{root, probe.nonce, ProbeStep::remove});
     step.change_probes([&](auto& probes) { probes.erase(root); });
     step.planning_changed();

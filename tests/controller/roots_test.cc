@@ -182,7 +182,7 @@ TEST(Roots, AJobWaitsForAnswersAndNotForeverForOne) {
     EXPECT_EQ(world.reasons().at(0),
               "waits for what node b says about its files; fits when they are there and the same");
     const Outcome late = world.wait(Seconds{11});
-    EXPECT_EQ(commands<CheckFiles>(late).size(), 1u) << "it is asked again";
+    EXPECT_EQ(commands<CheckFiles>(late).size(), 2u) << "it is asked again, as is what is old";
     EXPECT_TRUE(asks_for_plan(late));
     EXPECT_TRUE(world.fits()) << "on the other node";
 }
@@ -205,6 +205,25 @@ TEST(Roots, ALostAnswerOfAProbeIsAskedForAgainAndThenGivenUp) {
     const auto next = commands<ProbeRoot>(world.wait(Seconds{25}));
     ASSERT_EQ(next.size(), 1u) << "the other node's turn";
     EXPECT_NE(world.state.probes.at("ckpt").writer, writer);
+}
+
+TEST(Roots, ANodeThatWasSilentIsComparedAgain) {
+    TwoRooted world;
+    const auto step = [&](const std::string& node, bool found) {
+        const RootProbe probe = world.state.probes.at("ckpt");
+        world.answer(node, {"ckpt", probe.nonce, probe.step}, found);
+    };
+    ASSERT_EQ(world.state.probes.at("ckpt").writer, NodeId{"a"});
+    step("a", false);
+    world.wait(Seconds{31});  // b has not looked
+    ASSERT_EQ(world.state.probes.at("ckpt").writer, NodeId{"b"});
+    step("b", false);
+    world.wait(Seconds{31});  // a has not looked
+    ASSERT_EQ(world.state.probes.at("ckpt").writer, NodeId{"a"});
+    step("a", false);
+    step("b", true);
+    EXPECT_EQ(world.state.nodes.at({"a"}).session.places,
+              world.state.nodes.at({"b"}).session.places);
 }
 
 TEST(Roots, AnAnswerToAnEarlierProbeChangesNothing) {
