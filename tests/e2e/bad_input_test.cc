@@ -229,7 +229,7 @@ TEST_F(BadInput, AWorkerOfAnotherProtocolIsRefusedWithBothNumbersAndNothingIsLos
         EXPECT_FALSE(answer.has_launch());
     const grpc::Status status = stream->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << status.error_message();
-    expect_in(status.error_message(), {"from-the-future", "protocol 99", "1"});
+    expect_in(status.error_message(), {"from-the-future", "protocol 99", "serves "});
 
     EXPECT_EQ(Json::parse(at(state, {"nodes", "-o", "json"}).out).size(), 2u);
     const Finished job = at(state, {"submit", write_job({}), "--follow"});
