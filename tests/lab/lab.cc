@@ -1,0 +1,135 @@
+#include "tests/lab/lab.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/format.h"
+
+namespace rm::lab {
+namespace {
+
+// A bucket takes the largest packet (64 KiB before the kernel cuts it up): a smaller one would have
+// every packet cut first, which two cores notice. The queue before it is short, so that what
+// acknowledges one direction does not wait behind the data of the other: with 50 ms of queue one of
+// two opposite connections falls to a fifth of the rate.
+std::string shape(std::string_view verb, const std::string& device, MbitPerSec rate) {
+    return format("tc qdisc {} dev {} root tbf rate {}kbit burst 80kb latency 3ms\n", verb, device,
+                  std::llround(rate.value * 1000));
+}
+
+std::string switch_name(std::size_t rack) {
+    return format("rack{}", rack);
+}
+
+// The end at the switch; the other is `eth0` in the host.
+std::string port_name(std::size_t host) {
+    return format("port{}", host);
+}
+
+std::string cable_end(std::size_t cable, char end) {
+    return format("cable{}{}", cable, end);
+}
+
+// What is routed to `void0` arrives at its other end, which is nobody's: lost in silence, unlike in
+// a `blackhole` route, which fails the call that sends.
+constexpr std::string_view kVoid =
+    "ip link add void0 type veth peer name void1\n"
+    "ip link set void0 arp off up\n"
+    "ip link set void1 arp off up\n";
+
+}  // namespace
+
+Lab::Lab(Topology topology) : topology_(std::move(topology)), hosts_(topology_.hosts.size()) {
+    std::string script;
+    for (std::size_t rack = 0; rack < topology_.racks.size(); ++rack) {
+        script += format("ip link add {} type bridge\nip link set {} up\n", switch_name(rack),
+                         switch_name(rack));
+    }
+    switches_.shell(script);
+    for (std::size_t cable = 0; cable < topology_.cables.size(); ++cable)
+        add_cable(cable);
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+        add_host(host);
+}
+
+std::string Lab::address_of(std::size_t host) const {
+    return format("10.77.0.{}", host + 1);
+}
+
+std::string Lab::address(std::string_view host) const {
+    return address_of(topology_.host_index(host));
+}
+
+void Lab::add_host(std::size_t host) {
+    const Host& it = topology_.hosts[host];
+    switches_.shell(format("ip link add {} type veth peer name eth0 netns {}\n", port_name(host),
+                           hosts_[host].path()) +
+                    format("ip link set {} master {} up\n", port_name(host), switch_name(it.rack)) +
+                    shape("add", port_name(host), it.rate));
+    const std::string self = address_of(host);
+    // The same congestion control on every machine, of those that every kernel has.
+    hosts_[host].shell(
+        format("ip link set lo up\nip addr add {}/24 dev eth0 noprefixroute\n", self) +
+        "ip link set eth0 up\n" +
+        format("ip route add 10.77.0.0/24 dev eth0 src {} congctl reno\n", self) +
+        shape("add", "eth0", it.rate) + std::string(kVoid));
+}
+
+void Lab::add_cable(std::size_t cable) {
+    const Cable& it = topology_.cables[cable];
+    const std::string from = cable_end(cable, 'a');
+    const std::string to = cable_end(cable, 'b');
+    switches_.shell(format("ip link add {} type veth peer name {}\n", from, to) +
+                    format("ip link set {} master {} up\n", from, switch_name(it.from)) +
+                    format("ip link set {} master {} up\n", to, switch_name(it.to)) +
+                    shape("add", from, it.rate) + shape("add", to, it.rate));
+}
+
+std::vector<std::string> Lab::inside(std::string_view host, std::vector<std::string> argv) const {
+    const Namespace& space = hosts_[topology_.host_index(host)];
+    argv.insert(argv.begin(), {"/usr/bin/nsenter", "--net=" + space.path(), "--"});
+    return argv;
+}
+
+void Lab::run_in(std::string_view host, const std::function<void()>& work) const {
+    hosts_[topology_.host_index(host)].run(work);
+}
+
+void Lab::route(std::string_view verb, std::string_view a, std::string_view b) {
+    for (const auto& [here, there] : {std::pair(a, b), std::pair(b, a)}) {
+        hosts_[topology_.host_index(here)].shell(
+            format("ip route {} {}/32 dev void0 src {}", verb, address(there), address(here)));
+    }
+}
+
+void Lab::cut(std::string_view a, std::string_view b) {
+    route("add", a, b);
+}
+
+void Lab::heal(std::string_view a, std::string_view b) {
+    route("del", a, b);
+}
+
+void Lab::set_host_rate(std::string_view host, MbitPerSec rate) {
+    const std::size_t index = topology_.host_index(host);
+    topology_.hosts[index].rate = rate;
+    switches_.shell(shape("change", port_name(index), rate));
+    hosts_[index].shell(shape("change", "eth0", rate));
+}
+
+void Lab::set_cable_rate(std::string_view rack, std::string_view other_rack, MbitPerSec rate) {
+    const std::size_t a = topology_.rack_index(rack);
+    const std::size_t b = topology_.rack_index(other_rack);
+    const auto joins = [&](const Cable& c) {
+        return std::minmax(c.from, c.to) == std::minmax(a, b);
+    };
+    const auto cable = std::find_if(topology_.cables.begin(), topology_.cables.end(), joins);
+    RM_CHECK(cable != topology_.cables.end(), "no cable joins {} and {}", rack, other_rack);
+    cable->rate = rate;
+    const auto index = static_cast<std::size_t>(cable - topology_.cables.begin());
+    switches_.shell(shape("change", cable_end(index, 'a'), rate) +
+                    shape("change", cable_end(index, 'b'), rate));
+}
+
+}  // namespace rm::lab

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/lab/namespaces.h"
+#include "tests/lab/topology.h"
+
+// Several hosts on one machine: a network namespace each, joined by veth pairs and bridges, shaped
+// by `tc tbf` on both ends of every link. The switches are in a namespace, too: nothing of the
+// machine's own network is touched, and everything goes with this object and the programs in it.
+namespace rm::lab {
+
+class Lab {
+public:
+    // RM_CHECK: why_no_namespaces() is empty, and iproute2 is installed.
+    explicit Lab(Topology topology);
+    Lab(const Lab&) = delete;
+    Lab& operator=(const Lab&) = delete;
+
+    const Topology& topology() const { return topology_; }
+    // Private, IPv4; of its only interface but loopback.
+    std::string address(std::string_view host) const;
+
+    // The command line that runs a program, given by its path, in a host. It is the same process:
+    // signals reach the program itself.
+    std::vector<std::string> inside(std::string_view host, std::vector<std::string> argv) const;
+    // Runs `work` on a thread of the host; sockets it opens stay there. It must not throw.
+    void run_in(std::string_view host, const std::function<void()>& work) const;
+
+    // No packet passes between the two any more, in either direction, and nobody is told: as
+    // when a switch between them dies.
+    void cut(std::string_view a, std::string_view b);
+    void heal(std::string_view a, std::string_view b);
+
+    // Both directions; what is under way stays so.
+    void set_host_rate(std::string_view host, MbitPerSec rate);
+    void set_cable_rate(std::string_view rack, std::string_view other_rack, MbitPerSec rate);
+
+private:
+    std::string address_of(std::size_t host) const;
+    void add_host(std::size_t host);
+    void add_cable(std::size_t cable);
+    void route(std::string_view verb, std::string_view a, std::string_view b);
+
+    Topology topology_;
+    Namespace switches_;
+    std::vector<Namespace> hosts_;  // as in the topology
+};
+
+}  // namespace rm::lab

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace rm::lab {
+
+// Why this process may make no network namespaces; empty: it may. Where only a user namespace
+// allows them the process enters one of its own: call it before there are threads.
+std::string why_no_namespaces();
+
+// A network namespace, there as long as this object or a process in it.
+class Namespace {
+public:
+    Namespace();
+    ~Namespace();
+    Namespace(Namespace&& other) noexcept;
+    Namespace(const Namespace&) = delete;
+    Namespace& operator=(const Namespace&) = delete;
+
+    // A file that names it to other programs while this process lives.
+    std::string path() const;
+    // Runs a script of sh in it. RM_CHECK: it succeeds.
+    void shell(const std::string& script) const;
+    // Runs `work` on a thread in it and waits.
+    void run(const std::function<void()>& work) const;
+
+private:
+    int fd_;
+};
+
+}  // namespace rm::lab
