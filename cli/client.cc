@@ -14,8 +14,8 @@ namespace rm {
 namespace {
 
 constexpr auto kCallLimit = std::chrono::seconds(20);
-constexpr std::chrono::milliseconds kPauses[] = {std::chrono::milliseconds(500),
-                                                 std::chrono::milliseconds(1500)};
+constexpr Seconds kStreamPause{1};  // Ctrl-C waits for its end
+constexpr Seconds kPauses[] = {Seconds{0.5}, Seconds{1.5}};
 
 }  // namespace
 
@@ -63,7 +63,10 @@ struct Client::Impl {
                                   error.message);
             }
             note(format("{}; trying again", error.message));
-            std::this_thread::sleep_for(kPauses[attempt]);
+            const auto until = std::chrono::steady_clock::now() +
+                               std::chrono::duration<double>(kPauses[attempt].value);
+            connect_again(*channel, kPauses[attempt]);
+            std::this_thread::sleep_until(until);
         }
     }
 
@@ -276,6 +279,7 @@ Status Client::watch(const std::string& job_id, std::stop_token stop,
                      const std::function<void(const pb::JobUpdate&)>& on_update) {
     pb::WatchRequest request;
     request.set_job_id(job_id);
+    connect_again(*impl_->channel, kStreamPause);
     grpc::ClientContext context;
     const auto reader = impl_->jobs->Watch(&context, request);
     return impl_->drain(context, *reader, stop, on_update);
@@ -283,6 +287,7 @@ Status Client::watch(const std::string& job_id, std::stop_token stop,
 
 Status Client::logs(const pb::LogsRequest& request, std::stop_token stop,
                     const std::function<void(const pb::LogPiece&)>& on_piece) {
+    connect_again(*impl_->channel, kStreamPause);
     grpc::ClientContext context;
     const auto reader = impl_->jobs->Logs(&context, request);
     return impl_->drain(context, *reader, stop, on_piece);

@@ -176,6 +176,11 @@ Error from_grpc(const grpc::Status& status) {
     return {static_cast<ErrorCode>(status.error_code()), status.error_message()};
 }
 
+void connect_again(grpc::Channel& channel, Seconds limit) {
+    if (channel.GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) return;
+    channel.WaitForConnected(deadline_in(limit));
+}
+
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
                                                     const ClientSecurity& security) {
     RM_TRY(const auto credentials, channel_credentials(address, security));

@@ -31,6 +31,10 @@ Error from_grpc(const grpc::Status& status);  // of a status that is not OK
 // credentials that cannot be read.
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
                                                     const ClientSecurity& security = {});
+// Before a call that is tried again; waits while the channel cannot connect. Such a channel fails
+// calls at once, and between calls nobody reads what arrives for it but a timer of gRPC's, every
+// 5 s: a TLS handshake never ends in time that way.
+void connect_again(grpc::Channel& channel, Seconds limit);
 
 // How a server is guarded.
 struct ServerSecurity {

@@ -4,11 +4,15 @@
 #include <utility>
 
 #include "service/grpc_stream.h"
+#include "service/grpc_util.h"
 #include "service/log.h"
 #include "service/security/tls_probe.h"
 
 namespace rm {
 namespace {
+
+// Longer than gRPC waits between two tries to connect, so that one falls into it.
+constexpr Seconds kConnectLimit{3};
 
 class LoggedSession final : public WorkerStream {
 public:
@@ -66,6 +70,7 @@ Dial dial_over(std::shared_ptr<grpc::Channel> channel, DialTarget target) {
     // The sessions look at the target in the function, which outlives them.
     const auto shared = std::make_shared<const DialTarget>(std::move(target));
     return [channel = std::move(channel), shared] {
+        connect_again(*channel, kConnectLimit);
         return std::make_unique<LoggedSession>(open_session(channel), *shared);
     };
 }
