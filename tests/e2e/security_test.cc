@@ -131,6 +131,36 @@ TEST_F(SecureCluster, TrainsAJobOfAWorkerWithACertificateAndTellsWhoDidWhat) {
     expect_in(as("root", {"audit", "--refused"}).out, {"LAST", "WHO", "vera", "JobService/Submit"});
 }
 
+TEST_F(SecureCluster, ASubmitterMayNotDrainByTokenOrByCertificate) {
+    start_worker(with("worker"));
+    issue("submitter", "sue");
+    std::string node;
+    ASSERT_TRUE(wait_until(Seconds{30}, [&] {
+        node = ok({"nodes", "-o", "name"});
+        return !node.empty();
+    }));
+    node.pop_back();
+    const Finished token = as("sam", {"drain", node});
+    std::vector<std::string> drain = {"--address", address_, "drain", node};
+    const auto credentials = with("submitter");
+    drain.insert(drain.begin(), credentials.begin(), credentials.end());
+    const Finished certificate = cli(drain);
+    for (const auto& [refused, who] :
+         {std::pair(token, "'sam'"), std::pair(certificate, "'sue'")}) {
+        EXPECT_EQ(refused.code, 7) << refused.err;
+        expect_in(refused.err, {"permission denied", who, "is submitter", "demands admin"});
+    }
+    EXPECT_EQ(Json::parse(ok({"nodes", "-o", "json"}))[0]["drained"], "");
+    const Json rows = Json::parse(as("root", {"audit", "--refused", "-o", "json"}).out);
+    ASSERT_EQ(rows.size(), 2u) << rows.dump(2);
+    for (const Json& row : rows) {
+        EXPECT_EQ(row["code"], "permission denied");
+        expect_in(row["method"], {"NodeService/Drain"});
+    }
+    EXPECT_EQ(rows[0]["principal"], "sue");
+    EXPECT_EQ(rows[1]["principal"], "sam");
+}
+
 TEST_F(SecureCluster, SaysInOneLineWhyACallerIsRefused) {
     const Finished nobody = as("nobody", {"ls"});
     EXPECT_EQ(nobody.code, 7) << nobody.err;
