@@ -1,0 +1,210 @@
+#include "tests/lab/lab_cluster.h"
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <sstream>
+
+namespace rm::lab {
+namespace {
+
+constexpr std::string_view kOneRack = "racks:\n  - {name: room, hosts: [desk, n0, n1, n2, n3]}\n";
+
+void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::vector<std::int64_t> steps_in(const std::string& log) {
+    std::vector<std::int64_t> steps;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("step ")) steps.push_back(std::stoll(line.substr(5)));
+    }
+    return steps;
+}
+
+std::vector<std::int64_t> one_to(std::int64_t last) {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t number = 1; number <= last; ++number)
+        numbers.push_back(number);
+    return numbers;
+}
+
+void LabCluster::SetUp() {
+    if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();
+    lab_ = std::make_unique<Lab>(parse_topology(kOneRack, "one_rack").value());
+    ASSERT_EQ(cli({"pki", "init", "--dir", path("pki")}).code, 0);
+    issue("server", "desk", {"--san", lab_->address("desk")});
+    start_controller();
+}
+
+LabCluster::~LabCluster() {
+    if (controller_ && !job_.empty()) there({"cancel", "--now", job_});
+    for (auto& [name, worker] : workers_)
+        worker->signal(SIGTERM);
+    for (auto& [name, worker] : workers_)
+        worker->wait(Seconds{30});
+    if (controller_) stop_controller();
+}
+
+std::string LabCluster::issue(const std::string& role, const std::string& name,
+                              const std::vector<std::string>& more) {
+    const std::string base = path("pki/" + name);
+    std::vector<std::string> arguments = {"pki", "issue",  "--dir", path("pki"), "--role",
+                                          role,  "--name", name,    "-o",        base};
+    append(arguments, more);
+    const Finished run = cli(arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return base;
+}
+
+void LabCluster::start_controller(const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {program("ringmaster-controller"),
+                                     "--state",
+                                     path("c"),
+                                     "--listen",
+                                     "unix:" + path("c.sock"),
+                                     "--listen",
+                                     lab_->address("desk") + ":7070",
+                                     "--http",
+                                     "none",
+                                     "--tls-cert",
+                                     path("pki/desk.crt"),
+                                     "--tls-key",
+                                     path("pki/desk.key"),
+                                     "--client-ca",
+                                     path("pki/ca.crt")};
+    append(argv, more);
+    controller_ = start(lab_->inside("desk", argv));
+    EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] { return there({"ls"}).code == 0; }))
+        << controller_->err();
+}
+
+void LabCluster::stop_controller() {
+    controller_->signal(SIGTERM);
+    EXPECT_EQ(controller_->wait(Seconds{30}), 0) << controller_->err();
+    controller_.reset();
+}
+
+void LabCluster::start_worker(const std::string& name) {
+    const std::string base = path("pki/" + name);
+    if (!std::filesystem::exists(base + ".crt")) issue("worker", name);
+    workers_[name] = start(lab_->inside(name, {program("ringmaster-worker"),
+                                               "--state",
+                                               path(name),
+                                               "--controller",
+                                               lab_->address("desk") + ":7070",
+                                               "--ca",
+                                               path("pki/ca.crt"),
+                                               "--cert",
+                                               base + ".crt",
+                                               "--key",
+                                               base + ".key",
+                                               "--devices",
+                                               "cpu:1",
+                                               "--http",
+                                               "none",
+                                               "--data-address",
+                                               lab_->address(name),
+                                               "--orphan",
+                                               "stop",
+                                               "--orphan-after",
+                                               "60",
+                                               "--slots-on-machine",
+                                               "2"}));
+}
+
+void LabCluster::start_workers(int count) {
+    for (int i = 0; i < count; ++i)
+        start_worker(format("n{}", i));
+    for (int i = 0; i < count; ++i) {
+        const std::string name = format("n{}", i);
+        ASSERT_TRUE(e2e::wait_until(Seconds{30}, [&] { return has_session(name); }))
+            << workers_[name]->err();
+    }
+}
+
+Finished LabCluster::there(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--address", "unix:" + path("c.sock")});
+    return cli(std::move(arguments));
+}
+
+void LabCluster::submit_job(const JobText& text) {
+    const Finished submitted = there({"submit", write_job(text)});
+    ASSERT_EQ(submitted.code, 0) << submitted.err;
+    job_ = submitted.out.substr(0, submitted.out.find('\n'));
+}
+
+Json LabCluster::job() {
+    return Json::parse(there({"show", job_, "-o", "json"}).out, nullptr, false);
+}
+
+Json LabCluster::nodes() {
+    return Json::parse(there({"nodes", "-o", "json"}).out, nullptr, false);
+}
+
+bool LabCluster::has_session(const std::string& node) {
+    const Json list = nodes();
+    return std::any_of(list.begin(), list.end(), [&](const Json& it) {
+        return it.value("id", "") == node && it.value("sessionUp", false);
+    });
+}
+
+std::string LabCluster::state() {
+    const Json shown = job();
+    return shown.is_object() ? shown.value("state", "") : "";
+}
+
+std::int64_t LabCluster::last_step() {
+    const Json shown = job();
+    if (!shown.is_object() || !shown.contains("lastStep") || !shown["lastStep"].is_object()) {
+        return 0;
+    }
+    return std::stoll(shown["lastStep"].value("step", "0"));
+}
+
+bool LabCluster::reaches_state(const std::string& wanted, Seconds limit) {
+    const bool reached = e2e::wait_until(limit, [&] { return state() == wanted; });
+    EXPECT_TRUE(reached) << job().dump(2);
+    return reached;
+}
+
+bool LabCluster::reaches_step(std::int64_t step, Seconds limit) {
+    const bool reached = e2e::wait_until(limit, [&] { return last_step() >= step; });
+    EXPECT_TRUE(reached) << job().dump(2);
+    return reached;
+}
+
+std::vector<std::string> LabCluster::hosts_of(std::size_t attempt) {
+    std::vector<std::string> hosts;
+    const Json shown = job();
+    for (const Json& rank : shown["attempts"][attempt]["placement"])
+        hosts.push_back(rank["nodeId"]);
+    return hosts;
+}
+
+Json LabCluster::attempt_file(const std::string& worker, std::int64_t epoch,
+                              const std::string& name) {
+    return Json::parse(e2e::read_file(path(format("{}/attempts/e{}/{}", worker, epoch, name))),
+                       nullptr, false);
+}
+
+void LabCluster::expect_whole_logs() {
+    std::vector<std::int64_t> steps[2];
+    const bool equal = e2e::wait_until(Seconds{20}, [&] {
+        for (const int rank : {0, 1})
+            steps[rank] = steps_in(log_of(rank));
+        return !steps[0].empty() && steps[0].size() == steps[1].size();
+    });
+    EXPECT_TRUE(equal) << steps[0].size() << " and " << steps[1].size();
+    for (const auto& of_rank : steps)
+        EXPECT_EQ(of_rank, one_to(static_cast<std::int64_t>(of_rank.size())));
+}
+
+void LabCluster::say(const std::string& text) {
+    std::cout << "    " << text << std::endl;
+}
+
+}  // namespace rm::lab

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/support/e2e_test.h"
+#include "tests/lab/lab.h"
+
+namespace rm::lab {
+
+using e2e::Finished;
+using e2e::JobText;
+using e2e::Json;
+using e2e::Process;
+
+// 100,000 steps of some 30 ms on two ranks: as good as for ever.
+inline const std::string kEndless =
+    "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
+
+// Numbers N of the lines "step N/M ..." in a rank's log, as they come.
+std::vector<std::int64_t> steps_in(const std::string& log);
+std::vector<std::int64_t> one_to(std::int64_t last);
+
+// The real daemons on hosts of a lab: the controller on `desk`, which speaks TLS, and workers of
+// one slot each on n0, n1, ... with certificates of their names, which are their nodes' ids. The
+// command line reaches the controller by a Unix socket, which no cut concerns.
+class LabCluster : public e2e::E2eTest {
+protected:
+    void SetUp() override;  // skips where there are no namespaces
+    ~LabCluster() override;
+
+    void start_controller(const std::vector<std::string>& more = {});
+    void stop_controller();
+    void start_worker(const std::string& name);
+    void start_workers(int count);  // n0, n1, ... with a session each
+
+    Finished there(std::vector<std::string> arguments);
+    void submit_job(const JobText& text);
+    Json job();
+    Json nodes();
+    bool has_session(const std::string& node);
+    std::string state();
+    std::int64_t last_step();
+    bool reaches_state(const std::string& state, Seconds limit = Seconds{60});
+    bool reaches_step(std::int64_t step, Seconds limit = Seconds{60});
+    // Where the ranks of an attempt (0: the first) are, by rank.
+    std::vector<std::string> hosts_of(std::size_t attempt);
+    std::string log_of(int rank) { return there({"logs", job_, "--rank", format("{}", rank)}).out; }
+    // A file of the directory in which a worker keeps an attempt.
+    Json attempt_file(const std::string& worker, std::int64_t epoch, const std::string& name);
+    // Every step up to the same last one is in both logs, once.
+    void expect_whole_logs();
+    static void say(const std::string& text);
+
+    std::unique_ptr<Lab> lab_;
+    std::unique_ptr<Process> controller_;
+    std::map<std::string, std::unique_ptr<Process>> workers_;
+    std::string job_;
+
+private:
+    std::string issue(const std::string& role, const std::string& name,
+                      const std::vector<std::string>& more = {});
+};
+
+}  // namespace rm::lab
