@@ -1,0 +1,97 @@
+// The disk of a daemon is full while a job runs.
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "tests/lab/lab_cluster.h"
+
+namespace rm::lab {
+namespace {
+
+class FullDisk : public LabCluster {
+protected:
+    void SetUp() override {}  // the disk comes first
+    ~FullDisk() override {
+        if (!disk_.empty()) umount2(disk_.c_str(), MNT_DETACH);
+    }
+
+    // The state directory `name` on 64 MiB that only this test and its daemons see.
+    void set_up_with_small(const std::string& name) {
+        if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();
+        disk_ = path(name);
+        std::filesystem::create_directory(disk_);
+        if (unshare(CLONE_NEWNS) != 0 ||
+            mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            mount("tmpfs", disk_.c_str(), "tmpfs", 0, "size=64m,mode=700") != 0) {
+            disk_.clear();
+            GTEST_SKIP() << "no private mount here: " << std::strerror(errno);
+        }
+        LabCluster::SetUp();
+    }
+    void fill() {
+        std::ofstream file(disk_ + "/filler", std::ios::binary);
+        const std::string block(4096, 'x');
+        while (file.write(block.data(), 4096).flush()) {
+        }
+    }
+    void empty() { std::filesystem::remove(disk_ + "/filler"); }
+    pid_t rank_process(const std::string& host, std::int64_t epoch) {
+        return attempt_file(host, epoch, "shim.json")["ranks"][0]["pid"];
+    }
+
+    std::string disk_;
+};
+
+TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
+    set_up_with_small("c");
+    if (IsSkipped() || HasFatalFailure()) return;
+    start_workers(2);
+    submit_job({.stages = kEndless, .extra = "checkpoint: {every: 10 steps}\n"});
+    ASSERT_TRUE(reaches_step(12));
+    fill();
+    const Finished refused = there({"submit", write_job({}, "other.yaml")});
+    EXPECT_EQ(refused.code, 4) << refused.err;
+    EXPECT_NE(refused.err.find("takes no new jobs below"), std::string::npos) << refused.err;
+    say(refused.err);
+    // The end of an attempt and the launch of the next are control writes.
+    kill(rank_process(hosts_of(0)[1], 1), SIGKILL);
+    EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] { return job()["attempts"].size() == 2; }));
+    empty();
+    EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] {
+        return job()["attempts"].back().value("state", "") == "ATTEMPT_STATE_RUNNING";
+    })) << job().dump(2);
+    ASSERT_TRUE(reaches_step(last_step() + 10));
+    const Finished taken = there({"submit", write_job({}, "other.yaml")});
+    EXPECT_EQ(taken.code, 0) << taken.err;
+    EXPECT_EQ(there({"cancel", job_}).code, 0);
+    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    stop_controller();
+    start_controller();
+    EXPECT_EQ(job()["attempts"].size(), 2u);
+    EXPECT_EQ(state(), "JOB_STATE_CANCELLED");
+}
+
+TEST_F(FullDisk, OfAWorkerDoesNotStopTraining) {
+    set_up_with_small("n1");
+    if (IsSkipped() || HasFatalFailure()) return;
+    start_workers(2);
+    submit_job({.stages = kEndless, .extra = format("checkpoint: {{dir: {}}}\n", path("ckpt"))});
+    ASSERT_TRUE(reaches_step(5));
+    fill();
+    const std::int64_t then = last_step();
+    ASSERT_TRUE(e2e::wait_until(Seconds{30}, [&] { return last_step() > then + 40; }))
+        << job().dump(2);
+    empty();
+    ASSERT_TRUE(reaches_step(last_step() + 20));
+    EXPECT_EQ(there({"cancel", job_}).code, 0);
+    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    const Json shown = job();
+    EXPECT_EQ(shown["attempts"].size(), 1u) << shown.dump(2);
+    EXPECT_GT(std::stoll(shown["attempts"][0].value("lastCheckpointStep", "0")), then);
+}
+
+}  // namespace
+}  // namespace rm::lab
