@@ -27,7 +27,7 @@ struct Transfer {
 };
 
 // What a transfer from one device to another uses: numbers of resources, the most that one transfer
-// gets (bytes/s; infinity: no limit), and latency (s).
+// gets (bytes/s; infinity: no limit), and latency (s). Borrows from the Routes that made it.
 struct Route {
     static constexpr int kMostFixed = 5;
     int fixed[kMostFixed] = {};

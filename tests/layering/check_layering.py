@@ -37,6 +37,9 @@ RULES = {
                           "engine/data/shown_text.h", "engine/data/strict_json.h"], ENGINE),
     "engine/data": (["base", "kernels", "engine/data", "engine/tokenizer"], ENGINE),
     "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data"], ENGINE),
+    "planner": (["base", "engine", "planner"], []),
+    # Placement needs measurements alone.
+    "planner/placement": (["base", "planner/placement"], []),
     "service": (["base", "service"], SERVICE),
     "controller": (["base", "service", "controller", "engine", "planner"], DAEMON),
     "controller/core": (["base", "controller/core"], []),
@@ -44,7 +47,7 @@ RULES = {
     "worker": (["base", "service", "worker", "engine", "kernels"], DAEMON),
     "worker/core": (["base", "worker/core"], []),
     "worker/rank": (["base", "engine", "kernels", "worker/rank", "worker/dir"], ENGINE),
-    "cli": (["base", "service", "cli", "engine/data", "engine/tokenizer"], DAEMON),
+    "cli": (["base", "service", "cli", "engine/data", "engine/tokenizer", "planner"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
 EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "coin/", "sqlite3.h", "cuda",
@@ -100,7 +103,8 @@ PLANTED = [
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),
     ("engine/tokenizer/x.cc", '"engine/data/split.h"'),
     ("worker/rank/x.cc", '"service/log.h"'), ("cli/x.cc", '"engine/train/trainer.h"'),
-    ("cli/x.cc", "<sqlite3.h>"),
+    ("cli/x.cc", "<sqlite3.h>"), ("planner/x.cc", "<grpcpp/grpcpp.h>"), ("planner/x.cc", '"service/log.h"'),
+    ("planner/placement/x.cc", '"engine/train/trainer.h"'),
 ]
 
 

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+
+#include "base/random.h"
+#include "planner/placement/devices.h"
+#include "planner/placement/evaluator.h"
+
+namespace rm {
+
+struct SearchLimits {
+    std::uint64_t seed = 1;
+    std::int64_t budget = 0;  // evaluations
+    const std::function<bool()>& cancelled;
+};
+
+struct SearchResult {
+    std::vector<Endpoint> placement;
+    PlacementScore score;
+    std::int64_t evaluations = 0;
+    bool cancelled = false;
+};
+
+// Improves what the evaluator holds. Most moves begin at a rank of a bottleneck: blocks of ranks
+// (one, a tensor x ulysses group, those of a node) change places with each other or with devices
+// that are free, or a run of blocks is turned round or moved. What makes a step faster is kept, or
+// as fast and less crowded; where nothing helps for long, a few random moves are made and kept
+// unless the search ends up worse.
+SearchResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
+                            const DeviceTable& devices, const SearchLimits& limits);
+
+}  // namespace rm
