@@ -11,6 +11,7 @@
 #include "kernels/bench/device_bench.h"
 #include "kernels/bench/dry_run_bench.h"
 #include "kernels/bench/overlap_bench.h"
+#include "kernels/bench/placement_bench.h"
 #include "kernels/bench/predict_bench.h"
 #include "kernels/bench/tokenize_bench.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -32,6 +33,7 @@ constexpr std::string_view kUsage =
     "                         [--out FILE] [--check]\n"
     "       ring-bench dry-run [--repeats N] [--ranks one|every]\n"
     "       ring-bench predict [--steps N] [--jobs NAME,...] [--profiles DIR] [--json FILE]\n"
+    "       ring-bench placement [--nodes N] [--seeds N] [--budget N] [--json]\n"
     "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
     "Others\n"
     "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
@@ -120,7 +122,7 @@ Result<Arguments> parse(std::span<char*> argv) {
     if (arguments.command.empty()) {
         return invalid_argument(
             "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance, arena, "
-            "overlap, device, dry-run or predict");
+            "overlap, device, dry-run, predict or placement");
     }
     return arguments;
 }
@@ -229,5 +231,6 @@ int main(int argc, char** argv) {
     if (command == "device") return rm::bench::run_device(words.subspan(2));
     if (command == "dry-run") return rm::bench::run_dry_run(words.subspan(2));
     if (command == "predict") return rm::bench::run_predict(words.subspan(2));
+    if (command == "placement") return rm::bench::run_placement(words.subspan(2));
     return rm::bench::run(words);
 }

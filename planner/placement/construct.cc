@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "planner/placement/chain.h"
 #include "planner/placement/tour.h"
 
 namespace rm {
@@ -91,32 +92,6 @@ std::set<int> cycle_lengths(const Mesh& mesh, int devices_each, int num_blocks) 
         if (blocks >= 2 && num_blocks % blocks == 0) lengths.insert(blocks);
     }
     return lengths;
-}
-
-// Cycles one behind the other, each turned so that the way into it is short: the ring of gradients
-// leaves a cycle at the node before the one that it came in by.
-std::vector<int> chain_cycles(const EdgeCosts& costs, const std::vector<int>& nodes, int length) {
-    const int num_cycles = static_cast<int>(nodes.size()) / length;
-    std::vector<bool> done(static_cast<std::size_t>(num_cycles), false);
-    std::vector<int> chain;
-    int entry = 0;
-    for (int step = 0; step < num_cycles; ++step) {
-        const int cycle = entry / length;
-        done[static_cast<std::size_t>(cycle)] = true;
-        for (int i = 0; i < length; ++i) {
-            const int place = cycle * length + (entry % length + i) % length;
-            chain.push_back(nodes[static_cast<std::size_t>(place)]);
-        }
-        double least = std::numeric_limits<double>::infinity();
-        for (int next = 0; next < num_cycles * length; ++next) {
-            if (done[static_cast<std::size_t>(next / length)]) continue;
-            const double cost = costs(chain.back(), nodes[static_cast<std::size_t>(next)]);
-            if (cost >= least) continue;
-            least = cost;
-            entry = next;
-        }
-    }
-    return chain;
 }
 
 bool gradients_move(const StepTraffic& traffic) {

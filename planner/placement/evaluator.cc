@@ -82,20 +82,41 @@ void Evaluator::collect(int rank) {
     }
 }
 
+void Evaluator::calibrate() {
+    crowding_ = 0;
+    for (PhaseState& phase : phases_) {
+        const double time = std::max(top_limit(phase).value, top_resource(phase).value);
+        // A time t counts time * (t / time)^4.
+        phase.weight = time > 0 ? 1 / (time * time * time) : 0;
+        for (int r = 0; r < routes_.num_resources(); ++r) {
+            const std::int64_t load = phase.load[static_cast<std::size_t>(r)];
+            if (load == 0) continue;
+            crowding_ += phase.weight *
+                         fourth_power(static_cast<double>(load) * routes_.seconds_per_byte(r));
+        }
+    }
+    for (const FlowState& flow : flows_)
+        crowding_ += weight_of(flow) * fourth_power(flow.limit_time);
+}
+
+double Evaluator::weight_of(const FlowState& state) const {
+    return phases_[static_cast<std::size_t>(state.phase)].weight;
+}
+
 void Evaluator::change_load(int phase, int resource, std::int64_t bytes) {
-    std::int64_t& load =
-        phases_[static_cast<std::size_t>(phase)].load[static_cast<std::size_t>(resource)];
+    PhaseState& state = phases_[static_cast<std::size_t>(phase)];
+    std::int64_t& load = state.load[static_cast<std::size_t>(resource)];
     const double per_byte = routes_.seconds_per_byte(resource);
-    crowding_ -= fourth_power(static_cast<double>(load) * per_byte);
+    const double before = fourth_power(static_cast<double>(load) * per_byte);
     load += bytes;
-    crowding_ += fourth_power(static_cast<double>(load) * per_byte);
+    crowding_ += state.weight * (fourth_power(static_cast<double>(load) * per_byte) - before);
     changed_loads_.emplace_back(phase, resource);
 }
 
 void Evaluator::remove(FlowState& state) {
     if (!is_placed(state)) return;
     route_of(state).for_each([&](int r) { change_load(state.phase, r, -state.flow.bytes); });
-    crowding_ -= fourth_power(state.limit_time);
+    crowding_ -= weight_of(state) * fourth_power(state.limit_time);
     link_time_ -= state.link_time;
     state.link_time = 0;
     state.limit_time = state.latency = 0;
@@ -115,7 +136,7 @@ void Evaluator::add(int index) {
     state.latency = route.latency;
     state.link_time = std::llround(bytes * slowest * kLinkTimeUnits);
     link_time_ += state.link_time;
-    crowding_ += fourth_power(state.limit_time);
+    crowding_ += weight_of(state) * fourth_power(state.limit_time);
     PhaseState& phase = phases_[static_cast<std::size_t>(state.phase)];
     if (state.limit_time > 0) phase.slowest_flow.push(state.limit_time, index);
     if (state.latency > 0) phase.latency.push(state.latency, index);

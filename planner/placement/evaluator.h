@@ -31,6 +31,9 @@ public:
     // Falls when any resource is relieved, the fullest counting most; tells placements of equal
     // time apart. Its last digits depend on the way here.
     double crowding() const { return crowding_; }
+    // Makes the times that phases take now what crowding() measures their resources by, so that
+    // each phase counts as it does in the score. Looks at all resources.
+    void calibrate();
 
     int num_phases() const { return static_cast<int>(phases_.size()); }
     double phase_time(int phase);
@@ -42,6 +45,7 @@ public:
 private:
     struct PhaseState {
         std::int64_t messages = 0;
+        double weight = 1;  // in crowding, of the fourth power of a resource's time
         int first_flow = 0;
         int num_flows = 0;
         std::vector<std::int64_t> load;  // bytes by resource
@@ -62,6 +66,7 @@ private:
     void collect(int rank);
     void remove(FlowState& state);
     void add(int index);
+    double weight_of(const FlowState& state) const;
     void change_load(int phase, int resource, std::int64_t bytes);
     bool is_placed(const FlowState& state) const;
     Route route_of(const FlowState& state) const;

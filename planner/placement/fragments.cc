@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planner/placement/assignment.h"
+
 namespace rm {
 namespace {
 
@@ -130,19 +132,33 @@ private:
     std::vector<int> cycles_;
 };
 
-void offer_nearest(const EdgeCosts& costs, Fragments& fragments) {
+void offer(const EdgeCosts& costs, std::vector<Edge>& edges, Fragments& fragments) {
+    sort_edges(edges, costs.num_nodes());
+    for (const Edge& edge : edges)
+        fragments.offer(edge.from, edge.to);
+}
+
+std::vector<Edge> nearest_edges(const EdgeCosts& costs) {
     std::vector<Edge> edges;
     const auto nearest = nearest_of(costs, kNearest);
     for (int from = 0; from < costs.num_nodes(); ++from) {
         for (const int to : nearest[static_cast<std::size_t>(from)])
             edges.push_back({costs(from, to), from, to});
     }
-    sort_edges(edges, costs.num_nodes());
-    for (const Edge& edge : edges)
-        fragments.offer(edge.from, edge.to);
+    return edges;
 }
 
-void offer_ends(const EdgeCosts& costs, Fragments& fragments) {
+std::vector<Edge> cover_edges(const EdgeCosts& costs) {
+    std::vector<Edge> edges;
+    const std::vector<int> successors = cheapest_successors(costs, kNearest);
+    for (int from = 0; from < costs.num_nodes(); ++from) {
+        const int to = successors[static_cast<std::size_t>(from)];
+        if (to >= 0) edges.push_back({costs(from, to), from, to});
+    }
+    return edges;
+}
+
+std::vector<Edge> edges_between_ends(const EdgeCosts& costs, const Fragments& fragments) {
     std::vector<Edge> edges;
     for (int from = 0; from < costs.num_nodes(); ++from) {
         if (!fragments.is_tail(from)) continue;
@@ -150,9 +166,7 @@ void offer_ends(const EdgeCosts& costs, Fragments& fragments) {
             if (to != from && fragments.is_head(to)) edges.push_back({costs(from, to), from, to});
         }
     }
-    sort_edges(edges, costs.num_nodes());
-    for (const Edge& edge : edges)
-        fragments.offer(edge.from, edge.to);
+    return edges;
 }
 
 }  // namespace
@@ -176,10 +190,14 @@ std::vector<std::vector<int>> nearest_of(const EdgeCosts& costs, int most) {
     return nearest;
 }
 
-std::vector<int> greedy_cycles(const EdgeCosts& costs, int num_cycles, int length) {
+std::vector<int> greedy_cycles(const EdgeCosts& costs, int num_cycles, int length,
+                               FirstEdges first) {
     Fragments fragments(costs.num_nodes(), num_cycles, length);
-    offer_nearest(costs, fragments);
-    offer_ends(costs, fragments);
+    std::vector<Edge> edges =
+        first == FirstEdges::cover ? cover_edges(costs) : nearest_edges(costs);
+    offer(costs, edges, fragments);
+    edges = edges_between_ends(costs, fragments);
+    offer(costs, edges, fragments);
     return fragments.pack();
 }
 

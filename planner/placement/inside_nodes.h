@@ -1,13 +1,16 @@
 #pragma once
 
-#include "planner/placement/evaluator.h"
+#include <vector>
+
+#include "planner/placement/problem.h"
 
 namespace rm {
 
-// Puts the ranks of one node on its devices in the order in which they crowd each other least, and
-// those of all nodes like it in the same, if that makes the step faster. Uses at most `budget`
-// evaluations; returns how many.
-std::int64_t order_inside_nodes(const PlacementProblem& problem, Evaluator& evaluator,
-                                std::uint64_t seed, std::int64_t budget);
+// `placement` with the devices inside nodes in a better order: for each kind of interior the order
+// that is fastest on two such nodes alone, with a ring just long enough for them, taken by all
+// nodes that hold consecutive ranks on all of their devices. Not evaluated on the whole.
+std::vector<Endpoint> order_inside_nodes(const PlacementProblem& problem,
+                                         const std::vector<Endpoint>& placement,
+                                         std::uint64_t seed);
 
 }  // namespace rm

@@ -30,8 +30,8 @@ public:
     }
 
     SearchResult run() {
-        score_ = evaluator_.score();
-        crowding_ = evaluator_.crowding();
+        evaluator_.calibrate();
+        settle();
         remember();
         const std::int64_t patience = std::max<std::int64_t>(200, limits_.budget / 20);
         std::int64_t since_better = 0;
@@ -136,6 +136,7 @@ private:
             }
             move(back);
         }
+        evaluator_.calibrate();
         settle();
         for (int i = 0; i < 2 + below(3); ++i) {
             move(propose());

@@ -13,9 +13,10 @@ namespace {
 
 // Branch and bound is tried up to so many devices; the budget ends it where bounds are weak.
 constexpr std::size_t kMostExactDevices = 16;
+constexpr std::int64_t kFirstSearch = 300;
 constexpr std::int64_t kLeastBudget = 2'000;
 // What the default budget spends on flows: about so many changes of them.
-constexpr std::int64_t kFlowChanges = 4'000'000;
+constexpr std::int64_t kFlowChanges = 500'000;
 
 std::vector<Endpoint> in_order(const PlacementProblem& problem, const std::vector<int>& nodes) {
     return fill(DeviceTable(problem), nodes, problem.mesh.num_ranks(), 1);
@@ -78,8 +79,9 @@ public:
              construct_placements(problem_, routes_, devices_)) {
             consider(start);
         }
-        search(solution);
+        consider(order_inside_nodes(problem_, best_, options_.seed));
         prove(solution);
+        if (!solution.optimal && !solution.cancelled) search(solution, budget());
         solution.placement = best_;
         solution.cost = cost_of(solution.placement);
         solution.registration_cost = cost_of(solution.registration);
@@ -112,30 +114,26 @@ private:
         return std::max(kLeastBudget, kFlowChanges / per_move);
     }
 
-    void search(Solution& solution) {
-        const std::int64_t all = budget();
+    void search(Solution& solution, std::int64_t budget) {
         evaluator_.place(best_);
-        const std::int64_t inside =
-            order_inside_nodes(problem_, evaluator_, options_.seed, all / 4);
-        consider(std::vector<Endpoint>(evaluator_.placement()));
-        evaluator_.place(best_);
-        const SearchLimits limits = {options_.seed, all - inside, options_.cancelled};
+        const SearchLimits limits = {options_.seed, budget, options_.cancelled};
         const SearchResult found = search_locally(problem_, evaluator_, devices_, limits);
         consider(found.placement);
-        solution.evaluations = inside + found.evaluations;
+        solution.evaluations += found.evaluations;
         solution.cancelled = found.cancelled;
     }
 
+    // A short search gives branch and bound something to compare with.
     void prove(Solution& solution) {
-        if (options_.exact_budget <= 0 || solution.cancelled ||
-            devices_.usable().size() > kMostExactDevices) {
-            return;
-        }
+        if (options_.exact_budget <= 0 || devices_.usable().size() > kMostExactDevices) return;
+        search(solution, std::min(kFirstSearch, budget()));
+        if (solution.cancelled) return;
         const ExactResult exact = solve_exactly(problem_, evaluator_, devices_, best_,
                                                 options_.exact_budget, options_.cancelled);
         best_ = exact.placement;
         score_ = exact.score;
         solution.optimal = exact.proved;
+        solution.cancelled = options_.cancelled && !exact.proved && options_.cancelled();
     }
 
     const PlacementProblem& problem_;

@@ -15,8 +15,8 @@ namespace rm {
 
 struct SolveOptions {
     std::uint64_t seed = 1;
-    // Most evaluations of local search; 0: as many as suit the size. A cancelled search that is
-    // run again with the number it returned ends the same.
+    // Most evaluations of local search; 0: as many as suit the size. What was cancelled in it ends
+    // the same when it is run again with the number it returned.
     std::int64_t budget = 0;
     // Most evaluations that branch and bound may take to prove the optimum; 0: it is not tried.
     std::int64_t exact_budget = 200'000;

@@ -29,13 +29,18 @@ public:
         }
     }
 
-    std::vector<int> improve() {
+    void improve() {
         int moves = 0;
         while (moves < kMostMoves && improve_worst())
             ++moves;
-        nodes_.resize(static_cast<std::size_t>(used_));
-        return std::move(nodes_);
     }
+    double cost() const {
+        double sum = 0;
+        for (int position = 0; position < used_; ++position)
+            sum += edge(position);
+        return sum;
+    }
+    std::vector<int> nodes() const { return {nodes_.begin(), nodes_.begin() + used_}; }
 
 private:
     int& node(int position) { return nodes_[static_cast<std::size_t>(position)]; }
@@ -209,8 +214,16 @@ private:
 }  // namespace
 
 std::vector<int> find_cycles(const EdgeCosts& costs, int num_cycles, int length) {
-    std::vector<int> start = greedy_cycles(costs, num_cycles, length);
-    return Tour(costs, std::move(start), length).improve();
+    std::vector<int> best;
+    double least = 0;
+    for (const FirstEdges first : {FirstEdges::nearest, FirstEdges::cover}) {
+        Tour tour(costs, greedy_cycles(costs, num_cycles, length, first), length);
+        tour.improve();
+        if (!best.empty() && tour.cost() >= least) continue;
+        least = tour.cost();
+        best = tour.nodes();
+    }
+    return best;
 }
 
 }  // namespace rm

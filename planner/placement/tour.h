@@ -26,8 +26,9 @@ private:
 };
 
 // `num_cycles` disjoint closed cycles of `length` nodes each, one after the other, that cost little
-// in sum. Greedy by edges, then improved at their worst edges by exchanges of segments between
-// cycles, moves within a cycle and reversals. Nodes may be left over. Fixed effort, no randomness.
+// in sum. Greedy by edges, or from the cheapest cover by cycles of any length; then improved at
+// their worst edges by exchanges of segments between cycles, moves within a cycle and reversals.
+// Nodes may be left over. Fixed effort, no randomness.
 std::vector<int> find_cycles(const EdgeCosts& costs, int num_cycles, int length);
 
 }  // namespace rm

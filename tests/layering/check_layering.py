@@ -27,7 +27,7 @@ RULES = {
     "kernels/device": (["kernels/device", "kernels/simt/simt.h"], []),
     "kernels/cuda": (["base", "kernels"], ["cuda", "cublas"]),
     # A program over both, not a part of the library.
-    "kernels/bench": (["base", "kernels", "engine"], ["nlohmann/", "oneapi/"]),
+    "kernels/bench": (["base", "kernels", "engine", "planner"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "kernels", "engine"], ENGINE),
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),

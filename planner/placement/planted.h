@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "planner/placement/problem.h"
+
+// Large problems with a good answer that is known: the graph is made around a hidden placement, and
+// its nodes are then listed in random order. For tests and `ring-bench placement`.
+namespace rm {
+
+enum class Planted {
+    racks,         // racks of 32 nodes behind uplinks that carry a few nodes' worth; rings of 64
+    slow_nodes,    // one NIC in 16 is ten times slower; the mesh has room to leave them out
+    hidden_ring,   // one cycle of fast links in a random slow matrix, and misleading ones
+    hidden_rings,  // the same with a ring for each of several data ranks, and a way between them
+    islands,       // devices in two islands whose numbers alternate, two tensor groups a node
+};
+constexpr Planted kPlanted[] = {Planted::racks, Planted::slow_nodes, Planted::hidden_ring,
+                                Planted::hidden_rings, Planted::islands};
+std::string_view to_string(Planted kind);
+
+struct PlantedProblem {
+    LinkGraph graph;
+    Mesh mesh;
+    StepTraffic traffic;
+    std::vector<Endpoint> hidden;  // by rank
+};
+
+// Of `num_nodes` nodes with 8 devices; a multiple of 64.
+PlantedProblem plant(Planted kind, int num_nodes, std::uint64_t seed);
+
+}  // namespace rm
