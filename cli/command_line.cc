@@ -133,6 +133,7 @@ struct AllOptions {
     PkiRevokeOptions pki_revoke;
     PkiTokenOptions pki_token;
     ManOptions man;
+    PlaceOptions place;
     VersionOptions version;
 };
 
@@ -307,6 +308,41 @@ void add_node_verbs(Verbs& verbs, AllOptions& all) {
     add_output(resume, all.resume.output, {"name", "json", "yaml"});
 }
 
+void add_place_verb(Verbs& verbs, AllOptions& all) {
+    PlaceOptions& options = all.place;
+    CLI::App& place = verbs.add(
+        "place", "Which device for which rank, by measured links; talks to no controller", options);
+    place.add_option("--links", options.links, "The link file (docs/formats/links.md)")
+        ->type_name("FILE")
+        ->required();
+    CLI::Option* mesh = place.add_option("--mesh", options.mesh,
+                                         "data=2,ring=4,ulysses=1,tensor=2; inner=N cuts the ring");
+    place.add_option("--bytes", options.bytes,
+                     "What a rank sends in a step: ring=64MiB,tensor=...; :N after it, in N "
+                     "messages; instead of --model");
+    place.add_option("--model", options.model, "A preset; bytes by docs/communication.md");
+    place.add_option("--context", options.context, "Tokens of a sequence, with --model")
+        ->needs("--model");
+    place.add_option("--batch", options.batch, "Tokens of a step [a sequence per data rank]")
+        ->needs("--model");
+    place.add_option("--zero", options.zero, "ZeRO stage, with --model [0]")
+        ->check(CLI::Range(0, 3))
+        ->needs("--model");
+    place.add_option("--precision", options.precision, "Of compute, with --model [bf16]")
+        ->check(CLI::IsMember({"bf16", "fp32"}))
+        ->needs("--model");
+    place.add_option("--forbid", options.forbidden, "Never use a node, or a device of one")
+        ->type_name("NODE[:DEVICE]");
+    place.add_option("--prefer", options.preferred, "Use these first where it costs no time")
+        ->type_name("NODE[:DEVICE]");
+    place.add_option("--seed", options.seed, "Of the search [1]");
+    place.add_option("--budget", options.budget, "Evaluations of the search [by size]")
+        ->check(CLI::PositiveNumber);
+    place.add_flag("--slurm", options.slurm, "Print Slurm's topology.conf of the links instead")
+        ->excludes(mesh);
+    add_output(place, options.output, {"table", "json", "yaml"});
+}
+
 void add_other_verbs(Verbs& verbs, AllOptions& all) {
     CLI::App& doctor =
         verbs.add("doctor", "Check this machine and its way to the controller", all.doctor);
@@ -382,6 +418,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     add_node_verbs(verbs, all);
     add_data_verbs(verbs, all);
     add_pki_verbs(verbs, all);
+    add_place_verb(verbs, all);
     add_other_verbs(verbs, all);
     add_completion(app, shell);
     try {

@@ -142,6 +142,23 @@ struct ManOptions {
     std::vector<ManPage> pages;  // of this program, made with its command line
     std::string directory;       // empty: the first page goes to stdout
 };
+// Texts as they were typed; verbs/place.cc reads them.
+struct PlaceOptions {
+    std::string links;  // a link file
+    std::string mesh;   // data=2,ring=4,ulysses=1,tensor=2
+    std::string bytes;  // ring=64MiB:12,...; empty: by the formulas, of the model
+    std::string model;
+    std::string context;
+    std::string batch;
+    std::string precision = "bf16";
+    int zero = 0;
+    std::vector<std::string> forbidden;  // NODE or NODE:DEVICE
+    std::vector<std::string> preferred;
+    std::uint64_t seed = 1;
+    std::int64_t budget = 0;
+    bool slurm = false;  // only the switches that the links show
+    OutputFormat output = OutputFormat::table;
+};
 struct VersionOptions {
     OutputFormat output = OutputFormat::table;
 };
@@ -151,7 +168,7 @@ using VerbOptions =
                  LogsOptions, CancelOptions, HistoryOptions, TopOptions, NodesOptions, DrainOptions,
                  ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
                  BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
-                 PkiTokenOptions, ManOptions, VersionOptions>;
+                 PkiTokenOptions, ManOptions, PlaceOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

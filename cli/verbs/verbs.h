@@ -42,6 +42,7 @@ Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const RestoreOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ManOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context);
 
 // What was wrong, on stderr, for a failure whose exit code is not that of its error.

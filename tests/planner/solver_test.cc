@@ -6,6 +6,7 @@
 #include <set>
 
 #include "planner/placement/devices.h"
+#include "planner/placement/explain.h"
 #include "planner/placement/planted.h"
 
 namespace rm {
@@ -140,6 +141,27 @@ TEST(PlacementSolution, ThatIsNotWhatItSaysIsRefused) {
     solution.registration_cost.total = {1e-6};
     EXPECT_THAT(check_solution(problem, solution).error().message,
                 testing::HasSubstr("registration order takes"));
+}
+
+TEST(PlacementExplanation, NamesWhatEachGroupWaitsFor) {
+    const LinkGraph graph = lab();
+    const StepTraffic traffic = {{Axis::ring, Pattern::ring, {10'000'000}, 1},
+                                 {Axis::tensor, Pattern::ring, {10'000'000}, 1}};
+    const PlacementProblem problem{graph, Mesh::make(1, 3, 1, 2).value(), traffic};
+    // Tensor pairs n4 n10, n5 n1, n3 n2: one crosses the cable, one has the slow node.
+    const auto reports =
+        explain_placement(problem, {{0, 0}, {2, 0}, {4, 0}, {1, 0}, {5, 0}, {3, 0}});
+    ASSERT_EQ(reports.size(), 2U + 3U);
+    EXPECT_EQ(reports[2].ranks, (std::vector<int>{4, 5}));
+    EXPECT_EQ(reports[2].resource, "ingress of n2");
+    EXPECT_DOUBLE_EQ(reports[2].time.value, 0.08 / 0.05);
+    EXPECT_EQ(reports[3].ranks, (std::vector<int>{2, 3}));
+    EXPECT_EQ(reports[3].resource, "trunk back");
+    EXPECT_EQ(reports[3].slowest, (Flow{2, 3, 10'000'000}));
+    EXPECT_EQ(reports[4].ranks, (std::vector<int>{0, 1}));
+    EXPECT_EQ(reports[4].resource, "link n4 -> n10");
+    EXPECT_EQ(reports[0].resource, "trunk back") << "both rings share it";
+    EXPECT_DOUBLE_EQ(reports[0].time.value, 0.16 / 0.1);
 }
 
 TEST(NodeNames, SortNumbersByValue) {

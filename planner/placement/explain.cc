@@ -1,0 +1,81 @@
+#include "planner/placement/explain.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace rm {
+namespace {
+
+class PhaseReport {
+public:
+    PhaseReport(const Routes& routes, const PlacementProblem& problem, int phase,
+                const std::vector<Endpoint>& placement)
+        : routes_(routes), placement_(placement), phase_(phase) {
+        const CommPhase& what = problem.traffic[static_cast<std::size_t>(phase)];
+        flows_ = flows_of(problem.mesh, what);
+        for (const Flow& flow : flows_) {
+            route_of(flow).for_each([&](int r) { load_[r] += flow.bytes; });
+        }
+        groups_ = groups_of(problem.mesh, what.axis);
+    }
+
+    std::vector<GroupReport> reports() const {
+        std::unordered_map<int, std::size_t> group_of;
+        std::vector<GroupReport> reports;
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            for (const int rank : groups_[g])
+                group_of[rank] = g;
+            reports.push_back({phase_, groups_[g], {-1, -1, 0}, "", {}});
+        }
+        for (const Flow& flow : flows_)
+            consider(flow, reports[group_of.at(flow.from)]);
+        std::erase_if(reports, [](const GroupReport& r) { return r.slowest.from < 0; });
+        std::stable_sort(
+            reports.begin(), reports.end(),
+            [](const GroupReport& a, const GroupReport& b) { return a.time > b.time; });
+        return reports;
+    }
+
+private:
+    Route route_of(const Flow& flow) const {
+        return routes_.route(placement_[static_cast<std::size_t>(flow.from)],
+                             placement_[static_cast<std::size_t>(flow.to)]);
+    }
+    void consider(const Flow& flow, GroupReport& report) const {
+        const Route route = route_of(flow);
+        double time = static_cast<double>(flow.bytes) / route.flow;
+        int slowest = -1;
+        route.for_each([&](int r) {
+            const double here = static_cast<double>(load_.at(r)) * routes_.seconds_per_byte(r);
+            if (here <= time) return;
+            time = here;
+            slowest = r;
+        });
+        if (report.slowest.from >= 0 && time <= report.time.value) return;
+        report.slowest = flow;
+        report.time = {time};
+        report.resource = slowest < 0 ? "limit of one flow" : routes_.name(slowest);
+    }
+
+    const Routes& routes_;
+    const std::vector<Endpoint>& placement_;
+    int phase_;
+    std::vector<Flow> flows_;
+    std::vector<std::vector<int>> groups_;
+    std::unordered_map<int, std::int64_t> load_;
+};
+
+}  // namespace
+
+std::vector<GroupReport> explain_placement(const PlacementProblem& problem,
+                                           const std::vector<Endpoint>& placement) {
+    const Routes routes(problem.graph);
+    std::vector<GroupReport> all;
+    for (int phase = 0; phase < static_cast<int>(problem.traffic.size()); ++phase) {
+        const auto reports = PhaseReport(routes, problem, phase, placement).reports();
+        all.insert(all.end(), reports.begin(), reports.end());
+    }
+    return all;
+}
+
+}  // namespace rm
