@@ -16,6 +16,7 @@
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/upkeep_loop.h"
+#include "controller/planning/link_placer.h"
 #include "controller/planning/planning_child.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
@@ -89,7 +90,7 @@ private:
 // Plans in a child where there is a program for it. What goes wrong there is thrown: the loop makes
 // it a reason of every pending job.
 Planner make_planner(const std::vector<std::string>& command) {
-    if (command.empty()) return plan_trivially;
+    if (command.empty()) return plan_by_links;
     return [command](const PlanningSnapshot& snapshot) {
         auto decisions = plan_in_child(command, snapshot);
         if (!decisions) throw std::runtime_error(decisions.error().message);

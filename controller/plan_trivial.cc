@@ -173,7 +173,8 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
 
 class Pass {
 public:
-    explicit Pass(const PlanningSnapshot& snapshot) : snapshot_(snapshot) {}
+    Pass(const PlanningSnapshot& snapshot, const Placer& placer)
+        : snapshot_(snapshot), placer_(placer) {}
 
     PlanDecision decide(const PlanningJob& job) {
         if (!job.waits.empty()) return {job.id, std::vector<std::string>{job.waits}};
@@ -219,14 +220,22 @@ private:
     Plan place(const PlanningJob& job, const Pool& pool, const Mesh& mesh) {
         Plan plan{.mesh = mesh,
                   .zero = job.spec.zero,
-                  .placement = {},
+                  .placement = devices_for(job, pool, mesh),
                   .memory = resolve_memory(job.spec.memory)};
-        for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
-            const DeviceId& device = pool.free[static_cast<std::size_t>(rank)]->id;
-            plan.placement.push_back(device);
+        for (const DeviceId& device : plan.placement)
             takers_[device] = "job " + job.id.value;
-        }
         return plan;
+    }
+    std::vector<DeviceId> devices_for(const PlanningJob& job, const Pool& pool,
+                                      const Mesh& mesh) const {
+        std::vector<DeviceId> free;
+        for (const PlanningDevice* device : pool.free)
+            free.push_back(device->id);
+        if (placer_) {
+            if (auto placed = placer_(job.spec, mesh, free)) return *std::move(placed);
+        }
+        free.resize(static_cast<std::size_t>(mesh.num_ranks()));
+        return free;
     }
 
     // Only devices that could come to hold the job are kept for it.
@@ -243,6 +252,7 @@ private:
     }
 
     const PlanningSnapshot& snapshot_;
+    const Placer& placer_;
     std::map<DeviceId, std::string> takers_;
     Reservations reserved_;
 };
@@ -266,7 +276,11 @@ Result<Mesh> auto_mesh(const JobSpec& spec, int num_devices) {
 }
 
 std::vector<PlanDecision> plan_trivially(const PlanningSnapshot& snapshot) {
-    Pass pass(snapshot);
+    return plan_placed(snapshot, {});
+}
+
+std::vector<PlanDecision> plan_placed(const PlanningSnapshot& snapshot, const Placer& placer) {
+    Pass pass(snapshot, placer);
     std::vector<PlanDecision> decisions;
     for (const PlanningJob& job : snapshot.pending)
         decisions.push_back(pass.decide(job));

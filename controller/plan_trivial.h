@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,7 +17,7 @@
 //    kind as possible, and puts as many of them on the ring as the context allows, the rest on
 //    `data`. The ZeRO stage is the job's.
 //  * Placement: ranks in mesh order on free devices of one kind and build, in order of
-//    registration: `tensor`, the innermost axis, crosses nodes last.
+//    registration: `tensor`, the innermost axis, crosses nodes last; or as a Placer says.
 //  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
 namespace rm {
 
@@ -26,8 +28,13 @@ struct PlanDecision {
     std::variant<Plan, std::vector<std::string>> decision;  // the reasons are never empty
 };
 
+// Which of the free devices (by registration) for which rank. Nothing: in their order.
+using Placer = std::function<std::optional<std::vector<DeviceId>>(
+    const JobSpec& spec, const Mesh& mesh, const std::vector<DeviceId>& free)>;
+
 // One decision per pending job; plans do not overlap.
 std::vector<PlanDecision> plan_trivially(const PlanningSnapshot& snapshot);
+std::vector<PlanDecision> plan_placed(const PlanningSnapshot& snapshot, const Placer& placer);
 
 // The mesh `auto` means for exactly `num_devices` devices: the longest ring that fits every stage,
 // the rest on `data`. The error says why none fits.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/links.h"
 #include "controller/core/state.h"
 
 // What a planner needs to know, copied out of the state.
@@ -47,6 +48,9 @@ struct PlanningSnapshot {
     std::vector<JobId> behind;
     std::vector<PlanningDevice> devices;  // by registration of their node, then by number
     std::vector<PlanningFiles> files;     // jobs with the same files share one
+    // As measured, of some or all nodes; not of the state, whoever plans adds it. Empty: nothing is
+    // known, ranks go in order of registration.
+    LinkGraph links = {};
 };
 
 constexpr std::size_t kMaxPlanned = 1000;

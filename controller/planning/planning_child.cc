@@ -18,6 +18,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "controller/planning/link_placer.h"
 #include "controller/planning/planning_messages.h"
 
 extern char** environ;
@@ -175,7 +176,7 @@ int run_planning_child(Bytes memory) {
             std::fprintf(stderr, "planning: %s\n", snapshot.error().message.c_str());
             return 1;
         }
-        std::cout << pack(plan_trivially(*snapshot)) << std::flush;
+        std::cout << pack(plan_by_links(*snapshot)) << std::flush;
         return std::cout ? 0 : 1;
     } catch (const std::bad_alloc&) {
         return kOutOfMemory;

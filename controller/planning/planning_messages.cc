@@ -1,6 +1,6 @@
 #include "controller/planning/planning_messages.h"
 
-#include "ringmaster/v1/planning.pb.h"
+#include "controller/planning/link_messages.h"
 #include "service/convert.h"
 
 namespace rm {
@@ -128,6 +128,7 @@ std::string pack(const PlanningSnapshot& snapshot) {
         fill(*request.add_devices(), device);
     for (const PlanningFiles& files : snapshot.files)
         fill(*request.add_files(), files);
+    if (!snapshot.links.empty()) fill(*request.mutable_links(), snapshot.links);
     return request.SerializeAsString();
 }
 
@@ -148,6 +149,9 @@ Result<PlanningSnapshot> unpack_snapshot(std::string_view bytes) {
             return make_error(ErrorCode::data_loss, "job {} has files of number {}", job.id,
                               job.files);
         }
+    }
+    if (request.has_links()) {
+        RM_TRY(snapshot.links, links_from(request.links()));
     }
     return snapshot;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/planning/link_placer.h"
 #include "controller/planning/planning_messages.h"
 #include "tests/controller/world.h"
 
@@ -71,6 +72,66 @@ TEST(PlanningChild, DecidesAsThePlannerInThisProcess) {
     ASSERT_TRUE(decisions) << decisions.error().message;
     EXPECT_EQ(pack(*decisions), pack(plan_trivially(snapshot)));
     EXPECT_TRUE(std::holds_alternative<Plan>(decisions->front().decision));
+}
+
+// Two racks of two nodes, registered by turns, with a slow cable between.
+PlanningSnapshot snapshot_with_links() {
+    PlanningSnapshot snapshot{.version = 7, .now = {1'000'000}};
+    const std::vector<NodeId> nodes = {{"a1"}, {"b1"}, {"a2"}, {"b2"}};
+    for (const NodeId& node : nodes)
+        snapshot.devices.push_back({.id = {node, 0}, .kind = "cpu", .build = "build-1"});
+    snapshot.links = uniform_graph(nodes, 1, {{10}, {4}, {1e-4}}, {{80}, {}, {}});
+    snapshot.links.interiors[0].bridges = {{"p0", {0}, {90}, {}}};
+    snapshot.links.nodes[2].egress = {9};
+    snapshot.links.trunks = {{"out", {0, 2}, {}, {1}}, {"in", {}, {0, 2}, {1}}};
+    snapshot.pending.push_back({.id = {"abc123"}, .spec = small_spec(ring(4))});
+    return snapshot;
+}
+
+std::string nodes_of(const PlanDecision& decision) {
+    std::string text;
+    for (const DeviceId& device : std::get<Plan>(decision.decision).placement)
+        text += device.node.value + " ";
+    return text;
+}
+
+TEST(PlanningMessages, CarryLinksUnchanged) {
+    const PlanningSnapshot snapshot = snapshot_with_links();
+    EXPECT_EQ(unpack_snapshot(pack(snapshot))->links, snapshot.links);
+    PlanningSnapshot broken = snapshot;
+    broken.links.network.pop_back();
+    EXPECT_THAT(unpack_snapshot(pack(broken)).error().message,
+                HasSubstr("the network has 15 links; 4 nodes need 16"));
+}
+
+TEST(PlanByLinks, PutsARingOnTheRacksInTurn) {
+    PlanningSnapshot snapshot = snapshot_with_links();
+    EXPECT_EQ(nodes_of(plan_trivially(snapshot)[0]), "a1 b1 a2 b2 ");
+    const std::string placed = nodes_of(plan_by_links(snapshot)[0]);
+    // The two of a rack are neighbours on the ring.
+    const std::string doubled = placed + placed;
+    EXPECT_TRUE(doubled.find("a1 a2") != std::string::npos ||
+                doubled.find("a2 a1") != std::string::npos)
+        << placed;
+    const auto in_child = plan_in_child(the_controller(), snapshot);
+    ASSERT_TRUE(in_child) << in_child.error().message;
+    EXPECT_EQ(nodes_of((*in_child)[0]), placed);
+}
+
+TEST(PlanByLinks, LeavesADegradedLinkAndTakesOnlyFreeDevices) {
+    PlanningSnapshot snapshot = snapshot_with_links();
+    snapshot.pending[0].spec = small_spec(ring(2));
+    snapshot.links.between(0, 2).bandwidth = {0.1};
+    EXPECT_THAT(nodes_of(plan_by_links(snapshot)[0]), testing::AnyOf("b1 b2 ", "b2 b1 "));
+    snapshot.devices[1].availability = Availability::busy;
+    EXPECT_THAT(nodes_of(plan_by_links(snapshot)[0]),
+                testing::AllOf(HasSubstr("b2"), testing::Not(HasSubstr("b1"))));
+}
+
+TEST(PlanByLinks, FallsBackToOrderOfRegistrationWhereTooLittleIsMeasured) {
+    PlanningSnapshot snapshot = snapshot_with_links();
+    snapshot.links = uniform_graph({{"a1"}, {"b2"}}, 1, {{10}, {}, {}}, {{10}, {}, {}});
+    EXPECT_EQ(nodes_of(plan_by_links(snapshot)[0]), "a1 b1 a2 b2 ");
 }
 
 PlanningSnapshot large_snapshot() {
