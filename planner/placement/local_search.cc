@@ -33,7 +33,8 @@ public:
         evaluator_.calibrate();
         settle();
         remember();
-        const std::int64_t patience = std::max<std::int64_t>(200, limits_.budget / 20);
+        // No matter the budget, so that a larger one goes on where a smaller one ends.
+        const std::int64_t patience = std::clamp<std::int64_t>(10 * num_ranks_, 200, 5000);
         std::int64_t since_better = 0;
         while (!is_over()) {
             if (attempt()) {

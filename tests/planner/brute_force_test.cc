@@ -80,8 +80,8 @@ std::vector<Mesh> meshes_that_fit(int num_devices) {
     return meshes;
 }
 
-// Every ordered choice of devices, each costed on its own from the transfers themselves: what is
-// slowest over everything that the links of a pair say. Knows nothing of the solver.
+// Every ordered choice of devices, each costed on its own: the longest that any resource takes.
+// Only the phases that cannot matter any more are left out. Knows nothing of the solver.
 class BruteForce {
 public:
     explicit BruteForce(const Case& c) : case_(c), routes_(c.graph) {
@@ -124,7 +124,7 @@ private:
     }
     double time_of(const std::vector<int>& chosen) {
         double total = 0;
-        for (std::size_t p = 0; p < flows_.size(); ++p)
+        for (std::size_t p = 0; p < flows_.size() && total < least_; ++p)
             total += phase_time(flows_[p], case_.traffic[p].messages, chosen);
         return total;
     }
