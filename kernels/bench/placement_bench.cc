@@ -125,7 +125,7 @@ int run_placement(std::span<char*> words) {
         std::cout << format(
             "{} nodes of 8 devices; `registered` and `by node`: how much slower these orders are\n"
             "planted       seed  mesh                                solved     ours      hidden  "
-            "above hidden  registered  by node\n",
+            "ours/hidden   registered  by node\n",
             arguments->num_nodes);
     }
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -148,12 +148,61 @@ std::vector<Edge> nearest_edges(const EdgeCosts& costs) {
     return edges;
 }
 
-std::vector<Edge> cover_edges(const EdgeCosts& costs) {
+// The cycles, and paths, that successors make.
+std::vector<std::vector<int>> chains_of(const std::vector<int>& successors) {
+    std::vector<bool> done(successors.size(), false);
+    std::vector<bool> has_prev(successors.size(), false);
+    for (const int to : successors) {
+        if (to >= 0) has_prev[static_cast<std::size_t>(to)] = true;
+    }
+    std::vector<std::vector<int>> chains;
+    const auto follow = [&](std::size_t first) {
+        std::vector<int>& chain = chains.emplace_back();
+        for (int node = static_cast<int>(first); node >= 0 && !done[static_cast<std::size_t>(node)];
+             node = successors[static_cast<std::size_t>(node)]) {
+            done[static_cast<std::size_t>(node)] = true;
+            chain.push_back(node);
+        }
+    };
+    for (std::size_t node = 0; node < successors.size(); ++node) {
+        if (!has_prev[node]) follow(node);
+    }
+    for (std::size_t node = 0; node < successors.size(); ++node) {
+        if (!done[node]) follow(node);
+    }
+    return chains;
+}
+
+// Where to begin to cut a cycle into ones of `length` so that the edges which close them are cheap.
+std::size_t best_offset(const EdgeCosts& costs, const std::vector<int>& cycle, std::size_t length) {
+    std::size_t best = 0;
+    double least = 0;
+    for (std::size_t offset = 0; offset < length; ++offset) {
+        double closing = 0;
+        for (std::size_t first = 0; first + length <= cycle.size(); first += length) {
+            closing += costs(cycle[(offset + first + length - 1) % cycle.size()],
+                             cycle[(offset + first) % cycle.size()]);
+        }
+        if (offset > 0 && closing >= least) continue;
+        least = closing;
+        best = offset;
+    }
+    return best;
+}
+
+// Of the cheapest cover, its cycles that are too long cut into closed ones.
+std::vector<Edge> cover_edges(const EdgeCosts& costs, int cycle_length) {
     std::vector<Edge> edges;
-    const std::vector<int> successors = cheapest_successors(costs, kNearest);
-    for (int from = 0; from < costs.num_nodes(); ++from) {
-        const int to = successors[static_cast<std::size_t>(from)];
-        if (to >= 0) edges.push_back({costs(from, to), from, to});
+    const auto length = static_cast<std::size_t>(cycle_length);
+    for (const std::vector<int>& chain : chains_of(cheapest_successors(costs, kNearest))) {
+        const std::size_t offset = chain.size() > length ? best_offset(costs, chain, length) : 0;
+        for (std::size_t i = 0; i < chain.size(); ++i) {
+            const std::size_t piece = i - i % length;
+            const bool is_last = (i + 1) % length == 0 || i + 1 == chain.size();
+            const int from = chain[(offset + i) % chain.size()];
+            const int to = chain[(offset + (is_last ? piece : i + 1)) % chain.size()];
+            if (from != to) edges.push_back({costs(from, to), from, to});
+        }
     }
     return edges;
 }
@@ -194,7 +243,9 @@ std::vector<int> greedy_cycles(const EdgeCosts& costs, int num_cycles, int lengt
                                FirstEdges first) {
     Fragments fragments(costs.num_nodes(), num_cycles, length);
     std::vector<Edge> edges =
-        first == FirstEdges::cover ? cover_edges(costs) : nearest_edges(costs);
+        first == FirstEdges::cover ? cover_edges(costs, length) : nearest_edges(costs);
+    offer(costs, edges, fragments);
+    // Once more for those that close what is complete only now.
     offer(costs, edges, fragments);
     edges = edges_between_ends(costs, fragments);
     offer(costs, edges, fragments);

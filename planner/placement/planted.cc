@@ -12,15 +12,20 @@ constexpr int kDevices = 8;
 constexpr int kRack = 32;
 constexpr std::int64_t kMegabyte = 1'000'000;
 
+std::vector<int> shuffled(int count, Rng& rng) {
+    std::vector<int> list(static_cast<std::size_t>(count));
+    std::iota(list.begin(), list.end(), 0);
+    for (std::size_t i = list.size() - 1; i > 0; --i)
+        std::swap(list[i], list[rng.below(i + 1)]);
+    return list;
+}
+
 class Gardener {
 public:
-    Gardener(int num_nodes, std::uint64_t seed) : rng_(seed), order_(size(num_nodes)) {
-        std::iota(order_.begin(), order_.end(), 0);
-        for (std::size_t i = order_.size() - 1; i > 0; --i)
-            std::swap(order_[i], order_[rng_.below(i + 1)]);
+    Gardener(int num_nodes, std::uint64_t seed) : rng_(seed), order_(shuffled(num_nodes, rng_)) {
         std::vector<NodeId> ids;
-        for (int i = 0; i < num_nodes; ++i)
-            ids.push_back({format("node-{}", i)});
+        for (const int name : shuffled(num_nodes, rng_))
+            ids.push_back({format("node-{}", name)});
         graph_ = uniform_graph(ids, kDevices, {{100}, {}, {20e-6}}, {{200}, {}, {5e-6}});
         for (LinkNode& node : graph_.nodes)
             node.egress = node.ingress = {100};
