@@ -5,8 +5,8 @@
 
 #include "planner/placement/problem.h"
 
-// Large problems with a good answer that is known: the graph is made around a hidden placement, and
-// its nodes are then listed in random order and named in another. For tests and `ring-bench placement`.
+// Large problems with a good answer that is known: the graph is made around a hidden placement, its
+// nodes are then listed in random order and named in another. For tests and `ring-bench placement`.
 namespace rm {
 
 enum class Planted {
