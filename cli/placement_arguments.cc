@@ -131,8 +131,13 @@ Result<StepTraffic> traffic_of(const PlaceOptions& options, const Mesh& mesh) {
         return invalid_argument(
             "give --bytes (what a rank sends in a step) or --model with --context, one of them");
     }
-    return options.model.empty() ? parse_bytes_argument(options.bytes)
-                                 : traffic_of_model(options, mesh);
+    if (!options.model.empty()) return traffic_of_model(options, mesh);
+    if (mesh.outer_ring() > 1) {
+        return invalid_argument(
+            "--bytes knows one ring, the mesh has {} inner ones; give --model with --context",
+            mesh.outer_ring());
+    }
+    return parse_bytes_argument(options.bytes);
 }
 
 Result<std::vector<Endpoint>> parse_devices(const std::vector<std::string>& texts,

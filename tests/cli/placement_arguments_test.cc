@@ -39,6 +39,11 @@ TEST(PlacementArguments, TrafficComesFromBytesOrFromAModel) {
     const Mesh mesh = Mesh::make(1, 4, 1, 2).value();
     PlaceOptions options;
     EXPECT_NE(traffic_of(options, mesh).error().message.find("--bytes"), std::string::npos);
+    options.bytes = "ring=1MiB";
+    EXPECT_EQ(traffic_of(options, mesh)->size(), 1U);
+    EXPECT_EQ(traffic_of(options, Mesh::make(1, 4, 1, 1, 2).value()).error().message,
+              "--bytes knows one ring, the mesh has 2 inner ones; give --model with --context");
+    options.bytes.clear();
     options.model = "llama3-8b";
     EXPECT_EQ(traffic_of(options, mesh).error().message, "--model needs --context");
     options.context = "128K";
