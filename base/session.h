@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/job_spec.h"
 #include "base/plan.h"
+#include "base/probe.h"
 #include "base/report.h"
 #include "base/roots.h"
 #include "base/units.h"
@@ -20,7 +21,7 @@
 namespace rm {
 
 // The controller serves this one and the one before. 2: hello carries launches, ranks say what they
-// wait for, exports ask before they are published. 3: roots.
+// wait for, exports ask before they are published. 3: roots; links are surveyed.
 constexpr std::uint32_t kProtocol = 3;
 
 struct DeviceInfo {
@@ -122,6 +123,7 @@ struct Hello {
     std::vector<AttemptStatus> attempts;
     std::vector<LaunchAttempt> launches;  // of `attempts`, as they were commanded
     std::vector<RootInfo> roots;          // declared on this worker; none: every path is allowed
+    int probe_port = 0;                   // of its probe server, on data_address; 0: none
     bool operator==(const Hello&) const = default;
 };
 struct Pong {
@@ -131,8 +133,8 @@ struct CommandRefused {
     Epoch epoch;
     std::string reason;
 };
-using WorkerMessage =
-    std::variant<Hello, Pong, AttemptStatus, CommandRefused, RootsReport, FilesChecked, RootProbed>;
+using WorkerMessage = std::variant<Hello, Pong, AttemptStatus, CommandRefused, RootsReport,
+                                   FilesChecked, RootProbed, ProbeReport>;
 
 struct HelloReply {
     ClusterId cluster;
@@ -155,7 +157,7 @@ struct ForgetAttempt {
     bool operator==(const ForgetAttempt&) const = default;
 };
 using ControllerMessage = std::variant<HelloReply, Ping, LaunchAttempt, StopAttempt, ForgetAttempt,
-                                       CheckFiles, ProbeRoot>;
+                                       CheckFiles, ProbeRoot, ExpectProbe, RunProbe>;
 
 // One side of a session: blocking, one reader and one writer thread. In memory in tests, gRPC in
 // service/ and the daemons.

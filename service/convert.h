@@ -18,6 +18,7 @@ namespace ringmaster::v1 {
 class AttemptStatus;
 class ControllerMessage;
 class EvaluationReport;
+class ExpectProbe;
 class FileFacts;
 class Inventory;
 class JobSpec;
@@ -26,6 +27,8 @@ class MeshSpec;
 class ProbeRoot;
 class Root;
 class RootProbed;
+class ProbeReport;
+class RunProbe;
 class StepReport;
 class WorkerMessage;
 }  // namespace ringmaster::v1
@@ -67,6 +70,12 @@ pb::ProbeRoot to_proto(const ProbeRoot& probe);
 Result<ProbeRoot> from_proto(const pb::ProbeRoot& probe);
 pb::RootProbed to_proto(const RootProbed& probed);
 Result<RootProbed> from_proto(const pb::RootProbed& probed);
+pb::ExpectProbe to_proto(const ExpectProbe& expect);
+ExpectProbe from_proto(const pb::ExpectProbe& expect);
+pb::RunProbe to_proto(const RunProbe& run);
+RunProbe from_proto(const pb::RunProbe& run);
+pb::ProbeReport to_proto(const ProbeReport& report);
+ProbeReport from_proto(const pb::ProbeReport& report);
 
 pb::WorkerMessage to_proto(const WorkerMessage& message);
 Result<WorkerMessage> from_proto(const pb::WorkerMessage& message);

@@ -125,6 +125,7 @@ void fill(pb::WorkerMessage& message, const Hello& hello) {
         *out.add_launches() = launch_to(launch);
     for (const RootInfo& root : hello.roots)
         *out.add_roots() = to_proto(root);
+    out.set_probe_port(hello.probe_port);
 }
 
 Result<Hello> hello_from(const pb::Hello& hello) {
@@ -144,6 +145,7 @@ Result<Hello> hello_from(const pb::Hello& hello) {
     }
     for (const pb::Root& root : hello.roots())
         out.roots.push_back(from_proto(root));
+    out.probe_port = hello.probe_port();
     return out;
 }
 
@@ -189,6 +191,10 @@ Result<FilesChecked> files_from(const pb::FilesChecked& checked) {
         out.files.push_back(std::move(converted));
     }
     return out;
+}
+
+void fill(pb::WorkerMessage& message, const ProbeReport& report) {
+    *message.mutable_probe() = to_proto(report);
 }
 
 // ---- controller -> worker
@@ -247,6 +253,14 @@ Result<CheckFiles> check_from(const pb::CheckFiles& check) {
 
 void fill(pb::ControllerMessage& message, const ProbeRoot& probe) {
     *message.mutable_probe_root() = to_proto(probe);
+}
+
+void fill(pb::ControllerMessage& message, const ExpectProbe& expect) {
+    *message.mutable_expect_probe() = to_proto(expect);
+}
+
+void fill(pb::ControllerMessage& message, const RunProbe& run) {
+    *message.mutable_run_probe() = to_proto(run);
 }
 
 template <typename Message, typename T>
@@ -341,6 +355,8 @@ Result<WorkerMessage> from_proto(const pb::WorkerMessage& message) {
             return one_of<WorkerMessage>(files_from(message.files()));
         case pb::WorkerMessage::kProbed:
             return one_of<WorkerMessage>(from_proto(message.probed()));
+        case pb::WorkerMessage::kProbe:
+            return WorkerMessage(from_proto(message.probe()));
         case pb::WorkerMessage::MESSAGE_NOT_SET:
             break;
     }
@@ -369,6 +385,10 @@ Result<ControllerMessage> from_proto(const pb::ControllerMessage& message) {
             return one_of<ControllerMessage>(check_from(message.check_files()));
         case pb::ControllerMessage::kProbeRoot:
             return one_of<ControllerMessage>(from_proto(message.probe_root()));
+        case pb::ControllerMessage::kExpectProbe:
+            return ControllerMessage(from_proto(message.expect_probe()));
+        case pb::ControllerMessage::kRunProbe:
+            return ControllerMessage(from_proto(message.run_probe()));
         case pb::ControllerMessage::MESSAGE_NOT_SET:
             break;
     }

@@ -76,8 +76,8 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
             name,
             {program, "--state", state_.file(name), "--controller", paths_.controller_address(),
              "--devices", format("cpu:{}", options.devices_per_worker), "--http",
-             options.http.empty() ? "none" : "127.0.0.1:0", "--orphan", "stop",
-             "--slots-on-machine", std::to_string(slots)},
+             options.http.empty() ? "none" : "127.0.0.1:0", "--probe-ports", "0", "--orphan",
+             "stop", "--slots-on-machine", std::to_string(slots)},
             state_.file(name + ".log")};
         RM_TRY(Daemon daemon, Daemon::start(command));
         workers_.push_back(std::move(daemon));

@@ -204,8 +204,8 @@ void fill(Rng& rng, LaunchAttempt& launch) {
     fill_all(rng, a, b, c, d, e, f, g, h);
 }
 void fill(Rng& rng, Hello& hello) {
-    auto& [a, b, c, d, e, f, g, h, i] = hello;
-    fill_all(rng, a, b, c, d, e, f, g, h, i);
+    auto& [a, b, c, d, e, f, g, h, i, j] = hello;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
 }
 void fill(Rng& rng, StopAttempt& stop) {
     auto& [a, b, c] = stop;
@@ -311,17 +311,26 @@ void fill_one(Rng& rng, google::protobuf::Message& message,
             return reflection.SetString(&message, &field, text_for(rng, field.name()));
         case Type::CPPTYPE_MESSAGE:
             return fill_message(rng, *reflection.MutableMessage(&message, &field));
-        case Type::CPPTYPE_FLOAT:
         case Type::CPPTYPE_ENUM:
+            return reflection.SetEnumValue(
+                &message, &field,
+                field.enum_type()->value(field.enum_type()->value_count() - 1)->number());
+        case Type::CPPTYPE_FLOAT:
             FAIL() << "no such field yet: " << field.full_name();
     }
 }
 
 void fill_repeated(Rng& rng, google::protobuf::Message& message,
                    const google::protobuf::FieldDescriptor& field) {
-    ASSERT_EQ(field.cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE);
+    using Type = google::protobuf::FieldDescriptor;
+    const auto& reflection = *message.GetReflection();
     for (int i = 0; i < 2; ++i) {
-        fill_message(rng, *message.GetReflection()->AddMessage(&message, &field));
+        if (field.cpp_type() == Type::CPPTYPE_INT32) {
+            reflection.AddInt32(&message, &field, number_for(rng, field.name()));
+            continue;
+        }
+        ASSERT_EQ(field.cpp_type(), Type::CPPTYPE_MESSAGE);
+        fill_message(rng, *reflection.AddMessage(&message, &field));
     }
 }
 

@@ -106,6 +106,9 @@ private:
     void perform(const StartShim& start);
     void perform(const StopShim& stop);
     void perform(const RemoveDirectory& remove);
+    // Nothing asks for a survey here.
+    void perform(const AwaitProbe&) {}
+    void perform(const StartProbe&) {}
     void perform(const EndSession& end);
     void perform(const CheckFilesHere& check);
     void perform(const ProbeRootHere& probe);

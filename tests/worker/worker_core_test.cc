@@ -107,6 +107,25 @@ TEST(WorkerHello, StatesTheLaunchesOfItsDirectoriesAndOfThisDaemon) {
     EXPECT_EQ(core.hello().launches, (std::vector{launch_of(4, {{0, 1}}), fresh}));
 }
 
+TEST(WorkerHello, StatesWhereItsLinksAreProbed) {
+    WorkerFacts facts = facts_with(1);
+    facts.probe_port = 7081;
+    EXPECT_EQ(WorkerCore(facts).hello().probe_port, 7081);
+}
+
+TEST(WorkerProbes, AreRunForAControllerThatMayCommandOnly) {
+    WorkerCore core(facts_with(1));
+    core.apply(SessionUp{});
+    EXPECT_TRUE(core.apply(Received{RunProbe{.id = 1}}).empty());
+    EXPECT_TRUE(core.apply(Received{ExpectProbe{.nonce = "n"}}).empty());
+    core.apply(Received{HelloReply{.cluster = {"c1"}}});
+    EXPECT_EQ(all_of<StartProbe>(core.apply(Received{RunProbe{.id = 2}})).at(0).probe.id, 2u);
+    EXPECT_EQ(all_of<AwaitProbe>(core.apply(Received{ExpectProbe{.nonce = "n"}})).size(), 1u);
+    EXPECT_EQ(sent<ProbeReport>(core.apply(ProbeDone{{.id = 2}})).at(0).id, 2u);
+    core.apply(SessionDown{});
+    EXPECT_TRUE(core.apply(ProbeDone{{.id = 2}}).empty()) << "nobody is there to hear it";
+}
+
 TEST(WorkerHello, NeverStatesAnEpochBelowThoseOfItsDirectories) {
     WorkerFacts facts = facts_with(1);
     facts.attempts = {live(9, 0)};

@@ -85,6 +85,8 @@ public:
     void remove_directory(Epoch epoch) override { record(format("remove {}", epoch)); }
     void check_files(const CheckFiles& check) override { record("check " + check.key); }
     void probe_root(const ProbeRoot& probe) override { record("probe " + probe.root); }
+    void expect_probe(const ExpectProbe& probe) override { record("expect " + probe.nonce); }
+    void run_probe(const RunProbe& probe) override { record(format("probe {}", probe.id)); }
     void session_accepted(const ClusterId& cluster) override { record("up " + cluster.value); }
     void session_refused(const std::string&) override { record("refused"); }
 
@@ -167,6 +169,18 @@ TEST_F(SessionOverMemory, SaysHelloFirstAndAnswersPings) {
     greet(*wire);
     ping(*wire, 6);
     EXPECT_EQ(actions_.take(), (std::vector<std::string>{"persist c1 0", "up c1"}));
+}
+
+TEST_F(SessionOverMemory, ProbesAsToldAndReportsWhatWasFound) {
+    const auto wire = accept();
+    greet(*wire);
+    actions_.take();
+    wire->down.put(ExpectProbe{.nonce = "n"});
+    wire->down.put(RunProbe{.id = 3});
+    ping(*wire, 6);
+    EXPECT_EQ(actions_.take(), (std::vector<std::string>{"expect n", "probe 3"}));
+    session_->report({.id = 3});
+    EXPECT_EQ(expect<ProbeReport>(*wire).id, 3u);
 }
 
 TEST_F(SessionOverMemory, LaunchesAfterPersistingTheEpoch) {

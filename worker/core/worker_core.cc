@@ -81,7 +81,8 @@ Hello WorkerCore::hello() const {
                 .highest_epoch = facts_.highest_epoch,
                 .boot_id = facts_.boot_id,
                 .inventory = facts_.inventory,
-                .roots = facts_.roots};
+                .roots = facts_.roots,
+                .probe_port = facts_.probe_port};
     for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
         if (attempt.launch) hello.launches.push_back(*attempt.launch);
@@ -144,6 +145,10 @@ void WorkerCore::on(const FilesChecked& input, Outputs& out) {
 
 void WorkerCore::on(const RootProbed& input, Outputs& out) {
     if (accepted()) send(input, out);
+}
+
+void WorkerCore::on(const ProbeDone& input, Outputs& out) {
+    send(input.report, out);
 }
 
 void WorkerCore::on_message(const HelloReply& reply, Outputs& out) {
@@ -225,6 +230,14 @@ void WorkerCore::on_message(const CheckFiles& check, Outputs& out) {
 
 void WorkerCore::on_message(const ProbeRoot& probe, Outputs& out) {
     if (accepted()) out.push_back(ProbeRootHere{probe});
+}
+
+void WorkerCore::on_message(const ExpectProbe& expect, Outputs& out) {
+    if (accepted()) out.push_back(AwaitProbe{expect});
+}
+
+void WorkerCore::on_message(const RunProbe& run, Outputs& out) {
+    if (accepted()) out.push_back(StartProbe{run});
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {

@@ -26,6 +26,7 @@ struct WorkerFacts {
     std::vector<AttemptStatus> attempts;
     std::vector<LaunchAttempt> launches;  // of them, where their directories say
     std::vector<RootInfo> roots;          // declared; none: every path is allowed
+    int probe_port = 0;                   // 0: no probe server
 };
 
 // ---- inputs
@@ -47,9 +48,13 @@ struct ShimNotStarted {
 struct RootsObserved {
     std::vector<RootInfo> roots;
 };
-// What was asked for by CheckFilesHere and ProbeRootHere; may come in a later session.
+struct ProbeDone {
+    ProbeReport report;
+};
+// FilesChecked and RootProbed are what was asked for by CheckFilesHere and ProbeRootHere; they may
+// come in a later session.
 using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted,
-                                 RootsObserved, FilesChecked, RootProbed>;
+                                 RootsObserved, FilesChecked, RootProbed, ProbeDone>;
 
 // ---- outputs, carried out in their order
 // Must be on disk before any later output of the same batch is carried out.
@@ -77,12 +82,19 @@ struct CheckFilesHere {
 struct ProbeRootHere {
     ProbeRoot probe;
 };
+struct AwaitProbe {
+    ExpectProbe probe;
+};
+struct StartProbe {
+    RunProbe probe;
+};
 // The controller at the other end must not command this worker.
 struct EndSession {
     std::string reason;
 };
 using WorkerOutput = std::variant<PersistIdentity, SendMessage, StartShim, StopShim,
-                                  RemoveDirectory, EndSession, CheckFilesHere, ProbeRootHere>;
+                                  RemoveDirectory, EndSession, CheckFilesHere, ProbeRootHere,
+                                  AwaitProbe, StartProbe>;
 
 // How long a shim has to stop its ranks when a higher epoch claims one of their devices.
 constexpr Seconds kTakeoverGrace{10};
@@ -98,7 +110,8 @@ constexpr Seconds kQuietInterval{5};
 //  * an epoch below the highest seen is refused; the highest is on disk before anything is started;
 //  * an epoch that is known is answered with its status, whatever else the command says;
 //  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
-//    launch follows when no process of it is left.
+//    launch follows when no process of it is left;
+//  * probes are run for a controller that may command, and for no other.
 class WorkerCore {
 public:
     explicit WorkerCore(WorkerFacts facts);
@@ -129,6 +142,7 @@ private:
     void on(const RootsObserved& input, Outputs& out);
     void on(const FilesChecked& input, Outputs& out);
     void on(const RootProbed& input, Outputs& out);
+    void on(const ProbeDone& input, Outputs& out);
 
     void on_message(const HelloReply& reply, Outputs& out);
     void on_message(const Ping& ping, Outputs& out);
@@ -137,6 +151,8 @@ private:
     void on_message(const ForgetAttempt& forget, Outputs& out);
     void on_message(const CheckFiles& check, Outputs& out);
     void on_message(const ProbeRoot& probe, Outputs& out);
+    void on_message(const ExpectProbe& expect, Outputs& out);
+    void on_message(const RunProbe& run, Outputs& out);
 
     std::string reason_to_refuse(const LaunchAttempt& launch) const;
     void stop_claimants(const LaunchAttempt& launch, Outputs& out);

@@ -1,6 +1,7 @@
 #include "worker/daemon/session_actions.h"
 
 #include "service/log.h"
+#include "worker/daemon/worker_options.h"
 
 namespace rm {
 
@@ -9,7 +10,7 @@ Status SessionActions::persist(const PersistIdentity& identity) {
 }
 
 Status SessionActions::start_shim(const LaunchAttempt& launch) {
-    const Status started = attempts_.start(launch);
+    const Status started = parts_.attempts.start(launch);
     if (started) {
         log_event(LogLevel::info, "attempt_started",
                   {{"epoch", launch.epoch},
@@ -28,16 +29,30 @@ void SessionActions::stop_shim(const StopAttempt& stop) {
     const bool now = stop.mode == StopMode::now;
     log_event(LogLevel::info, "attempt_stopping",
               {{"epoch", stop.epoch}, {"mode", now ? "now" : "graceful"}, {"grace", stop.grace}});
-    attempts_.stop(stop);
+    parts_.attempts.stop(stop);
 }
 
 void SessionActions::remove_directory(Epoch epoch) {
-    attempts_.forget(epoch, clock_.mono());
+    parts_.attempts.forget(epoch, clock_.mono());
+}
+
+void SessionActions::expect_probe(const ExpectProbe& probe) {
+    if (parts_.probe_server != nullptr) parts_.probe_server->expect(probe);
+}
+
+void SessionActions::run_probe(const RunProbe& probe) {
+    const bool is_link = probe.kind == ProbeKind::link;
+    if (const Status allowed = check_data_address(probe.address); is_link && !allowed) {
+        log_event(LogLevel::warning, "probe_refused",
+                  {{"peer", probe.peer}, {"reason", allowed.error().message}});
+        return;
+    }
+    parts_.prober.run(probe);
 }
 
 void SessionActions::session_accepted(const ClusterId& cluster) {
     log_event(LogLevel::info, "session_up", {{"cluster", cluster}});
-    telemetry_.allow();
+    parts_.telemetry.allow();
 }
 
 void SessionActions::session_refused(const std::string& reason) {

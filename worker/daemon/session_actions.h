@@ -4,6 +4,8 @@
 
 #include "worker/agent/attempts.h"
 #include "worker/daemon/identity.h"
+#include "worker/probe/probe_server.h"
+#include "worker/probe/prober.h"
 #include "worker/roots/roots_agent.h"
 #include "worker/rpc/telemetry_sender.h"
 #include "worker/session/worker_session.h"
@@ -13,21 +15,25 @@ namespace rm {
 // What the session decides, done on this machine and logged.
 class SessionActions final : public WorkerActions {
 public:
-    // All references outlive it.
-    SessionActions(std::string identity_path, NodeId node, Attempts& attempts,
-                   TelemetrySender& telemetry, RootsAgent& roots)
-        : identity_path_(std::move(identity_path)),
-          node_(std::move(node)),
-          attempts_(attempts),
-          telemetry_(telemetry),
-          roots_(roots) {}
+    struct Parts {
+        Attempts& attempts;
+        TelemetrySender& telemetry;
+        ProbeServer* probe_server;  // null: there is none
+        Prober& prober;
+        RootsAgent& roots;
+    };
+    // All of its parts outlive it.
+    SessionActions(std::string identity_path, NodeId node, const Parts& parts)
+        : identity_path_(std::move(identity_path)), node_(std::move(node)), parts_(parts) {}
 
     Status persist(const PersistIdentity& identity) override;
     Status start_shim(const LaunchAttempt& launch) override;
     void stop_shim(const StopAttempt& stop) override;
     void remove_directory(Epoch epoch) override;
-    void check_files(const CheckFiles& check) override { roots_.ask(check); }
-    void probe_root(const ProbeRoot& probe) override { roots_.ask(probe); }
+    void check_files(const CheckFiles& check) override { parts_.roots.ask(check); }
+    void probe_root(const ProbeRoot& probe) override { parts_.roots.ask(probe); }
+    void expect_probe(const ExpectProbe& probe) override;
+    void run_probe(const RunProbe& probe) override;
     void session_accepted(const ClusterId& cluster) override;
     void session_refused(const std::string& reason) override;
 
@@ -35,9 +41,7 @@ private:
     const std::string identity_path_;
     const NodeId node_;
     const SystemClock clock_;
-    Attempts& attempts_;
-    TelemetrySender& telemetry_;
-    RootsAgent& roots_;
+    const Parts parts_;
 };
 
 }  // namespace rm

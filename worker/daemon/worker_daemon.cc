@@ -20,6 +20,8 @@
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/inventory.h"
 #include "worker/metrics/worker_metrics.h"
+#include "worker/probe/probe_server.h"
+#include "worker/probe/prober.h"
 #include "worker/roots/roots_agent.h"
 #include "worker/rpc/grpc_rendezvous.h"
 #include "worker/rpc/session_dial.h"
@@ -89,19 +91,28 @@ public:
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
+        std::unique_ptr<ProbeServer> probes;
+        if (options.probe_ports) {
+            RM_TRY(probes, ProbeServer::start(options.data_address, *options.probe_ports));
+        }
+        Prober prober(make_cpu_inside_probe(options.num_devices));
         RM_RETURN_IF_ERROR(announce(state, identity, inventory));
         WorkerDaemon daemon(options, signals, *attempts, metrics);
         TelemetrySender telemetry(channel, identity.node, *attempts);
-        SessionActions actions(identity_path, identity.node, *attempts, telemetry, roots);
-        WorkerSession session(
-            WorkerCore(daemon.facts(identity, std::move(inventory), roots.known())), actions,
-            dial_over(channel, {options.controller, options.security}),
-            {.seed = std::hash<std::string>{}(identity.node.value)});
+        SessionActions actions(identity_path, identity.node,
+                               {*attempts, telemetry, probes.get(), prober, roots});
+        WorkerFacts facts = daemon.facts(identity, std::move(inventory), roots.known());
+        facts.probe_port = probes ? probes->port() : 0;
+        WorkerSession session(WorkerCore(std::move(facts)), actions,
+                              dial_over(channel, {options.controller, options.security}),
+                              {.seed = std::hash<std::string>{}(identity.node.value)});
         roots.start({.roots = [&](const auto& found) { session.observe(found); },
                      .files = [&](const auto& checked) { session.answer(checked); },
                      .probed = [&](const auto& probed) { session.answer(probed); }});
+        prober.start([&session](const ProbeReport& report) { session.report(report); });
         session.start();
         daemon.serve(session);
+        prober.stop();
         roots.stop();
         session.stop();
         ::unlink(state.file("worker.json").c_str());

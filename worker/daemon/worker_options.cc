@@ -42,7 +42,14 @@ std::function<std::string(const std::string&)> words_of(Check check) {
 struct Texts {
     std::string devices = "cpu:1";
     std::string orphan = "keep";
+    std::string probe_ports = "7080-7199";
 };
+
+Status check_probe_ports(const std::string& text) {
+    if (text == "none") return {};
+    const auto range = parse_port_range(text);
+    return range ? Status() : Status(range.error());
+}
 
 void add_security(CLI::App& app, ClientSecurity& security) {
     app.add_option("--ca", security.ca, "authority in PEM of the controller's certificate");
@@ -82,6 +89,11 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     add_metrics(app, options.metrics);
     app.add_option("--data-address", options.data_address, "where ranks listen for each other")
         ->check(words_of(check_data_address))
+        ->capture_default_str();
+    app.add_option("--probe-ports", texts.probe_ports,
+                   "FIRST-LAST: the survey's probes are received on the first that is free, on the "
+                   "data address; 0: any; none: links of this worker are not measured")
+        ->check(words_of(check_probe_ports))
         ->capture_default_str();
     app.add_option("--orphan", texts.orphan,
                    "keep: ranks outlive this daemon; stop: they stop when it stays away")
@@ -148,6 +160,8 @@ CommandLine parse_command_line(int argc, char** argv) {
     }
     options.metrics.scrapers.client_ca = options.security.ca;
     options.num_devices = *parse_cpu_devices(texts.devices);
+    options.probe_ports.reset();
+    if (texts.probe_ports != "none") options.probe_ports = *parse_port_range(texts.probe_ports);
     options.orphan.mode = *parse_orphan_mode(texts.orphan);
     if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;
     if (options.slots_on_machine < options.num_devices) {

@@ -8,6 +8,7 @@
 #include "service/security/client_security.h"
 #include "worker/daemon/metrics_page.h"
 #include "worker/dir/attempt_dir.h"
+#include "worker/probe/wire.h"
 
 namespace rm {
 
@@ -18,6 +19,8 @@ struct WorkerOptions {
     int num_devices = 1;
     MetricsOptions metrics;
     std::string data_address = "127.0.0.1";  // loopback or private
+    // Of the probe server, on data_address; none: this worker is not surveyed.
+    std::optional<PortRange> probe_ports = kDataPorts;
     OrphanPolicy orphan;
     int slots_on_machine = 0;  // of all workers here; 0: this one's
     std::string peak_cache;

@@ -46,6 +46,10 @@ void WorkerSession::answer(const RootProbed& probed) {
     handle(probed);
 }
 
+void WorkerSession::report(const ProbeReport& report) {
+    handle(ProbeDone{report});
+}
+
 void WorkerSession::run() {
     while (true) {
         const std::unique_ptr<WorkerStream> stream = dial_();
@@ -135,6 +139,14 @@ void WorkerSession::perform(const CheckFilesHere& check) {
 
 void WorkerSession::perform(const ProbeRootHere& probe) {
     actions_.probe_root(probe.probe);
+}
+
+void WorkerSession::perform(const AwaitProbe& await) {
+    actions_.expect_probe(await.probe);
+}
+
+void WorkerSession::perform(const StartProbe& start) {
+    actions_.run_probe(start.probe);
 }
 
 void WorkerSession::perform(const EndSession& end) {

@@ -33,6 +33,8 @@ public:
     // Answered later, by answer().
     virtual void check_files(const CheckFiles& check) = 0;
     virtual void probe_root(const ProbeRoot& probe) = 0;
+    virtual void expect_probe(const ExpectProbe& probe) = 0;
+    virtual void run_probe(const RunProbe& probe) = 0;  // answered by report()
     virtual void session_accepted(const ClusterId& cluster) = 0;
     virtual void session_refused(const std::string& reason) = 0;
 };
@@ -65,6 +67,8 @@ public:
     void observe(const std::vector<RootInfo>& roots);
     void answer(const FilesChecked& checked);
     void answer(const RootProbed& probed);
+    // From any thread: what a probe has found.
+    void report(const ProbeReport& report);
 
 private:
     void run();
@@ -78,6 +82,8 @@ private:
     void perform(const StartShim& start);
     void perform(const StopShim& stop);
     void perform(const RemoveDirectory& remove);
+    void perform(const AwaitProbe& await);
+    void perform(const StartProbe& start);
     void perform(const EndSession& end);
     void perform(const CheckFilesHere& check);
     void perform(const ProbeRootHere& probe);

@@ -1,0 +1,167 @@
+#include "worker/probe/probe_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "worker/probe/arrivals.h"
+
+namespace rm {
+namespace {
+
+// How long a connection may take to greet, and the controller's announcement to arrive after it.
+constexpr Seconds kPatience{2};
+
+std::chrono::duration<double> span_of(Seconds seconds) {
+    return std::chrono::duration<double>(seconds.value);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProbeServer>> ProbeServer::start(const std::string& address,
+                                                        PortRange ports) {
+    RM_TRY(UniqueFd listener, listen_in(address, ports));
+    RM_TRY(const int port, port_of(listener));
+    return std::unique_ptr<ProbeServer>(new ProbeServer(std::move(listener), port));
+}
+
+ProbeServer::ProbeServer(UniqueFd listener, int port)
+    : listener_(std::move(listener)), port_(port), accepting_([this] { accept_all(); }) {}
+
+ProbeServer::~ProbeServer() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        for (const Connection& connection : connections_)
+            ::shutdown(connection.socket.get(), SHUT_RDWR);
+        visits_.clear();
+        changed_.notify_all();
+    }
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    accepting_.join();
+    for (Connection& connection : connections_)
+        connection.thread.join();
+}
+
+void ProbeServer::expect(const ExpectProbe& announced) {
+    if (announced.nonce.size() != kNonceBytes) return;
+    Nonce nonce;
+    std::copy(announced.nonce.begin(), announced.nonce.end(), nonce.begin());
+    const MonoTime now = clock_.mono();
+    const std::lock_guard lock(mutex_);
+    std::erase_if(visits_, [&](const auto& entry) { return entry.second.until < now; });
+    visits_[nonce].until = {now.nanos + static_cast<std::int64_t>(announced.valid.value * 1e9)};
+    changed_.notify_all();
+}
+
+void ProbeServer::accept_all() {
+    while (true) {
+        UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return;
+        reap();
+        if (!socket) {
+            // Out of descriptors: those that are held go within seconds.
+            std::this_thread::yield();
+            continue;
+        }
+        if (static_cast<int>(connections_.size()) < kMaxConnections) admit(std::move(socket));
+    }
+}
+
+void ProbeServer::admit(UniqueFd socket) {
+    Connection& connection = connections_.emplace_back();
+    connection.socket = std::move(socket);
+    connection.thread = std::thread([this, &connection] { serve(connection); });
+}
+
+void ProbeServer::reap() {
+    for (auto it = connections_.begin(); it != connections_.end();) {
+        if (!it->ended) {
+            ++it;
+            continue;
+        }
+        it->thread.join();
+        it = connections_.erase(it);
+    }
+}
+
+void ProbeServer::serve(Connection& connection) {
+    set_patience(connection.socket, kPatience);
+    ProbeGreeting greeting;
+    const bool known = receive_plain(connection.socket, greeting) &&
+                       greeting.magic == ProbeGreeting().magic &&
+                       wait_for_announcement(greeting.nonce);
+    if (known && greeting.role == ProbeRole::data) {
+        // The sample owns it from here on: a copy of the descriptor, as this one is shut down by
+        // the destructor.
+        keep_data(greeting.nonce, UniqueFd(::dup(connection.socket.get())));
+    } else if (known) {
+        serve_control(connection.socket, greeting.nonce);
+    }
+    const std::lock_guard lock(mutex_);
+    connection.socket.reset();
+    connection.ended = true;
+}
+
+bool ProbeServer::wait_for_announcement(const Nonce& nonce) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, span_of(kPatience),
+                      [&] { return stopping_ || visits_.contains(nonce); });
+    const auto visit = visits_.find(nonce);
+    return visit != visits_.end() && clock_.mono() < visit->second.until;
+}
+
+void ProbeServer::keep_data(const Nonce& nonce, UniqueFd socket) {
+    const std::lock_guard lock(mutex_);
+    const auto visit = visits_.find(nonce);
+    const bool wanted =
+        visit != visits_.end() && visit->second.waiting.size() < std::size_t{kMaxProbeStreams};
+    if (!wanted) return;
+    visit->second.waiting.push_back(std::move(socket));
+    changed_.notify_all();
+}
+
+void ProbeServer::serve_control(const UniqueFd& socket, const Nonce& nonce) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto visit = visits_.find(nonce);
+        if (visit == visits_.end() || std::exchange(visit->second.greeted, true)) return;
+    }
+    ProbeMessage message;
+    while (receive_plain(socket, message)) {
+        const bool done = message.op == ProbeOp::ping     ? send_plain(socket, message)
+                          : message.op == ProbeOp::sample ? serve_sample(socket, nonce, message)
+                                                          : false;
+        if (!done) break;
+    }
+    const std::lock_guard lock(mutex_);
+    visits_.erase(nonce);
+}
+
+bool ProbeServer::serve_sample(const UniqueFd& control, const Nonce& nonce,
+                               const ProbeMessage& wanted) {
+    const Seconds span{static_cast<double>(wanted.micros) * 1e-6};
+    if (wanted.streams < 1 || wanted.streams > kMaxProbeStreams || span > kLongestSample) {
+        return false;
+    }
+    const std::vector<UniqueFd> sockets = take_data(nonce, wanted.streams);
+    if (sockets.size() != wanted.streams) return false;
+    if (!send_plain(control, ProbeMessage{.op = ProbeOp::go})) return false;
+    return send_plain(control, count_arrivals(sockets, span));
+}
+
+std::vector<UniqueFd> ProbeServer::take_data(const Nonce& nonce, std::size_t count) {
+    std::unique_lock lock(mutex_);
+    const auto all_there = [&] {
+        const auto visit = visits_.find(nonce);
+        return stopping_ || visit == visits_.end() || visit->second.waiting.size() >= count;
+    };
+    changed_.wait_for(lock, span_of(kPatience), all_there);
+    const auto visit = visits_.find(nonce);
+    if (visit == visits_.end()) return {};
+    return std::exchange(visit->second.waiting, {});
+}
+
+}  // namespace rm

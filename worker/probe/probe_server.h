@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/probe.h"
+#include "base/result.h"
+#include "worker/probe/wire.h"
+
+namespace rm {
+
+// The receiving end of probes: counts what arrives. Serves only who brings a nonce that the
+// controller has announced, for one control connection; everybody else is hung up on. A connection
+// may come a little before its announcement, which travels another way. Never holds more than
+// kMaxConnections.
+class ProbeServer {
+public:
+    static constexpr int kMaxConnections = 160;
+
+    // `address`: this worker's data address, which is private.
+    static Result<std::unique_ptr<ProbeServer>> start(const std::string& address, PortRange ports);
+    ~ProbeServer();
+    ProbeServer(const ProbeServer&) = delete;
+    ProbeServer& operator=(const ProbeServer&) = delete;
+
+    int port() const { return port_; }
+    void expect(const ExpectProbe& announced);
+
+private:
+    using Nonce = std::array<char, kNonceBytes>;
+    // What a nonce may still do.
+    struct Visit {
+        MonoTime until;
+        bool greeted = false;           // its control connection is there
+        std::vector<UniqueFd> waiting;  // its data connections, for the next sample
+    };
+    struct Connection {
+        UniqueFd socket;
+        std::thread thread;
+        bool ended = false;
+    };
+
+    ProbeServer(UniqueFd listener, int port);
+    void accept_all();
+    void admit(UniqueFd socket);
+    void reap();
+    void serve(Connection& connection);
+    bool wait_for_announcement(const Nonce& nonce);
+    void keep_data(const Nonce& nonce, UniqueFd socket);
+    void serve_control(const UniqueFd& socket, const Nonce& nonce);
+    bool serve_sample(const UniqueFd& control, const Nonce& nonce, const ProbeMessage& wanted);
+    std::vector<UniqueFd> take_data(const Nonce& nonce, std::size_t count);
+
+    const UniqueFd listener_;
+    const int port_;
+    const SystemClock clock_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stopping_ = false;
+    std::map<Nonce, Visit> visits_;
+    std::list<Connection> connections_;
+    std::thread accepting_;
+};
+
+}  // namespace rm

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/probe.h"
+#include "worker/probe/inside_probe.h"
+
+namespace rm {
+
+// Runs the probes that the controller asks for, one at a time, on a thread of its own.
+class Prober {
+public:
+    using OnReport = std::function<void(const ProbeReport&)>;
+
+    explicit Prober(std::unique_ptr<InsideProbe> inside) : inside_(std::move(inside)) {}
+    ~Prober() { stop(); }
+    Prober(const Prober&) = delete;
+    Prober& operator=(const Prober&) = delete;
+
+    // Reports go to `on_report`, on the prober's thread.
+    void start(OnReport on_report);
+    // Waits for the probe that runs; what is queued is dropped. Idempotent.
+    void stop();
+
+    void run(RunProbe probe);  // queues it; before start() and after stop() it is dropped
+
+private:
+    void work();
+    ProbeReport measure(const RunProbe& probe);
+
+    const std::unique_ptr<InsideProbe> inside_;
+    OnReport on_report_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<RunProbe> queue_;
+    bool running_ = false;
+    std::thread thread_;
+};
+
+}  // namespace rm

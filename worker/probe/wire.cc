@@ -1,0 +1,135 @@
+#include "worker/probe/wire.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+namespace rm {
+namespace {
+
+constexpr int kBacklog = 512;
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Result<AddressList> resolve(const std::string& address, int port) {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const int failure =
+        ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+    if (failure != 0) {
+        return invalid_argument("probe address '{}': {}", address, ::gai_strerror(failure));
+    }
+    return AddressList(found, &::freeaddrinfo);
+}
+
+Result<UniqueFd> new_socket(const addrinfo& at) {
+    UniqueFd socket(::socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC, at.ai_protocol));
+    if (socket) return socket;
+    return make_error(ErrorCode::resource_exhausted, "no socket: {}", std::strerror(errno));
+}
+
+timeval to_timeval(Seconds span) {
+    const double whole = std::floor(span.value);
+    return {static_cast<time_t>(whole), static_cast<suseconds_t>((span.value - whole) * 1e6)};
+}
+
+}  // namespace
+
+Result<PortRange> parse_port_range(const std::string& text) {
+    PortRange range;
+    const char* const end = text.data() + text.size();
+    auto [next, failure] = std::from_chars(text.data(), end, range.first);
+    range.last = range.first;
+    if (failure == std::errc() && next != end && *next == '-') {
+        const auto parsed = std::from_chars(next + 1, end, range.last);
+        next = parsed.ptr;
+        failure = parsed.ec;
+    }
+    const bool wrong = failure != std::errc() || next != end || range.first < 0 ||
+                       range.last > 65535 || range.last < range.first;
+    if (!wrong) return range;
+    return invalid_argument("'{}' is no range of ports; give FIRST-LAST, PORT or 0", text);
+}
+
+Result<UniqueFd> listen_in(const std::string& address, PortRange ports) {
+    for (int port = ports.first; port <= ports.last; ++port) {
+        RM_TRY(const AddressList at, resolve(address, port));
+        RM_TRY(UniqueFd socket, new_socket(*at));
+        const int yes = 1;
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) != 0) {
+            if (errno == EADDRINUSE) continue;
+            return make_error(ErrorCode::unavailable, "probe server on {}: {}", address,
+                              std::strerror(errno));
+        }
+        if (::listen(socket.get(), kBacklog) == 0) return socket;
+    }
+    return make_error(ErrorCode::resource_exhausted, "no port of {}-{} is free on {}", ports.first,
+                      ports.last, address);
+}
+
+Result<int> port_of(const UniqueFd& listener) {
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    if (::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
+        return make_error(ErrorCode::internal, "getsockname: {}", std::strerror(errno));
+    }
+    return bound.ss_family == AF_INET6
+               ? ntohs(reinterpret_cast<const sockaddr_in6&>(bound).sin6_port)
+               : ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+}
+
+Result<UniqueFd> dial(const std::string& address, int port, Seconds patience) {
+    RM_TRY(const AddressList at, resolve(address, port));
+    RM_TRY(UniqueFd socket, new_socket(*at));
+    // Also bounds the connect.
+    set_patience(socket, patience);
+    const int yes = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) return socket;
+    const bool late = errno == EINPROGRESS || errno == EAGAIN;
+    return make_error(ErrorCode::unavailable, "probe server {}:{}: {}", address, port,
+                      late ? "no answer" : std::strerror(errno));
+}
+
+void set_patience(const UniqueFd& socket, Seconds patience) {
+    const timeval limit = to_timeval(patience);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+bool send_all(const UniqueFd& socket, const void* bytes, std::size_t size) {
+    const char* next = static_cast<const char*>(bytes);
+    while (size > 0) {
+        const ssize_t sent = ::send(socket.get(), next, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        next += sent;
+        size -= static_cast<std::size_t>(sent);
+    }
+    return true;
+}
+
+bool receive_all(const UniqueFd& socket, void* bytes, std::size_t size) {
+    char* next = static_cast<char*>(bytes);
+    while (size > 0) {
+        const ssize_t got = ::recv(socket.get(), next, size, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        next += got;
+        size -= static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+}  // namespace rm

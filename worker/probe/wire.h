@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "worker/dir/unique_fd.h"
+
+// What two workers say to each other while one probes the other, over TCP between their data
+// addresses. A probe is one control connection and, for each bandwidth sample, its data
+// connections. Every connection begins with a greeting; then the control connection carries
+// messages both ways and data connections carry bytes that mean nothing, one way. Numbers are
+// little-endian, as every machine of this project has them.
+namespace rm {
+
+constexpr std::size_t kNonceBytes = 16;
+
+enum class ProbeRole : std::uint32_t { control = 1, data = 2 };
+
+struct ProbeGreeting {
+    std::array<char, 8> magic{'R', 'M', 'P', 'R', 'O', 'B', 'E', '1'};
+    std::array<char, kNonceBytes> nonce{};
+    ProbeRole role = ProbeRole::control;
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(ProbeGreeting) == 32);
+
+enum class ProbeOp : std::uint32_t {
+    ping = 1,    // answered with the same
+    sample = 2,  // `streams` data connections follow; answered with go, then with counted
+    go = 3,      // they are all there: send
+    counted = 4
+};
+
+struct ProbeMessage {
+    ProbeOp op = ProbeOp::ping;
+    std::uint32_t streams = 0;
+    std::uint64_t micros = 0;  // sample: how long to send; counted: how long was counted
+    std::uint64_t bytes = 0;   // counted: that arrived in that time
+    std::uint64_t total = 0;   // counted: that arrived in all
+};
+static_assert(sizeof(ProbeMessage) == 32);
+
+constexpr int kMaxProbeStreams = 64;
+constexpr Seconds kLongestSample{5};
+
+struct PortRange {
+    int first = 0;
+    int last = 0;
+    bool operator==(const PortRange&) const = default;
+};
+// The data plane's documented range.
+constexpr PortRange kDataPorts{7080, 7199};
+
+// "7080-7199", "7085", or "0": the system chooses.
+Result<PortRange> parse_port_range(const std::string& text);
+
+// A listener on the first free port of the range. RESOURCE_EXHAUSTED: none is free.
+Result<UniqueFd> listen_in(const std::string& address, PortRange ports);
+Result<int> port_of(const UniqueFd& listener);
+
+// Every later read and write of it gives up after `patience`.
+Result<UniqueFd> dial(const std::string& address, int port, Seconds patience);
+void set_patience(const UniqueFd& socket, Seconds patience);
+
+bool send_all(const UniqueFd& socket, const void* bytes, std::size_t size);
+bool receive_all(const UniqueFd& socket, void* bytes, std::size_t size);
+
+template <typename T>
+bool send_plain(const UniqueFd& socket, const T& value) {
+    return send_all(socket, &value, sizeof value);
+}
+template <typename T>
+bool receive_plain(const UniqueFd& socket, T& value) {
+    return receive_all(socket, &value, sizeof value);
+}
+
+}  // namespace rm
