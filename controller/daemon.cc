@@ -15,6 +15,7 @@
 #include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"
 #include "controller/loops/scheduler_loop.h"
+#include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
 #include "controller/planning/link_placer.h"
 #include "controller/planning/planning_child.h"
@@ -103,6 +104,7 @@ struct Stores {
     std::unique_ptr<Store> control;
     std::unique_ptr<TelemetryStore> telemetry;
     std::unique_ptr<TelemetryReader> reader;
+    std::unique_ptr<SurveyStore> surveys;
     std::unique_ptr<AuditStore> audit;
     std::unique_ptr<AuditReader> audit_reader;
 };
@@ -114,6 +116,7 @@ Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& optio
     RM_TRY(stores.control, open_control_store(directory.file("control.db"), stores.space.get()));
     RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap));
     RM_TRY(stores.reader, TelemetryReader::open(paths));
+    RM_TRY(stores.surveys, SurveyStore::open(paths.database));
     const std::string audit = directory.file("audit.db");
     RM_TRY(stores.audit, AuditStore::open(audit));
     RM_TRY(stores.audit_reader, AuditReader::open(audit));
@@ -126,6 +129,13 @@ Result<State> load_state(Store& store, const StateDir& directory, WallTime now) 
     check_invariants(state);
     state.checkpoint_root = directory.file("checkpoints");
     return state;
+}
+
+// Goes on from what earlier surveys have found.
+Result<SurveyCore> load_surveys(SurveyStore& store, const SurveyOptions& options) {
+    RM_TRY(LinkBook book, store.load());
+    RM_TRY(const std::int64_t last, store.last_survey());
+    return SurveyCore(options, std::move(book), last);
 }
 
 Result<std::vector<NodeId>> placement_of(const ControlLoop& control, Epoch epoch) {
@@ -157,7 +167,7 @@ std::string info_json(const std::vector<std::string>& grpc, const std::string& h
 class RunningDaemon final : public Daemon {
 public:
     RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state,
-                  std::unique_ptr<Authenticator> authenticator)
+                  SurveyCore surveys, std::unique_ptr<Authenticator> authenticator)
         : options_(std::move(options)),
           directory_(std::move(directory)),
           stores_(std::move(stores)),
@@ -170,8 +180,9 @@ public:
           upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
                   clock_),
           ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
+          surveys_(std::move(surveys), {control_, sessions_, *stores_.surveys, clock_}),
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
-          routes_(ops_, metrics_, gatekeeper_, options_.metrics) {
+          routes_(ops_, metrics_, surveys_, gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
     }
 
@@ -196,6 +207,7 @@ public:
         }
         services_.push_back(make_job_service(ops_, gatekeeper_));
         services_.push_back(make_node_service(ops_));
+        services_.push_back(make_topology_service(ops_, surveys_, *stores_.surveys));
         services_.push_back(
             make_admin_service(audit_, *stores_.audit_reader, directory_.file("control.db")));
         services_.push_back(make_worker_service(session_, ops_, telemetry_, gatekeeper_));
@@ -268,8 +280,9 @@ private:
     TelemetryLoop telemetry_;
     UpkeepLoop upkeep_;
     OpsContext ops_;
+    SurveyLoop surveys_;
     ExchangeTable exchange_;
-    SessionContext session_{control_, sessions_, {}, options_.session};
+    SessionContext session_{control_, sessions_, {}, options_.session, &surveys_};
     HttpRoutes routes_;
     std::unique_ptr<ClockLoop> clock_loop_;
     std::unique_ptr<HttpServer> http_;
@@ -293,9 +306,10 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(Stores stores, open_stores(directory, options));
     RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
     RM_TRY(auto authenticator, Authenticator::open(options.credentials));
-    auto daemon =
-        std::make_unique<RunningDaemon>(std::move(options), std::move(directory), std::move(stores),
-                                        std::move(state), std::move(authenticator));
+    RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
+    auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
+                                                  std::move(stores), std::move(state),
+                                                  std::move(surveys), std::move(authenticator));
     RM_RETURN_IF_ERROR(daemon->serve());
     return std::unique_ptr<Daemon>(std::move(daemon));
 }

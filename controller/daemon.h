@@ -11,6 +11,7 @@
 #include "controller/http/routes.h"
 #include "controller/session.h"
 #include "controller/store/space_guard.h"
+#include "controller/survey/survey_core.h"
 #include "service/security/authenticator.h"
 #include "service/security/pki.h"
 
@@ -27,6 +28,7 @@ struct DaemonOptions {
     Bytes rank_log_cap{64 << 20};
     SpaceMarks space;
     SessionOptions session;
+    SurveyOptions survey;
     // The program that plans, plan_in_child()'s command; empty: planned in this process (tests).
     std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process

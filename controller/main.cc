@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,9 @@ struct Flags {
     std::string tls_key;
     rm::AuthenticatorFiles credentials;
     bool open_metrics = false;
+    std::string survey = "auto";
+    std::string survey_budget = "5%";
+    std::string survey_every = "6 h";
     std::string restore;  // a backup; empty: serve
 };
 
@@ -49,6 +53,18 @@ void declare(CLI::App& app, Flags& flags) {
         ->capture_default_str();
     app.add_option("--http", flags.http, "HTTP address HOST:PORT, or none")->capture_default_str();
     declare_security(app, flags);
+    app.add_option("--survey", flags.survey,
+                   "auto: links are measured when nodes join, now and then, and again when they "
+                   "change; manual: when `ringmaster survey` asks")
+        ->check(CLI::IsMember({"auto", "manual"}))
+        ->capture_default_str();
+    app.add_option("--survey-budget", flags.survey_budget,
+                   "Part of a running job's time in which its nodes may be probed")
+        ->type_name("PERCENT")
+        ->capture_default_str();
+    app.add_option("--survey-every", flags.survey_every, "Between automatic surveys")
+        ->type_name("SPAN")
+        ->capture_default_str();
     app.add_option("--rank-log-cap", flags.rank_log_cap,
                    "Bytes of log kept per rank; K and M are 2^10 and 2^20")
         ->capture_default_str();
@@ -64,6 +80,15 @@ void die(const std::string& message) {
     std::_Exit(1);
 }
 
+rm::Result<double> parse_percent(const std::string& text) {
+    double percent = 0;
+    const char* const end = text.data() + text.size();
+    const auto [next, failure] = std::from_chars(text.data(), end, percent);
+    const bool is_number = failure == std::errc() && std::string_view(next, end) == "%";
+    if (is_number && percent >= 0 && percent <= 100) return percent / 100;
+    return rm::invalid_argument("--survey-budget '{}': give 0% to 100%", text);
+}
+
 rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     rm::DaemonOptions options;
     options.state_dir = flags.state;
@@ -76,6 +101,9 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     }
     options.credentials = flags.credentials;
     if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
+    options.survey.automatic = flags.survey == "auto";
+    RM_TRY(options.survey.budget, parse_percent(flags.survey_budget));
+    RM_TRY(options.survey.every, rm::parse_seconds(flags.survey_every));
     options.on_fatal = die;
     options.planner = {"/proc/self/exe", rm::kPlanVerb};
     return options;

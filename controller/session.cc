@@ -91,6 +91,8 @@ bool Session::take_later(WorkerMessage message) {
         context_.inputs.post(NodeFilesChecked{node_, std::move(*checked)});
     } else if (auto* probed = std::get_if<RootProbed>(&message)) {
         context_.inputs.post(NodeRootProbed{node_, std::move(*probed)});
+    } else if (auto* probe = std::get_if<ProbeReport>(&message)) {
+        if (context_.probes != nullptr) context_.probes->probed(node_, std::move(*probe));
     } else {
         finish(invalid_argument("a session has one hello, at its beginning"));
     }

@@ -35,11 +35,20 @@ public:
 
 class SessionRegistry;
 
+// Who wants to know what probes have found. Called with a session's lock held: implementations keep
+// it and return.
+class ProbeSink {
+public:
+    virtual ~ProbeSink() = default;
+    virtual void probed(const NodeId& node, ProbeReport report) = 0;
+};
+
 struct SessionContext {
     InputSink& inputs;
     SessionRegistry& registry;
     ClusterId cluster;
     SessionOptions options;
+    ProbeSink* probes = nullptr;  // null: nobody
 };
 
 // One session from its connection to its end. Thread safe; the link is used until detach().

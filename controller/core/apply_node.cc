@@ -33,7 +33,7 @@ void add_node(Step& step, const Hello& hello) {
 
 void open_session(Step& step, const Hello& hello) {
     step.change_session(hello.node, [&](NodeSession& session) {
-        session = NodeSession{.up = true, .since = step.now()};
+        session = NodeSession{.up = true, .since = step.now(), .probe_port = hello.probe_port};
         for (const AttemptStatus& status : hello.attempts)
             session.reported[status.epoch] = status;
         session.roots = hello.roots;

@@ -88,7 +88,8 @@ struct FilesAnswer {
 // Facts of the present session only: a new hello states everything again.
 struct NodeSession {
     bool up = false;
-    WallTime since;  // of the last change of `up`, or of the controller's start
+    WallTime since;      // of the last change of `up`, or of the controller's start
+    int probe_port = 0;  // where its links are probed; 0: they are not
     std::map<Epoch, AttemptStatus> reported;
     std::map<std::pair<Epoch, CommandKind>, WallTime> sent;
     std::vector<RootInfo> roots;                   // none: every path is allowed there

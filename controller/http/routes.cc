@@ -55,7 +55,9 @@ HttpResponse HttpRoutes::metrics() {
     ops_.control.read([&](const State& state) {
         metrics_.update(state, ops_.clock.wall(), ops_.space.dropped());
     });
-    return {.content_type = "text/plain; version=0.0.4", .body = metrics_.expose()};
+    link_metrics_.update(surveys_.view());
+    return {.content_type = "text/plain; version=0.0.4",
+            .body = metrics_.expose() + link_metrics_.expose()};
 }
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {

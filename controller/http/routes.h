@@ -4,6 +4,7 @@
 
 #include "controller/http/fleet_metrics.h"
 #include "controller/http/json_api.h"
+#include "controller/http/link_metrics.h"
 #include "controller/ops/context.h"
 #include "service/http_server.h"
 #include "service/security/gatekeeper.h"
@@ -17,9 +18,13 @@ enum class MetricsAccess { as_a_viewer, open_on_loopback };
 // let in without.
 class HttpRoutes {
 public:
-    HttpRoutes(OpsContext& ops, FleetMetrics& metrics, const Gatekeeper& gatekeeper,
-               MetricsAccess access)
-        : ops_(ops), metrics_(metrics), gatekeeper_(gatekeeper), access_(access) {}
+    HttpRoutes(OpsContext& ops, FleetMetrics& metrics, const SurveyLoop& surveys,
+               const Gatekeeper& gatekeeper, MetricsAccess access)
+        : ops_(ops),
+          metrics_(metrics),
+          surveys_(surveys),
+          gatekeeper_(gatekeeper),
+          access_(access) {}
 
     // Where this controller's own /metrics is; known once the server has bound its port.
     void set_address(std::string address) { address_ = std::move(address); }
@@ -33,6 +38,8 @@ private:
 
     OpsContext& ops_;
     FleetMetrics& metrics_;
+    const SurveyLoop& surveys_;
+    LinkMetrics link_metrics_;
     const Gatekeeper& gatekeeper_;
     const MetricsAccess access_;
     JsonApi api_{ops_, gatekeeper_};

@@ -2,11 +2,13 @@
 
 #include <functional>
 
+#include "controller/loops/survey_loop.h"
 #include "controller/ops/context.h"
 #include "controller/store/audit_store.h"
 #include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
+#include "ringmaster/v1/topology.pb.h"
 #include "service/security/authenticator.h"
 
 // The operations behind the services: one function and one file per RPC.
@@ -31,6 +33,10 @@ Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request
 Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);
 Result<pb::Node> resume_node(OpsContext& context, const pb::ResumeNodeRequest& request);
 Result<pb::ListAuditReply> list_audit(AuditReader& reader, const pb::ListAuditRequest& request);
+Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys);
+Result<pb::LinkHistoryReply> link_history(OpsContext& context, SurveyStore& store,
+                                          const pb::LinkHistoryRequest& request);
+Result<pb::SurveyReply> request_survey(SurveyLoop& surveys);
 
 // `write` returns false when the caller has gone.
 Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,

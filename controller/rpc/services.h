@@ -7,6 +7,7 @@
 #include "controller/exchange.h"
 #include "controller/loops/audit_loop.h"
 #include "controller/loops/control_loop.h"
+#include "controller/loops/survey_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
 #include "controller/session.h"
@@ -22,6 +23,8 @@ namespace rm {
 // The gatekeeper has admitted every call that arrives here; the services ask it who the caller is.
 std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
+std::unique_ptr<grpc::Service> make_topology_service(OpsContext& context, SurveyLoop& surveys,
+                                                     SurveyStore& store);
 // `database`: control.db.
 std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader& reader,
                                                   const std::string& database);

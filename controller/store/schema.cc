@@ -160,9 +160,46 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
+// What surveys measured, and what is known of every link. Rates are Gbit/s.
+constexpr const char* kTelemetry2 = R"sql(
+CREATE TABLE surveys (
+    number INTEGER PRIMARY KEY, reason TEXT NOT NULL, started INTEGER NOT NULL,
+    ended INTEGER NOT NULL, nodes INTEGER NOT NULL, links INTEGER NOT NULL,
+    failed INTEGER NOT NULL, errors TEXT NOT NULL  -- the first few, one a line
+) STRICT;
+CREATE TABLE link_samples (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, survey INTEGER NOT NULL, time INTEGER NOT NULL,
+    from_node TEXT NOT NULL, to_node TEXT NOT NULL, measured_by TEXT NOT NULL,
+    beside INTEGER NOT NULL,  -- links measured at the same time
+    streams INTEGER NOT NULL, rate REAL NOT NULL, bytes INTEGER NOT NULL, seconds REAL NOT NULL,
+    loss REAL NOT NULL, latency REAL NOT NULL, jitter REAL NOT NULL
+) STRICT;
+CREATE INDEX samples_of_link ON link_samples (from_node, to_node, id);
+CREATE INDEX samples_of_survey ON link_samples (survey);
+CREATE TABLE links (
+    from_node TEXT NOT NULL, to_node TEXT NOT NULL,
+    flow REAL NOT NULL, bandwidth REAL NOT NULL, latency REAL NOT NULL, jitter REAL NOT NULL,
+    loss REAL NOT NULL, measured INTEGER NOT NULL, alone INTEGER NOT NULL,
+    baseline REAL NOT NULL, degraded INTEGER NOT NULL,
+    good TEXT NOT NULL,  -- the last good bandwidths, one a line
+    PRIMARY KEY (from_node, to_node)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE link_groups (
+    position INTEGER PRIMARY KEY, nodes TEXT NOT NULL, up REAL NOT NULL, down REAL NOT NULL
+) STRICT;
+CREATE TABLE surveyed_nodes (
+    id TEXT PRIMARY KEY, egress REAL NOT NULL, ingress REAL NOT NULL, devices INTEGER NOT NULL
+) STRICT;
+CREATE TABLE inside_samples (
+    node TEXT NOT NULL, from_device INTEGER NOT NULL, to_device INTEGER NOT NULL,  -- -1: the host
+    rate REAL NOT NULL, latency REAL NOT NULL, bytes INTEGER NOT NULL, seconds REAL NOT NULL,
+    PRIMARY KEY (node, from_device, to_device)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr std::array<const char*, 5> kControl = {kControl1, kControl2, kControl3, kControl4,
                                                  kControl5};
-constexpr std::array<const char*, 1> kTelemetry = {kTelemetry1};
+constexpr std::array<const char*, 2> kTelemetry = {kTelemetry1, kTelemetry2};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "service/grpc_stream.h"
@@ -34,6 +35,20 @@ public:
         return session_->finish();
     }
     void say(const WorkerMessage& message) { session_->write(message); }
+
+    // The next command of this type, if it is there.
+    template <typename T>
+    std::optional<T> try_take() {
+        const std::lock_guard lock(mutex_);
+        for (auto it = messages_.begin(); it != messages_.end(); ++it) {
+            const auto* message = std::get_if<T>(&*it);
+            if (message == nullptr) continue;
+            const T found = *message;
+            messages_.erase(it);
+            return found;
+        }
+        return std::nullopt;
+    }
 
     // The next command of this type, waited for.
     template <typename T>

@@ -1,0 +1,192 @@
+#include "controller/loops/survey_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "service/log.h"
+
+namespace rm {
+namespace {
+
+constexpr std::size_t kNonceBytes = 16;
+// Nodes and jobs come and go without telling this loop.
+constexpr Seconds kLook{0.5};
+
+std::string new_nonce() {
+    std::random_device device;
+    std::string nonce;
+    while (nonce.size() < kNonceBytes)
+        nonce += static_cast<char>(device() & 0xff);
+    return nonce;
+}
+
+std::string text_of(GbitPerSec rate) {
+    return rate.value < 1 ? format("{} Mbit/s", static_cast<int>(rate.value * 1000 + 0.5))
+                          : format("{} Gbit/s", rate.value);
+}
+
+void log_drift(const LinkDrift& drift) {
+    log_event(LogLevel::warning, drift.degraded ? "link_degraded" : "link_restored",
+              {{"from", drift.ends.first},
+               {"to", drift.ends.second},
+               {"baseline", text_of(drift.baseline)},
+               {"now", text_of(drift.now)}});
+}
+
+void log_survey(const SurveyRecord& survey) {
+    log_event(LogLevel::info, "survey",
+              {{"number", survey.number},
+               {"reason", survey.reason},
+               {"nodes", survey.num_nodes},
+               {"links", survey.num_links},
+               {"failed", survey.num_failed},
+               {"took", survey.ended - survey.started}});
+    for (const std::string& error : survey.errors)
+        log_event(LogLevel::warning, "probe_failed",
+                  {{"survey", survey.number}, {"reason", error}});
+}
+
+}  // namespace
+
+SurveyLoop::SurveyLoop(SurveyCore core, const Parts& parts)
+    : parts_(parts), core_(std::move(core)), thread_([this] { run(); }) {}
+
+SurveyLoop::~SurveyLoop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        arrived_.notify_one();
+    }
+    thread_.join();
+}
+
+Result<std::int64_t> SurveyLoop::request() {
+    Result<std::int64_t> number = 0;
+    {
+        const std::lock_guard lock(core_mutex_);
+        core_.set_nodes(present_nodes(), now());
+        number = core_.request("request", now());
+    }
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    arrived_.notify_one();
+    return number;
+}
+
+SurveyView SurveyLoop::view() const {
+    const std::lock_guard lock(core_mutex_);
+    return {core_.book(), core_.progress(), last_, static_cast<int>(core_.nodes().size())};
+}
+
+LinkGraph SurveyLoop::graph(const std::vector<NodeId>& nodes) const {
+    const std::lock_guard lock(core_mutex_);
+    return core_.book().graph(nodes);
+}
+
+void SurveyLoop::probed(const NodeId& node, ProbeReport report) {
+    const std::lock_guard lock(mutex_);
+    reports_.emplace_back(node, std::move(report));
+    arrived_.notify_one();
+}
+
+std::vector<SurveyNode> SurveyLoop::present_nodes() const {
+    return parts_.control.read([](const State& state) {
+        std::map<NodeId, std::string> jobs;
+        for (const Attempt* attempt : live_attempts(state)) {
+            for (const NodeId& node : attempt->nodes())
+                jobs[node] = attempt->job.value;
+        }
+        std::vector<const Node*> order;
+        for (const auto& [id, node] : state.nodes) {
+            if (node.session.up && node.session.probe_port != 0) order.push_back(&node);
+        }
+        std::sort(order.begin(), order.end(),
+                  [](const Node* a, const Node* b) { return a->number < b->number; });
+        std::vector<SurveyNode> nodes;
+        for (const Node* node : order) {
+            nodes.push_back({.id = node->id,
+                             .address = node->inventory.data_address,
+                             .probe_port = node->session.probe_port,
+                             .num_devices = static_cast<int>(node->inventory.devices.size()),
+                             .job = jobs[node->id]});
+        }
+        return nodes;
+    });
+}
+
+void SurveyLoop::run() {
+    while (true) {
+        std::vector<std::pair<NodeId, ProbeReport>> reports;
+        MonoTime due;
+        {
+            const std::lock_guard lock(core_mutex_);
+            due = core_.due();
+        }
+        const Seconds wait = std::clamp(due - parts_.clock.mono(), Seconds{0}, kLook);
+        {
+            std::unique_lock lock(mutex_);
+            arrived_.wait_for(lock, std::chrono::duration<double>(wait.value),
+                              [&] { return stopping_ || woken_ || !reports_.empty(); });
+            if (stopping_) return;
+            woken_ = false;
+            reports = std::exchange(reports_, {});
+        }
+        work(std::move(reports));
+    }
+}
+
+void SurveyLoop::work(std::vector<std::pair<NodeId, ProbeReport>> reports) {
+    std::vector<SurveyNode> nodes = present_nodes();
+    std::vector<SurveyOutputs> outputs;
+    {
+        const std::lock_guard lock(core_mutex_);
+        core_.set_nodes(std::move(nodes), now());
+        for (const auto& [node, report] : reports)
+            outputs.push_back(core_.take(node, report, now()));
+        outputs.push_back(core_.tick(now()));
+        for (const SurveyOutputs& output : outputs) {
+            if (output.finished) last_ = output.finished;
+        }
+    }
+    for (const SurveyOutputs& output : outputs)
+        carry_out(output);
+}
+
+void SurveyLoop::carry_out(const SurveyOutputs& outputs) {
+    for (const ProbeCommand& command : outputs.commands)
+        send(command);
+    keep(outputs);
+    for (const LinkDrift& drift : outputs.drifts)
+        log_drift(drift);
+    if (outputs.finished) log_survey(*outputs.finished);
+}
+
+void SurveyLoop::send(const ProbeCommand& command) {
+    RunProbe run{.id = command.id,
+                 .kind = command.kind,
+                 .peer = command.to.id,
+                 .address = command.to.address,
+                 .port = command.to.probe_port,
+                 .nonce = {},
+                 .streams = {command.streams},
+                 .each = command.each};
+    if (command.kind == ProbeKind::link) {
+        run.nonce = new_nonce();
+        parts_.sessions.send(command.to.id, ExpectProbe{.nonce = run.nonce});
+    }
+    parts_.sessions.send(command.from.id, run);
+}
+
+void SurveyLoop::keep(const SurveyOutputs& outputs) {
+    Status kept;
+    if (!outputs.samples.empty()) kept = parts_.store.add(outputs.samples);
+    if (kept && outputs.finished) {
+        const LinkBook book = view().book;
+        kept = parts_.store.finish(*outputs.finished, book);
+    }
+    if (kept) return;
+    log_event(LogLevel::warning, "survey_not_kept", {{"reason", kept.error().message}});
+}
+
+}  // namespace rm

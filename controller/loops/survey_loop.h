@@ -1,0 +1,68 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "controller/loops/control_loop.h"
+#include "controller/session.h"
+#include "controller/store/survey_store.h"
+#include "controller/survey/survey_core.h"
+
+namespace rm {
+
+// What others see of surveying.
+struct SurveyView {
+    LinkBook book;
+    SurveyProgress progress;
+    std::optional<SurveyRecord> last;  // that ended since this start
+    int num_nodes = 0;                 // that can be surveyed now
+};
+
+// Drives the survey core: nodes from the control state, probes to the workers' sessions, what they
+// find into telemetry.db. A thread of its own.
+class SurveyLoop final : public ProbeSink {
+public:
+    struct Parts {
+        const ControlLoop& control;
+        SessionRegistry& sessions;
+        SurveyStore& store;
+        const Clock& clock;
+    };
+    SurveyLoop(SurveyCore core, const Parts& parts);
+    ~SurveyLoop() override;
+
+    Result<std::int64_t> request();  // the survey's number
+    SurveyView view() const;
+    // The measured links of those of `nodes` that were surveyed.
+    LinkGraph graph(const std::vector<NodeId>& nodes) const;
+
+    void probed(const NodeId& node, ProbeReport report) override;
+
+private:
+    SurveyTime now() const { return {parts_.clock.wall(), parts_.clock.mono()}; }
+    std::vector<SurveyNode> present_nodes() const;
+    void run();
+    void work(std::vector<std::pair<NodeId, ProbeReport>> reports);
+    void carry_out(const SurveyOutputs& outputs);
+    void send(const ProbeCommand& command);
+    void keep(const SurveyOutputs& outputs);
+
+    const Parts parts_;
+    mutable std::mutex core_mutex_;
+    SurveyCore core_;
+    std::optional<SurveyRecord> last_;
+
+    std::mutex mutex_;  // of what arrives; never held while the core works
+    std::condition_variable arrived_;
+    std::vector<std::pair<NodeId, ProbeReport>> reports_;
+    bool woken_ = false;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace rm

@@ -1,0 +1,201 @@
+#include "controller/survey/link_book.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/median.h"
+
+namespace rm {
+namespace {
+
+double at(const std::vector<std::vector<double>>& matrix, NodePair pair) {
+    return matrix[static_cast<std::size_t>(pair.first)][static_cast<std::size_t>(pair.second)];
+}
+
+// Good surveys move the baseline; the first one is it.
+void note_good(LinkState& link) {
+    link.good.push_back(link.bandwidth.value);
+    if (link.good.size() > LinkBook::kBaselineSurveys) link.good.erase(link.good.begin());
+    link.baseline = {median(link.good)};
+}
+
+std::optional<LinkDrift> judge(const LinkEnds& ends, LinkState& link, WallTime now) {
+    const double baseline = link.baseline.value;
+    const bool was_degraded = link.degraded.has_value();
+    const double limit = was_degraded ? LinkBook::kRestored : LinkBook::kDegraded;
+    const bool is_degraded = baseline > 0 && link.bandwidth.value < limit * baseline;
+    if (!is_degraded) note_good(link);
+    if (is_degraded == was_degraded) return std::nullopt;
+    link.degraded = is_degraded ? std::optional(now) : std::nullopt;
+    return LinkDrift{ends, {baseline}, link.bandwidth, is_degraded};
+}
+
+std::vector<LinkGroup> groups_of(const SurveyRun& run, const InferredNetwork& network) {
+    std::vector<LinkGroup> groups(network.uplinks.size());
+    for (std::size_t node = 0; node < run.nodes().size(); ++node)
+        groups[static_cast<std::size_t>(network.group[node])].nodes.push_back(run.nodes()[node].id);
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+        groups[group].up = {network.uplinks[group].up};
+        groups[group].down = {network.uplinks[group].down};
+    }
+    return groups;
+}
+
+// Without a measurement: a pair that was never seen gets what its ends can, at the latency of the
+// slowest that was.
+Link fallback_link(const LinkBook& book, const SurveyedNode& from, const SurveyedNode& to) {
+    const GbitPerSec ends = std::min(from.egress, to.ingress);
+    Seconds latency;
+    for (const auto& [key, link] : book.links)
+        latency = std::max(latency, link.latency);
+    return {.bandwidth = ends, .flow = {}, .latency = latency};
+}
+
+NodeInterior interior_of(const SurveyedNode& node) {
+    const auto size = static_cast<std::size_t>(node.num_devices);
+    // Where nothing was measured, memory is no limit worth the name.
+    const Link unmeasured{.bandwidth = {1000}, .flow = {}, .latency = {}};
+    NodeInterior interior{.num_devices = node.num_devices,
+                          .pairs = std::vector<Link>(size * size, unmeasured),
+                          .bridges = {}};
+    for (const InsideSample& sample : node.inside) {
+        if (sample.from < 0 || sample.to < 0) continue;
+        const auto place =
+            static_cast<std::size_t>(sample.from) * size + static_cast<std::size_t>(sample.to);
+        interior.pairs.at(place) = {sample.rate, {}, sample.latency};
+    }
+    return interior;
+}
+
+// The indices of the group's nodes that are in the graph.
+std::vector<int> members(const LinkGroup& group, const LinkGraph& graph) {
+    std::vector<int> found;
+    for (int node = 0; node < graph.num_nodes(); ++node) {
+        const NodeId& id = graph.nodes[static_cast<std::size_t>(node)].id;
+        if (std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end())
+            found.push_back(node);
+    }
+    return found;
+}
+
+std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
+    std::string name;
+    for (const int node : group) {
+        name += name.empty() ? "" : ",";
+        name += graph.nodes[static_cast<std::size_t>(node)].id.value;
+    }
+    return name;
+}
+
+void add_trunk(LinkGraph& graph, Trunk trunk) {
+    if (trunk.bandwidth.value > 0) graph.trunks.push_back(std::move(trunk));
+}
+
+GbitPerSec lower(GbitPerSec a, GbitPerSec b) {
+    if (a.value == 0 || b.value == 0) return std::max(a, b);
+    return std::min(a, b);
+}
+
+// Two groups share one cable; more of them have an uplink each.
+void add_trunks(LinkGraph& graph, const std::vector<LinkGroup>& groups) {
+    std::vector<std::pair<std::vector<int>, LinkGroup>> present;
+    for (const LinkGroup& group : groups) {
+        std::vector<int> nodes = members(group, graph);
+        if (!nodes.empty()) present.emplace_back(std::move(nodes), group);
+    }
+    if (present.size() < 2) return;
+    if (present.size() == 2) {
+        const auto& [a, first] = present[0];
+        const auto& [b, second] = present[1];
+        add_trunk(graph, {format("{} to {}", name_of(graph, a), name_of(graph, b)), a, b,
+                          lower(first.up, second.down)});
+        add_trunk(graph, {format("{} to {}", name_of(graph, b), name_of(graph, a)), b, a,
+                          lower(second.up, first.down)});
+        return;
+    }
+    for (const auto& [nodes, group] : present) {
+        add_trunk(graph, {format("{} up", name_of(graph, nodes)), nodes, {}, group.up});
+        add_trunk(graph, {format("{} down", name_of(graph, nodes)), {}, nodes, group.down});
+    }
+}
+
+}  // namespace
+
+bool LinkBook::is_suspect(const NodeId& from, const NodeId& to, GbitPerSec rate) const {
+    const auto known = links.find({from, to});
+    if (known == links.end() || known->second.baseline.value <= 0) return false;
+    const double limit = known->second.degraded ? kRestored : kDegraded;
+    const bool is_low = rate.value < limit * known->second.baseline.value;
+    return is_low != known->second.degraded.has_value();
+}
+
+std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
+    const InferredNetwork best = run.for_the_best();
+    const InferredNetwork one_flow = run.for_one_flow();
+    std::vector<LinkDrift> drifts;
+    for (const auto& [pair, report] : run.links()) {
+        const LinkEnds ends{run.nodes()[static_cast<std::size_t>(pair.first)].id,
+                            run.nodes()[static_cast<std::size_t>(pair.second)].id};
+        LinkState& link = links[ends];
+        link.bandwidth = {at(best.rate, pair)};
+        link.flow = {std::min(at(one_flow.rate, pair), link.bandwidth.value)};
+        link.latency = report.latency;
+        link.jitter = report.jitter;
+        link.loss = report.samples.back().loss;
+        link.measured = now;
+        link.alone = run.ran_alone(pair);
+        // How fast memory is copied on a machine that does other things is no alarm.
+        if (!run.is_network()) continue;
+        if (const auto drift = judge(ends, link, now)) drifts.push_back(*drift);
+    }
+    for (std::size_t node = 0; node < run.nodes().size(); ++node) {
+        SurveyedNode& known = nodes[run.nodes()[node].id];
+        known.egress = {best.out[node]};
+        known.ingress = {best.in[node]};
+        known.num_devices = run.nodes()[node].num_devices;
+        const auto inside = run.insides().find(static_cast<int>(node));
+        if (inside != run.insides().end()) known.inside = inside->second.inside;
+    }
+    if (!run.links().empty()) groups = groups_of(run, best);
+    return drifts;
+}
+
+LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
+    LinkGraph graph;
+    for (const NodeId& id : order) {
+        const auto known = nodes.find(id);
+        // One that nobody could measure from and to has no place in a graph of links.
+        const bool reachable = known != nodes.end() && known->second.egress.value > 0 &&
+                               known->second.ingress.value > 0;
+        if (!reachable) continue;
+        graph.nodes.push_back({.id = id,
+                               .interior = graph.num_nodes(),
+                               .egress = known->second.egress,
+                               .ingress = known->second.ingress});
+        graph.interiors.push_back(interior_of(known->second));
+    }
+    graph.network.resize(graph.nodes.size() * graph.nodes.size());
+    for (int from = 0; from < graph.num_nodes(); ++from) {
+        for (int to = 0; to < graph.num_nodes(); ++to) {
+            const NodeId& a = graph.nodes[static_cast<std::size_t>(from)].id;
+            const NodeId& b = graph.nodes[static_cast<std::size_t>(to)].id;
+            const auto known = links.find({a, b});
+            graph.between(from, to) =
+                known == links.end() || known->second.bandwidth.value <= 0
+                    ? fallback_link(*this, nodes.at(a), nodes.at(b))
+                    : Link{known->second.bandwidth, known->second.flow, known->second.latency};
+        }
+    }
+    add_trunks(graph, groups);
+    return graph;
+}
+
+std::vector<LinkEnds> LinkBook::degraded() const {
+    std::vector<LinkEnds> ends;
+    for (const auto& [key, link] : links) {
+        if (link.degraded) ends.push_back(key);
+    }
+    return ends;
+}
+
+}  // namespace rm

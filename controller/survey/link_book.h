@@ -1,0 +1,80 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/links.h"
+#include "controller/survey/survey_run.h"
+
+namespace rm {
+
+using LinkEnds = std::pair<NodeId, NodeId>;  // from, to
+
+// What is known of one direction between two nodes.
+struct LinkState {
+    GbitPerSec flow;       // one flow, alone
+    GbitPerSec bandwidth;  // the best number of flows, alone
+    Seconds latency;
+    Seconds jitter;
+    double loss = 0;  // of the last sample
+    WallTime measured;
+    bool alone = false;                // false: beside others; what it gets alone is by the model
+    GbitPerSec baseline;               // of `bandwidth`: the median of its last good surveys
+    std::optional<WallTime> degraded;  // since when it is far below its baseline
+    std::vector<double> good;          // the last good bandwidths, oldest first
+    bool operator==(const LinkState&) const = default;
+};
+
+// A link that has fallen far below its baseline, or come back.
+struct LinkDrift {
+    LinkEnds ends;
+    GbitPerSec baseline;
+    GbitPerSec now;
+    bool degraded = false;  // false: restored
+    bool operator==(const LinkDrift&) const = default;
+};
+
+// A group of nodes and what they share towards all others.
+struct LinkGroup {
+    std::vector<NodeId> nodes;
+    GbitPerSec up;  // 0: nothing slower than the nodes themselves was seen
+    GbitPerSec down;
+    bool operator==(const LinkGroup&) const = default;
+};
+
+// A node as the last survey that had it found it.
+struct SurveyedNode {
+    GbitPerSec egress;
+    GbitPerSec ingress;
+    int num_devices = 1;
+    std::vector<InsideSample> inside;
+    bool operator==(const SurveyedNode&) const = default;
+};
+
+// Everything that surveys have found, as of the last one; kept in telemetry.db.
+struct LinkBook {
+    std::map<LinkEnds, LinkState> links;
+    std::vector<LinkGroup> groups;
+    std::map<NodeId, SurveyedNode> nodes;
+
+    // What a survey found takes the place of what was known of the same links. What has drifted.
+    std::vector<LinkDrift> apply(const SurveyRun& run, WallTime now);
+    // Far below its baseline: worth a second look.
+    bool is_suspect(const NodeId& from, const NodeId& to, GbitPerSec rate) const;
+    // Of those of `nodes` that were surveyed, in this order. A pair that no survey had gets what
+    // its ends can.
+    LinkGraph graph(const std::vector<NodeId>& nodes) const;
+    std::vector<LinkEnds> degraded() const;
+    bool operator==(const LinkBook&) const = default;
+
+    // An alarm is raised below the first part of the baseline and taken back above the second.
+    static constexpr double kDegraded = 0.7;
+    static constexpr double kRestored = 0.85;
+    static constexpr std::size_t kBaselineSurveys = 5;
+};
+
+}  // namespace rm

@@ -1,0 +1,210 @@
+#include "controller/survey/survey_core.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rm {
+namespace {
+
+// Beyond the time that a step's samples take: connections that do not come, lost messages.
+constexpr Seconds kPatience{8};
+constexpr std::size_t kMaxErrors = 5;
+constexpr MonoTime kNever{std::numeric_limits<std::int64_t>::max()};
+
+MonoTime later(MonoTime time, Seconds by) {
+    return {time.nanos + static_cast<std::int64_t>(by.value * 1e9)};
+}
+
+Seconds length_of(const SurveyStep& step) {
+    Seconds longest;
+    for (const ProbeTask& task : step)
+        longest = std::max(longest, task.each);
+    return longest;
+}
+
+}  // namespace
+
+SurveyCore::SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_survey)
+    : options_(std::move(options)),
+      book_(std::move(book)),
+      pacer_(options_.budget),
+      number_(last_survey) {}
+
+void SurveyCore::want(const std::string& reason, MonoTime from) {
+    // An earlier wish is served by the same survey.
+    if (!want_) want_ = Want{reason, from};
+    want_->from = std::min(want_->from, from);
+}
+
+void SurveyCore::set_nodes(std::vector<SurveyNode> nodes, SurveyTime now) {
+    nodes_ = std::move(nodes);
+    bool joined = false;
+    for (const SurveyNode& node : nodes_)
+        joined |= seen_.insert(node.id).second && !book_.nodes.contains(node.id);
+    if (!options_.automatic || nodes_.size() < 2) return;
+    // After a restart of the controller everybody is known.
+    if (!joined && !want_ && !run_) want("time", later(now.mono, options_.every));
+    if (!joined) return;
+    // Every further join begins the wait anew: workers come in groups.
+    const bool by_request = want_ && want_->reason == "request";
+    if (!by_request) want_ = Want{"join", later(now.mono, options_.settle)};
+}
+
+Result<std::int64_t> SurveyCore::request(const std::string& reason, SurveyTime now) {
+    if (nodes_.size() < 2) {
+        return make_error(ErrorCode::failed_precondition,
+                          "{} node{} can be surveyed; a link has two ends. Workers that speak "
+                          "protocol 2, and those with --probe-ports none, cannot",
+                          nodes_.size(), nodes_.size() == 1 ? "" : "s");
+    }
+    want_ = Want{reason, now.mono};
+    return number_ + 1;
+}
+
+const SurveyNode* SurveyCore::present(int index) const {
+    const NodeId& id = run_->nodes()[static_cast<std::size_t>(index)].id;
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                    [&](const SurveyNode& node) { return node.id == id; });
+    return found == nodes_.end() ? nullptr : &*found;
+}
+
+std::set<std::string> SurveyCore::jobs_of(const SurveyStep& step) const {
+    std::set<std::string> jobs;
+    for (const ProbeTask& task : step) {
+        for (const int end : {task.from, task.to}) {
+            const SurveyNode* node = present(end);
+            if (node != nullptr && !node->job.empty()) jobs.insert(node->job);
+        }
+    }
+    return jobs;
+}
+
+void SurveyCore::fail(std::size_t task, std::string error) {
+    ++record_.num_failed;
+    reports_[task].error = error;
+    if (record_.errors.size() < kMaxErrors) record_.errors.push_back(std::move(error));
+}
+
+void SurveyCore::begin_survey(SurveyTime now) {
+    run_.emplace(nodes_, options_.limits,
+                 [this](const NodeId& from, const NodeId& to, GbitPerSec rate) {
+                     return book_.is_suspect(from, to, rate);
+                 });
+    record_ = {.number = ++number_, .reason = want_->reason, .started = now.wall};
+    record_.num_nodes = static_cast<int>(nodes_.size());
+    want_.reset();
+    next_step_ = now.mono;
+}
+
+void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
+    const auto step = run_->next();
+    if (!step) return finish(now, out);
+    const std::set<std::string> jobs = jobs_of(*step);
+    next_step_ = std::max(next_step_, pacer_.earliest(jobs));
+    waits_for_budget_ = now.mono < next_step_;
+    if (waits_for_budget_) return;
+    step_ = *step;
+    reports_.assign(step_.size(), {});
+    in_step_ = true;
+    step_began_ = now.mono;
+    deadline_ = later(now.mono, length_of(step_) + kPatience);
+    for (std::size_t i = 0; i < step_.size(); ++i) {
+        const ProbeTask& task = step_[i];
+        const SurveyNode* from = present(task.from);
+        const SurveyNode* to = present(task.to);
+        if (from == nullptr || to == nullptr) {
+            const int gone = from == nullptr ? task.from : task.to;
+            fail(i, format("{} has left", run_->nodes()[static_cast<std::size_t>(gone)].id));
+        } else if (pacer_.forbids(jobs) && !(from->job.empty() && to->job.empty())) {
+            fail(i, format("{} to {}: a job runs there and the budget is 0", from->id, to->id));
+        } else {
+            asked_[++last_probe_] = {i, from->id};
+            out.commands.push_back({last_probe_, task.kind, *from, *to, task.streams, task.each});
+        }
+    }
+}
+
+SurveyOutputs SurveyCore::take(const NodeId& from, const ProbeReport& report, SurveyTime now) {
+    SurveyOutputs out;
+    const auto asked = asked_.find(report.id);
+    if (asked == asked_.end() || asked->second.from != from) return out;
+    const std::size_t index = asked->second.task;
+    asked_.erase(asked);
+    if (report.error.empty()) {
+        reports_[index] = report;
+    } else {
+        fail(index, format("{}: {}", from, report.error));
+    }
+    skip_empty_steps(now, out);
+    return out;
+}
+
+void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
+    for (const auto& [id, probe] : asked_)
+        fail(probe.task, format("{} has not answered a probe", probe.from));
+    asked_.clear();
+    in_step_ = false;
+    for (std::size_t i = 0; i < step_.size(); ++i) {
+        if (step_[i].kind != ProbeKind::link || !reports_[i].error.empty()) continue;
+        const auto& nodes = run_->nodes();
+        out.samples.push_back({.survey = record_.number,
+                               .time = now.wall,
+                               .ends = {nodes[static_cast<std::size_t>(step_[i].from)].id,
+                                        nodes[static_cast<std::size_t>(step_[i].to)].id},
+                               .beside = static_cast<int>(step_.size()) - 1,
+                               .report = reports_[i]});
+    }
+    pacer_.used(jobs_of(step_), step_began_, now.mono);
+    run_->record(step_, reports_);
+    next_step_ = now.mono;
+    begin_step(now, out);
+}
+
+// A step may have nobody to ask.
+void SurveyCore::skip_empty_steps(SurveyTime now, SurveyOutputs& out) {
+    while (in_step_ && asked_.empty())
+        end_step(now, out);
+}
+
+void SurveyCore::finish(SurveyTime now, SurveyOutputs& out) {
+    out.drifts = book_.apply(*run_, now.wall);
+    record_.ended = now.wall;
+    record_.num_links = static_cast<int>(run_->links().size());
+    out.finished = record_;
+    last_ended_ = now.mono;
+    run_.reset();
+    waits_for_budget_ = false;
+    if (!options_.automatic) return;
+    const bool drifts = !out.drifts.empty();
+    want(drifts ? "drift" : "time",
+         later(now.mono, drifts ? options_.after_drift : options_.every));
+}
+
+SurveyOutputs SurveyCore::tick(SurveyTime now) {
+    SurveyOutputs out;
+    if (!run_ && want_ && now.mono >= want_->from && nodes_.size() >= 2) begin_survey(now);
+    if (!run_) return out;
+    if (in_step_) {
+        if (now.mono >= deadline_) end_step(now, out);
+    } else if (now.mono >= next_step_) {
+        begin_step(now, out);
+    }
+    skip_empty_steps(now, out);
+    return out;
+}
+
+MonoTime SurveyCore::due() const {
+    if (run_) return in_step_ ? deadline_ : next_step_;
+    return want_ && nodes_.size() >= 2 ? want_->from : kNever;
+}
+
+SurveyProgress SurveyCore::progress() const {
+    return {.running = run_ ? number_ : 0,
+            .last = run_ ? number_ - 1 : number_,
+            .pending = want_.has_value(),
+            .steps_done = run_ ? run_->steps_done() : 0,
+            .steps_known = run_ ? run_->steps_known() : 0,
+            .waits_for_budget = waits_for_budget_};
+}
+
+}  // namespace rm

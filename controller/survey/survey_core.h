@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "controller/survey/link_book.h"
+#include "controller/survey/pacer.h"
+#include "controller/survey/survey_run.h"
+
+// When links are measured, as a pure state machine: nodes, requests, reports and time in; probes to
+// be run and what surveys found out.
+namespace rm {
+
+struct SurveyOptions {
+    double budget = 0.05;   // of a job's time, while probes touch its nodes; 0: jobs are left alone
+    bool automatic = true;  // when nodes join, on drift and every `every`; false: on request only
+    Seconds settle{10};     // after the last join
+    Seconds every{6 * 3600};
+    Seconds after_drift{60};  // another survey looks whether it stays
+    SurveyLimits limits;
+};
+
+struct SurveyTime {
+    WallTime wall;
+    MonoTime mono;
+};
+
+// `to` expects it, `from` runs it; who sends them draws the nonce.
+struct ProbeCommand {
+    std::uint64_t id = 0;
+    ProbeKind kind = ProbeKind::link;
+    SurveyNode from;
+    SurveyNode to;
+    int streams = 0;
+    Seconds each;
+};
+
+// One answered probe of a link, for the history.
+struct LinkSample {
+    std::int64_t survey = 0;
+    WallTime time;
+    LinkEnds ends;
+    int beside = 0;  // links measured at the same time
+    ProbeReport report;
+};
+
+struct SurveyRecord {
+    std::int64_t number = 0;
+    std::string reason;
+    WallTime started;
+    WallTime ended;
+    int num_nodes = 0;
+    int num_links = 0;                // measured
+    int num_failed = 0;               // probes without an answer or with an error
+    std::vector<std::string> errors;  // the first few, in words
+};
+
+struct SurveyOutputs {
+    std::vector<ProbeCommand> commands;
+    std::vector<LinkSample> samples;
+    std::optional<SurveyRecord> finished;
+    std::vector<LinkDrift> drifts;  // of the survey that finished
+};
+
+struct SurveyProgress {
+    std::int64_t running = 0;  // its number; 0: none
+    std::int64_t last = 0;     // that has finished
+    bool pending = false;      // one is wanted
+    std::size_t steps_done = 0;
+    std::size_t steps_known = 0;
+    bool waits_for_budget = false;
+};
+
+class SurveyCore {
+public:
+    // Goes on from what was kept: the book and the number of the last survey.
+    SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_survey);
+
+    // Those that can be probed now, in order of registration.
+    void set_nodes(std::vector<SurveyNode> nodes, SurveyTime now);
+    // The number of the survey that will answer it: a new one, as the running one has looked
+    // already. FAILED_PRECONDITION with fewer than two nodes.
+    Result<std::int64_t> request(const std::string& reason, SurveyTime now);
+    SurveyOutputs take(const NodeId& from, const ProbeReport& report, SurveyTime now);
+    // Does what time has made due; call it at due() at the latest.
+    SurveyOutputs tick(SurveyTime now);
+    MonoTime due() const;
+
+    const LinkBook& book() const { return book_; }
+    const std::vector<SurveyNode>& nodes() const { return nodes_; }
+    SurveyProgress progress() const;
+
+private:
+    struct Want {
+        std::string reason;
+        MonoTime from;
+    };
+    struct Probe {
+        std::size_t task = 0;
+        NodeId from;
+    };
+
+    void want(const std::string& reason, MonoTime from);
+    void begin_survey(SurveyTime now);
+    void begin_step(SurveyTime now, SurveyOutputs& out);
+    void end_step(SurveyTime now, SurveyOutputs& out);
+    void skip_empty_steps(SurveyTime now, SurveyOutputs& out);
+    void finish(SurveyTime now, SurveyOutputs& out);
+    const SurveyNode* present(int index) const;
+    std::set<std::string> jobs_of(const SurveyStep& step) const;
+    void fail(std::size_t task, std::string error);
+
+    const SurveyOptions options_;
+    LinkBook book_;
+    std::vector<SurveyNode> nodes_;
+    std::set<NodeId> seen_;  // that were there at the last survey, or came before it began
+    Pacer pacer_;
+    std::optional<Want> want_;
+    std::int64_t number_;
+    std::uint64_t last_probe_ = 0;
+    MonoTime last_ended_;
+    // Of the survey that runs:
+    std::optional<SurveyRun> run_;
+    SurveyRecord record_;
+    SurveyStep step_;
+    std::vector<ProbeReport> reports_;
+    std::map<std::uint64_t, Probe> asked_;  // of the step, not answered
+    MonoTime step_began_;
+    MonoTime deadline_;
+    bool in_step_ = false;
+    MonoTime next_step_;  // not before, for the budget's sake
+    bool waits_for_budget_ = false;
+};
+
+}  // namespace rm

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/probe.h"
+#include "controller/survey/infer.h"
+
+namespace rm {
+
+// A node that can be probed: it has a session and a probe server.
+struct SurveyNode {
+    NodeId id;
+    std::string address;  // its data address
+    int probe_port = 0;
+    int num_devices = 1;
+    std::string job;  // what runs there; empty: nothing
+    bool operator==(const SurveyNode&) const = default;
+
+    bool on_loopback() const { return address.starts_with("127.") || address == "::1"; }
+};
+
+struct SurveyLimits {
+    std::vector<int> streams{1, 4, 16};
+    Seconds each{0.3};
+    // Between workers of one machine: memory is measured, briefly.
+    std::vector<int> streams_on_loopback{1};
+    Seconds each_on_loopback{0.05};
+    std::size_t nodes_with_every_pair = 64;  // above it rounds are sampled
+    std::size_t sampled_rounds = 32;
+    double alone_share = 0.2;  // of the rounds' steps: how many more measure a pair alone
+    std::size_t alone_at_least = 24;
+};
+
+// From a node to another one, or inside a node (`to` is `from`). Indices into the run's nodes.
+struct ProbeTask {
+    ProbeKind kind = ProbeKind::link;
+    int from = 0;
+    int to = 0;
+    int streams = 0;
+    Seconds each;
+};
+// Runs at the same time: one sample each, so that flows that share something do it all the time.
+using SurveyStep = std::vector<ProbeTask>;
+
+// One survey from its first step to what it found. Pure: the steps are done by its owner, one after
+// the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
+// then some pairs alone: those whose rate nothing explains, those that stand for the pairs between
+// two groups, and those that `is_suspect` says have changed.
+class SurveyRun {
+public:
+    using IsSuspect = std::function<bool(const NodeId& from, const NodeId& to, GbitPerSec rate)>;
+
+    SurveyRun(std::vector<SurveyNode> nodes, SurveyLimits limits, IsSuspect is_suspect);
+
+    std::optional<SurveyStep> next();
+    // One report per task of the step; those with an error count as nothing measured.
+    void record(const SurveyStep& step, const std::vector<ProbeReport>& reports);
+
+    const std::vector<SurveyNode>& nodes() const { return nodes_; }
+    std::size_t steps_done() const { return done_; }
+    std::size_t steps_known() const { return steps_.size(); }  // grows once, when pairs run alone
+
+    // What was found, for one flow and for the best number of flows.
+    InferredNetwork for_one_flow() const { return infer(one_flow_); }
+    InferredNetwork for_the_best() const { return infer(all_); }
+    // Of each link all samples and the newest latency, and of each node its inside.
+    const std::map<NodePair, ProbeReport>& links() const { return links_; }
+    const std::map<int, ProbeReport>& insides() const { return insides_; }
+    // False: all are workers of one machine.
+    bool is_network() const;
+    bool ran_alone(NodePair pair) const { return alone_.contains(pair); }
+
+private:
+    // One step for each number of streams.
+    void add_steps(const Round& pairs);
+    bool between_loopbacks(const NodePair& pair) const;
+    void add_rounds();
+    void add_alone();
+    std::vector<NodePair> stalled_pairs() const;
+    void record_link(NodePair pair, const ProbeReport& report);
+    InferredNetwork infer(const std::vector<Episode>& episodes) const {
+        return infer_network(static_cast<int>(nodes_.size()), episodes,
+                             is_network() ? Sharing::inferred : Sharing::none);
+    }
+
+    const std::vector<SurveyNode> nodes_;
+    const SurveyLimits limits_;
+    const IsSuspect is_suspect_;
+    std::vector<SurveyStep> steps_;
+    std::size_t done_ = 0;
+    bool alone_added_ = false;
+    std::vector<Episode> one_flow_;
+    std::vector<Episode> all_;
+    std::map<NodePair, ProbeReport> links_;
+    std::map<int, ProbeReport> insides_;
+    std::set<NodePair> alone_;
+};
+
+}  // namespace rm

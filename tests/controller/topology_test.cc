@@ -1,0 +1,124 @@
+#include <atomic>
+
+#include "ringmaster/v1/topology.grpc.pb.h"
+#include "tests/controller/running.h"
+#include "tests/e2e/support/http_get.h"
+
+// A survey over real sessions, from the request to what `links` and /metrics say of it. The probes
+// are answered by the test.
+namespace rm::test {
+namespace {
+
+Hello probed_hello(const std::string& node) {
+    Hello hello = hello_of(node, 1);
+    hello.inventory.data_address = "10.0.0.1";
+    hello.probe_port = 7080;
+    return hello;
+}
+
+// A joined worker that answers every probe with this rate, on a thread of its own.
+class ProbedWorker {
+public:
+    ProbedWorker(const std::string& address, const std::string& node, double rate)
+        : worker_(address, probed_hello(node)), answers_([this, rate] { answer(rate); }) {}
+    ~ProbedWorker() {
+        stopping_ = true;
+        answers_.join();
+    }
+
+    std::atomic<int> announced = 0;
+
+private:
+    void answer(double rate) {
+        while (!stopping_) {
+            if (worker_.try_take<ExpectProbe>()) ++announced;
+            const auto probe = worker_.try_take<RunProbe>();
+            if (!probe) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                continue;
+            }
+            ProbeReport report{.id = probe->id, .latency = {1e-4}};
+            for (const int streams : probe->streams)
+                report.samples.push_back({.streams = streams, .rate = {rate}, .bytes = {1000}});
+            worker_.say(report);
+        }
+    }
+
+    JoinedWorker worker_;
+    std::atomic<bool> stopping_ = false;
+    std::thread answers_;
+};
+
+struct Topology : testing::Test {
+    Running running;
+    std::unique_ptr<pb::TopologyService::Stub> stub =
+        pb::TopologyService::NewStub(make_channel(running.address).value());
+
+    pb::LinksReply links() {
+        grpc::ClientContext context;
+        pb::LinksReply reply;
+        EXPECT_TRUE(stub->Links(&context, {}, &reply).ok());
+        return reply;
+    }
+    grpc::Status survey(pb::SurveyReply& reply) {
+        grpc::ClientContext context;
+        return stub->Survey(&context, {}, &reply);
+    }
+    pb::LinksReply links_after(std::int64_t number) {
+        pb::LinksReply reply = links();
+        for (int i = 0; i < 2000 && reply.survey().last() < number; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            reply = links();
+        }
+        return reply;
+    }
+};
+
+TEST_F(Topology, ASurveyMeasuresEveryLinkAndKeepsItOverARestart) {
+    {
+        ProbedWorker a(running.address, "a", 0.4);
+        ProbedWorker b(running.address, "b", 0.3);
+        pb::SurveyReply started;
+        ASSERT_TRUE(survey(started).ok());
+        EXPECT_EQ(started.nodes(), 2);
+        const pb::LinksReply found = links_after(started.survey());
+        ASSERT_EQ(found.links_size(), 2);
+        EXPECT_EQ(found.links(0).from(), "a");
+        EXPECT_DOUBLE_EQ(found.links(0).bandwidth(), 0.4);
+        EXPECT_DOUBLE_EQ(found.links(1).flow(), 0.3);
+        EXPECT_TRUE(found.links(0).has_measured());
+        EXPECT_EQ(found.survey().measured_links(), 2);
+        EXPECT_EQ(found.survey().failed_probes(), 0);
+        EXPECT_EQ(a.announced, 3) << "what b sends, with 1, 4 and 16 streams";
+    }
+    running.restart();
+    stub = pb::TopologyService::NewStub(make_channel(running.address).value());
+    EXPECT_EQ(links().links_size(), 2);
+    grpc::ClientContext context;
+    pb::LinkHistoryRequest request;
+    request.set_from("a");
+    request.set_to("b");
+    pb::LinkHistoryReply history;
+    ASSERT_TRUE(stub->LinkHistory(&context, request, &history).ok());
+    ASSERT_EQ(history.samples_size(), 3);
+    EXPECT_EQ(history.samples(0).streams(), 16) << "newest first";
+    EXPECT_EQ(history.samples(0).measured_by(), "a");
+    const std::string metrics = e2e::http_get(running.daemon->http_address(), "/metrics");
+    EXPECT_NE(metrics.find("ringmaster_link_bandwidth_bytes_per_second{class=\"network\",dst=\"b\","
+                           "src=\"a\"} 50000000"),
+              std::string::npos)
+        << metrics;
+    EXPECT_NE(metrics.find("ringmaster_link_survey_timestamp_seconds"), std::string::npos);
+}
+
+TEST_F(Topology, AWorkerWithoutAProbeServerIsNotSurveyed) {
+    JoinedWorker old(running.address, hello_of("old", 1));
+    ProbedWorker a(running.address, "a", 0.4);
+    pb::SurveyReply reply;
+    const grpc::Status status = survey(reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_NE(status.error_message().find("1 node can be surveyed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rm::test
