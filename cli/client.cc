@@ -7,6 +7,7 @@
 #include "ringmaster/v1/admin.grpc.pb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
+#include "ringmaster/v1/topology.grpc.pb.h"
 #include "service/grpc_util.h"
 #include "service/security/tls_probe.h"
 
@@ -26,6 +27,7 @@ struct Client::Impl {
     std::unique_ptr<pb::JobService::Stub> jobs;
     std::unique_ptr<pb::NodeService::Stub> nodes;
     std::unique_ptr<pb::AdminService::Stub> admin;
+    std::unique_ptr<pb::TopologyService::Stub> topology;
 
     Error error_of(const grpc::Status& status) const {
         Error error = from_grpc(status);
@@ -124,6 +126,7 @@ Result<Client> Client::open(const Target& target, Note note) {
     impl->jobs = pb::JobService::NewStub(impl->channel);
     impl->nodes = pb::NodeService::NewStub(impl->channel);
     impl->admin = pb::AdminService::NewStub(impl->channel);
+    impl->topology = pb::TopologyService::NewStub(impl->channel);
     return Client(std::move(impl));
 }
 
@@ -257,6 +260,31 @@ Result<Fleet> Client::fleet() {
             fleet.telemetry_dropped = reply.telemetry_dropped();
         }));
     return fleet;
+}
+
+Result<pb::LinksReply> Client::links() {
+    return impl_->call<pb::LinksReply>([this](grpc::ClientContext& context, pb::LinksReply& reply) {
+        return impl_->topology->Links(&context, {}, &reply);
+    });
+}
+
+Result<pb::LinkHistoryReply> Client::link_history(const std::string& from, const std::string& to,
+                                                  int limit) {
+    pb::LinkHistoryRequest request;
+    request.set_from(from);
+    request.set_to(to);
+    request.set_limit(limit);
+    return impl_->call<pb::LinkHistoryReply>(
+        [&](grpc::ClientContext& context, pb::LinkHistoryReply& reply) {
+            return impl_->topology->LinkHistory(&context, request, &reply);
+        });
+}
+
+Result<pb::SurveyReply> Client::survey() {
+    return impl_->call<pb::SurveyReply>(
+        [this](grpc::ClientContext& context, pb::SurveyReply& reply) {
+            return impl_->topology->Survey(&context, {}, &reply);
+        });
 }
 
 Result<std::vector<pb::AuditRow>> Client::audit(const AuditQuery& query) {

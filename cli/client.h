@@ -14,6 +14,7 @@
 #include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
+#include "ringmaster/v1/topology.pb.h"
 #include "service/convert.h"
 
 namespace rm {
@@ -68,6 +69,11 @@ public:
     Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
     Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
     Result<pb::Node> resume(const std::string& node_id);
+
+    Result<pb::LinksReply> links();
+    Result<pb::LinkHistoryReply> link_history(const std::string& from, const std::string& to,
+                                              int limit);
+    Result<pb::SurveyReply> survey();
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
     // caller knows where to go on.

@@ -124,6 +124,8 @@ struct AllOptions {
     NodesOptions nodes;
     DrainOptions drain;
     ResumeOptions resume;
+    LinksOptions links;
+    SurveyNowOptions survey;
     DoctorOptions doctor;
     UpOptions up;
     PrepareDataOptions prepare_data;
@@ -343,6 +345,23 @@ void add_place_verb(Verbs& verbs, AllOptions& all) {
     add_output(place, options.output, {"table", "json", "yaml"});
 }
 
+void add_link_verbs(Verbs& verbs, AllOptions& all) {
+    CLI::App& links =
+        verbs.add("links", "The measured links: a map, or the history of one", all.links);
+    CLI::Option* from = links.add_option("FROM", all.links.from,
+                                         "With TO: every measurement of this link, newest first");
+    CLI::Option* to = links.add_option("TO", all.links.to, "The other end");
+    from->needs(to);
+    links.add_flag("--matrix", all.links.matrix, "Rates instead of shades");
+    links.add_option("--limit", all.links.limit, "Of the history [100]")
+        ->check(CLI::PositiveNumber);
+    add_output(links, all.links.output, {"table", "json", "yaml"});
+
+    CLI::App& survey = verbs.add("survey", "Measure every link anew", all.survey);
+    survey.add_flag("--wait", all.survey.wait, "Until it has ended");
+    add_output(survey, all.survey.output, {"name", "json", "yaml"});
+}
+
 void add_other_verbs(Verbs& verbs, AllOptions& all) {
     CLI::App& doctor =
         verbs.add("doctor", "Check this machine and its way to the controller", all.doctor);
@@ -416,6 +435,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     add_history_verb(verbs, all);
     add_top_verb(verbs, all);
     add_node_verbs(verbs, all);
+    add_link_verbs(verbs, all);
     add_data_verbs(verbs, all);
     add_pki_verbs(verbs, all);
     add_place_verb(verbs, all);

@@ -85,6 +85,17 @@ struct ResumeOptions {
     std::string node;
     OutputFormat output = OutputFormat::name;
 };
+struct LinksOptions {
+    std::string from;  // both: the history of this link
+    std::string to;
+    int limit = 0;  // of the history; 0: as many as the controller thinks right
+    bool matrix = false;
+    OutputFormat output = OutputFormat::table;
+};
+struct SurveyNowOptions {
+    bool wait = false;
+    OutputFormat output = OutputFormat::name;
+};
 struct DoctorOptions {
     OutputFormat output = OutputFormat::table;
 };
@@ -166,9 +177,10 @@ struct VersionOptions {
 using VerbOptions =
     std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
                  LogsOptions, CancelOptions, HistoryOptions, TopOptions, NodesOptions, DrainOptions,
-                 ResumeOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
-                 BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
-                 PkiTokenOptions, ManOptions, PlaceOptions, VersionOptions>;
+                 ResumeOptions, LinksOptions, SurveyNowOptions, PlaceOptions, DoctorOptions,
+                 UpOptions, PrepareDataOptions, AuditOptions, BackupOptions, RestoreOptions,
+                 PkiInitOptions, PkiIssueOptions, PkiRevokeOptions, PkiTokenOptions, ManOptions,
+                 VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -31,6 +31,8 @@ Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const LinksOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context);

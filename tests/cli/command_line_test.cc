@@ -117,7 +117,8 @@ TEST(CommandLine, PrintsHelpOnStdout) {
     EXPECT_EQ(end.code, ExitCode::ok);
     for (const char* verb :
          {"submit", "continue", "ls", "show", "explain", "logs", "cancel", "history", "top",
-          "nodes", "drain", "resume", "doctor", "up", "man", "version", "completion"}) {
+          "nodes", "drain", "resume", "links", "survey", "place", "doctor", "up", "man", "version",
+          "completion"}) {
         EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
     }
 }

@@ -1,0 +1,54 @@
+#include "cli/document.h"
+#include "cli/link_tables.h"
+#include "cli/signals.h"
+#include "cli/verbs/verbs.h"
+
+namespace rm {
+namespace {
+
+constexpr Seconds kLook{0.5};
+
+// Until the survey has ended; nothing when Ctrl-C came first.
+Result<std::optional<pb::LinksReply>> wait_for(Client& client, std::int64_t number,
+                                               Console& console) {
+    const Signals signals;
+    std::string shown;
+    while (!signals.token().stop_requested()) {
+        RM_TRY(pb::LinksReply links, client.links());
+        if (links.survey().last() >= number) return std::optional(std::move(links));
+        const pb::SurveyState& survey = links.survey();
+        std::string line =
+            format("survey {}: step {} of {}", number, survey.steps_done(), survey.steps_known());
+        const bool news = console.err.terminal && survey.running() == number && line != shown;
+        if (news) console.note(shown = std::move(line));
+        signals.wait_for(kLook);
+    }
+    return std::optional<pb::LinksReply>();
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context) {
+    RM_TRY(Client client, context.connect());
+    RM_TRY(const pb::SurveyReply reply, client.survey());
+    Console& console = context.console;
+    console.note(
+        format("survey {} of {} nodes {}", reply.survey(), reply.nodes(),
+               options.wait ? "runs" : "will run; `ringmaster links` shows what it finds"));
+    if (options.wait) {
+        RM_TRY(const auto links, wait_for(client, reply.survey(), console));
+        if (!links) return ExitCode::interrupted;
+        console.note(survey_line(links->survey()));
+        print_degraded(console.err, *links, context.clock.wall());
+    }
+    if (options.output == OutputFormat::name) {
+        console.out.stream << reply.survey() << '\n';
+    } else {
+        print_document(
+            console.out.stream, reply,
+            options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
+    }
+    return ExitCode::ok;
+}
+
+}  // namespace rm
