@@ -99,6 +99,25 @@ Planner make_planner(const std::vector<std::string>& command) {
     };
 }
 
+std::vector<NodeId> nodes_of(const PlanningSnapshot& snapshot) {
+    std::vector<NodeId> nodes;
+    for (const PlanningDevice& device : snapshot.devices) {
+        if (nodes.empty() || nodes.back() != device.id.node) nodes.push_back(device.id.node);
+    }
+    return nodes;
+}
+
+// What surveys have found is no part of the state that a snapshot is taken of.
+Planner add_links(Planner planner, const SurveyLoop& surveys) {
+    return [planner = std::move(planner), &surveys](const PlanningSnapshot& snapshot) {
+        LinkGraph links = surveys.graph(nodes_of(snapshot));
+        if (links.empty()) return planner(snapshot);
+        PlanningSnapshot measured = snapshot;
+        measured.links = std::move(links);
+        return planner(measured);
+    };
+}
+
 struct Stores {
     std::unique_ptr<SpaceGuard> space;
     std::unique_ptr<Store> control;
@@ -175,12 +194,12 @@ public:
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
-          scheduler_(control_, clock_, make_planner(options_.planner)),
+          surveys_(std::move(surveys), {control_, sessions_, *stores_.surveys, clock_}),
+          scheduler_(control_, clock_, add_links(make_planner(options_.planner), surveys_)),
           telemetry_(*stores_.telemetry, updates_, *stores_.space),
           upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
                   clock_),
           ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
-          surveys_(std::move(surveys), {control_, sessions_, *stores_.surveys, clock_}),
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_(ops_, metrics_, surveys_, gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
@@ -276,11 +295,11 @@ private:
     FleetMetrics metrics_;
     Wiring wiring_;
     ControlLoop control_;
+    SurveyLoop surveys_;
     SchedulerLoop scheduler_;
     TelemetryLoop telemetry_;
     UpkeepLoop upkeep_;
     OpsContext ops_;
-    SurveyLoop surveys_;
     ExchangeTable exchange_;
     SessionContext session_{control_, sessions_, {}, options_.session, &surveys_};
     HttpRoutes routes_;

@@ -136,7 +136,7 @@ TEST(NodesTable, SaysThatANodeIsDrained) {
     node.set_drained("a new disk");
     EXPECT_NE(print(nodes_table({node}, Detail::usual, kSubmitted)).find("  drained  "),
               std::string::npos);
-    EXPECT_NE(print(nodes_table({node}, Detail::wide, kSubmitted)).find("  a new disk\n"),
+    EXPECT_NE(print(nodes_table({node}, Detail::wide, kSubmitted)).find("  a new disk "),
               std::string::npos);
 }
 

@@ -57,8 +57,10 @@ TEST(JobApi, TheRightCodesComeWithOurWords) {
 
     other = small_spec();
     other.data.sources = {{"text"}};
-    EXPECT_EQ(running.submit(Running::request(other, "r3"), reply).error_message(),
-              "data.path: 'text' must be an absolute path, as workers see it");
+    EXPECT_EQ(
+        running.submit(Running::request(other, "r3"), reply).error_message(),
+        "data.path: 'text' must be an absolute path, as workers see it, or ROOT:PATH below one "
+        "of their roots");
     EXPECT_EQ(running.submit(Running::request(small_spec(), ""), reply).error_code(),
               grpc::StatusCode::INVALID_ARGUMENT);
     other = small_spec();

@@ -1,5 +1,6 @@
 #include <csignal>
 
+#include "base/session.h"
 #include "tests/e2e/support/e2e_test.h"
 
 namespace rm::e2e {
@@ -126,7 +127,7 @@ TEST_F(Control, PrintsDocumentsThatParse) {
     EXPECT_EQ(table.substr(0, 3), "ID ");
     EXPECT_NE(table.find(" running "), std::string::npos) << table;
     const Json version = Json::parse(cli({"version", "-o", "json"}).out);
-    EXPECT_EQ(version["protocol"], 2);
+    EXPECT_EQ(version["protocol"], kProtocol);
     EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
 }
 

@@ -37,11 +37,17 @@ protected:
         lab_ = std::make_unique<Lab>(parse_topology(topology, "lab.yaml").value());
         controller_ = start({program("ringmaster-controller"), "--state", path("controller"),
                              "--listen", socket(), "--http", "none", "--survey", "manual"});
-        for (const Host& host : lab_->topology().hosts)
+        // From the racks in turn, so that the order of registration is a bad one.
+        std::vector<Host> hosts = lab_->topology().hosts;
+        std::stable_sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
+            return a.name.back() % 3 < b.name.back() % 3;
+        });
+        for (const Host& host : hosts) {
             start_worker(host.name);
-        const std::size_t wanted = lab_->topology().hosts.size() * std::string("n0\n").size();
-        const auto joined = [&] { return there({"nodes", "-o", "name"}).out.size() == wanted; };
-        ASSERT_TRUE(e2e::wait_until(Seconds{30}, joined)) << there({"nodes"}).out;
+            const std::size_t wanted = workers_.size() * std::string("n0\n").size();
+            const auto joined = [&] { return there({"nodes", "-o", "name"}).out.size() == wanted; };
+            ASSERT_TRUE(e2e::wait_until(Seconds{30}, joined)) << there({"nodes"}).out;
+        }
     }
     ~SurveyedLab() override {
         for (const auto& worker : workers_)
@@ -109,6 +115,19 @@ protected:
         if (!shown.contains("lastStep")) return 0;
         return std::stoll(shown.at("lastStep").at("step").get<std::string>());
     }
+    // Trains a ring of this many to its end; where its ranks were, by rank.
+    std::vector<std::string> hosts_of_ring(int size) {
+        const std::string file = write_job(
+            {.stages = "  - {context: 768, batch: 768, tokens: 7680, learning_rate: 1e-3}\n",
+             .parallel = format("{{ring: {}}}", size)});
+        const Finished run = there({"submit", file, "--follow"});
+        EXPECT_EQ(run.code, 0) << run.err;
+        const Json job = Json::parse(there({"show", run.out.substr(0, 6), "-o", "json"}).out);
+        std::vector<std::string> hosts;
+        for (const Json& place : job.at("attempts").at(0).at("placement"))
+            hosts.push_back(place.at("nodeId"));
+        return hosts;
+    }
     double steps_per_second(const std::string& job, const std::function<void()>& meanwhile) {
         const SystemClock clock;
         const MonoTime start = clock.mono();
@@ -130,7 +149,7 @@ protected:
     std::set<std::string> degraded_;
 };
 
-TEST_F(SurveyedLab, EveryShapedRateIsFoundAndSoIsTheCable) {
+TEST_F(SurveyedLab, EveryShapedRateIsFoundAndSoIsTheCableAndRingsArePlacedByThem) {
     start_all(kTwoRacks);
     const Json links = survey();
     const auto& hosts = lab_->topology().hosts;
@@ -152,6 +171,17 @@ TEST_F(SurveyedLab, EveryShapedRateIsFoundAndSoIsTheCable) {
         EXPECT_NE(ends_of(trunk, "from") == left, ends_of(trunk, "to") == left);
         EXPECT_EQ(ends_of(trunk, "from").size(), 3u);
     }
+
+    // Jobs go where the links are good: a ring of all crosses the cable once each way, and one of
+    // three keeps away from it and from the slow host.
+    const std::vector<std::string> all = hosts_of_ring(6);
+    ASSERT_EQ(all.size(), 6u);
+    int crossings = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        crossings += left.contains(all[i]) != left.contains(all[(i + 1) % all.size()]);
+    EXPECT_EQ(crossings, 2) << Json(all);
+    const std::vector<std::string> three = hosts_of_ring(3);
+    EXPECT_EQ(std::set<std::string>(three.begin(), three.end()), left);
 }
 
 TEST_F(SurveyedLab, ADegradedHostIsNamedAndForgivenWhenItIsFastAgain) {

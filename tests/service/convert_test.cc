@@ -204,8 +204,8 @@ void fill(Rng& rng, LaunchAttempt& launch) {
     fill_all(rng, a, b, c, d, e, f, g, h);
 }
 void fill(Rng& rng, Hello& hello) {
-    auto& [a, b, c, d, e, f, g, h, i, j] = hello;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = hello;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k);
 }
 void fill(Rng& rng, StopAttempt& stop) {
     auto& [a, b, c] = stop;
@@ -214,6 +214,70 @@ void fill(Rng& rng, StopAttempt& stop) {
 void fill(Rng& rng, ForgetAttempt& forget) {
     auto& [epoch] = forget;
     fill_all(rng, epoch);
+}
+void fill(Rng& rng, FileUse& use) {
+    use = static_cast<FileUse>(rng.below(6));
+}
+void fill(Rng& rng, ProbeStep& step) {
+    step = static_cast<ProbeStep>(rng.below(3));
+}
+void fill(Rng& rng, ProbeKind& kind) {
+    kind = static_cast<ProbeKind>(rng.below(2));
+}
+void fill(Rng& rng, RootInfo& root) {
+    auto& [a, b, c, d, e, f, g] = root;
+    fill_all(rng, a, b, c, d, e, f, g);
+}
+void fill(Rng& rng, FileWanted& file) {
+    auto& [use, path] = file;
+    fill_all(rng, use, path);
+}
+void fill(Rng& rng, FileFacts& facts) {
+    auto& [a, b, c, d, e, f, g, h] = facts;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+void fill(Rng& rng, RootsReport& report) {
+    auto& [roots] = report;
+    fill_all(rng, roots);
+}
+void fill(Rng& rng, CheckFiles& check) {
+    auto& [key, files] = check;
+    fill_all(rng, key, files);
+}
+void fill(Rng& rng, FilesChecked& checked) {
+    auto& [key, files] = checked;
+    fill_all(rng, key, files);
+}
+void fill(Rng& rng, ProbeRoot& probe) {
+    auto& [a, b, c] = probe;
+    fill_all(rng, a, b, c);
+}
+void fill(Rng& rng, RootProbed& probed) {
+    auto& [a, b, c, d, e] = probed;
+    fill_all(rng, a, b, c, d, e);
+}
+void fill(Rng& rng, ExpectProbe& expect) {
+    auto& [nonce, valid] = expect;
+    fill_all(rng, nonce, valid);
+}
+void fill(Rng& rng, RunProbe& run) {
+    auto& [a, b, c, d, e, f, g, h] = run;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+void fill(Rng& rng, GbitPerSec& rate) {
+    fill(rng, rate.value);
+}
+void fill(Rng& rng, BandwidthSample& sample) {
+    auto& [a, b, c, d, e] = sample;
+    fill_all(rng, a, b, c, d, e);
+}
+void fill(Rng& rng, InsideSample& sample) {
+    auto& [a, b, c, d, e, f] = sample;
+    fill_all(rng, a, b, c, d, e, f);
+}
+void fill(Rng& rng, ProbeReport& report) {
+    auto& [a, b, c, d, e, f] = report;
+    fill_all(rng, a, b, c, d, e, f);
 }
 template <typename T>
 void fill(Rng& rng, std::vector<T>& items) {
@@ -264,7 +328,9 @@ bool same(const T& x, const T& y) {
 
 bool is_left_out(const google::protobuf::FieldDescriptor& field) {
     const std::string& name = field.full_name();
-    return name == "ringmaster.v1.JobSpec.yaml" || name == "ringmaster.v1.StepReport.time";
+    // The last is the controller's word, for people.
+    return name == "ringmaster.v1.JobSpec.yaml" || name == "ringmaster.v1.StepReport.time" ||
+           name == "ringmaster.v1.Root.shared_with";
 }
 
 void fill_message(Rng& rng, google::protobuf::Message& message);
@@ -411,11 +477,19 @@ TEST(Convert, EverySessionMessageSurvivesTheWire) {
         expect_part_survives<Pong, WorkerMessage>(seed);
         expect_part_survives<AttemptStatus, WorkerMessage>(seed);
         expect_part_survives<CommandRefused, WorkerMessage>(seed);
+        expect_part_survives<RootsReport, WorkerMessage>(seed);
+        expect_part_survives<FilesChecked, WorkerMessage>(seed);
+        expect_part_survives<RootProbed, WorkerMessage>(seed);
+        expect_part_survives<ProbeReport, WorkerMessage>(seed);
         expect_part_survives<HelloReply, ControllerMessage>(seed);
         expect_part_survives<Ping, ControllerMessage>(seed);
         expect_part_survives<LaunchAttempt, ControllerMessage>(seed);
         expect_part_survives<StopAttempt, ControllerMessage>(seed);
         expect_part_survives<ForgetAttempt, ControllerMessage>(seed);
+        expect_part_survives<CheckFiles, ControllerMessage>(seed);
+        expect_part_survives<ProbeRoot, ControllerMessage>(seed);
+        expect_part_survives<ExpectProbe, ControllerMessage>(seed);
+        expect_part_survives<RunProbe, ControllerMessage>(seed);
     }
 }
 
