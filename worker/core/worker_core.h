@@ -92,9 +92,9 @@ struct StartProbe {
 struct EndSession {
     std::string reason;
 };
-using WorkerOutput = std::variant<PersistIdentity, SendMessage, StartShim, StopShim,
-                                  RemoveDirectory, EndSession, CheckFilesHere, ProbeRootHere,
-                                  AwaitProbe, StartProbe>;
+using WorkerOutput =
+    std::variant<PersistIdentity, SendMessage, StartShim, StopShim, RemoveDirectory, EndSession,
+                 CheckFilesHere, ProbeRootHere, AwaitProbe, StartProbe>;
 
 // How long a shim has to stop its ranks when a higher epoch claims one of their devices.
 constexpr Seconds kTakeoverGrace{10};

@@ -1,0 +1,288 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/random.h"
+#include "base/session.h"
+
+// Random values of base types. The structured bindings are the point: a member added to a type does
+// not compile here until it is filled, and then fails the round trip until it is converted.
+namespace rm {
+
+template <typename... Parts>
+void fill_all(Rng& rng, Parts&... parts);
+template <typename T>
+void fill(Rng& rng, std::vector<T>& items);
+
+inline void fill(Rng& rng, std::string& text) {
+    text = format("t{}", rng.below(1'000'000));
+}
+inline void fill(Rng& rng, double& number) {
+    number = rng.normal();
+}
+inline void fill(Rng& rng, bool& flag) {
+    flag = rng.below(2) == 1;
+}
+template <typename T>
+requires std::is_integral_v<T>
+inline void fill(Rng& rng, T& number) {
+    number = static_cast<T>(rng.below(1'000'000'000) + 1);
+}
+template <typename Tag>
+inline void fill(Rng& rng, Id<Tag>& id) {
+    fill(rng, id.value);
+}
+inline void fill(Rng& rng, Epoch& epoch) {
+    fill(rng, epoch.value);
+}
+inline void fill(Rng& rng, Bytes& bytes) {
+    fill(rng, bytes.value);
+}
+inline void fill(Rng& rng, Seconds& seconds) {
+    fill(rng, seconds.value);
+}
+template <typename Word>
+requires std::is_enum_v<Word>
+inline void fill(Rng& rng, Word& word) {  // most have two
+    word = static_cast<Word>(rng.below(2));
+}
+inline void fill(Rng& rng, Schedule& schedule) {
+    schedule = static_cast<Schedule>(rng.below(3));
+}
+inline void fill(Rng& rng, Switch& state) {
+    state = static_cast<Switch>(rng.below(3));
+}
+// Nothing now and then: it is a value of its own.
+template <typename T>
+inline void fill(Rng& rng, std::optional<T>& maybe) {
+    if (rng.below(3) > 0) fill(rng, maybe.emplace());
+}
+inline void fill(Rng& rng, Mesh& mesh) {
+    const auto size = [&rng] { return static_cast<int>(rng.below(8)) + 1; };
+    const int inner = size();
+    mesh = Mesh::make(size(), size() * inner, size(), size(), inner).value();
+}
+inline void fill(Rng& rng, StageSpec& stage) {
+    auto& [a, b, c, d, e, f, g, h] = stage;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, ModelSpec& model) {
+    auto& [preset, from] = model;
+    fill_all(rng, preset, from);
+}
+inline void fill(Rng& rng, DataSource& source) {
+    auto& [path, proportion] = source;
+    fill_all(rng, path, proportion);
+}
+inline void fill(Rng& rng, ExportSpec& exports) {
+    auto& [huggingface] = exports;
+    fill_all(rng, huggingface);
+}
+inline void fill(Rng& rng, DataSpec& data) {
+    auto& [a, b, c, d, e, f] = data;
+    fill_all(rng, a, b, c, d, e, f);
+}
+inline void fill(Rng& rng, MemorySpec& memory) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = memory;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
+}
+inline void fill(Rng& rng, OptimizerSpec& optimizer) {
+    auto& [a, b, c, d, e, f, g] = optimizer;
+    fill_all(rng, a, b, c, d, e, f, g);
+}
+inline void fill(Rng& rng, ResourcesSpec& resources) {
+    auto& [devices, kind] = resources;
+    fill_all(rng, devices, kind);
+}
+inline void fill(Rng& rng, CheckpointSpec& checkpoint) {
+    auto& [a, b, c, d] = checkpoint;
+    fill_all(rng, a, b, c, d);
+}
+inline void fill(Rng& rng, RetrySpec& retry) {
+    auto& [a, b] = retry;
+    fill_all(rng, a, b);
+}
+inline void fill(Rng& rng, EvaluationSpec& evaluation) {
+    auto& [a, b] = evaluation;
+    fill_all(rng, a, b);
+}
+inline void fill(Rng& rng, MemoryPolicy& policy) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = policy;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
+}
+inline void fill(Rng& rng, MemoryReport& memory) {
+    memory.by_kind = {{"weights", {}}, {"activations", {}}};
+    memory.total = Bytes{};
+    for (auto& [kind, bytes] : memory.by_kind) {
+        fill(rng, bytes);
+        memory.total += bytes;
+    }
+}
+inline void fill(Rng& rng, std::map<std::string, double>& map) {
+    for (const char* key : {"forward", "backward", "reduce"})
+        fill(rng, map[key]);
+}
+inline void fill(Rng& rng, AxisTraffic& traffic) {
+    auto& [bytes_sent, wait_seconds] = traffic;
+    fill_all(rng, bytes_sent, wait_seconds);
+}
+inline void fill(Rng& rng, std::map<std::string, AxisTraffic>& axes) {
+    for (const char* key : {"ring", "tensor"})
+        fill(rng, axes[key]);
+}
+inline void fill(Rng& rng, Peak& peak) {
+    auto& [flops, name] = peak;
+    fill_all(rng, flops, name);
+}
+inline void fill(Rng& rng, DeviceInfo& device) {
+    auto& [index, kind, memory, fp32, bf16, num_threads] = device;
+    fill_all(rng, index, kind, memory, fp32, bf16, num_threads);
+}
+inline void fill(Rng& rng, RankStatus& rank) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = rank;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
+}
+inline void fill(Rng& rng, RankLaunch& rank) {
+    auto& [a, b] = rank;
+    fill_all(rng, a, b);
+}
+inline void fill(Rng& rng, StepReport& report) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+}
+inline void fill(Rng& rng, EvaluationReport& report) {
+    auto& [a, b, c, d, e] = report;
+    fill_all(rng, a, b, c, d, e);
+}
+inline void fill(Rng& rng, Inventory& inventory) {
+    auto& [a, b, c, d, e, f, g, h] = inventory;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, AttemptStatus& status) {
+    auto& [a, b, c, d, e, f, g, h] = status;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, std::optional<Mesh>& mesh) {
+    fill(rng, mesh.emplace());
+}
+inline void fill(Rng& rng, JobSpec& spec) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = spec;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+}
+inline void fill(Rng& rng, Plan& plan) {
+    auto& [mesh, zero, placement, memory, timeout] = plan;
+    placement.clear();  // does not travel
+    fill_all(rng, mesh, zero, memory, timeout);
+}
+inline void fill(Rng& rng, Pong& pong) {
+    auto& [nonce] = pong;
+    fill_all(rng, nonce);
+}
+inline void fill(Rng& rng, CommandRefused& refused) {
+    auto& [epoch, reason] = refused;
+    fill_all(rng, epoch, reason);
+}
+inline void fill(Rng& rng, HelloReply& reply) {
+    auto& [a, b, c] = reply;
+    fill_all(rng, a, b, c);
+}
+inline void fill(Rng& rng, Ping& ping) {
+    auto& [nonce] = ping;
+    fill_all(rng, nonce);
+}
+inline void fill(Rng& rng, LaunchAttempt& launch) {
+    auto& [a, b, c, d, e, f, g, h] = launch;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, Hello& hello) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = hello;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k);
+}
+inline void fill(Rng& rng, StopAttempt& stop) {
+    auto& [a, b, c] = stop;
+    fill_all(rng, a, b, c);
+}
+inline void fill(Rng& rng, ForgetAttempt& forget) {
+    auto& [epoch] = forget;
+    fill_all(rng, epoch);
+}
+inline void fill(Rng& rng, FileUse& use) {
+    use = static_cast<FileUse>(rng.below(6));
+}
+inline void fill(Rng& rng, ProbeStep& step) {
+    step = static_cast<ProbeStep>(rng.below(3));
+}
+inline void fill(Rng& rng, ProbeKind& kind) {
+    kind = static_cast<ProbeKind>(rng.below(2));
+}
+inline void fill(Rng& rng, RootInfo& root) {
+    auto& [a, b, c, d, e, f, g] = root;
+    fill_all(rng, a, b, c, d, e, f, g);
+}
+inline void fill(Rng& rng, FileWanted& file) {
+    auto& [use, path] = file;
+    fill_all(rng, use, path);
+}
+inline void fill(Rng& rng, FileFacts& facts) {
+    auto& [a, b, c, d, e, f, g, h] = facts;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, RootsReport& report) {
+    auto& [roots] = report;
+    fill_all(rng, roots);
+}
+inline void fill(Rng& rng, CheckFiles& check) {
+    auto& [key, files] = check;
+    fill_all(rng, key, files);
+}
+inline void fill(Rng& rng, FilesChecked& checked) {
+    auto& [key, files] = checked;
+    fill_all(rng, key, files);
+}
+inline void fill(Rng& rng, ProbeRoot& probe) {
+    auto& [a, b, c] = probe;
+    fill_all(rng, a, b, c);
+}
+inline void fill(Rng& rng, RootProbed& probed) {
+    auto& [a, b, c, d, e] = probed;
+    fill_all(rng, a, b, c, d, e);
+}
+inline void fill(Rng& rng, ExpectProbe& expect) {
+    auto& [nonce, valid] = expect;
+    fill_all(rng, nonce, valid);
+}
+inline void fill(Rng& rng, RunProbe& run) {
+    auto& [a, b, c, d, e, f, g, h] = run;
+    fill_all(rng, a, b, c, d, e, f, g, h);
+}
+inline void fill(Rng& rng, GbitPerSec& rate) {
+    fill(rng, rate.value);
+}
+inline void fill(Rng& rng, BandwidthSample& sample) {
+    auto& [a, b, c, d, e] = sample;
+    fill_all(rng, a, b, c, d, e);
+}
+inline void fill(Rng& rng, InsideSample& sample) {
+    auto& [a, b, c, d, e, f] = sample;
+    fill_all(rng, a, b, c, d, e, f);
+}
+inline void fill(Rng& rng, ProbeReport& report) {
+    auto& [a, b, c, d, e, f] = report;
+    fill_all(rng, a, b, c, d, e, f);
+}
+template <typename T>
+inline void fill(Rng& rng, std::vector<T>& items) {
+    items.resize(rng.below(3) + 1);
+    for (T& item : items)
+        fill(rng, item);
+}
+template <typename... Parts>
+void fill_all(Rng& rng, Parts&... parts) {
+    (fill(rng, parts), ...);
+}
+
+}  // namespace rm
