@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kMaxQueued = 10'000;
 constexpr Seconds kWindow{60};
+// One transaction for what comes within it: a row by itself writes two pages, and the disk that
+// takes them is the one that commits wait for.
+constexpr std::chrono::milliseconds kGather{20};
 constexpr std::string_view kOthers = "more different refusals than are kept in a minute";
 
 // Every connection has another port.
@@ -66,7 +69,10 @@ void AuditLoop::record(AuditEntry entry) {
 void AuditLoop::flush() {
     std::unique_lock lock(mutex_);
     const std::int64_t wanted = recorded_;
+    ++num_flushing_;
+    changed_.notify_all();
     changed_.wait(lock, [&] { return kept_ >= wanted; });
+    --num_flushing_;
 }
 
 void AuditLoop::run() {
@@ -74,17 +80,27 @@ void AuditLoop::run() {
     while (true) {
         changed_.wait(lock, [this] { return !queue_.empty() || stopping_; });
         if (queue_.empty()) return;
+        changed_.wait_for(lock, kGather, [this] { return num_flushing_ > 0 || stopping_; });
         const std::vector<AuditEntry> batch = std::exchange(queue_, {});
         const std::int64_t dropped = std::exchange(dropped_, 0);
         lock.unlock();
-        for (const AuditEntry& entry : batch)
-            keep(entry);
-        log_failure(write_counts());
+        keep_all(batch);
         if (dropped > 0) log_event(LogLevel::warning, "refusals_not_kept", {{"count", dropped}});
         lock.lock();
         kept_ += static_cast<std::int64_t>(batch.size());
         changed_.notify_all();
     }
+}
+
+void AuditLoop::keep_all(const std::vector<AuditEntry>& batch) {
+    const Status kept = store_.together([&] {
+        for (const AuditEntry& entry : batch)
+            keep(entry);
+        log_failure(write_counts());
+    });
+    if (kept) return;
+    log_failure(kept);
+    refusals_.clear();  // their rows are not there
 }
 
 void AuditLoop::keep(const AuditEntry& entry) {

@@ -38,6 +38,7 @@ private:
     };
 
     void run();
+    void keep_all(const std::vector<AuditEntry>& batch);
     void keep(const AuditEntry& entry);
     Status keep_refusal(const AuditEntry& entry);
     Status begin_minute_if_over(WallTime now);
@@ -55,6 +56,7 @@ private:
     std::int64_t recorded_ = 0;
     std::int64_t kept_ = 0;
     std::int64_t dropped_ = 0;
+    int num_flushing_ = 0;
     bool stopping_ = false;
     std::thread thread_;
 };

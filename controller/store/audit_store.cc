@@ -53,6 +53,13 @@ Result<std::unique_ptr<AuditStore>> AuditStore::open(const std::string& path,
                                                       std::move(prune)));
 }
 
+Status AuditStore::together(const std::function<void()>& writes) {
+    return database_.transaction([&]() -> Status {
+        writes();
+        return {};
+    });
+}
+
 Result<std::int64_t> AuditStore::add(const AuditEntry& entry) {
     insert_.bind(1, entry.time.micros)
         .bind(2, entry.time.micros)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,8 @@ public:
     static Result<std::unique_ptr<AuditStore>> open(const std::string& path,
                                                     std::int64_t kept_refusals = 100'000);
 
+    // What `writes` adds and repeats is one transaction: rows that come together share their pages.
+    Status together(const std::function<void()>& writes);
     Result<std::int64_t> add(const AuditEntry& entry);  // the row's id
     Status repeat(std::int64_t id, std::int64_t count, WallTime last);
 

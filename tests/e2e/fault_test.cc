@@ -29,12 +29,6 @@ double seconds_now() {
     return std::chrono::duration<double>(now).count();
 }
 
-// RM_KILL_DELAY, seconds: tests/cluster/kill_soak moves the moment of the kill.
-Seconds chosen_delay() {
-    const char* text = std::getenv("RM_KILL_DELAY");
-    return {text == nullptr ? 0.0 : std::atof(text)};
-}
-
 // Numbers N of the lines "step N/M ..." in a rank's log, as they come.
 std::vector<std::int64_t> steps_in(const std::string& log) {
     std::vector<std::int64_t> steps;

@@ -14,6 +14,7 @@ protected:
         const Json shim = attempt_file(host, epoch, "shim.json");
         const pid_t shim_pid = shim["pid"];
         const pid_t rank_pid = shim["ranks"][0]["pid"];
+        e2e::sleep(e2e::chosen_delay());
         workers_[host]->signal(SIGKILL);
         kill(shim_pid, SIGKILL);
         kill(rank_pid, SIGKILL);

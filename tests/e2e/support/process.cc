@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -74,6 +75,11 @@ std::string Process::out() const {
 
 std::string Process::err() const {
     return read_file(output_prefix_ + ".err");
+}
+
+Seconds chosen_delay() {
+    const char* text = std::getenv("RM_KILL_DELAY");
+    return {text == nullptr ? 0.0 : std::atof(text)};
 }
 
 void sleep(Seconds time) {

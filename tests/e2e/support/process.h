@@ -38,6 +38,8 @@ template <typename Condition>
 bool wait_until(Seconds limit, const Condition& condition);
 
 void sleep(Seconds time);
+// RM_KILL_DELAY, seconds: tests/cluster/kill_soak moves the moment of a kill.
+Seconds chosen_delay();
 std::string read_file(const std::string& path);  // empty when it is not there
 void write_file(const std::string& path, const std::string& text);
 
