@@ -234,6 +234,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const std::vector<std::str
         server->addresses_.push_back(listener.target());
     }
     RM_CHECK(server->server_ != nullptr, "gRPC bound every address and did not start");
+    server->alarm_ = std::make_unique<PollerAlarm>(*server->server_);
     return server;
 }
 
@@ -243,6 +244,7 @@ GrpcServer::~GrpcServer() {
 
 void GrpcServer::shutdown(Seconds grace) {
     if (!server_) return;
+    alarm_.reset();
     server_->Shutdown(deadline_in(grace));
     server_->Wait();
     server_.reset();

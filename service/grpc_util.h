@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "service/address.h"
+#include "service/poller_alarm.h"
 #include "service/security/client_security.h"
 #include "service/security/pki.h"
 
@@ -64,6 +65,7 @@ private:
     GrpcServer() = default;
     std::vector<std::string> addresses_;
     std::unique_ptr<grpc::Server> server_;
+    std::unique_ptr<PollerAlarm> alarm_;
 };
 
 }  // namespace rm
