@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "engine/memory/arena_csv.h"
 #include "engine/memory/arena_planner.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/engine_traces.h"
 
 namespace rm::bench {
@@ -23,16 +24,10 @@ struct Arguments {
     std::string dump;  // empty: nowhere
 };
 
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); i += 2) {
-        const std::string_view flag = words[i];
-        if (flag != "--only" && flag != "--dump")
-            return invalid_argument("unknown argument {}", flag);
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", flag);
-        (flag == "--only" ? arguments.only : arguments.dump) = words[i + 1];
-    }
-    return arguments;
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag != "--only" && flag != "--dump") return invalid_argument("unknown argument {}", flag);
+    (flag == "--only" ? arguments.only : arguments.dump) = value;
+    return {};
 }
 
 Status dump(const std::string& dir, const EngineTrace& trace) {
@@ -84,11 +79,8 @@ Result<bool> plan_case(const EngineCase& c, const std::string& dump_dir) {
 }  // namespace
 
 int run_arena(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench arena: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments = read_arguments<Arguments>(words, {"arena", kUsage}, set_option);
+    if (!arguments) return kUsageError;
     bool proved = true;
     for (const EngineCase& c : engine_cases()) {
         if (!c.name.starts_with(arguments->only)) continue;

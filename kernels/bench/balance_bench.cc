@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/packed_documents.h"
 
@@ -22,8 +23,6 @@ constexpr std::string_view kUsage =
     "the worst ring step and of all steps together. 1 is even. Computed, nothing is timed.\n";
 
 enum class DocumentKind { lognormal, one };
-enum class Output { table, json };
-
 struct Arguments {
     DocumentKind documents = DocumentKind::lognormal;
     std::vector<int> rings = {4, 8};
@@ -38,7 +37,11 @@ struct Figures {
     std::vector<double> worst_step, overall, runs;
 };
 
-Status set_option(Arguments& arguments, std::string_view flag, const char* value) {
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--json") {
+        arguments.output = Output::json;
+        return {};
+    }
     if (flag == "--documents") {
         const std::string_view kind = value;
         if (kind != "lognormal" && kind != "one")
@@ -53,20 +56,6 @@ Status set_option(Arguments& arguments, std::string_view flag, const char* value
     if (flag == "--ring") arguments.rings = {static_cast<int>(count)};
     if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (word == "--json") {
-            arguments.output = Output::json;
-            continue;
-        }
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
-        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
-    }
-    return arguments;
 }
 
 void add(Figures& figures, const Placement& placement) {
@@ -137,11 +126,9 @@ void print_json(const std::vector<Figures>& all, const Arguments& arguments) {
 }  // namespace
 
 int run_balance(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments =
+        read_arguments<Arguments>(words, {"balance", kUsage, {"--json"}}, set_option);
+    if (!arguments) return kUsageError;
     std::vector<Figures> all;
     for (const int ring : arguments->rings) {
         const std::vector<Figures> rows = measure(*arguments, ring);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/schedule/device_profile_json.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/measure_profile.h"
@@ -34,6 +35,10 @@ struct Arguments {
 };
 
 Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--check") {
+        arguments.check = Check::yes;
+        return {};
+    }
     if (flag == "--out") {
         arguments.out = value;
         return {};
@@ -57,20 +62,6 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     if (flag == "--threads") arguments.options.num_threads = static_cast<int>(count);
     if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (word == "--check") {
-            arguments.check = Check::yes;
-            continue;
-        }
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
-        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
-    }
-    return arguments;
 }
 
 std::string processor() {
@@ -154,11 +145,9 @@ std::string measured_by(std::string_view command) {
 }
 
 int run_device(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench device: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments =
+        read_arguments<Arguments>(words, {"device", kUsage, {"--check"}}, set_option);
+    if (!arguments) return kUsageError;
     const Status done = measure(*arguments);
     if (done.ok()) return 0;
     std::cerr << "ring-bench device: " << done.error().message << "\n";

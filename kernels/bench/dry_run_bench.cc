@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/dry_run/predict.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 
 namespace rm::bench {
@@ -56,15 +57,6 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
         return invalid_argument("{} {}: one or every", flag, value);
     arguments.every_rank = value == "every";
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); i += 2) {
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", words[i]);
-        RM_RETURN_IF_ERROR(set_option(arguments, words[i], words[i + 1]));
-    }
-    return arguments;
 }
 
 std::string_view name_of(DryRunMode mode) {
@@ -133,11 +125,8 @@ Status print_table(const Arguments& arguments) {
 }  // namespace
 
 int run_dry_run(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench dry-run: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments = read_arguments<Arguments>(words, {"dry-run", kUsage}, set_option);
+    if (!arguments) return kUsageError;
     const Status done = print_table(*arguments);
     if (done.ok()) return 0;
     std::cerr << "ring-bench dry-run: " << done.error().message << "\n";

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/bench/arena_bench.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/balance_bench.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/device_bench.h"
@@ -41,8 +42,6 @@ constexpr std::string_view kUsage =
     "torch, libtorch by way of Debian's python3-torch. Their ratio is their time over ours. On a "
     "busy\n"
     "machine measure by CPU time (--clock cpu).\n";
-
-enum class Output { table, json };
 
 struct Arguments {
     std::string_view command;

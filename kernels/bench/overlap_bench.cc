@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/overlap_rig.h"
 
@@ -31,33 +32,24 @@ constexpr std::string_view kUsage =
 constexpr double kMostExposed = 0.10;
 constexpr double kTolerance = 0.15;
 
-enum class Output { table, json };
-
 struct Arguments {
     int ring = 2;
     int repeats = 7;
     Output output = Output::table;
 };
 
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view flag = words[i];
-        if (flag == "--json") {
-            arguments.output = Output::json;
-            continue;
-        }
-        if (flag != "--ring" && flag != "--repeats")
-            return invalid_argument("unknown argument {}", flag);
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", flag);
-        const std::string_view text = words[++i];
-        RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
-        const std::int64_t least = flag == "--ring" ? 2 : 1;
-        if (value < least || value > 64)
-            return invalid_argument("{} {}: {} to 64", flag, text, least);
-        (flag == "--ring" ? arguments.ring : arguments.repeats) = static_cast<int>(value);
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view text) {
+    if (flag == "--json") {
+        arguments.output = Output::json;
+        return {};
     }
-    return arguments;
+    if (flag != "--ring" && flag != "--repeats")
+        return invalid_argument("unknown argument {}", flag);
+    RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
+    const std::int64_t least = flag == "--ring" ? 2 : 1;
+    if (value < least || value > 64) return invalid_argument("{} {}: {} to 64", flag, text, least);
+    (flag == "--ring" ? arguments.ring : arguments.repeats) = static_cast<int>(value);
+    return {};
 }
 
 // Something that is to be hidden: in one pass, so many times, behind `compute` seconds each.
@@ -224,11 +216,9 @@ void print_json(const std::vector<Figure>& rows, const Arguments& arguments) {
 }  // namespace
 
 int run_overlap(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments =
+        read_arguments<Arguments>(words, {"overlap", kUsage, {"--json"}}, set_option);
+    if (!arguments) return kUsageError;
     const bool json = arguments->output == Output::json;
     const std::vector<Figure> rows = measure_all(*arguments, json ? std::cerr : std::cout);
     if (json) print_json(rows, *arguments);

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "kernels/bench/arguments.h"
 #include "planner/placement/planted.h"
 #include "planner/placement/solver.h"
 
@@ -22,8 +23,6 @@ constexpr std::string_view kUsage =
 
 constexpr double kMostAbove = 1.02;
 
-enum class Output { table, json };
-
 struct Arguments {
     int num_nodes = 1024;
     std::uint64_t num_seeds = 1;  // 1 is the first
@@ -32,6 +31,10 @@ struct Arguments {
 };
 
 Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--json") {
+        arguments.output = Output::json;
+        return {};
+    }
     if (flag != "--nodes" && flag != "--seeds" && flag != "--budget") {
         return invalid_argument("unknown argument {}", flag);
     }
@@ -45,20 +48,6 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     }
     arguments.num_nodes = static_cast<int>(count);
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (word == "--json") {
-            arguments.output = Output::json;
-            continue;
-        }
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
-        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
-    }
-    return arguments;
 }
 
 double cpu_seconds() {
@@ -115,11 +104,9 @@ nlohmann::ordered_json json_of(const Figures& f) {
 }  // namespace
 
 int run_placement(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments =
+        read_arguments<Arguments>(words, {"placement", kUsage, {"--json"}}, set_option);
+    if (!arguments) return kUsageError;
     const bool table = arguments->output == Output::table;
     if (table) {
         std::cout << format(

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/predict_jobs.h"
 
@@ -66,15 +67,6 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
         return invalid_argument("--judge {}: all or memory", value);
     arguments.judge = value == "all" ? Judge::all : Judge::memory;
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); i += 2) {
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", words[i]);
-        RM_RETURN_IF_ERROR(set_option(arguments, words[i], words[i + 1]));
-    }
-    return arguments;
 }
 
 // Those that are asked for, in their own order.
@@ -270,11 +262,8 @@ Result<std::vector<std::string>> judge_jobs(const Arguments& arguments) {
 }  // namespace
 
 int run_predict(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench predict: " << arguments.error().message << "\n" << kUsage;
-        return 2;
-    }
+    const auto arguments = read_arguments<Arguments>(words, {"predict", kUsage}, set_option);
+    if (!arguments) return kUsageError;
     const auto failures = judge_jobs(*arguments);
     if (!failures) {
         std::cerr << "ring-bench predict: " << failures.error().message << "\n";

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "engine/data/data_format.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 
 namespace rm::bench {
@@ -21,8 +22,6 @@ constexpr std::string_view kUsage =
     "start\n"
     "empty. Per core counts the processor's own time, which others on the machine do not take.\n";
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
-
-enum class Output { table, json };
 
 struct Arguments {
     std::string tokenizer;
@@ -40,7 +39,11 @@ struct Figures {
     double core_seconds = 0;
 };
 
-Status set_option(Arguments& arguments, std::string_view flag, const char* value) {
+Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
+    if (flag == "--json") {
+        arguments.output = Output::json;
+        return {};
+    }
     if (flag == "--tokenizer" || flag == "--text") {
         (flag == "--text" ? arguments.text : arguments.tokenizer) = value;
         return {};
@@ -52,23 +55,6 @@ Status set_option(Arguments& arguments, std::string_view flag, const char* value
     if (count < 1 || count > 4096) return invalid_argument("{} {}: 1 to 4096", flag, value);
     (flag == "--threads" ? arguments.num_threads : arguments.repeats) = static_cast<int>(count);
     return {};
-}
-
-Result<Arguments> parse(std::span<char*> words) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (word == "--json") {
-            arguments.output = Output::json;
-            continue;
-        }
-        if (i + 1 == words.size()) return invalid_argument("{} needs a value", word);
-        RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
-    }
-    if (arguments.tokenizer.empty() || arguments.text.empty()) {
-        return invalid_argument("--tokenizer and --text are needed");
-    }
-    return arguments;
 }
 
 Result<std::vector<std::string>> load_text(const std::string& path) {
@@ -164,10 +150,12 @@ Status run(const Arguments& arguments) {
 }  // namespace
 
 int run_tokenize(std::span<char*> words) {
-    const auto arguments = parse(words);
-    if (!arguments) {
-        std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
-        return 2;
+    const Command command{"tokenize", kUsage, {"--json"}};
+    const auto arguments = read_arguments<Arguments>(words, command, set_option);
+    if (!arguments) return kUsageError;
+    if (arguments->tokenizer.empty() || arguments->text.empty()) {
+        print_misuse(command, invalid_argument("--tokenizer and --text are needed"));
+        return kUsageError;
     }
     const Status done = run(*arguments);
     if (!done) std::cerr << "ring-bench: " << done.error().message << "\n";
