@@ -159,7 +159,7 @@ TEST_F(Fault, TrainingGoesOnWithoutItsControllerAndLosesNothing) {
     ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
     const Json shown = job();
     EXPECT_EQ(shown["attempts"].size(), 1u) << "re-attached, not started again";
-    EXPECT_EQ(last_step(), kSteps);
+    EXPECT_TRUE(reaches_step(kSteps)) << "reports may come after the end, but they come";
     EXPECT_TRUE(wait_until(Seconds{20}, [&] {
         return steps_in(log_of(0)).size() == static_cast<std::size_t>(kSteps) &&
                steps_in(log_of(1)).size() == static_cast<std::size_t>(kSteps);
