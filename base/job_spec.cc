@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/layout.h"
@@ -182,6 +183,28 @@ Status check_parallel(const JobSpec& spec) {
     return {};
 }
 
+Status check_placement(const JobSpec& spec) {
+    const std::vector<DeviceId>& placement = spec.resources.placement;
+    if (placement.empty()) return {};
+    std::map<DeviceId, std::size_t> ranks;
+    for (std::size_t rank = 0; rank < placement.size(); ++rank) {
+        const DeviceId& device = placement[rank];
+        if (device.node.empty() || device.index < 0) {
+            return invalid_argument(
+                "resources.placement[{}]: '{}' is not a device; NODE or NODE:NUMBER", rank, device);
+        }
+        const auto [first, added] = ranks.try_emplace(device, rank);
+        if (added) continue;
+        return invalid_argument(
+            "resources.placement[{}]: device {} is there twice, for ranks {} and {}", rank, device,
+            first->second, rank);
+    }
+    const int wanted = *spec.num_ranks();
+    if (wanted == static_cast<int>(placement.size())) return {};
+    return invalid_argument("resources.placement: {} devices for {} ranks; give one for each rank",
+                            placement.size(), wanted);
+}
+
 Status check_optimizer(const OptimizerSpec& o) {
     const auto fraction = [](double x) { return x >= 0 && x < 1; };
     if (!fraction(o.beta1))
@@ -211,6 +234,7 @@ Status check_rest(const JobSpec& spec) {
         return invalid_argument("resources.devices: {} must not be negative",
                                 spec.resources.devices);
     }
+    RM_RETURN_IF_ERROR(check_placement(spec));
     if (spec.checkpoint.every_steps < 0) {
         return invalid_argument("checkpoint.every: {} steps must not be negative",
                                 spec.checkpoint.every_steps);
@@ -322,6 +346,13 @@ std::int64_t JobSpec::num_steps() const {
     for (const StageSpec& stage : stages)
         steps += stage.num_steps();
     return steps;
+}
+
+std::optional<int> JobSpec::num_ranks() const {
+    if (parallel) return parallel->num_ranks();
+    if (resources.devices > 0) return resources.devices;
+    if (!resources.placement.empty()) return static_cast<int>(resources.placement.size());
+    return std::nullopt;
 }
 
 Status validate(const JobSpec& spec) {

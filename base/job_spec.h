@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/layout.h"
 #include "base/memory_policy.h"
 #include "base/mesh.h"
@@ -91,6 +92,9 @@ struct OptimizerSpec {
 struct ResourcesSpec {
     int devices = 0;   // 0: the mesh's size
     std::string kind;  // "cpu" or a GPU's name; empty: any one kind
+    // The device of each rank: every attempt runs there and nowhere else. Empty: whoever plans
+    // chooses.
+    std::vector<DeviceId> placement;
     bool operator==(const ResourcesSpec&) const = default;
 };
 
@@ -145,6 +149,8 @@ struct JobSpec {
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages
+    // How many ranks it insists on; nothing: any number.
+    std::optional<int> num_ranks() const;
 };
 
 // Everything that can be judged without looking at a machine: names, ranges, batch against context,

@@ -35,12 +35,19 @@ PlanningFiles::Place files_at(const PlanningSnapshot& snapshot, const PlanningJo
     return found == nodes.end() ? PlanningFiles::Place{} : found->second;
 }
 
-// As one job sees them; `takers` are the jobs that this pass has placed already.
+bool contains(const std::vector<DeviceId>& devices, const DeviceId& device) {
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+// As one job sees them, those that it may be placed on; `takers` are the jobs that this pass has
+// placed already.
 std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,
                              const std::map<DeviceId, std::string>& takers) {
     const std::set<DeviceId> excluded(job.excluded.begin(), job.excluded.end());
+    const std::vector<DeviceId>& wanted = job.spec.resources.placement;
     std::map<std::pair<PoolKey, std::string>, Pool> pools;  // by where the job's files are, too
     for (const PlanningDevice& device : snapshot.devices) {
+        if (!wanted.empty() && !contains(wanted, device.id)) continue;
         const PlanningFiles::Place files = files_at(snapshot, job, device.id.node);
         Pool& pool = pools[{{device.kind, device.build}, files.place}];
         pool.kind = device.kind;
@@ -68,16 +75,9 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob
     return list;
 }
 
-// How many devices the job insists on; nothing: any number.
-std::optional<int> demanded(const JobSpec& spec) {
-    if (spec.parallel) return spec.parallel->num_ranks();
-    if (spec.resources.devices > 0) return spec.resources.devices;
-    return std::nullopt;
-}
-
 // The mesh for a pool with this many free devices; nothing: too few.
 Result<std::optional<Mesh>> mesh_for(const JobSpec& spec, int num_free) {
-    const std::optional<int> wanted = demanded(spec);
+    const std::optional<int> wanted = spec.num_ranks();
     if (wanted && *wanted > num_free) return std::optional<Mesh>();
     if (spec.parallel) return spec.parallel;
     if (wanted) {
@@ -166,9 +166,48 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
         if (!told.insert(pool->key()).second) continue;
         const auto kept = reserved.find(pool->key());
         reasons.push_back(kept != reserved.end() ? kept->second
-                                                 : shortage(*pool, demanded(spec).value_or(1)));
+                                                 : shortage(*pool, spec.num_ranks().value_or(1)));
     }
     return reasons;
+}
+
+// Of a job that names its devices; the pools are of these.
+std::vector<std::string> reasons_against_named(const JobSpec& spec, const std::vector<Pool>& pools,
+                                               const Reservations& reserved) {
+    const int wanted = static_cast<int>(spec.resources.placement.size());
+    int known = 0;
+    int free = 0;
+    int usable = 0;
+    std::string held;
+    for (const Pool& pool : pools) {
+        known += pool.total;
+        free += static_cast<int>(pool.free.size());
+        usable += pool.usable();
+        const std::string holders = holders_of(pool);
+        held += (held.empty() || holders.empty() ? "" : ", ") + holders;
+    }
+    const std::string standing =
+        format("resources.placement names {} devices, {} {} free{}", wanted, free,
+               free == 1 ? "is" : "are", held.empty() ? "" : " (" + held + ")");
+    if (known < wanted) {
+        return {format("{}, {} not there; `ringmaster nodes` lists those that are", standing,
+                       wanted - known)};
+    }
+    if (pools.size() > 1) {
+        return {standing +
+                ", not all of one kind, build and place of files; name devices that are "
+                "alike"};
+    }
+    if (!spec.resources.kind.empty() && pools[0].kind != spec.resources.kind) {
+        return {format("{}, of kind '{}'; the job asks for {}", standing, pools[0].kind,
+                       spec.resources.kind)};
+    }
+    if (const auto kept = reserved.find(pools[0].key()); kept != reserved.end()) {
+        return {kept->second};
+    }
+    if (usable < wanted) return {standing + "; name others or leave the choice to the scheduler"};
+    return {format("{}; fits when {} more {} free", standing, wanted - free,
+                   wanted - free == 1 ? "is" : "are")};
 }
 
 class Pass {
@@ -189,7 +228,10 @@ public:
             if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
             if (*mesh) return {job.id, place(job, *pool, **mesh)};
         }
-        std::vector<std::string> reasons = reasons_against(job.spec, pools, candidates, reserved_);
+        std::vector<std::string> reasons =
+            job.spec.resources.placement.empty()
+                ? reasons_against(job.spec, pools, candidates, reserved_)
+                : reasons_against_named(job.spec, pools, reserved_);
         const std::vector<std::string>& about_files = files_of(job).reasons;
         reasons.insert(reasons.end(), about_files.begin(), about_files.end());
         PlanDecision decision{job.id, std::move(reasons)};
@@ -228,6 +270,7 @@ private:
     }
     std::vector<DeviceId> devices_for(const PlanningJob& job, const Pool& pool,
                                       const Mesh& mesh) const {
+        if (!job.spec.resources.placement.empty()) return job.spec.resources.placement;
         std::vector<DeviceId> free;
         for (const PlanningDevice* device : pool.free)
             free.push_back(device->id);
@@ -242,13 +285,22 @@ private:
     void reserve_if_overdue(const PlanningJob& job, const std::vector<const Pool*>& candidates) {
         const Seconds waited = snapshot_.now - job.waiting_since;
         if (waited < kMaxBypass) return;
+        if (!job.spec.resources.placement.empty()) return reserve_named(job, candidates);
         for (const Pool* pool : candidates) {
-            if (pool->usable() < demanded(job.spec).value_or(1)) continue;
+            if (pool->usable() < job.spec.num_ranks().value_or(1)) continue;
             reserved_.try_emplace(
                 pool->key(), format("{} devices are kept for job {}, which has waited {}; fits "
                                     "after it",
                                     pool->kind, job.id, waited));
         }
+    }
+
+    void reserve_named(const PlanningJob& job, const std::vector<const Pool*>& candidates) {
+        const std::vector<DeviceId>& named = job.spec.resources.placement;
+        if (candidates.size() != 1) return;
+        if (candidates[0]->usable() < static_cast<int>(named.size())) return;
+        for (const DeviceId& device : named)
+            takers_.try_emplace(device, format("job {}, for which they are kept", job.id));
     }
 
     const PlanningSnapshot& snapshot_;

@@ -12,6 +12,8 @@
 //  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster
 //    but not now lets later ones pass, whatever their priority, until it has waited kMaxBypass;
 //    then the kinds of device it could use are kept for it.
+//  * A job that names its devices (`resources.placement`) runs on these, in its order; when it has
+//    waited kMaxBypass they are kept for it.
 //  * A job's excluded devices and drained nodes are as if they were not there.
 //  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
 //    kind as possible, and puts as many of them on the ring as the context allows, the rest on

@@ -109,10 +109,26 @@ Result<MemorySpec> memory_from(const pb::MemorySpec& memory) {
     return out;
 }
 
+void fill(pb::ResourcesSpec& out, const ResourcesSpec& resources) {
+    out.set_devices(resources.devices);
+    out.set_kind(resources.kind);
+    for (const DeviceId& device : resources.placement) {
+        pb::RankDevice& place = *out.add_placement();
+        place.set_node_id(device.node.value);
+        place.set_device(device.index);
+    }
+}
+
+ResourcesSpec resources_from(const pb::ResourcesSpec& resources) {
+    ResourcesSpec out{.devices = resources.devices(), .kind = resources.kind(), .placement = {}};
+    for (const pb::RankDevice& place : resources.placement())
+        out.placement.push_back({{place.node_id()}, place.device()});
+    return out;
+}
+
 // The small parts: resources, checkpoint, evaluation, export, retry, priority.
 void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
-    out.mutable_resources()->set_devices(spec.resources.devices);
-    out.mutable_resources()->set_kind(spec.resources.kind);
+    fill(*out.mutable_resources(), spec.resources);
     out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
     out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
     out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
@@ -126,7 +142,7 @@ void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
 }
 
 void read_policies(JobSpec& out, const pb::JobSpec& spec) {
-    out.resources = {.devices = spec.resources().devices(), .kind = spec.resources().kind()};
+    out.resources = resources_from(spec.resources());
     out.checkpoint = {.dir = spec.checkpoint().dir(),
                       .every_steps = spec.checkpoint().every_steps(),
                       .keep = spec.checkpoint().keep(),

@@ -1,5 +1,6 @@
 #include "service/job_file.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -169,10 +170,32 @@ YamlReader read_optimizer(OptimizerSpec& optimizer) {
     };
 }
 
+// NODE:NUMBER; NODE is its first.
+Status read_device(const YamlValue& value, DeviceId& device) {
+    std::string text;
+    RM_RETURN_IF_ERROR(read_text(text)(value));
+    const std::size_t colon = std::min(text.rfind(':'), text.size());
+    device.node = {text.substr(0, colon)};
+    if (colon == text.size()) return {};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, device.index);
+    if (error == std::errc() && stop == end) return {};
+    return value.error(format("'{}' is not a device; NODE or NODE:NUMBER", text));
+}
+
+YamlReader read_placement(std::vector<DeviceId>& placement) {
+    return [&placement](const YamlValue& value) {
+        return read_sequence(value, [&placement](const YamlValue& item) {
+            return read_device(item, placement.emplace_back());
+        });
+    };
+}
+
 YamlReader read_resources(ResourcesSpec& resources) {
     return [&resources](const YamlValue& value) {
         return read_map(value, {{"devices", read_whole(resources.devices)},
                                 {"kind", read_text(resources.kind)},
+                                {"placement", read_placement(resources.placement)},
                                 {"max_cost_usd", not_there_yet()}});
     };
 }

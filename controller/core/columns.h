@@ -57,6 +57,7 @@ void job_columns(Self& job, Visit&& visit) {
     visit("optimizer_moments", spec.optimizer.moments);
     visit("resources_devices", spec.resources.devices);
     visit("resources_kind", spec.resources.kind);
+    visit("resources_placement", spec.resources.placement);
     visit("checkpoint_dir", spec.checkpoint.dir);
     visit("checkpoint_every_steps", spec.checkpoint.every_steps);
     visit("checkpoint_keep", spec.checkpoint.keep);

@@ -168,6 +168,10 @@ Status validate_plan(const State& state, const Job& job, const Plan& plan, WallT
         return invalid_argument("{} devices are placed for the {} ranks of the mesh",
                                 plan.placement.size(), ranks);
     }
+    const std::vector<DeviceId>& asked = spec.resources.placement;
+    if (!asked.empty() && plan.placement != asked) {
+        return invalid_argument("the devices are not those that resources.placement names");
+    }
     const auto holders = device_holders(state);
     Common common;
     std::set<DeviceId> seen;

@@ -43,9 +43,25 @@ Status check_spec(const JobSpec& spec) {
     RM_RETURN_IF_ERROR(check_path("checkpoint.dir", spec.checkpoint.dir));
     RM_RETURN_IF_ERROR(check_path("checkpoint.from", spec.checkpoint.from));
     // With `parallel: auto` and a number of devices, whether any mesh fits is known now.
-    if (spec.parallel || spec.resources.devices == 0) return {};
-    if (const auto mesh = auto_mesh(spec, spec.resources.devices); !mesh) {
-        return invalid_argument("resources.devices: {}", mesh.error().message);
+    const std::optional<int> ranks = spec.num_ranks();
+    if (spec.parallel || !ranks) return {};
+    if (const auto mesh = auto_mesh(spec, *ranks); !mesh) {
+        return invalid_argument("resources.{}: {}",
+                                spec.resources.devices > 0 ? "devices" : "placement",
+                                mesh.error().message);
+    }
+    return {};
+}
+
+// Nodes by their whole ids. They may be away or busy, but they must be known.
+Status resolve_placement(const State& state, std::vector<DeviceId>& placement) {
+    for (std::size_t rank = 0; rank < placement.size(); ++rank) {
+        const auto node = resolve_node(state, placement[rank].node.value);
+        if (!node) {
+            return invalid_argument("resources.placement[{}]: {}; `ringmaster nodes` lists them",
+                                    rank, node.error().message);
+        }
+        placement[rank].node = *node;
     }
     return {};
 }
@@ -56,7 +72,9 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
                                    const Principal& caller) {
     RM_RETURN_IF_ERROR(context.space.check_submit());
     RM_RETURN_IF_ERROR(check_request(request));
-    RM_TRY(const JobSpec spec, from_proto(request.spec()));
+    RM_TRY(JobSpec spec, from_proto(request.spec()));
+    RM_RETURN_IF_ERROR(context.control.read(
+        [&](const State& state) { return resolve_placement(state, spec.resources.placement); }));
     RM_RETURN_IF_ERROR(check_spec(spec));
     SubmitJob job{.request = {request.request_id()},
                   .spec = spec,

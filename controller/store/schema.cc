@@ -129,6 +129,11 @@ ALTER TABLE nodes ADD COLUMN drained TEXT NOT NULL DEFAULT '';
 ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Jobs may say which device is whose.
+constexpr const char* kControl6 = R"sql(
+ALTER TABLE jobs ADD COLUMN resources_placement TEXT NOT NULL DEFAULT '';  -- as `excluded`, by rank
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -197,8 +202,8 @@ CREATE TABLE inside_samples (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 5> kControl = {kControl1, kControl2, kControl3, kControl4,
-                                                 kControl5};
+constexpr std::array<const char*, 6> kControl = {kControl1, kControl2, kControl3,
+                                                 kControl4, kControl5, kControl6};
 constexpr std::array<const char*, 2> kTelemetry = {kTelemetry1, kTelemetry2};
 
 }  // namespace

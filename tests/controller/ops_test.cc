@@ -79,6 +79,29 @@ TEST(ContinueJob, WithoutACheckpointOrAStepLeftIsRefused) {
     EXPECT_THAT(status.error_message(), HasSubstr("--from /ckpt/e1-s10"));
 }
 
+TEST(SubmitJob, KnowsTheNodesOfItsDevicesByUniqueBeginnings) {
+    Running running;
+    const JoinedWorker worker(running.address, hello_of("abcdef", 2));
+    JobSpec spec = small_spec();
+    spec.resources.placement = {{{"abc"}, 1}, {{"abcdef"}, 0}};
+    const pb::Job job = running.job(running.submit(spec));
+    ASSERT_EQ(job.spec().resources().placement_size(), 2);
+    EXPECT_EQ(job.spec().resources().placement(0).node_id(), "abcdef");
+    EXPECT_EQ(job.spec().resources().placement(0).device(), 1);
+
+    spec.resources.placement = {{{"abc"}, 1}, {{"abcdef"}, 1}};
+    pb::SubmitReply reply;
+    grpc::Status status = running.submit(Running::request(spec, "twice"), reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("device abcdef:1 is there twice"));
+
+    spec.resources.placement = {{{"zz"}, 0}};
+    status = running.submit(Running::request(spec, "unknown"), reply);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.error_message(),
+              "resources.placement[0]: there is no node 'zz'; `ringmaster nodes` lists them");
+}
+
 TEST(DrainNode, AndResumeSayWhatTheNodeIs) {
     Running running;
     const JoinedWorker a(running.address, hello_of("a", 1));

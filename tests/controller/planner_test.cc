@@ -53,6 +53,65 @@ TEST(TrivialPlan, AShortContextGetsAShorterRing) {
     EXPECT_EQ(plan_of(plan_now(world)[0]).mesh, ring(3));
 }
 
+JobSpec named_spec(std::vector<DeviceId> devices) {
+    JobSpec spec = small_spec();
+    spec.resources.placement = std::move(devices);
+    return spec;
+}
+
+TEST(TrivialPlan, AJobThatNamesItsDevicesGetsThemInItsOrder) {
+    FourNodes world;
+    const JobSpec spec = named_spec({{{"b"}, 0}, {{"d"}, 0}, {{"c"}, 0}});
+    world.submit(spec);
+    const Plan plan = plan_of(plan_now(world)[0]);
+    EXPECT_EQ(plan.mesh, ring(3));
+    EXPECT_EQ(plan.placement, spec.resources.placement);
+    EXPECT_TRUE(validate(world, spec, plan));
+    Plan other = plan;
+    std::swap(other.placement[0], other.placement[1]);
+    EXPECT_EQ(validate(world, spec, other).error().message,
+              "the devices are not those that resources.placement names");
+}
+
+TEST(TrivialPlan, AJobThatNamesItsDevicesWaitsForThemAndSaysForWhom) {
+    FourNodes world;
+    const JobId first = world.submit(named_spec({{{"d"}, 0}, {{"a"}, 0}}));
+    world.submit(named_spec({{{"a"}, 0}, {{"c"}, 0}}));
+    const auto decisions = plan_now(world);
+    EXPECT_EQ(plan_of(decisions[0]).placement.size(), 2u);
+    EXPECT_EQ(reason_of(decisions[1]),
+              format("resources.placement names 2 devices, 1 is free (1 busy with job {}); fits "
+                     "when 1 more is free",
+                     first));
+}
+
+TEST(TrivialPlan, DevicesThatAreNamedAndNotThereAreSaidToBe) {
+    FourNodes world;
+    world.submit(named_spec({{{"d"}, 0}, {{"a"}, 7}}));
+    EXPECT_EQ(reason_of(plan_now(world)[0]),
+              "resources.placement names 2 devices, 1 is free, 1 not there; `ringmaster nodes` "
+              "lists those that are");
+    JobSpec spec = named_spec({{{"d"}, 0}, {{"b"}, 0}});
+    spec.resources.kind = "L40S";
+    world.submit(spec);
+    EXPECT_EQ(reason_of(plan_now(world)[1]),
+              "resources.placement names 2 devices, 2 are free, of kind 'cpu'; the job asks for "
+              "L40S");
+}
+
+TEST(TrivialPlan, NamedDevicesAreKeptForAJobThatHasWaitedTooLong) {
+    FourNodes world;
+    world.plan(world.submit(named_spec({{{"d"}, 0}, {{"a"}, 0}})), {"d", "a"});
+    const JobId waits = world.submit(named_spec({{{"a"}, 0}, {{"c"}, 0}}));
+    world.now = world.now + kMaxBypass + Seconds{1};
+    world.submit(named_spec({{{"c"}, 0}, {{"b"}, 0}}));
+    EXPECT_EQ(
+        reason_of(plan_now(world)[1]),
+        format("resources.placement names 2 devices, 1 is free (1 busy with job {}, for which "
+               "they are kept); fits when 1 more is free",
+               waits));
+}
+
 TEST(TrivialPlan, DevicesThatDoNotFitOneRingGoToData) {
     JobSpec spec = small_spec();
     spec.stages[0].context = 192;  // pads to 192 on a ring of 2, to 256 on a ring of 4

@@ -79,7 +79,8 @@ JobSpec rich_spec() {
     spec.data.sources = {{"/data/books", 1.0 / 3}, {"/data/c@de", 2.0 / 3}};
     spec.exports.huggingface = "/shared/out";
     spec.checkpoint = {.dir = "/shared/ckpt", .every_steps = 10, .keep = 3};
-    spec.resources = {.devices = 4, .kind = "cpu"};
+    spec.resources = {
+        .devices = 4, .kind = "cpu", .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}}};
     return spec;
 }
 
@@ -199,12 +200,28 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
 const std::map<const char*, std::vector<const char*>> kNewColumns = {
     {"meta", {"restored"}},
     {"nodes", {"drained"}},
-    {"jobs",
-     {"zero",         "data_documents", "data_positions",  "optimizer_place", "optimizer_moments",
-      "memory_keep",  "memory_alpha",   "memory_offload",  "memory_windows",  "memory_prefetch",
-      "memory_arena", "memory_device",  "memory_host",     "retry_at",        "excluded",
-      "continues",    "recovered",      "checkpoint_from", "retry_max",       "retry_lost_after",
-      "priority"}},
+    {"jobs", {"zero",
+              "data_documents",
+              "data_positions",
+              "optimizer_place",
+              "optimizer_moments",
+              "memory_keep",
+              "memory_alpha",
+              "memory_offload",
+              "memory_windows",
+              "memory_prefetch",
+              "memory_arena",
+              "memory_device",
+              "memory_host",
+              "retry_at",
+              "excluded",
+              "continues",
+              "recovered",
+              "checkpoint_from",
+              "retry_max",
+              "retry_lost_after",
+              "priority",
+              "resources_placement"}},
     {"attempts",
      {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena", "device_limit", "host_limit",
       "failure_class", "may_publish"}}};
@@ -231,6 +248,7 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     old.optimizer.moments = "fp32";
     old.memory = {.tile = 64, .chunk = 128};
     old.retry = {};
+    old.resources.placement.clear();
     EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
     const Attempt& attempt = loaded.attempts.begin()->second;
     EXPECT_EQ(attempt.zero, 0);

@@ -28,6 +28,14 @@ evaluate: {every: 20 steps, tokens: 64K}
 export: {huggingface: /out}
 )";
 
+constexpr std::string_view kPlaced = R"(name: placed
+model: {preset: tiny}
+data: {path: books}
+stages: [{context: 1K, batch: 2K, tokens: 1M}]
+parallel: {ring: 3}
+resources: {placement: [n3, n0:1, "n1:0"]}
+)";
+
 constexpr std::string_view kLeast = R"(name: least
 model: {preset: tiny}
 data: {path: books}
@@ -98,6 +106,20 @@ TEST(JobFile, ReadsEveryKey) {
                          .evaluation = {.every_steps = 20, .tokens = 64000},
                          .exports = {.huggingface = "/out"}};
     EXPECT_EQ(*spec, wanted);
+}
+
+TEST(JobFile, ReadsTheDeviceOfEachRank) {
+    const auto spec = parse_job_file(kPlaced, "job.yaml");
+    ASSERT_TRUE(spec) << spec.error().message;
+    EXPECT_EQ(spec->resources.placement,
+              (std::vector<DeviceId>{{{"n3"}, 0}, {{"n0"}, 1}, {{"n1"}, 0}}));
+    EXPECT_EQ(error_of(with("resources: {placement: [n0:x]}")),
+              "job.yaml:5:25: resources.placement[0]: 'n0:x' is not a device; NODE or NODE:NUMBER");
+    EXPECT_EQ(
+        error_of(with("resources: {placement: [n0, n1, n0:0]}")),
+        "job.yaml:5:33: resources.placement[2]: device n0:0 is there twice, for ranks 0 and 2");
+    EXPECT_EQ(error_of(with("parallel: {ring: 2}\nresources: {placement: [n0, n1, n2]}")),
+              "job.yaml:6:24: resources.placement: 3 devices for 2 ranks; give one for each rank");
 }
 
 TEST(JobFile, LeavesWhatIsNotGivenAtItsDefault) {

@@ -94,9 +94,13 @@ inline void fill(Rng& rng, OptimizerSpec& optimizer) {
     auto& [a, b, c, d, e, f, g] = optimizer;
     fill_all(rng, a, b, c, d, e, f, g);
 }
+inline void fill(Rng& rng, DeviceId& device) {
+    auto& [node, index] = device;
+    fill_all(rng, node, index);
+}
 inline void fill(Rng& rng, ResourcesSpec& resources) {
-    auto& [devices, kind] = resources;
-    fill_all(rng, devices, kind);
+    auto& [devices, kind, placement] = resources;
+    fill_all(rng, devices, kind, placement);
 }
 inline void fill(Rng& rng, CheckpointSpec& checkpoint) {
     auto& [a, b, c, d] = checkpoint;
