@@ -57,11 +57,33 @@ void SurveyRun::add_steps(const Round& pairs) {
     }
 }
 
+// How many of its links jobs use.
+std::ptrdiff_t SurveyRun::num_used(const Round& round) const {
+    return std::count_if(round.begin(), round.end(), [&](const NodePair& pair) {
+        const SurveyNode& a = nodes_[static_cast<std::size_t>(pair.first)];
+        const SurveyNode& b = nodes_[static_cast<std::size_t>(pair.second)];
+        return a.sends_to.contains(b.id) || b.sends_to.contains(a.id);
+    });
+}
+
+std::vector<Round> SurveyRun::rounds_by_use() const {
+    std::multimap<std::ptrdiff_t, Round, std::greater<>> by_use;
+    for (Round& round : tournament(static_cast<int>(nodes_.size())))
+        by_use.emplace(num_used(round), std::move(round));
+    const bool all = nodes_.size() <= limits_.nodes_with_every_pair;
+    std::vector<Round> rounds;
+    std::vector<Round> unused;
+    for (auto& [used, round] : by_use) {
+        const bool kept = used > 0 && (all || rounds.size() < limits_.sampled_rounds);
+        if (kept || used == 0) (kept ? rounds : unused).push_back(std::move(round));
+    }
+    if (!all) unused = sampled(unused, limits_.sampled_rounds - rounds.size());
+    rounds.insert(rounds.end(), unused.begin(), unused.end());
+    return rounds;
+}
+
 void SurveyRun::add_rounds() {
-    std::vector<Round> rounds = tournament(static_cast<int>(nodes_.size()));
-    if (nodes_.size() > limits_.nodes_with_every_pair)
-        rounds = sampled(rounds, limits_.sampled_rounds);
-    for (const Round& round : rounds) {
+    for (const Round& round : rounds_by_use()) {
         add_steps(round);
         add_steps(reversed(round));
     }

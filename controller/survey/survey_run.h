@@ -19,7 +19,8 @@ struct SurveyNode {
     std::string address;  // its data address
     int probe_port = 0;
     int num_devices = 1;
-    std::string job;  // what runs there; empty: nothing
+    std::string job;            // what runs there; empty: nothing
+    std::set<NodeId> sends_to;  // nodes that its ranks send to
     bool operator==(const SurveyNode&) const = default;
 
     bool on_loopback() const { return address.starts_with("127.") || address == "::1"; }
@@ -50,8 +51,9 @@ using SurveyStep = std::vector<ProbeTask>;
 
 // One survey from its first step to what it found. Pure: the steps are done by its owner, one after
 // the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
-// then some pairs alone: those whose rate nothing explains, those that stand for the pairs between
-// two groups, and those that `is_suspect` says have changed.
+// rounds with links that jobs use before the rest, then some pairs alone: those whose rate nothing
+// explains, those that stand for the pairs between two groups, and those that `is_suspect` says
+// have changed.
 class SurveyRun {
 public:
     using IsSuspect = std::function<bool(const NodeId& from, const NodeId& to, GbitPerSec rate)>;
@@ -81,6 +83,8 @@ private:
     void add_steps(const Round& pairs);
     bool between_loopbacks(const NodePair& pair) const;
     void add_rounds();
+    std::vector<Round> rounds_by_use() const;
+    std::ptrdiff_t num_used(const Round& round) const;
     void add_alone();
     std::vector<NodePair> stalled_pairs() const;
     void record_link(NodePair pair, const ProbeReport& report);

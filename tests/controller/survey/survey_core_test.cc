@@ -114,6 +114,27 @@ TEST(Survey, OfFortyNodesMeasuresEveryPairInUnderTwoMinutes) {
     EXPECT_EQ(sim.core.book().links.size(), 40u * 39u);
 }
 
+TEST(Survey, MeasuresTheLinksThatJobsUseFirstAlsoWhereItSamples) {
+    constexpr int kNodes = 100;
+    constexpr int kLinks = 10;
+    SimulatedSurvey sim(PlantedNetwork::of({{std::vector<double>(kNodes, 10), 1000}}));
+    std::set<LinkEnds> used;
+    for (int i = 0; i < kLinks; ++i) {
+        const NodeId to = sim.id((7 * i + 13) % kNodes);
+        sim.nodes[static_cast<std::size_t>(i)].sends_to = {to};
+        used.insert({sim.id(i), to});
+    }
+    sim.core.set_nodes(sim.nodes, sim.now);
+    ASSERT_TRUE(sim.survey());
+    EXPECT_LT(sim.core.book().links.size(), static_cast<std::size_t>(kNodes) * (kNodes - 1) / 2);
+    const std::size_t of_a_round = sim.core.nodes().size() / 2 * SurveyLimits().streams.size() * 2;
+    std::set<LinkEnds> first;
+    for (std::size_t i = 0; i < kLinks * of_a_round; ++i)
+        first.insert(sim.samples[i].ends);
+    for (const LinkEnds& link : used)
+        EXPECT_TRUE(first.contains(link)) << link.first << " to " << link.second;
+}
+
 TEST(Survey, GivesThePlacementAGraphWithEveryRateAndTheCables) {
     SimulatedSurvey sim(two_racks());
     ASSERT_TRUE(sim.survey());
