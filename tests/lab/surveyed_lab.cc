@@ -1,0 +1,118 @@
+#include "tests/lab/surveyed_lab.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+namespace rm::lab {
+namespace {
+
+// "n0 to n1" of each line that says so.
+std::set<std::string> degraded_in(const std::string& text) {
+    const std::string word = "degraded  ";
+    std::set<std::string> found;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+        at += word.size();
+        found.insert(text.substr(at, text.find(':', at) - at));
+    }
+    return found;
+}
+
+}  // namespace
+
+void SurveyedLab::SetUp() {
+    if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();
+}
+
+SurveyedLab::~SurveyedLab() {
+    for (const auto& worker : workers_)
+        worker->signal(SIGTERM);
+    for (const auto& worker : workers_)
+        EXPECT_EQ(worker->wait(Seconds{20}), 0) << worker->err();
+    if (!controller_) return;
+    controller_->signal(SIGTERM);
+    EXPECT_EQ(controller_->wait(Seconds{20}), 0) << controller_->err();
+}
+
+void SurveyedLab::start_all(std::string_view topology, const std::vector<std::string>& controller) {
+    lab_ = std::make_unique<Lab>(parse_topology(topology, "lab.yaml").value());
+    std::vector<std::string> argv = {program("ringmaster-controller"),
+                                     "--state",
+                                     path("controller"),
+                                     "--listen",
+                                     socket(),
+                                     "--http",
+                                     "none",
+                                     "--survey",
+                                     "manual"};
+    argv.insert(argv.end(), controller.begin(), controller.end());
+    controller_ = start(std::move(argv));
+    std::vector<Host> hosts = lab_->topology().hosts;
+    std::stable_sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
+        return a.name.back() % 3 < b.name.back() % 3;
+    });
+    for (const Host& host : hosts) {
+        start_worker(host.name);
+        registered_.push_back(host.name);
+        const std::size_t wanted = workers_.size() * std::string("n0\n").size();
+        const auto joined = [&] { return there({"nodes", "-o", "name"}).out.size() == wanted; };
+        ASSERT_TRUE(e2e::wait_until(Seconds{30}, joined)) << there({"nodes"}).out;
+    }
+}
+
+void SurveyedLab::start_worker(const std::string& host) {
+    std::filesystem::create_directory(path(host));
+    std::filesystem::permissions(path(host), std::filesystem::perms::owner_all);
+    e2e::write_file(path(host + "/identity.json"),
+                    Json{{"node_id", host}, {"cluster_id", ""}, {"highest_epoch", 0}}.dump());
+    workers_.push_back(start(
+        lab_->inside(host, {program("ringmaster-worker"), "--state", path(host), "--controller",
+                            socket(), "--http", "none", "--data-address", lab_->address(host)})));
+}
+
+Finished SurveyedLab::there(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--address", socket()});
+    return cli(std::move(arguments), Seconds{600});
+}
+
+Json SurveyedLab::survey() {
+    const Finished done = there({"survey", "--wait"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    const std::string matrix = there({"links", "--matrix"}).out;
+    std::cout << there({"links"}).out << matrix << there({"links", "n0", "n1"}).out;
+    degraded_ = degraded_in(matrix);
+    return Json::parse(there({"links", "-o", "json"}).out);
+}
+
+Json SurveyedLab::show(const std::string& job) {
+    return Json::parse(there({"show", job, "-o", "json"}).out);
+}
+
+std::int64_t SurveyedLab::step_of(const std::string& job) {
+    const Json shown = show(job);
+    if (!shown.contains("lastStep")) return 0;
+    return std::stoll(shown.at("lastStep").at("step").get<std::string>());
+}
+
+std::vector<std::string> SurveyedLab::hosts_of(const std::string& job, std::size_t attempt) {
+    const Json shown = show(job);
+    std::vector<std::string> hosts;
+    for (const Json& place : shown.at("attempts").at(attempt).at("placement"))
+        hosts.push_back(place.at("nodeId"));
+    return hosts;
+}
+
+std::string SurveyedLab::submit(const JobText& text) {
+    const Finished submitted = there({"submit", write_job(text)});
+    EXPECT_EQ(submitted.code, 0) << submitted.err;
+    return submitted.out.substr(0, submitted.out.find('\n'));
+}
+
+std::string SurveyedLab::run_to_end(const JobText& text) {
+    const Finished run = there({"submit", write_job(text), "--follow"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.out.substr(0, 6);
+}
+
+}  // namespace rm::lab
