@@ -1,17 +1,13 @@
 #include "base/clock.h"
 
 #include <chrono>
-#include <ctime>
+
+#include "base/utc_text.h"
 
 namespace rm {
 
 std::string to_iso8601(WallTime time) {
-    const std::time_t seconds = time.micros / 1'000'000;
-    std::tm parts{};
-    gmtime_r(&seconds, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
+    return utc_text(time, "%Y-%m-%dT%H:%M:%SZ");
 }
 
 WallTime SystemClock::wall() const {

@@ -1,6 +1,6 @@
-#include <ctime>
 #include <filesystem>
 
+#include "base/utc_text.h"
 #include "cli/job_file_input.h"
 #include "cli/up/cluster.h"
 #include "cli/up/run_job.h"
@@ -37,13 +37,8 @@ Result<ClusterOptions> cluster_options(const UpOptions& options) {
 
 // up-20260102-030405-1a2b below ~/.local/state/ringmaster.
 std::string new_state_dir(WallTime now) {
-    const std::time_t seconds = now.micros / 1'000'000;
-    std::tm parts{};
-    gmtime_r(&seconds, &parts);
-    char stamp[32];
-    std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
     return format("{}/up-{}-{}", user_dir(environment_lookup, "XDG_STATE_HOME", ".local/state"),
-                  stamp, random_request_id().substr(0, 4));
+                  utc_text(now, "%Y%m%d-%H%M%S"), random_request_id().substr(0, 4));
 }
 
 void announce(const LocalCluster& cluster, const UpOptions& options, Console& console) {

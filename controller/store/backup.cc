@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "base/utc_text.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
 
@@ -19,12 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string stamp(WallTime time) {
-    const std::time_t seconds = time.micros / 1'000'000;
-    std::tm utc{};
-    gmtime_r(&seconds, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
-    return format("{}.{:06}Z", text, time.micros % 1'000'000);
+    return format("{}.{:06}Z", utc_text(time, "%Y%m%dT%H%M%S"), time.micros % 1'000'000);
 }
 
 Status sync(const std::string& path) {
