@@ -7,7 +7,6 @@
 #include <csignal>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "base/format.h"
 #include "tests/e2e/support/e2e_test.h"
@@ -27,23 +26,6 @@ std::string stages_of(int num_steps) {
 double seconds_now() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double>(now).count();
-}
-
-// Numbers N of the lines "step N/M ..." in a rank's log, as they come.
-std::vector<std::int64_t> steps_in(const std::string& log) {
-    std::vector<std::int64_t> steps;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("step ")) steps.push_back(std::stoll(line.substr(5)));
-    }
-    return steps;
-}
-
-std::vector<std::int64_t> one_to(std::int64_t last) {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(last));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-        numbers[i] = static_cast<std::int64_t>(i) + 1;
-    return numbers;
 }
 
 // A controller, two workers of one slot each, and a job whose rank r runs on worker r or 1 - r.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <sstream>
 
 namespace rm::lab {
 namespace {
@@ -15,22 +14,6 @@ void append(std::vector<std::string>& list, const std::vector<std::string>& more
 }
 
 }  // namespace
-
-std::vector<std::int64_t> steps_in(const std::string& log) {
-    std::vector<std::int64_t> steps;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("step ")) steps.push_back(std::stoll(line.substr(5)));
-    }
-    return steps;
-}
-
-std::vector<std::int64_t> one_to(std::int64_t last) {
-    std::vector<std::int64_t> numbers;
-    for (std::int64_t number = 1; number <= last; ++number)
-        numbers.push_back(number);
-    return numbers;
-}
 
 void LabCluster::SetUp() {
     if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();

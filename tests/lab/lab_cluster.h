@@ -14,15 +14,13 @@ namespace rm::lab {
 using e2e::Finished;
 using e2e::JobText;
 using e2e::Json;
+using e2e::one_to;
 using e2e::Process;
+using e2e::steps_in;
 
 // 100,000 steps of some 30 ms on two ranks: as good as for ever.
 inline const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
-
-// Numbers N of the lines "step N/M ..." in a rank's log, as they come.
-std::vector<std::int64_t> steps_in(const std::string& log);
-std::vector<std::int64_t> one_to(std::int64_t last);
 
 // The real daemons on hosts of a lab: the controller on `desk`, which speaks TLS, and workers of
 // one slot each on n0, n1, ... with certificates of their names, which are their nodes' ids. The

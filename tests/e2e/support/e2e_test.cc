@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <numeric>
+#include <sstream>
 
 #include "base/format.h"
 #include "base/random.h"
@@ -27,6 +29,21 @@ std::string some_text(std::uint64_t seed, std::size_t num_words) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> steps_in(const std::string& log) {
+    std::vector<std::int64_t> steps;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("step ")) steps.push_back(std::stoll(line.substr(5)));
+    }
+    return steps;
+}
+
+std::vector<std::int64_t> one_to(std::int64_t last) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(last));
+    std::iota(numbers.begin(), numbers.end(), 1);
+    return numbers;
+}
 
 E2eTest::E2eTest() {
     std::string pattern = (fs::temp_directory_path() / "rm-e2e-XXXXXX").string();

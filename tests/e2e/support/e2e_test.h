@@ -30,6 +30,10 @@ struct JobText {
     std::string extra;  // more lines
 };
 
+// Numbers N of the lines "step N/M ..." in a rank's log, as they come.
+std::vector<std::int64_t> steps_in(const std::string& log);
+std::vector<std::int64_t> one_to(std::int64_t last);
+
 // Drives the real programs in a temporary directory of its own: HOME, state and text are in it, the
 // daemons find no configuration of the user. At the end no process of the test may be left.
 class E2eTest : public testing::Test {
