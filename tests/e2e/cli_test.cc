@@ -9,16 +9,8 @@ namespace {
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 
-class Cli : public E2eTest {
+class Cli : public LocalClusterTest {
 protected:
-    void SetUp() override {
-        cluster_ = up(state_, {"--workers", "2"});
-        ASSERT_TRUE(cluster_);
-    }
-    void TearDown() override {
-        if (cluster_) stop(*cluster_);
-    }
-    Finished here(std::vector<std::string> arguments) { return at(state_, std::move(arguments)); }
     std::string endless() { return submit(state_, write_job({.stages = kEndless})); }
     // The findings of a kind, each "subject: text -> remedy".
     std::string findings(const std::string& id, const std::string& kind) {
@@ -37,9 +29,6 @@ protected:
     static bool has(const std::string& text, const std::string& part) {
         return text.find(part) != std::string::npos;
     }
-
-    std::string state_ = path("state");
-    std::unique_ptr<Process> cluster_;
 };
 
 TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {

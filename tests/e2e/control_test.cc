@@ -9,21 +9,7 @@ namespace {
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 
-// One cluster of two workers per test.
-class Control : public E2eTest {
-protected:
-    void SetUp() override {
-        cluster_ = up(state_, {"--workers", "2"});
-        ASSERT_TRUE(cluster_);
-    }
-    void TearDown() override {
-        if (cluster_) stop(*cluster_);
-    }
-    Finished here(std::vector<std::string> arguments) { return at(state_, std::move(arguments)); }
-
-    std::string state_ = path("state");
-    std::unique_ptr<Process> cluster_;
-};
+using Control = LocalClusterTest;
 
 TEST_F(Control, SubmitFollowShowsAJobToItsEnd) {
     const Finished run = here({"submit", write_job({}), "--follow"});

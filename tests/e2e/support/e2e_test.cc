@@ -167,4 +167,13 @@ std::int64_t E2eTest::last_step_shown(const Process& follower) {
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + 6, nullptr, 10);
 }
 
+void LocalClusterTest::SetUp() {
+    cluster_ = up(state_, {"--workers", "2"});
+    ASSERT_TRUE(cluster_);
+}
+
+void LocalClusterTest::TearDown() {
+    if (cluster_) stop(*cluster_);
+}
+
 }  // namespace rm::e2e

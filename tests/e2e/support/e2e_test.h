@@ -77,4 +77,15 @@ private:
     int num_started_ = 0;
 };
 
+// One `ringmaster up` of two workers per test.
+class LocalClusterTest : public E2eTest {
+protected:
+    void SetUp() override;
+    void TearDown() override;
+    Finished here(std::vector<std::string> arguments) { return at(state_, std::move(arguments)); }
+
+    std::string state_ = path("state");
+    std::unique_ptr<Process> cluster_;
+};
+
 }  // namespace rm::e2e
