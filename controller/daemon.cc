@@ -157,6 +157,14 @@ Result<SurveyCore> load_surveys(SurveyStore& store, const SurveyOptions& options
     return SurveyCore(options, std::move(book), last);
 }
 
+// The alarms that stand are kept in the book; the tables have none.
+void take_alarms(State& state, const LinkBook& book) {
+    for (const LinkEnds& ends : book.degraded()) {
+        const LinkState& link = book.links.at(ends);
+        state.degraded_links[ends] = {link.baseline, link.bandwidth, *link.degraded};
+    }
+}
+
 Result<std::vector<NodeId>> placement_of(const ControlLoop& control, Epoch epoch) {
     return control.read([&](const State& state) -> Result<std::vector<NodeId>> {
         const Attempt* attempt = find_attempt(state, epoch);
@@ -194,7 +202,7 @@ public:
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
-          surveys_(std::move(surveys), {control_, sessions_, *stores_.surveys, clock_}),
+          surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
           scheduler_(control_, clock_, add_links(make_planner(options_.planner), surveys_)),
           telemetry_(*stores_.telemetry, updates_, *stores_.space),
           upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
@@ -326,6 +334,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
     RM_TRY(auto authenticator, Authenticator::open(options.credentials));
     RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
+    take_alarms(state, surveys.book());
     auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
                                                   std::move(stores), std::move(state),
                                                   std::move(surveys), std::move(authenticator));

@@ -108,7 +108,12 @@ std::vector<Field> difference(const FlatRow& before, const FlatRow& after) {
     return fields;
 }
 
+bool is_note(std::string_view kind) {
+    return kind.ends_with(".link_degraded") || kind.ends_with(".link_restored");
+}
+
 void fold(Tables& tables, const Event& event) {
+    if (is_note(event.kind)) return;
     FlatRow& row = tables[event.subject];
     for (const Field& field : event.fields) {
         if (field.value) {

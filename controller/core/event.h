@@ -9,7 +9,7 @@
 #include "controller/core/state.h"
 
 // The audit trail. An event says what happened to one thing and carries the columns that changed
-// with their new values, so folding the log from the start gives the tables.
+// with their new values, so folding the log from the start gives the tables. A few are notes.
 namespace rm {
 
 struct Field {
@@ -41,7 +41,9 @@ Tables flatten_tables(const State& state);
 
 // What turns `before` into `after`.
 std::vector<Field> difference(const FlatRow& before, const FlatRow& after);
-void fold(Tables& tables, const Event& event);
+// A note's fields are no columns: it says what happened to a thing while its row stays the same.
+bool is_note(std::string_view kind);
+void fold(Tables& tables, const Event& event);  // notes change nothing
 
 std::string subject_of(const Job& job);
 std::string subject_of(const Attempt& attempt);

@@ -25,6 +25,7 @@ void handle(Step& step, const CommandsDue& input);       // apply_time.cc
 void handle(Step& step, const NodeRoots& input);         // apply_roots.cc
 void handle(Step& step, const NodeFilesChecked& input);  // apply_roots.cc
 void handle(Step& step, const NodeRootProbed& input);    // apply_roots.cc
+void handle(Step& step, const LinkDrifted& input);       // apply_links.cc
 
 // Puts attempts into the tables which this worker was commanded to run and which the tables have
 // forgotten: the newest of a job goes on, others are told to stop. Ranks of theirs on other nodes

@@ -90,6 +90,16 @@ struct NodeRootProbed {
     RootProbed probed;
 };
 
+// A survey has found that a link fell far below its baseline, or came back. (Measurements
+// themselves are no inputs.)
+struct LinkDrifted {
+    NodeId from;
+    NodeId to;
+    GbitPerSec baseline;
+    GbitPerSec now;
+    bool degraded = false;  // false: restored
+};
+
 // The planner's answer from a snapshot with this planning version: a plan, or every reason against.
 struct PlanReady {
     JobId job;
@@ -101,10 +111,10 @@ struct PlanReady {
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
-using InputBody =
-    std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
-                 NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
-                 AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeFilesChecked, NodeRootProbed>;
+using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello,
+                               NodeSessionDown, NodeUnreachable, NodeGone, NodeStatus, NodeRefused,
+                               DrainNode, ResumeNode, AskToPublish, PlanReady, CommandsDue,
+                               NodeRoots, NodeFilesChecked, NodeRootProbed, LinkDrifted>;
 
 struct Input {
     WallTime time;

@@ -138,6 +138,16 @@ std::vector<const Attempt*> live_attempts(const State& state) {
     return live;
 }
 
+std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& state,
+                                                                 const Attempt& attempt) {
+    std::map<std::pair<NodeId, NodeId>, LinkAlarm> found;
+    const std::set<NodeId> nodes = attempt.nodes();
+    for (const auto& [ends, link] : state.degraded_links) {
+        if (nodes.contains(ends.first) && nodes.contains(ends.second)) found.emplace(ends, link);
+    }
+    return found;
+}
+
 std::map<DeviceId, Holder> device_holders(const State& state) {
     std::map<DeviceId, Holder> holders;
     for (const Attempt* attempt : live_attempts(state)) {

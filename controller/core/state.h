@@ -122,6 +122,14 @@ struct Node {
     NodeSession session;
 };
 
+// A link far below its baseline, as the survey found it that raised the alarm.
+struct LinkAlarm {
+    GbitPerSec baseline;
+    GbitPerSec now;
+    WallTime since;
+    bool operator==(const LinkAlarm&) const = default;
+};
+
 // Jobs by `number`, where they lie in State::jobs. Moves with them; a copy of a State begins
 // without and is rebuilt, or it would point into the original.
 class JobIndex {
@@ -151,8 +159,9 @@ struct State {
     std::map<Epoch, Attempt> attempts;
     std::map<NodeId, Node> nodes;
 
-    // Not stored: configuration and indexes over the tables.
-    std::string checkpoint_root;         // for jobs without checkpoint.dir
+    // Not stored: configuration, what telemetry.db keeps, and indexes over the tables.
+    std::string checkpoint_root;  // for jobs without checkpoint.dir
+    std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links;  // by ends: from, to
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on
     std::uint64_t planning_requested = 0;
@@ -184,6 +193,10 @@ const Attempt* newest_attempt(const State& state, const JobId& id);
 // Exact, or the beginning of exactly one id. NOT_FOUND and INVALID_ARGUMENT say which.
 Result<JobId> resolve_job(const State& state, const std::string& text);
 Result<NodeId> resolve_node(const State& state, const std::string& text);
+
+// Those between the attempt's own nodes.
+std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& state,
+                                                                 const Attempt& attempt);
 
 // The attempts that live, by epoch.
 std::vector<const Attempt*> live_attempts(const State& state);

@@ -143,6 +143,11 @@ void Step::change_session(const NodeId& id, const std::function<void(NodeSession
     ++state_.version;
 }
 
+void Step::note(std::string_view event, std::string subject, std::vector<Field> fields) {
+    RM_CHECK(is_note(event), "{} is no note", event);
+    record(event, std::move(subject), std::move(fields));
+}
+
 void Step::reasons_given(const JobId& id, std::uint64_t version) {
     // The answer to a pass of before a restart carries a version of that time.
     state_.reasoned[id] = std::min(version, state_.planning_version);

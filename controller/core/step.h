@@ -40,6 +40,15 @@ public:
         ++state_.version;
     }
 
+    // What surveys find is kept in telemetry.db: no columns change.
+    void change_links(
+        const std::function<void(std::map<std::pair<NodeId, NodeId>, LinkAlarm>&)>& change) {
+        change(state_.degraded_links);
+        ++state_.version;
+    }
+    // An event of which is_note() holds.
+    void note(std::string_view event, std::string subject, std::vector<Field> fields);
+
     // A pending job's reasons are those of a pass over this planning version. Not stored: no event.
     void reasons_given(const JobId& id, std::uint64_t version);
     // A worker has spoken of this attempt. Not stored: no event.

@@ -179,8 +179,11 @@ void SurveyLoop::carry_out(const SurveyOutputs& outputs) {
     for (const ProbeCommand& command : outputs.commands)
         send(command);
     keep(outputs);
-    for (const LinkDrift& drift : outputs.drifts)
+    for (const LinkDrift& drift : outputs.drifts) {
         log_drift(drift);
+        const auto& [from, to] = drift.ends;
+        parts_.inputs.post(LinkDrifted{from, to, drift.baseline, drift.now, drift.degraded});
+    }
     if (outputs.finished) log_survey(*outputs.finished);
 }
 

@@ -24,11 +24,12 @@ struct SurveyView {
 };
 
 // Drives the survey core: nodes from the control state, probes to the workers' sessions, what they
-// find into telemetry.db. A thread of its own.
+// find into telemetry.db, drifts to the core. A thread of its own.
 class SurveyLoop final : public ProbeSink {
 public:
     struct Parts {
         const ControlLoop& control;
+        InputSink& inputs;  // hears of drifts
         SessionRegistry& sessions;
         SurveyStore& store;
         const Clock& clock;

@@ -8,6 +8,7 @@ namespace {
 
 // Quiet is what is longer than this and three times the longest pause of its last steps.
 constexpr Seconds kQuiet{10};
+constexpr std::size_t kShownLinks = 4;
 
 std::string attempt_text(const Attempt& attempt) {
     return format("attempt {}", attempt.epoch);
@@ -145,6 +146,34 @@ void add_ranks(const State& state, const Attempt& attempt, Findings& findings) {
     }
 }
 
+std::string rate_text(GbitPerSec rate) {
+    return rate.value < 1 ? format("{:.0} Mbit/s", rate.value * 1000)
+                          : format("{:.1} Gbit/s", rate.value);
+}
+
+// The worst first, and of many how many more there are.
+void add_links(const State& state, const Attempt& attempt, WallTime now, Findings& findings) {
+    const auto links = degraded_links_of(state, attempt);
+    std::vector<std::pair<std::pair<NodeId, NodeId>, LinkAlarm>> order(links.begin(), links.end());
+    const auto part = [](const LinkAlarm& link) { return link.now.value / link.baseline.value; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const auto& a, const auto& b) { return part(a.second) < part(b.second); });
+    for (std::size_t i = 0; i < std::min(order.size(), kShownLinks); ++i) {
+        const auto& [ends, link] = order[i];
+        findings.push_back(problem(
+            format("link {} to {}", ends.first, ends.second),
+            format("degraded since {}: {}, its baseline is {}", to_string(now - link.since),
+                   rate_text(link.now), rate_text(link.baseline)),
+            format("look at its ends: `ringmaster links {} {}`; a further attempt is placed by "
+                   "what is measured",
+                   ends.first, ends.second)));
+    }
+    if (order.size() <= kShownLinks) return;
+    findings.push_back(
+        problem("links", format("{} more of its links are degraded", order.size() - kShownLinks),
+                "`ringmaster links` shows them all"));
+}
+
 std::string doing(const Attempt& attempt) {
     const std::size_t all = attempt.ranks.size();
     switch (attempt.state) {
@@ -183,6 +212,7 @@ Findings explain_attempt(const State& state, const Attempt& attempt, WallTime no
     add_nodes_without_session(state, attempt, now, findings);
     if (attempt.state == AttemptState::starting) add_unconfirmed(state, attempt, now, findings);
     add_ranks(state, attempt, findings);
+    add_links(state, attempt, now, findings);
     add_drained(state, attempt, findings);
     return findings;
 }

@@ -110,6 +110,43 @@ TEST(ExplainRunning, SaysThatALostSessionHurtsNothing) {
                           "is wrong with it as far as other workers report"));
 }
 
+TEST(ExplainRunning, NamesBothEndsOfItsDegradedLinks) {
+    Pair world;
+    world.hello("c", 1);
+    world.run();
+    world.apply(LinkDrifted{{"a"}, {"b"}, {9.4}, {3.06}, true});
+    world.apply(LinkDrifted{{"a"}, {"c"}, {9.4}, {1}, true});
+    world.apply(LinkDrifted{{"b"}, {"a"}, {0.4}, {0.1}, true});
+    const std::string text = explained(world, world.id, 90);
+    const auto first = text.find(
+        "PROBLEM link b to a: degraded since 1m30s: 100 Mbit/s, its "
+        "baseline is 400 Mbit/s -> look at its ends: `ringmaster links "
+        "b a`");
+    const auto second = text.find(
+        "PROBLEM link a to b: degraded since 1m30s: 3.1 Gbit/s, its "
+        "baseline is 9.4 Gbit/s");
+    EXPECT_LT(first, second) << "the worst first\n" << text;
+    EXPECT_NE(second, std::string::npos) << text;
+    EXPECT_THAT(text, testing::Not(HasSubstr("link a to c"))) << "no rank of it is on c";
+    world.apply(LinkDrifted{{"a"}, {"b"}, {9.4}, {9.1}, false});
+    EXPECT_THAT(explained(world, world.id), testing::Not(HasSubstr("link a to b")));
+}
+
+TEST(ExplainRunning, CountsDegradedLinksBeyondTheWorst) {
+    World world;
+    std::vector<std::string> names = {"a", "b", "c"};
+    for (const std::string& name : names)
+        world.hello(name, 1);
+    const JobId id = world.submit(small_spec());
+    world.plan(id, names);
+    for (const std::string& from : names) {
+        for (const std::string& to : names) {
+            if (from != to) world.apply(LinkDrifted{{from}, {to}, {10}, {1}, true});
+        }
+    }
+    EXPECT_THAT(explained(world, id), HasSubstr("PROBLEM links: 2 more of its links are degraded"));
+}
+
 TEST(ExplainRunning, NamesQuietAndSuspendedRanks) {
     Pair world;
     world.run();

@@ -142,7 +142,7 @@ private:
         }
     }
     void happens_rarely(std::size_t node) {
-        switch (rng_.below(6)) {
+        switch (rng_.below(8)) {
             case 0:
                 return vanish(node);
             case 1:
@@ -151,9 +151,15 @@ private:
                 return crash();
             case 3:
                 return restore();
+            case 4:
+            case 5:
+                return drift(node);
             default:
                 backup_ = world_.state;
         }
+    }
+    void drift(std::size_t node) {
+        apply(LinkDrifted{{name(node)}, {name(rng_.below(kNodes))}, {10}, {3}, rng_.below(2) == 0});
     }
     void pass(Seconds time) { take(world_.wait(time)); }
 
@@ -358,8 +364,10 @@ TEST(RandomInputs, KeepTheInvariantsAndFoldToTheTables) {
         const auto failure = static_cast<FailureClass>(kind);
         EXPECT_GT(totals.failures[failure], 0) << to_string(failure) << " is reached";
     }
-    for (const char* event : {"attempt.drained", "attempt.may_publish", "cluster.restored",
-                              "job.recovered", "job.retry_due", "node.gone"}) {
+    for (const char* event :
+         {"attempt.drained", "attempt.link_degraded", "attempt.link_restored",
+          "attempt.may_publish", "cluster.restored", "job.recovered", "job.retry_due", "node.gone",
+          "node.link_degraded", "node.link_restored"}) {
         EXPECT_GT(totals.events[event], 0) << event << " happens";
     }
     EXPECT_GT(totals.recovered, 0);

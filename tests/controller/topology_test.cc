@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <atomic>
 
+#include "controller/store/control_store.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 #include "tests/controller/running.h"
 #include "tests/e2e/support/http_get.h"
@@ -19,17 +21,18 @@ Hello probed_hello(const std::string& node) {
 // A joined worker that answers every probe with this rate, on a thread of its own.
 class ProbedWorker {
 public:
-    ProbedWorker(const std::string& address, const std::string& node, double rate)
-        : worker_(address, probed_hello(node)), answers_([this, rate] { answer(rate); }) {}
+    ProbedWorker(const std::string& address, const std::string& node, double gbit_per_s)
+        : rate(gbit_per_s), worker_(address, probed_hello(node)), answers_([this] { answer(); }) {}
     ~ProbedWorker() {
         stopping_ = true;
         answers_.join();
     }
 
     std::atomic<int> announced = 0;
+    std::atomic<double> rate;
 
 private:
-    void answer(double rate) {
+    void answer() {
         while (!stopping_) {
             if (worker_.try_take<ExpectProbe>()) ++announced;
             const auto probe = worker_.try_take<RunProbe>();
@@ -63,6 +66,26 @@ struct Topology : testing::Test {
     grpc::Status survey(pb::SurveyReply& reply) {
         grpc::ClientContext context;
         return stub->Survey(&context, {}, &reply);
+    }
+    // Every finding, "subject: text".
+    std::string explained(const std::string& job) {
+        grpc::ClientContext context;
+        pb::ExplainJobRequest request;
+        request.set_job_id(job);
+        pb::ExplainJobReply reply;
+        EXPECT_TRUE(running.jobs->Explain(&context, request, &reply).ok());
+        std::string text;
+        for (const pb::Finding& finding : reply.findings())
+            text += finding.subject() + ": " + finding.text() + "\n";
+        return text;
+    }
+    // What a survey has found reaches the core a little after the links.
+    bool explains(const std::string& job, const std::string& text) {
+        for (int i = 0; i < 1000; ++i) {
+            if (explained(job).find(text) != std::string::npos) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        return false;
     }
     pb::LinksReply links_after(std::int64_t number) {
         pb::LinksReply reply = links();
@@ -109,6 +132,34 @@ TEST_F(Topology, ASurveyMeasuresEveryLinkAndKeepsItOverARestart) {
               std::string::npos)
         << metrics;
     EXPECT_NE(metrics.find("ringmaster_link_survey_timestamp_seconds"), std::string::npos);
+}
+
+TEST_F(Topology, ADegradedLinkIsExplainedToTheJobThatUsesItAlsoAfterARestart) {
+    const std::string job = running.submit(small_spec(ring(2)));
+    {
+        ProbedWorker a(running.address, "a", 0.4);
+        ProbedWorker b(running.address, "b", 0.3);
+        running.wait_for(job, pb::JOB_STATE_STARTING);
+        pb::SurveyReply first;
+        ASSERT_TRUE(survey(first).ok());
+        links_after(first.survey());
+        EXPECT_EQ(explained(job).find("degraded"), std::string::npos);
+        a.rate = 0.1;
+        pb::SurveyReply second;
+        ASSERT_TRUE(survey(second).ok());
+        links_after(second.survey());
+        EXPECT_TRUE(explains(job, "link a to b: degraded since ")) << explained(job);
+        EXPECT_TRUE(explains(job, ": 100 Mbit/s, its baseline is 400 Mbit/s")) << explained(job);
+        EXPECT_EQ(explained(job).find("link b to a"), std::string::npos);
+    }
+    running.restart();
+    EXPECT_TRUE(explains(job, "link a to b: degraded since ")) << explained(job);
+    running.daemon.reset();
+    const auto events = read_events(running.directory.file("state") + "/control.db").value();
+    const auto is_note = [](const Event& event) {
+        return event.kind == "attempt.link_degraded" && event.subject == "attempt/1";
+    };
+    EXPECT_EQ(std::count_if(events.begin(), events.end(), is_note), 1);
 }
 
 TEST_F(Topology, AWorkerWithoutAProbeServerIsNotSurveyed) {

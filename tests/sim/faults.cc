@@ -82,6 +82,14 @@ void lose_node(Cluster& c) {
     });
 }
 
+// What a survey says of two machines.
+void drift(Cluster& c) {
+    const bool degraded = c.sim.chance(0.7);
+    const NodeId from = c.some_worker().id();
+    const NodeId to = c.some_worker().id();
+    c.controller.post(LinkDrifted{from, to, {10}, {degraded ? 3.0 : 9.5}, degraded});
+}
+
 // A copy of the controller that should not run commands a worker for a moment: an epoch of the past
 // or one that nobody has given out.
 void twin(Cluster& c) {
@@ -128,6 +136,7 @@ const std::map<std::string, Fault>& faults() {
          }},
         {"cancel", [](Cluster& c) { c.clients.cancel(); }},
         {"drain", [](Cluster& c) { c.clients.drain(c.some_worker().id()); }},
+        {"drift", drift},
         {"list", [](Cluster& c) { c.clients.list(); }},
         {"back_up", [](Cluster& c) { c.controller.back_up(); }},
         {"restore", [](Cluster& c) { c.controller.restore(); }},
