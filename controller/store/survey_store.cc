@@ -144,6 +144,8 @@ Status put_groups(Database& database, const LinkBook& book) {
 }
 
 Status put_inside(Database& database, const NodeId& node, const SurveyedNode& known) {
+    RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
+    RM_RETURN_IF_ERROR(clear.bind(1, node.value).run());
     RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO inside_samples (node, "
                                            "from_device, to_device, rate, latency, bytes, seconds) "
                                            "VALUES (?, ?, ?, ?, ?, ?, ?)"));

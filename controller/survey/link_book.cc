@@ -58,8 +58,10 @@ NodeInterior interior_of(const SurveyedNode& node) {
     NodeInterior interior{.num_devices = node.num_devices,
                           .pairs = std::vector<Link>(size * size, unmeasured),
                           .bridges = {}};
+    // What was measured may be of when the node had more devices.
+    const auto is_device = [&](int end) { return end >= 0 && end < node.num_devices; };
     for (const InsideSample& sample : node.inside) {
-        if (sample.from < 0 || sample.to < 0) continue;
+        if (!is_device(sample.from) || !is_device(sample.to)) continue;
         const auto place =
             static_cast<std::size_t>(sample.from) * size + static_cast<std::size_t>(sample.to);
         interior.pairs.at(place) = {sample.rate, {}, sample.latency};

@@ -51,6 +51,9 @@ TEST_F(SurveyTables, KeepTheBook) {
     reopen();
     EXPECT_EQ(store->load().value(), book);
     EXPECT_EQ(store->last_survey().value(), 3);
+    book.nodes[{"a"}].inside = {{0, kHostEnd, {70}, {1e-8}, {100}, {0.1}}};
+    ASSERT_TRUE(store->finish({.number = 4}, book));
+    EXPECT_EQ(store->load().value(), book) << "what is inside a node now takes the old's place";
 }
 
 TEST_F(SurveyTables, KeepTheHistoryOfALinkNewestFirst) {
