@@ -152,8 +152,9 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
     }
     for (std::size_t node = 0; node < run.nodes().size(); ++node) {
         SurveyedNode& known = nodes[run.nodes()[node].id];
-        known.egress = {best.out[node]};
-        known.ingress = {best.in[node]};
+        // Where no probe came through, as of a node that a job keeps busy, what is known stands.
+        if (best.out[node] > 0) known.egress = {best.out[node]};
+        if (best.in[node] > 0) known.ingress = {best.in[node]};
         known.num_devices = run.nodes()[node].num_devices;
         const auto inside = run.insides().find(static_cast<int>(node));
         if (inside != run.insides().end()) known.inside = inside->second.inside;

@@ -1,6 +1,7 @@
 #include "controller/survey/survey_core.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace rm {
@@ -8,6 +9,8 @@ namespace {
 
 // Beyond the time that a step's samples take: connections that do not come, lost messages.
 constexpr Seconds kPatience{8};
+// Who was silent so many times in a row is not asked again in this survey: each takes all patience.
+constexpr int kUnanswered = 3;
 constexpr std::size_t kMaxErrors = 5;
 constexpr MonoTime kNever{std::numeric_limits<std::int64_t>::max()};
 
@@ -20,6 +23,33 @@ Seconds length_of(const SurveyStep& step) {
     for (const ProbeTask& task : step)
         longest = std::max(longest, task.each);
     return longest;
+}
+
+bool is_amount(double value) {
+    return std::isfinite(value) && value >= 0;
+}
+
+bool is_possible(const BandwidthSample& sample) {
+    return is_amount(sample.rate.value) && is_amount(sample.seconds.value) &&
+           is_amount(sample.loss) && sample.bytes.value >= 0;
+}
+
+bool is_possible(const InsideSample& sample, int num_devices) {
+    const auto is_end = [&](int end) { return end >= kHostEnd && end < num_devices; };
+    return is_end(sample.from) && is_end(sample.to) && is_amount(sample.rate.value) &&
+           sample.rate.value > 0 && is_amount(sample.latency.value) &&
+           is_amount(sample.seconds.value) && sample.bytes.value >= 0;
+}
+
+// Whether all of its numbers can have been measured: what is no number would be sorted, stored and
+// planned with.
+bool is_possible(const ProbeReport& report, int num_devices) {
+    return is_amount(report.latency.value) && is_amount(report.jitter.value) &&
+           std::all_of(report.samples.begin(), report.samples.end(),
+                       [](const BandwidthSample& sample) { return is_possible(sample); }) &&
+           std::all_of(report.inside.begin(), report.inside.end(), [&](const InsideSample& sample) {
+               return is_possible(sample, num_devices);
+           });
 }
 
 }  // namespace
@@ -38,10 +68,11 @@ void SurveyCore::want(const std::string& reason, MonoTime from) {
 
 void SurveyCore::set_nodes(std::vector<SurveyNode> nodes, SurveyTime now) {
     nodes_ = std::move(nodes);
+    if (!options_.automatic || nodes_.size() < 2) return;
+    // One that is alone has not joined anybody yet.
     bool joined = false;
     for (const SurveyNode& node : nodes_)
         joined |= seen_.insert(node.id).second && !book_.nodes.contains(node.id);
-    if (!options_.automatic || nodes_.size() < 2) return;
     // After a restart of the controller everybody is known.
     if (!joined && !want_ && !run_) want("time", later(now.mono, options_.every));
     if (!joined) return;
@@ -92,6 +123,7 @@ void SurveyCore::begin_survey(SurveyTime now) {
                  });
     record_ = {.number = ++number_, .reason = want_->reason, .started = now.wall};
     record_.num_nodes = static_cast<int>(nodes_.size());
+    unanswered_.clear();
     want_.reset();
     next_step_ = now.mono;
 }
@@ -115,6 +147,8 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
         if (from == nullptr || to == nullptr) {
             const int gone = from == nullptr ? task.from : task.to;
             fail(i, format("{} has left", run_->nodes()[static_cast<std::size_t>(gone)].id));
+        } else if (unanswered_[from->id] >= kUnanswered) {
+            fail(i, format("{} is not asked any more", from->id));
         } else if (pacer_.forbids(jobs) && !(from->job.empty() && to->job.empty())) {
             fail(i, format("{} to {}: a job runs there and the budget is 0", from->id, to->id));
         } else {
@@ -130,18 +164,24 @@ SurveyOutputs SurveyCore::take(const NodeId& from, const ProbeReport& report, Su
     if (asked == asked_.end() || asked->second.from != from) return out;
     const std::size_t index = asked->second.task;
     asked_.erase(asked);
-    if (report.error.empty()) {
-        reports_[index] = report;
-    } else {
+    unanswered_.erase(from);
+    const auto sender = static_cast<std::size_t>(step_[index].from);
+    if (!report.error.empty()) {
         fail(index, format("{}: {}", from, report.error));
+    } else if (!is_possible(report, run_->nodes()[sender].num_devices)) {
+        fail(index, format("{} reports what cannot be measured", from));
+    } else {
+        reports_[index] = report;
     }
     skip_empty_steps(now, out);
     return out;
 }
 
 void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
-    for (const auto& [id, probe] : asked_)
+    for (const auto& [id, probe] : asked_) {
         fail(probe.task, format("{} has not answered a probe", probe.from));
+        ++unanswered_[probe.from];
+    }
     asked_.clear();
     in_step_ = false;
     for (std::size_t i = 0; i < step_.size(); ++i) {

@@ -130,6 +130,7 @@ private:
     SurveyStep step_;
     std::vector<ProbeReport> reports_;
     std::map<std::uint64_t, Probe> asked_;  // of the step, not answered
+    std::map<NodeId, int> unanswered_;      // by sender: probes in a row
     MonoTime step_began_;
     MonoTime deadline_;
     bool in_step_ = false;

@@ -8,6 +8,15 @@ namespace {
 // Of what several flows got: below it the one flow of a pair may have stalled.
 constexpr double kStalled = 0.6;
 
+// Measuring one connection inside a node, with room.
+constexpr Seconds kInsideEach{0.005};
+
+// Of all its devices with each other and the host, both ways.
+Seconds inside_time(const SurveyNode& node) {
+    const double devices = node.num_devices;
+    return {kInsideEach.value * devices * (devices + 1)};
+}
+
 double rate_of(const ProbeReport& report) {
     return report.samples.back().rate.value;
 }
@@ -25,7 +34,10 @@ SurveyRun::SurveyRun(std::vector<SurveyNode> nodes, SurveyLimits limits, IsSuspe
     : nodes_(std::move(nodes)), limits_(std::move(limits)), is_suspect_(std::move(is_suspect)) {
     SurveyStep insides;
     for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
-        insides.push_back({.kind = ProbeKind::node, .from = node, .to = node});
+        insides.push_back({.kind = ProbeKind::node,
+                           .from = node,
+                           .to = node,
+                           .each = inside_time(nodes_[static_cast<std::size_t>(node)])});
     if (!insides.empty()) steps_.push_back(std::move(insides));
     add_rounds();
 }
