@@ -113,6 +113,7 @@ void take_files(Step& step, const NodeId& id, const FilesChecked& checked) {
 void take_roots(Step& step, const NodeId& id, const RootsReport& report) {
     const Node* node = find_node(step.state(), id);
     if (node == nullptr || !node->session.up || node->session.roots == report.roots) return;
+    std::vector<std::string> changed;
     step.change_session(id, [&](NodeSession& session) {
         for (const RootInfo& root : report.roots) {
             const auto before =
@@ -123,9 +124,11 @@ void take_roots(Step& step, const NodeId& id, const RootsReport& report) {
             if (same) continue;
             session.places.erase(root.name);
             session.files.clear();
+            changed.push_back(root.name);
         }
         session.roots = report.roots;
     });
+    forget_answers(step, id, changed);
     step.planning_changed();
     ask_questions(step);
 }

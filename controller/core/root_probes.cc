@@ -152,6 +152,19 @@ void tend_probes(Step& step) {
         begin(step, root, writer);
 }
 
+void forget_answers(Step& step, const NodeId& node, const std::vector<std::string>& roots) {
+    step.change_probes([&](auto& probes) {
+        for (const std::string& root : roots) {
+            const auto probe = probes.find(root);
+            if (probe == probes.end()) continue;
+            probe->second.waiting.erase(node);
+            probe->second.seen.erase(node);
+            // Nobody can see its file any more: another begins.
+            if (probe->second.writer == node) probes.erase(probe);
+        }
+    });
+}
+
 void take_probed(Step& step, const NodeId& node, const RootProbed& probed) {
     const auto known = step.state().probes.find(probed.root);
     if (known == step.state().probes.end()) return;

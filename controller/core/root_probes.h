@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "controller/core/step.h"
 
 // Measuring which nodes have one directory under a root's name: a node whose root was not compared
@@ -12,5 +15,7 @@ constexpr Seconds kProbeGivenUp{30};   // and then not waited for; a failed one 
 
 bool probes_due(const State& state, WallTime now);
 void tend_probes(Step& step);
+// What the node has answered about these roots was of what was mounted there before.
+void forget_answers(Step& step, const NodeId& node, const std::vector<std::string>& roots);
 
 }  // namespace rm
