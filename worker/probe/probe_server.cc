@@ -124,13 +124,15 @@ void ProbeServer::keep_data(const Nonce& nonce, UniqueFd socket) {
 }
 
 void ProbeServer::serve_control(const UniqueFd& socket, const Nonce& nonce) {
+    MonoTime until;
     {
         const std::lock_guard lock(mutex_);
         const auto visit = visits_.find(nonce);
         if (visit == visits_.end() || std::exchange(visit->second.greeted, true)) return;
+        until = visit->second.until;
     }
     ProbeMessage message;
-    while (receive_plain(socket, message)) {
+    while (clock_.mono() < until && receive_plain(socket, message)) {
         const bool done = message.op == ProbeOp::ping     ? send_plain(socket, message)
                           : message.op == ProbeOp::sample ? serve_sample(socket, nonce, message)
                                                           : false;
