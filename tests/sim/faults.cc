@@ -1,6 +1,7 @@
 #include "tests/sim/faults.h"
 
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "tests/sim/cluster.h"
@@ -82,12 +83,17 @@ void lose_node(Cluster& c) {
     });
 }
 
-// What a survey says of two machines.
+// What surveys say: a link falls far below its baseline, or one that had comes back.
 void drift(Cluster& c) {
-    const bool degraded = c.sim.chance(0.7);
-    const NodeId from = c.some_worker().id();
-    const NodeId to = c.some_worker().id();
-    c.controller.post(LinkDrifted{from, to, {10}, {degraded ? 3.0 : 9.5}, degraded});
+    const auto& degraded = c.controller.state().degraded_links;
+    if (degraded.empty() || c.sim.chance(0.5)) {
+        const NodeId from = c.some_worker().id();
+        const NodeId to = c.some_worker().id();
+        return c.controller.post(LinkDrifted{from, to, {10}, {3}, true});
+    }
+    auto link = degraded.begin();
+    std::advance(link, c.sim.below(degraded.size()));
+    c.controller.post(LinkDrifted{link->first.first, link->first.second, {10}, {9.5}, false});
 }
 
 // A copy of the controller that should not run commands a worker for a moment: an epoch of the past

@@ -14,10 +14,11 @@ constexpr std::uint64_t kSeeds = kAllSeeds;
 
 // What all seeds must meet together, or they show little.
 const std::vector<std::string> kReached = {
-    "job succeeded",       "job failed",       "job cancelled",        "attempt succeeded",
-    "attempt lost",        "class rank",       "class launch",         "class device_fault",
-    "class out_of_memory", "job.queued_again", "job.devices_excluded", "attempt.drained",
-    "node.unreachable",    "node.gone",        "cluster.restored"};
+    "job succeeded",        "job failed",       "job cancelled",        "attempt succeeded",
+    "attempt lost",         "class rank",       "class launch",         "class device_fault",
+    "class out_of_memory",  "job.queued_again", "job.devices_excluded", "attempt.drained",
+    "node.unreachable",     "node.gone",        "cluster.restored",     "attempt.link_degraded",
+    "attempt.link_restored"};
 
 const std::vector<Scenario>& scenarios() {
     static const std::vector<Scenario> loaded = load_scenarios(RM_SCENARIOS).value();
