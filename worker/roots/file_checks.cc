@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "engine/hf/directory.h"
+#include "worker/dir/files.h"
 #include "worker/roots/root_directory.h"
 
 namespace rm {
@@ -29,7 +30,11 @@ Status check_same_device(const FoundPath& found) {
 }
 
 Status check_directory(const std::string& path) {
-    if (!fs::is_directory(path)) return invalid_argument("{} is not a directory", path);
+    std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
+        if (failed) return system_error("cannot look at", path, failed.value());
+        return invalid_argument("{} is not a directory", path);
+    }
     if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
     return invalid_argument("{} cannot be written: {}", path, std::strerror(errno));
 }

@@ -59,13 +59,13 @@ private:
     Status add_directory(const std::string& name, const std::string& path) {
         if (++depth_ > kDeepest) return invalid_argument("{} is too deep, or a circle", path);
         std::error_code failed;
-        fs::directory_iterator entries(path, failed);
-        if (failed) return system_error("cannot list", path, failed.value());
-        for (const fs::directory_entry& entry : entries) {
-            const std::string file = entry.path().filename().string();
+        fs::directory_iterator at(path, failed);
+        for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+            const std::string file = at->path().filename().string();
             if (file.starts_with('.')) continue;
-            RM_RETURN_IF_ERROR(add(name + "/" + file, entry.path().string()));
+            RM_RETURN_IF_ERROR(add(name + "/" + file, at->path().string()));
         }
+        if (failed) return system_error("cannot list", path, failed.value());
         --depth_;
         return {};
     }

@@ -107,10 +107,11 @@ void remove_nonce(const std::string& directory, const std::string& nonce) {
 
 void remove_old_nonces(const std::string& directory) {
     std::error_code failed;
-    for (const fs::directory_entry& entry : fs::directory_iterator(directory, failed)) {
+    fs::directory_iterator at(directory, failed);
+    for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
         struct stat status {};
-        const std::string path = entry.path().string();
-        if (!entry.path().filename().string().starts_with(kNoncePrefix)) continue;
+        const std::string path = at->path().string();
+        if (!at->path().filename().string().starts_with(kNoncePrefix)) continue;
         if (::lstat(path.c_str(), &status) != 0) continue;
         if (std::time(nullptr) - status.st_mtime > kOld) ::unlink(path.c_str());
     }
