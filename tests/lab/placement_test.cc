@@ -46,17 +46,11 @@ protected:
         seconds.erase(seconds.begin());
         return median(std::move(seconds));
     }
-    // "step 2/6  loss 5.1  grad 0.3  412 ms  ..."
+    // "step 2/6  loss 5.1  grad 0.3  1.7 s  1852 tok/s  ..."
     static double seconds_in(const std::string& line) {
-        std::size_t at = 0;
-        for (int field = 0; field < 3; ++field)
-            at = line.find("  ", at) + 2;
-        std::istringstream field(line.substr(at));
-        double value = 0;
-        std::string unit;
-        field >> value >> unit;
-        RM_CHECK(unit == "s" || unit == "ms", "a step's time in '{}'", line);
-        return unit == "s" ? value : value * 1e-3;
+        const std::size_t unit = line.find(" tok/s");
+        RM_CHECK(unit != std::string::npos, "no rate in '{}'", line);
+        return kContext / std::stod(line.substr(line.rfind(' ', unit - 1)));
     }
 };
 
@@ -104,7 +98,7 @@ struct Timed {
     double typical() const { return median(seconds); }
 };
 
-// Not a test of the suite, as it takes a quarter of an hour and an otherwise idle machine
+// Not a test of the suite, as it takes a quarter of an hour and a calm machine
 // (docs/benchmarks/lab-2026-11.md): steps of a training that waits for its links, in Ringmaster's
 // order, both baselines and random ones, in turn.
 TEST_F(PlacedLab, DISABLED_StepTimesOfOrders) {
