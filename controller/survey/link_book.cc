@@ -41,14 +41,11 @@ std::vector<LinkGroup> groups_of(const SurveyRun& run, const InferredNetwork& ne
     return groups;
 }
 
-// Without a measurement: a pair that was never seen gets what its ends can, at the latency of the
-// slowest that was.
-Link fallback_link(const LinkBook& book, const SurveyedNode& from, const SurveyedNode& to) {
-    const GbitPerSec ends = std::min(from.egress, to.ingress);
+Seconds slowest(const LinkBook& book) {
     Seconds latency;
     for (const auto& [key, link] : book.links)
         latency = std::max(latency, link.latency);
-    return {.bandwidth = ends, .flow = {}, .latency = latency};
+    return latency;
 }
 
 NodeInterior interior_of(const SurveyedNode& node) {
@@ -87,6 +84,21 @@ std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
         name += graph.nodes[static_cast<std::size_t>(node)].id.value;
     }
     return name;
+}
+
+// `latency` is that of the slowest link that was measured.
+std::vector<Link> row_of(const LinkBook& book, const LinkGraph& graph, int from, Seconds latency) {
+    const NodeId& sender = graph.nodes[static_cast<std::size_t>(from)].id;
+    const GbitPerSec egress = book.nodes.at(sender).egress;
+    std::vector<Link> row;
+    for (const LinkNode& to : graph.nodes) {
+        const auto known = book.links.find({sender, to.id});
+        const bool is_measured = known != book.links.end() && known->second.bandwidth.value > 0;
+        row.push_back(is_measured
+                          ? Link{known->second.bandwidth, known->second.flow, known->second.latency}
+                          : Link{std::min(egress, to.ingress), {}, latency});
+    }
+    return row;
 }
 
 void add_trunk(LinkGraph& graph, Trunk trunk) {
@@ -163,7 +175,7 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
     return drifts;
 }
 
-LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
+LinkGraph LinkBook::outline(const std::vector<NodeId>& order) const {
     LinkGraph graph;
     for (const NodeId& id : order) {
         const auto known = nodes.find(id);
@@ -177,20 +189,22 @@ LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
                                .ingress = known->second.ingress});
         graph.interiors.push_back(interior_of(known->second));
     }
-    graph.network.resize(graph.nodes.size() * graph.nodes.size());
-    for (int from = 0; from < graph.num_nodes(); ++from) {
-        for (int to = 0; to < graph.num_nodes(); ++to) {
-            const NodeId& a = graph.nodes[static_cast<std::size_t>(from)].id;
-            const NodeId& b = graph.nodes[static_cast<std::size_t>(to)].id;
-            const auto known = links.find({a, b});
-            graph.between(from, to) =
-                known == links.end() || known->second.bandwidth.value <= 0
-                    ? fallback_link(*this, nodes.at(a), nodes.at(b))
-                    : Link{known->second.bandwidth, known->second.flow, known->second.latency};
-        }
-    }
     add_trunks(graph, groups);
     return graph;
+}
+
+LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
+    LinkGraph graph = outline(order);
+    const Seconds latency = slowest(*this);
+    for (int from = 0; from < graph.num_nodes(); ++from) {
+        const std::vector<Link> links_from = row_of(*this, graph, from, latency);
+        graph.network.insert(graph.network.end(), links_from.begin(), links_from.end());
+    }
+    return graph;
+}
+
+std::vector<Link> LinkBook::row(const LinkGraph& outline, int from) const {
+    return row_of(*this, outline, from, slowest(*this));
 }
 
 std::vector<LinkEnds> LinkBook::degraded() const {

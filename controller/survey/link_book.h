@@ -65,9 +65,13 @@ struct LinkBook {
     std::vector<LinkDrift> apply(const SurveyRun& run, WallTime now);
     // Far below its baseline: worth a second look.
     bool is_suspect(const NodeId& from, const NodeId& to, GbitPerSec rate) const;
-    // Of those of `nodes` that were surveyed, in this order. A pair that no survey had gets what
-    // its ends can.
+    // Of those of `nodes` that were surveyed, in this order.
     LinkGraph graph(const std::vector<NodeId>& nodes) const;
+    // The same without its network: nodes, interiors and trunks.
+    LinkGraph outline(const std::vector<NodeId>& nodes) const;
+    // One row of the network: from this node of the outline to every one of it. A pair that no
+    // survey had gets what its ends can, at the latency of the slowest link that was measured.
+    std::vector<Link> row(const LinkGraph& outline, int from) const;
     std::vector<LinkEnds> degraded() const;
     bool operator==(const LinkBook&) const = default;
 
