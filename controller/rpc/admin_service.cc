@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "controller/ops/ops.h"
+#include "controller/rpc/answer.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
@@ -36,10 +37,7 @@ public:
     grpc::Status Audit(grpc::ServerContext*, const pb::ListAuditRequest* request,
                        pb::ListAuditReply* reply) override {
         audit_.flush();
-        auto rows = list_audit(reader_, *request);
-        if (!rows) return to_grpc(rows.error());
-        *reply = *std::move(rows);
-        return grpc::Status::OK;
+        return answer(list_audit(reader_, *request), reply);
     }
 
     grpc::Status Backup(grpc::ServerContext*, const pb::BackupRequest*,

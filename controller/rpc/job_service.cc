@@ -1,6 +1,7 @@
 #include <grpcpp/server_context.h>
 
 #include "controller/ops/ops.h"
+#include "controller/rpc/answer.h"
 #include "controller/rpc/caller.h"
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/job.grpc.pb.h"
@@ -9,13 +10,6 @@
 
 namespace rm {
 namespace {
-
-template <typename T>
-grpc::Status answer(Result<T> result, T* reply) {
-    if (!result) return to_grpc(result.error());
-    *reply = *std::move(result);
-    return grpc::Status::OK;
-}
 
 template <typename T>
 auto writer_to(grpc::ServerWriter<T>* stream) {

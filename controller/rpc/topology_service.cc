@@ -1,19 +1,12 @@
 #include <grpcpp/server_context.h>
 
 #include "controller/ops/ops.h"
+#include "controller/rpc/answer.h"
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
-#include "service/grpc_util.h"
 
 namespace rm {
 namespace {
-
-template <typename Reply>
-grpc::Status answer(Result<Reply> result, Reply* reply) {
-    if (!result) return to_grpc(result.error());
-    *reply = *std::move(result);
-    return grpc::Status::OK;
-}
 
 class TopologyService final : public pb::TopologyService::Service {
 public:
