@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto kCallLimit = std::chrono::seconds(20);
 constexpr Seconds kStreamPause{1};  // Ctrl-C waits for its end
+constexpr int kMostBegins = 3;      // of a list whose pages would be of two surveys
 constexpr Seconds kPauses[] = {Seconds{0.5}, Seconds{1.5}};
 
 }  // namespace
@@ -263,9 +264,28 @@ Result<Fleet> Client::fleet() {
 }
 
 Result<pb::LinksReply> Client::links() {
-    return impl_->call<pb::LinksReply>([this](grpc::ClientContext& context, pb::LinksReply& reply) {
-        return impl_->topology->Links(&context, {}, &reply);
-    });
+    for (int again = 0;; ++again) {
+        pb::LinksReply all;
+        const Status read = impl_->read_pages<pb::LinksReply>(
+            pb::LinksRequest(),
+            [this](grpc::ClientContext& context, const auto& page, pb::LinksReply& reply) {
+                return impl_->topology->Links(&context, page, &reply);
+            },
+            [&all](const pb::LinksReply& reply) { all.MergeFrom(reply); });
+        all.clear_next_page_token();
+        if (read) return all;
+        if (read.error().code != ErrorCode::aborted || again == kMostBegins) return read.error();
+    }
+}
+
+Result<pb::SurveyState> Client::survey_state() {
+    pb::LinksRequest request;
+    request.set_page_size(1);
+    RM_TRY(const pb::LinksReply reply,
+           impl_->call<pb::LinksReply>([&](grpc::ClientContext& context, pb::LinksReply& out) {
+               return impl_->topology->Links(&context, request, &out);
+           }));
+    return reply.survey();
 }
 
 Result<pb::LinkHistoryReply> Client::link_history(const std::string& from, const std::string& to,

@@ -70,7 +70,9 @@ public:
     Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
     Result<pb::Node> resume(const std::string& node_id);
 
+    // All of one survey: begins again when another ends meanwhile.
     Result<pb::LinksReply> links();
+    Result<pb::SurveyState> survey_state();
     Result<pb::LinkHistoryReply> link_history(const std::string& from, const std::string& to,
                                               int limit);
     Result<pb::SurveyReply> survey();

@@ -8,22 +8,20 @@ namespace {
 
 constexpr Seconds kLook{0.5};
 
-// Until the survey has ended; nothing when Ctrl-C came first.
-Result<std::optional<pb::LinksReply>> wait_for(Client& client, std::int64_t number,
-                                               Console& console) {
+// True when the survey has ended; false when Ctrl-C came first.
+Result<bool> wait_for(Client& client, std::int64_t number, Console& console) {
     const Signals signals;
     std::string shown;
     while (!signals.token().stop_requested()) {
-        RM_TRY(pb::LinksReply links, client.links());
-        if (links.survey().last() >= number) return std::optional(std::move(links));
-        const pb::SurveyState& survey = links.survey();
+        RM_TRY(const pb::SurveyState survey, client.survey_state());
+        if (survey.last() >= number) return true;
         std::string line =
             format("survey {}: step {} of {}", number, survey.steps_done(), survey.steps_known());
         const bool news = console.err.terminal && survey.running() == number && line != shown;
         if (news) console.note(shown = std::move(line));
         signals.wait_for(kLook);
     }
-    return std::optional<pb::LinksReply>();
+    return false;
 }
 
 }  // namespace
@@ -36,10 +34,11 @@ Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context)
         format("survey {} of {} nodes {}", reply.survey(), reply.nodes(),
                options.wait ? "runs" : "will run; `ringmaster links` shows what it finds"));
     if (options.wait) {
-        RM_TRY(const auto links, wait_for(client, reply.survey(), console));
-        if (!links) return ExitCode::interrupted;
-        console.note(survey_line(links->survey()));
-        print_degraded(console.err, *links, context.clock.wall());
+        RM_TRY(const bool ended, wait_for(client, reply.survey(), console));
+        if (!ended) return ExitCode::interrupted;
+        RM_TRY(const pb::LinksReply links, client.links());
+        console.note(survey_line(links.survey()));
+        print_degraded(console.err, links, context.clock.wall());
     }
     if (options.output == OutputFormat::name) {
         console.out.stream << reply.survey() << '\n';

@@ -1,4 +1,7 @@
+#include "controller/ops/list_links.h"
+
 #include <algorithm>
+#include <charconv>
 
 #include "controller/ops/ops.h"
 #include "service/convert.h"
@@ -6,10 +9,9 @@
 namespace rm {
 namespace {
 
-struct KnownNode {
-    NodeId id;
-    std::string hostname;
-};
+// A page that has this many bytes takes no further row. gRPC's messages end at 4 MiB; a row of
+// 10,000 nodes is 2.
+constexpr std::size_t kFullPage = 1 << 20;
 
 std::vector<KnownNode> nodes_in_order(const State& state) {
     std::vector<const Node*> order;
@@ -79,46 +81,105 @@ void fill(pb::SurveyState& out, const SurveyView& view) {
         out.add_errors(error);
 }
 
+void fill(pb::SurveyedNode& out, const KnownNode& node, const LinkBook& book) {
+    out.set_id(node.id.value);
+    out.set_hostname(node.hostname);
+    out.set_group(group_of(book, node.id));
+    fill(out, book.nodes.at(node.id));
+}
+
+// All links that this node of the outline sends on.
+void add_row(pb::LinksReply& reply, const LinkBook& book, const LinkGraph& outline, int from) {
+    const std::vector<Link> row = book.row(outline, from);
+    for (int to = 0; to < outline.num_nodes(); ++to) {
+        if (from == to) continue;
+        const Link& link = row[static_cast<std::size_t>(to)];
+        const LinkEnds ends{outline.nodes[static_cast<std::size_t>(from)].id,
+                            outline.nodes[static_cast<std::size_t>(to)].id};
+        pb::NodeLink& out = *reply.add_links();
+        out.set_from(ends.first.value);
+        out.set_to(ends.second.value);
+        out.set_bandwidth(link.bandwidth.value);
+        out.set_flow(link.flow.value);
+        out.set_latency(link.latency.value);
+        const auto measured = book.links.find(ends);
+        if (measured != book.links.end()) fill(out, measured->second);
+    }
+}
+
+// Where a page begins, and what it is a page of.
+struct PageStart {
+    std::int64_t survey = 0;  // the last that had ended
+    std::int64_t nodes = 0;   // that it had
+    std::int64_t row = 0;
+};
+
+std::string to_token(const PageStart& start) {
+    return format("{}.{}.{}", start.survey, start.nodes, start.row);
+}
+
+Result<PageStart> parse_token(const std::string& token) {
+    PageStart start;
+    const char* const end = token.data() + token.size();
+    const char* at = token.data();
+    for (std::int64_t* number : {&start.survey, &start.nodes, &start.row}) {
+        at = std::from_chars(at, end, *number).ptr;
+        if (at != end) ++at;
+    }
+    if (to_token(start) == token && start.row >= 0) return start;
+    return invalid_argument("'{}' is not a page token of this call", token);
+}
+
+Status check_start(const PageStart& start, const SurveyView& view, int num_nodes) {
+    if (start.survey != view.progress.last || start.nodes != num_nodes) {
+        return make_error(ErrorCode::aborted,
+                          "the pages before were of survey {}, survey {} has ended since; begin "
+                          "again with the first page",
+                          start.survey, view.progress.last);
+    }
+    if (start.row < num_nodes) return {};
+    return invalid_argument("page token: there is no node {}, there are {}", start.row, num_nodes);
+}
+
 }  // namespace
 
-Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys) {
-    const std::vector<KnownNode> known =
-        context.control.read([](const State& state) { return nodes_in_order(state); });
-    const SurveyView view = surveys.view();
+Result<pb::LinksReply> links_page(const std::vector<KnownNode>& known, const SurveyView& view,
+                                  const pb::LinksRequest& request) {
     std::vector<NodeId> ids;
     for (const KnownNode& node : known)
         ids.push_back(node.id);
-    const LinkGraph graph = view.book.graph(ids);
+    const LinkGraph outline = view.book.outline(ids);
+    PageStart at{view.progress.last, outline.num_nodes(), 0};
     pb::LinksReply reply;
-    for (const LinkNode& node : graph.nodes) {
-        const auto entry = std::find_if(known.begin(), known.end(),
-                                        [&](const KnownNode& k) { return k.id == node.id; });
-        pb::SurveyedNode& out = *reply.add_nodes();
-        out.set_id(node.id.value);
-        out.set_hostname(entry->hostname);
-        out.set_group(group_of(view.book, node.id));
-        fill(out, view.book.nodes.at(node.id));
+    if (request.page_token().empty()) {
+        for (const Trunk& trunk : outline.trunks)
+            fill(*reply.add_cables(), trunk, outline);
+        fill(*reply.mutable_survey(), view);
+    } else {
+        RM_TRY(at, parse_token(request.page_token()));
+        RM_RETURN_IF_ERROR(check_start(at, view, outline.num_nodes()));
     }
-    for (int from = 0; from < graph.num_nodes(); ++from) {
-        for (int to = 0; to < graph.num_nodes(); ++to) {
-            if (from == to) continue;
-            const Link& link = graph.between(from, to);
-            const LinkEnds ends{graph.nodes[static_cast<std::size_t>(from)].id,
-                                graph.nodes[static_cast<std::size_t>(to)].id};
-            pb::NodeLink& out = *reply.add_links();
-            out.set_from(ends.first.value);
-            out.set_to(ends.second.value);
-            out.set_bandwidth(link.bandwidth.value);
-            out.set_flow(link.flow.value);
-            out.set_latency(link.latency.value);
-            const auto measured = view.book.links.find(ends);
-            if (measured != view.book.links.end()) fill(out, measured->second);
+    auto next = known.begin();
+    const std::int64_t first = at.row;
+    for (; at.row < at.nodes; ++at.row) {
+        const bool is_full = request.page_size() > 0 && at.row - first >= request.page_size();
+        if (is_full || (at.row > first && reply.ByteSizeLong() >= kFullPage)) {
+            reply.set_next_page_token(to_token(at));
+            break;
         }
+        const NodeId& id = outline.nodes[static_cast<std::size_t>(at.row)].id;
+        next = std::find_if(next, known.end(), [&](const KnownNode& k) { return k.id == id; });
+        fill(*reply.add_nodes(), *next, view.book);
+        add_row(reply, view.book, outline, static_cast<int>(at.row));
     }
-    for (const Trunk& trunk : graph.trunks)
-        fill(*reply.add_cables(), trunk, graph);
-    fill(*reply.mutable_survey(), view);
     return reply;
+}
+
+Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys,
+                                  const pb::LinksRequest& request) {
+    const std::vector<KnownNode> known =
+        context.control.read([](const State& state) { return nodes_in_order(state); });
+    return links_page(known, surveys.view(), request);
 }
 
 }  // namespace rm

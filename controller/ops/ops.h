@@ -33,7 +33,8 @@ Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request
 Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);
 Result<pb::Node> resume_node(OpsContext& context, const pb::ResumeNodeRequest& request);
 Result<pb::ListAuditReply> list_audit(AuditReader& reader, const pb::ListAuditRequest& request);
-Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys);
+Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys,
+                                  const pb::LinksRequest& request);
 Result<pb::LinkHistoryReply> link_history(OpsContext& context, SurveyStore& store,
                                           const pb::LinkHistoryRequest& request);
 Result<pb::SurveyReply> request_survey(SurveyLoop& surveys);

@@ -13,9 +13,9 @@ public:
     TopologyService(OpsContext& ops, SurveyLoop& surveys, SurveyStore& store)
         : ops_(ops), surveys_(surveys), store_(store) {}
 
-    grpc::Status Links(grpc::ServerContext*, const pb::LinksRequest*,
+    grpc::Status Links(grpc::ServerContext*, const pb::LinksRequest* request,
                        pb::LinksReply* reply) override {
-        return answer(list_links(ops_, surveys_), reply);
+        return answer(list_links(ops_, surveys_, *request), reply);
     }
     grpc::Status LinkHistory(grpc::ServerContext*, const pb::LinkHistoryRequest* request,
                              pb::LinkHistoryReply* reply) override {

@@ -86,17 +86,20 @@ std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
     return name;
 }
 
-// `latency` is that of the slowest link that was measured.
-std::vector<Link> row_of(const LinkBook& book, const LinkGraph& graph, int from, Seconds latency) {
+// `latency` is that of the slowest link that was measured, looked for when it is first needed.
+std::vector<Link> row_of(const LinkBook& book, const LinkGraph& graph, int from,
+                         std::optional<Seconds>& latency) {
     const NodeId& sender = graph.nodes[static_cast<std::size_t>(from)].id;
     const GbitPerSec egress = book.nodes.at(sender).egress;
     std::vector<Link> row;
     for (const LinkNode& to : graph.nodes) {
         const auto known = book.links.find({sender, to.id});
-        const bool is_measured = known != book.links.end() && known->second.bandwidth.value > 0;
-        row.push_back(is_measured
-                          ? Link{known->second.bandwidth, known->second.flow, known->second.latency}
-                          : Link{std::min(egress, to.ingress), {}, latency});
+        if (known != book.links.end() && known->second.bandwidth.value > 0) {
+            row.push_back({known->second.bandwidth, known->second.flow, known->second.latency});
+            continue;
+        }
+        if (!latency) latency = slowest(book);
+        row.push_back({std::min(egress, to.ingress), {}, *latency});
     }
     return row;
 }
@@ -195,7 +198,7 @@ LinkGraph LinkBook::outline(const std::vector<NodeId>& order) const {
 
 LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
     LinkGraph graph = outline(order);
-    const Seconds latency = slowest(*this);
+    std::optional<Seconds> latency;
     for (int from = 0; from < graph.num_nodes(); ++from) {
         const std::vector<Link> links_from = row_of(*this, graph, from, latency);
         graph.network.insert(graph.network.end(), links_from.begin(), links_from.end());
@@ -204,7 +207,8 @@ LinkGraph LinkBook::graph(const std::vector<NodeId>& order) const {
 }
 
 std::vector<Link> LinkBook::row(const LinkGraph& outline, int from) const {
-    return row_of(*this, outline, from, slowest(*this));
+    std::optional<Seconds> latency;
+    return row_of(*this, outline, from, latency);
 }
 
 std::vector<LinkEnds> LinkBook::degraded() const {
