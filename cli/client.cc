@@ -300,6 +300,16 @@ Result<pb::LinkHistoryReply> Client::link_history(const std::string& from, const
         });
 }
 
+Result<pb::PlacementReply> Client::placement(const std::string& job_id, std::int64_t attempt) {
+    pb::PlacementRequest request;
+    request.set_job_id(job_id);
+    request.set_attempt(attempt);
+    return impl_->call<pb::PlacementReply>(
+        [&](grpc::ClientContext& context, pb::PlacementReply& reply) {
+            return impl_->topology->Placement(&context, request, &reply);
+        });
+}
+
 Result<pb::SurveyReply> Client::survey() {
     return impl_->call<pb::SurveyReply>(
         [this](grpc::ClientContext& context, pb::SurveyReply& reply) {

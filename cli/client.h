@@ -75,6 +75,8 @@ public:
     Result<pb::SurveyState> survey_state();
     Result<pb::LinkHistoryReply> link_history(const std::string& from, const std::string& to,
                                               int limit);
+    // Attempt 0: the newest.
+    Result<pb::PlacementReply> placement(const std::string& job_id, std::int64_t attempt);
     Result<pb::SurveyReply> survey();
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the

@@ -115,6 +115,7 @@ struct AllOptions {
     LsOptions ls;
     ShowOptions show;
     ExplainOptions explain;
+    PlacementOptions placement;
     LogsOptions logs;
     BackupOptions backup;
     RestoreOptions restore;
@@ -192,6 +193,13 @@ void add_job_verbs(Verbs& verbs, AllOptions& all) {
         verbs.add("explain", "Why a job waits, what it is doing, or why it has ended", all.explain);
     explain.add_option("ID", all.explain.id, kJobHelp)->required();
     add_output(explain, all.explain.output, {"table", "json", "yaml"});
+
+    CLI::App& placement = verbs.add(
+        "placement", "Where a job's ranks are and what their communication costs", all.placement);
+    placement.add_option("ID", all.placement.id, kJobHelp)->required();
+    placement.add_option("--attempt", all.placement.attempt, "Which attempt [the newest]")
+        ->check(CLI::PositiveNumber);
+    add_output(placement, all.placement.output, {"table", "json", "yaml"});
 
     CLI::App& logs = verbs.add("logs", "The log of one rank of a job", all.logs);
     logs.add_option("ID", all.logs.id, kJobHelp)->required();

@@ -26,10 +26,14 @@ struct Drawing {
     int zero = 0;
     std::vector<std::string> node_of;  // by rank
     std::vector<NodeRanks> nodes;      // in order of their first rank
+    std::map<std::string, HostOfNode> hosts;
 };
 
-Drawing drawing_of(const Mesh& mesh, const pb::Attempt& attempt) {
-    Drawing drawing{mesh, attempt.zero(), {}, {}};
+Drawing drawing_of(const Mesh& mesh, const pb::Attempt& attempt,
+                   const std::vector<HostOfNode>& hosts) {
+    Drawing drawing{mesh, attempt.zero(), {}, {}, {}};
+    for (const HostOfNode& host : hosts)
+        drawing.hosts[host.node.value] = host;
     std::map<std::string, std::size_t> index;
     for (int rank = 0; rank < attempt.placement_size(); ++rank) {
         const pb::Placement& place = attempt.placement(rank);
@@ -118,8 +122,17 @@ void print_axes(const Output& out, const Drawing& drawing) {
     table.print(out, "  ");
 }
 
-std::vector<Cell> node_row(const Mesh& mesh, const NodeRanks& node) {
-    std::vector<Cell> row = {node.node, ranges_text(node.devices), ranges_text(node.ranks)};
+std::vector<Cell> node_row(const Drawing& drawing, const NodeRanks& node) {
+    const Mesh& mesh = drawing.mesh;
+    std::vector<Cell> row = {node.node};
+    if (!drawing.hosts.empty()) {
+        const auto host = drawing.hosts.find(node.node);
+        const bool is_known = host != drawing.hosts.end();
+        row.emplace_back(is_known ? host->second.hostname : "");
+        row.emplace_back(is_known ? host->second.address : "");
+    }
+    row.emplace_back(ranges_text(node.devices));
+    row.emplace_back(ranges_text(node.ranks));
     for (const Axis axis : kAxes) {
         if (mesh.size(axis) == 1) continue;
         std::set<int> coords;
@@ -156,22 +169,28 @@ std::string upper(std::string_view text) {
 }
 
 void print_nodes(const Output& out, const Drawing& drawing) {
-    std::vector<Column> columns = {{"NODE"}, {"DEVICES"}, {"RANKS"}};
+    std::vector<Column> columns = {{"NODE"}};
+    for (const char* name : {"HOST", "ADDRESS"}) {
+        if (!drawing.hosts.empty()) columns.push_back({name});
+    }
+    for (const char* name : {"DEVICES", "RANKS"})
+        columns.push_back({name});
     for (const Axis axis : kAxes) {
         if (drawing.mesh.size(axis) > 1) columns.push_back({upper(to_string(axis))});
     }
     Table table(std::move(columns));
     for (const NodeRanks& node : collapsed(drawing))
-        table.add(node_row(drawing.mesh, node));
+        table.add(node_row(drawing, node));
     table.print(out, "  ");
 }
 
 }  // namespace
 
-void draw_mesh(const Output& out, const pb::Attempt& attempt) {
+void draw_mesh(const Output& out, const pb::Attempt& attempt,
+               const std::vector<HostOfNode>& hosts) {
     const auto mesh = from_proto(attempt.mesh());
     if (!mesh || mesh->num_ranks() != attempt.placement_size()) return;
-    const Drawing drawing = drawing_of(*mesh, attempt);
+    const Drawing drawing = drawing_of(*mesh, attempt, hosts);
     out.stream << "  " << mesh_text(attempt.mesh(), attempt.zero());
     if (mesh->num_ranks() > 1) {
         out.stream << format(", {} ranks on {} node{}\n", mesh->num_ranks(), drawing.nodes.size(),

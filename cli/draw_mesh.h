@@ -1,5 +1,8 @@
 #pragma once
 
+#include <vector>
+
+#include "base/placement_report.h"
 #include "cli/console.h"
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"
@@ -8,7 +11,9 @@ namespace rm {
 
 // The mesh of an attempt as it lies on the nodes: what each axis cuts and whether it crosses nodes,
 // then each node with its ranks and their coordinates. Many nodes of a large mesh share a line.
-// Nothing where ranks and placement do not agree. Pure but for the stream.
-void draw_mesh(const Output& out, const pb::Attempt& attempt);
+// Nodes of `hosts` have their host and address beside them. Nothing where ranks and placement do
+// not agree. Pure but for the stream.
+void draw_mesh(const Output& out, const pb::Attempt& attempt,
+               const std::vector<HostOfNode>& hosts = {});
 
 }  // namespace rm

@@ -38,6 +38,11 @@ struct ShowOptions {
     std::string id;
     OutputFormat output = OutputFormat::table;
 };
+struct PlacementOptions {
+    std::string id;
+    std::int64_t attempt = 0;  // its epoch; 0: the newest
+    OutputFormat output = OutputFormat::table;
+};
 struct LogsOptions {
     std::string id;
     bool follow = false;
@@ -176,11 +181,11 @@ struct VersionOptions {
 
 using VerbOptions =
     std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
-                 LogsOptions, CancelOptions, HistoryOptions, TopOptions, NodesOptions, DrainOptions,
-                 ResumeOptions, LinksOptions, SurveyNowOptions, PlaceOptions, DoctorOptions,
-                 UpOptions, PrepareDataOptions, AuditOptions, BackupOptions, RestoreOptions,
-                 PkiInitOptions, PkiIssueOptions, PkiRevokeOptions, PkiTokenOptions, ManOptions,
-                 VersionOptions>;
+                 PlacementOptions, LogsOptions, CancelOptions, HistoryOptions, TopOptions,
+                 NodesOptions, DrainOptions, ResumeOptions, LinksOptions, SurveyNowOptions,
+                 PlaceOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
+                 BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
+                 PkiTokenOptions, ManOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

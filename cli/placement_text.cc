@@ -2,10 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <set>
+
 #include "cli/draw_mesh.h"
+#include "cli/link_tables.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "planner/placement/explain.h"
 
 namespace rm {
 namespace {
@@ -15,10 +18,8 @@ using Json = nlohmann::ordered_json;
 // Beyond these, groups and members are counted instead of listed.
 constexpr int kMostGroupsShown = 4;
 constexpr std::size_t kMostMembersShown = 16;
-
-std::string device_text(const PlacementProblem& problem, Endpoint at) {
-    return format("{}:{}", problem.graph.nodes[static_cast<std::size_t>(at.node)].id, at.device);
-}
+// A baseline that takes less than this part of what the placement takes is worth a word.
+constexpr double kClearlyLess = 0.99;
 
 // The pattern only where an axis has several.
 std::string phase_name(const CommPhase& phase) {
@@ -26,53 +27,78 @@ std::string phase_name(const CommPhase& phase) {
     return phase.pattern == Pattern::ring ? "tensor rings" : "tensor all-to-all";
 }
 
-pb::Attempt attempt_of(const PlacementProblem& problem, const Solution& solution) {
+std::string device_of(const PlacementReport& report, int rank) {
+    return format("{}", report.placed.ranks[static_cast<std::size_t>(rank)]);
+}
+
+// What stands between two ranks of a ring: !!> where the link between their nodes is degraded.
+class Arrows {
+public:
+    Arrows(const Output& out, const PlacementReport& report) : out_(out), report_(report) {
+        for (const DegradedLink& link : report.degraded)
+            degraded_.insert({link.from, link.to});
+    }
+    std::string between(int from, int to) const {
+        const auto node = [&](int rank) {
+            return report_.placed.ranks[static_cast<std::size_t>(rank)].node;
+        };
+        return degraded_.contains({node(from), node(to)}) ? out_.paint("!!>", Color::red) : ">";
+    }
+
+private:
+    const Output& out_;
+    const PlacementReport& report_;
+    std::set<std::pair<NodeId, NodeId>> degraded_;
+};
+
+pb::Attempt attempt_of(const PlacementReport& report) {
     pb::Attempt attempt;
-    *attempt.mutable_mesh() = to_proto(problem.mesh);
-    for (const Endpoint& at : solution.placement) {
+    *attempt.mutable_mesh() = to_proto(report.mesh);
+    attempt.set_zero(report.zero);
+    for (const DeviceId& device : report.placed.ranks) {
         pb::Placement& place = *attempt.add_placement();
-        place.set_node_id(problem.graph.nodes[static_cast<std::size_t>(at.node)].id.value);
-        place.set_device(at.device);
+        place.set_node_id(device.node.value);
+        place.set_device(device.index);
     }
     return attempt;
 }
 
-void print_costs(const Output& out, const PlacementProblem& problem, const Solution& solution) {
+void print_costs(const Output& out, const PlacementReport& report) {
     std::vector<Column> columns = {{"ORDER"}, {"STEP", Align::right}};
-    for (const CommPhase& phase : problem.traffic)
+    for (const CommPhase& phase : report.traffic)
         columns.push_back({phase_name(phase), Align::right});
     columns.push_back({"SLOWER", Align::right});
     Table table(std::move(columns));
-    const auto add = [&](const char* name, const PlacementCost& cost) {
-        std::vector<Cell> row = {name, to_string(cost.total)};
-        for (const PhaseCost& phase : cost.phases)
+    const double least = report.placed.total.value;
+    const auto add = [&](const char* name, const OrderCost& order) {
+        std::vector<Cell> row = {name, to_string(order.total)};
+        for (const PhaseTime& phase : order.phases)
             row.emplace_back(to_string(phase.time));
-        const double ratio =
-            solution.cost.total.value > 0 ? cost.total.value / solution.cost.total.value : 1;
-        row.emplace_back(format("{:.2}x", ratio));
+        row.emplace_back(format("{:.2}x", least > 0 ? order.total.value / least : 1));
         table.add(std::move(row));
     };
-    add("placed", solution.cost);
-    add("registration order", solution.registration_cost);
-    add("node order", solution.by_node_cost);
+    add("placed", report.placed);
+    add("registration order", report.registration);
+    add("node order", report.by_node);
     table.print(out, "  ");
 }
 
 // n1:0 > n2:0 > n3:0, a long one shortened in its middle.
-std::string ring_text(const PlacementProblem& problem, const Solution& solution,
+std::string ring_text(const PlacementReport& report, const Arrows& arrows,
                       const std::vector<int>& ranks) {
     std::string text;
     const std::size_t shown = std::min(ranks.size(), kMostMembersShown);
     for (std::size_t i = 0; i < shown; ++i) {
-        const auto rank = static_cast<std::size_t>(ranks[i]);
-        text += format("{}{}", i == 0 ? "" : " > ", device_text(problem, solution.placement[rank]));
+        if (i > 0) text += format(" {} ", arrows.between(ranks[i - 1], ranks[i]));
+        text += device_of(report, ranks[i]);
     }
     return shown < ranks.size() ? format("{} > ... {} more", text, ranks.size() - shown) : text;
 }
 
-void print_rings(const Output& out, const PlacementProblem& problem, const Solution& solution) {
-    const auto rings = groups_of(problem.mesh, Axis::ring);
-    if (problem.mesh.size(Axis::ring) == 1) return;
+void print_rings(const Output& out, const PlacementReport& report) {
+    const auto rings = groups_of(report.mesh, Axis::ring);
+    if (report.mesh.size(Axis::ring) == 1) return;
+    const Arrows arrows(out, report);
     out.stream << "\n  rings, each rank sending to the next and the last to the first\n";
     int shown = 0;
     for (const std::vector<int>& ring : rings) {
@@ -81,29 +107,27 @@ void print_rings(const Output& out, const PlacementProblem& problem, const Solut
                                  rings.size() - static_cast<std::size_t>(kMostGroupsShown));
             break;
         }
-        out.stream << "  " << ring_text(problem, solution, ring) << '\n';
+        out.stream << "  " << ring_text(report, arrows, ring) << '\n';
     }
 }
 
-void print_slowest(const Output& out, const PlacementProblem& problem, const Solution& solution) {
+void print_slowest(const Output& out, const PlacementReport& report) {
     Table table({{"GROUP"}, {"RANKS"}, {"SLOWEST"}, {"WAITS-FOR"}, {"TIME", Align::right}});
     int phase = -1;
     int shown = 0;
     int hidden = 0;
-    for (const GroupReport& report : explain_placement(problem, solution.placement)) {
-        if (report.phase != phase) shown = 0;
-        phase = report.phase;
+    for (const GroupReport& group : report.groups) {
+        if (group.phase != phase) shown = 0;
+        phase = group.phase;
         if (++shown > kMostGroupsShown) {
             ++hidden;
             continue;
         }
-        const auto place = [&](int rank) {
-            return device_text(problem, solution.placement[static_cast<std::size_t>(rank)]);
-        };
-        table.add({phase_name(problem.traffic[static_cast<std::size_t>(phase)]),
-                   ranges_text({report.ranks.begin(), report.ranks.end()}),
-                   format("{} > {}", place(report.slowest.from), place(report.slowest.to)),
-                   report.resource, to_string(report.time)});
+        table.add({phase_name(report.traffic[static_cast<std::size_t>(phase)]),
+                   ranges_text({group.ranks.begin(), group.ranks.end()}),
+                   format("{} > {}", device_of(report, group.slowest.from),
+                          device_of(report, group.slowest.to)),
+                   group.resource, to_string(group.time)});
     }
     if (phase < 0) return;
     out.stream << "\n  what the groups wait for, the slowest first\n";
@@ -111,76 +135,125 @@ void print_slowest(const Output& out, const PlacementProblem& problem, const Sol
     if (hidden > 0) out.stream << format("  ... and {} more groups (-o json)\n", hidden);
 }
 
-Json ranks_json(const PlacementProblem& problem, const std::vector<Endpoint>& placement) {
-    Json ranks = Json::array();
-    for (const Endpoint& at : placement) {
-        ranks.push_back({{"node", problem.graph.nodes[static_cast<std::size_t>(at.node)].id.value},
-                         {"device", at.device}});
+void print_degraded(const Output& out, const PlacementReport& report, WallTime now) {
+    if (!report.degraded.empty()) out.stream << '\n';
+    for (const DegradedLink& link : report.degraded) {
+        out.stream << "  " << out.paint("!! degraded", Color::red)
+                   << format("  {} to {}: {} instead of {}, seen {} ago\n", link.from, link.to,
+                             rate_text(link.bandwidth.value), rate_text(link.baseline.value),
+                             span_text(now - link.since));
     }
+}
+
+// On what the two simple orders were, and whether one of them is better by now.
+void print_beside(const Output& out, const PlacementReport& report, int num_free) {
+    out.stream << format(
+        "\n  registration and node order: on the attempt's {} devices and {} more of their kind "
+        "that {} free now\n",
+        report.placed.ranks.size(), num_free, num_free == 1 ? "is" : "are");
+    const Seconds best = std::min(report.registration.total, report.by_node.total);
+    if (best.value >= kClearlyLess * report.placed.total.value) return;
+    out.stream << format(
+        "  {} would take less: since it was placed, links were measured or devices became free\n",
+        report.registration.total == best ? "registration order" : "node order");
+}
+
+std::string why_nothing_is_predicted(const PlacementReport& report,
+                                     const pb::PlacementReply& reply) {
+    if (report.mesh.num_ranks() == 1) return "one rank: it communicates with nobody";
+    std::string nodes;
+    for (const std::string& node : reply.unsurveyed())
+        nodes += (nodes.empty() ? "" : ", ") + node;
+    if (static_cast<std::size_t>(reply.unsurveyed_size()) == report.hosts.size())
+        return "no links are measured: `ringmaster survey`";
+    return format("no links of {} are measured: `ringmaster survey`", nodes);
+}
+
+Json ranks_json(const OrderCost& order) {
+    Json ranks = Json::array();
+    for (const DeviceId& device : order.ranks)
+        ranks.push_back({{"node", device.node.value}, {"device", device.index}});
     return ranks;
 }
 
-Json cost_json(const PlacementProblem& problem, const PlacementCost& cost) {
-    const Routes routes(problem.graph);
+Json cost_json(const PlacementReport& report, const OrderCost& order) {
     Json phases = Json::array();
-    for (std::size_t i = 0; i < cost.phases.size(); ++i) {
-        const CommPhase& phase = problem.traffic[i];
+    for (std::size_t i = 0; i < order.phases.size(); ++i) {
+        const CommPhase& phase = report.traffic[i];
         Json json{{"axis", to_string(phase.axis)},
                   {"pattern", to_string(phase.pattern)},
                   {"bytes", phase.bytes.value},
                   {"messages", phase.messages},
-                  {"seconds", cost.phases[i].time.value}};
-        if (cost.phases[i].slowest >= 0) json["slowest"] = routes.name(cost.phases[i].slowest);
+                  {"seconds", order.phases[i].time.value}};
+        if (!order.phases[i].slowest.empty()) json["slowest"] = order.phases[i].slowest;
         phases.push_back(std::move(json));
     }
-    return {{"seconds", cost.total.value}, {"phases", std::move(phases)}};
+    return {{"seconds", order.total.value}, {"phases", std::move(phases)}};
 }
 
-Json groups_json(const PlacementProblem& problem, const Solution& solution) {
+Json baseline_json(const PlacementReport& report, const OrderCost& order) {
+    Json json = cost_json(report, order);
+    json["ranks"] = ranks_json(order);
+    return json;
+}
+
+Json groups_json(const PlacementReport& report) {
     Json groups = Json::array();
-    for (const GroupReport& report : explain_placement(problem, solution.placement)) {
-        const CommPhase& phase = problem.traffic[static_cast<std::size_t>(report.phase)];
+    for (const GroupReport& group : report.groups) {
+        const CommPhase& phase = report.traffic[static_cast<std::size_t>(group.phase)];
         groups.push_back({{"axis", to_string(phase.axis)},
                           {"pattern", to_string(phase.pattern)},
-                          {"ranks", report.ranks},
-                          {"slowest_from", report.slowest.from},
-                          {"slowest_to", report.slowest.to},
-                          {"waits_for", report.resource},
-                          {"seconds", report.time.value}});
+                          {"ranks", group.ranks},
+                          {"slowest_from", group.slowest.from},
+                          {"slowest_to", group.slowest.to},
+                          {"waits_for", group.resource},
+                          {"seconds", group.time.value}});
     }
     return groups;
 }
 
 }  // namespace
 
-void print_placement(const Output& out, const PlacementProblem& problem, const Solution& solution) {
-    out.stream << format(
-        "  communication of a step takes {} ({})\n", solution.cost.total,
-        solution.optimal ? "proved least" : format("best of {} tried", solution.evaluations));
-    print_costs(out, problem, solution);
-    out.stream << '\n';
-    draw_mesh(out, attempt_of(problem, solution));
-    print_rings(out, problem, solution);
-    print_slowest(out, problem, solution);
+void print_placement(const Output& out, const PlacementReport& report, std::string_view how) {
+    if (report.predicted) {
+        out.stream << format("  communication of a step takes {} ({})\n", report.placed.total, how);
+        print_costs(out, report);
+        out.stream << '\n';
+    }
+    draw_mesh(out, attempt_of(report), report.hosts);
+    print_rings(out, report);
+    print_slowest(out, report);
 }
 
-std::string placement_json(const PlacementProblem& problem, const Solution& solution) {
+Status print_attempt_placement(const Output& out, const pb::PlacementReply& reply, WallTime now) {
+    RM_TRY(const PlacementReport report, from_proto(reply.placement()));
+    out.stream << format("job {} attempt {}\n", reply.job_id(), reply.attempt());
+    print_placement(out, report,
+                    format("as of survey {}; {} of {} at context {}", reply.survey(),
+                           reply.stand_in() ? "in proportion, with the bytes" : "bytes",
+                           reply.model(), context_text(reply.context())));
+    if (!report.predicted) {
+        out.stream << "\n  " << why_nothing_is_predicted(report, reply) << '\n';
+        return {};
+    }
+    print_degraded(out, report, now);
+    print_beside(out, report, reply.num_free());
+    return {};
+}
+
+std::string placement_json(const PlacementReport& report, const Solution& solution) {
     Json mesh;
     for (const Axis axis : kAxes)
-        mesh[std::string(to_string(axis))] = problem.mesh.size(axis);
-    if (problem.mesh.outer_ring() > 1) mesh["inner"] = problem.mesh.inner_ring();
-    Json baseline = cost_json(problem, solution.registration_cost);
-    baseline["ranks"] = ranks_json(problem, solution.registration);
-    Json by_node = cost_json(problem, solution.by_node_cost);
-    by_node["ranks"] = ranks_json(problem, solution.by_node);
+        mesh[std::string(to_string(axis))] = report.mesh.size(axis);
+    if (report.mesh.outer_ring() > 1) mesh["inner"] = report.mesh.inner_ring();
     const Json json{{"mesh", mesh},
-                    {"ranks", ranks_json(problem, solution.placement)},
-                    {"predicted", cost_json(problem, solution.cost)},
-                    {"registration_order", baseline},
-                    {"node_order", by_node},
+                    {"ranks", ranks_json(report.placed)},
+                    {"predicted", cost_json(report, report.placed)},
+                    {"registration_order", baseline_json(report, report.registration)},
+                    {"node_order", baseline_json(report, report.by_node)},
                     {"optimal", solution.optimal},
                     {"evaluations", solution.evaluations},
-                    {"groups", groups_json(problem, solution)}};
+                    {"groups", groups_json(report)}};
     return json.dump();
 }
 

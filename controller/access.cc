@@ -24,6 +24,7 @@ constexpr std::array kTable = {
     MethodAccess{"/ringmaster.v1.NodeService/Resume", Role::admin, kChanges},
     MethodAccess{"/ringmaster.v1.TopologyService/Links", Role::viewer},
     MethodAccess{"/ringmaster.v1.TopologyService/LinkHistory", Role::viewer},
+    MethodAccess{"/ringmaster.v1.TopologyService/Placement", Role::viewer},
     MethodAccess{"/ringmaster.v1.TopologyService/Survey", Role::submitter, kChanges},
     MethodAccess{"/ringmaster.v1.AdminService/Audit", Role::admin},
     MethodAccess{"/ringmaster.v1.AdminService/Backup", Role::admin, kChanges},

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/job_spec.h"
+#include "base/placement_report.h"
 #include "base/plan.h"
 #include "base/report.h"
 #include "base/result.h"
@@ -24,6 +25,7 @@ class Inventory;
 class JobSpec;
 class MemoryPolicy;
 class MeshSpec;
+class PlacementReport;
 class ProbeRoot;
 class Root;
 class RootProbed;
@@ -76,6 +78,9 @@ pb::RunProbe to_proto(const RunProbe& run);
 RunProbe from_proto(const pb::RunProbe& run);
 pb::ProbeReport to_proto(const ProbeReport& report);
 ProbeReport from_proto(const pb::ProbeReport& report);
+
+pb::PlacementReport to_proto(const PlacementReport& report);
+Result<PlacementReport> from_proto(const pb::PlacementReport& report);
 
 pb::WorkerMessage to_proto(const WorkerMessage& message);
 Result<WorkerMessage> from_proto(const pb::WorkerMessage& message);

@@ -4,6 +4,7 @@
 #include "cli/placement_text.h"
 #include "cli/slurm_topology.h"
 #include "cli/verbs/verbs.h"
+#include "planner/placement/explain.h"
 
 namespace rm {
 namespace {
@@ -35,6 +36,10 @@ void note_times(Console& console, const LinkGraph& graph, Seconds read, Seconds 
                         graph.num_devices(), to_string(read), to_string(solved)));
 }
 
+std::string how_good(const Solution& solution) {
+    return solution.optimal ? "proved least" : format("best of {} tried", solution.evaluations);
+}
+
 }  // namespace
 
 Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
@@ -55,11 +60,12 @@ Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
            solve_placement(problem, {.seed = options.seed, .budget = options.budget}));
     RM_RETURN_IF_ERROR(check_solution(problem, solution));
     note_times(console, *graph, read - start, context.clock.mono() - read);
+    const PlacementReport report = report_placement(problem, solution.placement);
     if (options.output == OutputFormat::table) {
-        print_placement(console.out, problem, solution);
+        print_placement(console.out, report, how_good(solution));
     } else {
         print_json(
-            console.out.stream, placement_json(problem, solution),
+            console.out.stream, placement_json(report, solution),
             options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
     }
     return ExitCode::ok;

@@ -24,6 +24,7 @@ Result<ExitCode> run_verb(const ContinueOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const PlacementOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);

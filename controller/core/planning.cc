@@ -105,19 +105,8 @@ std::vector<JobId> planned_jobs(const State& state) {
     return ids;
 }
 
-PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
-    PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
-    const std::vector<const Job*> pending = queue(state);
-    Files files(state, now);
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-        if (i < kMaxPlanned) {
-            snapshot.pending.push_back(describe(state, *pending[i], now));
-            snapshot.pending.back().files = files.of(*pending[i]);
-        } else if (!is_told(*pending[i])) {
-            snapshot.behind.push_back(pending[i]->id);
-        }
-    }
-    snapshot.files = std::move(files.found);
+std::vector<PlanningDevice> planning_devices(const State& state) {
+    std::vector<PlanningDevice> devices;
     const auto holders = device_holders(state);
     for (const Node* node : by_registration(state)) {
         for (const DeviceInfo& info : node->inventory.devices) {
@@ -132,9 +121,26 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
             } else if (!node->drained.empty()) {
                 device.availability = Availability::drained;
             }
-            snapshot.devices.push_back(std::move(device));
+            devices.push_back(std::move(device));
         }
     }
+    return devices;
+}
+
+PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
+    PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
+    const std::vector<const Job*> pending = queue(state);
+    Files files(state, now);
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+        if (i < kMaxPlanned) {
+            snapshot.pending.push_back(describe(state, *pending[i], now));
+            snapshot.pending.back().files = files.of(*pending[i]);
+        } else if (!is_told(*pending[i])) {
+            snapshot.behind.push_back(pending[i]->id);
+        }
+    }
+    snapshot.files = std::move(files.found);
+    snapshot.devices = planning_devices(state);
     return snapshot;
 }
 

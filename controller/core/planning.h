@@ -59,6 +59,8 @@ std::string behind_reason();
 
 // The pending jobs that a pass looks at, in its order.
 std::vector<JobId> planned_jobs(const State& state);
+// Of all nodes that are not gone, as PlanningSnapshot::devices.
+std::vector<PlanningDevice> planning_devices(const State& state);
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 
 }  // namespace rm

@@ -37,6 +37,8 @@ Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys
                                   const pb::LinksRequest& request);
 Result<pb::LinkHistoryReply> link_history(OpsContext& context, SurveyStore& store,
                                           const pb::LinkHistoryRequest& request);
+Result<pb::PlacementReply> get_placement(OpsContext& context, const SurveyLoop& surveys,
+                                         const pb::PlacementRequest& request);
 Result<pb::SurveyReply> request_survey(SurveyLoop& surveys);
 
 // `write` returns false when the caller has gone.

@@ -21,6 +21,10 @@ public:
                              pb::LinkHistoryReply* reply) override {
         return answer(link_history(ops_, store_, *request), reply);
     }
+    grpc::Status Placement(grpc::ServerContext*, const pb::PlacementRequest* request,
+                           pb::PlacementReply* reply) override {
+        return answer(get_placement(ops_, surveys_, *request), reply);
+    }
     grpc::Status Survey(grpc::ServerContext*, const pb::SurveyRequest*,
                         pb::SurveyReply* reply) override {
         return answer(request_survey(surveys_), reply);

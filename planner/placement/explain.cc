@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "planner/placement/solver.h"
+
 namespace rm {
 namespace {
+
+// A link that a single flow fills is named, not the flow's limit: both are one measurement.
+constexpr double kSame = 1 - 1e-9;
 
 class PhaseReport {
 public:
@@ -47,7 +52,7 @@ private:
         int slowest = -1;
         route.for_each([&](int r) {
             const double here = static_cast<double>(load_.at(r)) * routes_.seconds_per_byte(r);
-            if (here <= time) return;
+            if (here <= (slowest < 0 ? kSame * time : time)) return;
             time = here;
             slowest = r;
         });
@@ -65,6 +70,21 @@ private:
     std::unordered_map<int, std::int64_t> load_;
 };
 
+OrderCost cost_of(const Routes& routes, const PlacementProblem& problem,
+                  const std::vector<Endpoint>& placement) {
+    const PlacementCost cost = placement_cost(routes, problem.mesh, problem.traffic, placement);
+    OrderCost order;
+    order.total = cost.total;
+    for (const Endpoint& at : placement)
+        order.ranks.push_back(
+            {problem.graph.nodes[static_cast<std::size_t>(at.node)].id, at.device});
+    for (const PhaseCost& phase : cost.phases) {
+        order.phases.push_back(
+            {phase.time, phase.slowest < 0 ? std::string() : routes.name(phase.slowest)});
+    }
+    return order;
+}
+
 }  // namespace
 
 std::vector<GroupReport> explain_placement(const PlacementProblem& problem,
@@ -76,6 +96,24 @@ std::vector<GroupReport> explain_placement(const PlacementProblem& problem,
         all.insert(all.end(), reports.begin(), reports.end());
     }
     return all;
+}
+
+PlacementReport report_placement(const PlacementProblem& problem,
+                                 const std::vector<Endpoint>& placement) {
+    const auto registration = registration_order(problem);
+    const auto by_node = node_order(problem);
+    RM_CHECK(registration && by_node, "a mesh of {} ranks on fewer devices",
+             problem.mesh.num_ranks());
+    const Routes routes(problem.graph);
+    PlacementReport report;
+    report.mesh = problem.mesh;
+    report.predicted = true;
+    report.traffic = problem.traffic;
+    report.placed = cost_of(routes, problem, placement);
+    report.registration = cost_of(routes, problem, *registration);
+    report.by_node = cost_of(routes, problem, *by_node);
+    report.groups = explain_placement(problem, placement);
+    return report;
 }
 
 }  // namespace rm

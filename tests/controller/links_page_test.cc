@@ -93,7 +93,7 @@ TEST(LinksPage, OfThreeHundredNodesFitsIntoAMessageAndTogetherTheyAreTheWhole) {
                       surveyed.known[static_cast<std::size_t>(to)].id.value);
         }
     }
-    EXPECT_TRUE(merged(surveyed.pages(7)).SerializeAsString() == all.SerializeAsString());
+    EXPECT_TRUE(merged(surveyed.pages(40)).SerializeAsString() == all.SerializeAsString());
 }
 
 TEST(LinksPage, HasAsManyNodesAsWereAskedFor) {

@@ -162,6 +162,31 @@ TEST_F(Topology, ADegradedLinkIsExplainedToTheJobThatUsesItAlsoAfterARestart) {
     EXPECT_EQ(std::count_if(events.begin(), events.end(), is_note), 1);
 }
 
+TEST_F(Topology, APlacementIsThatOfTheAttemptByTheLinksAsMeasured) {
+    ProbedWorker a(running.address, "a", 0.4);
+    ProbedWorker b(running.address, "b", 0.3);
+    pb::SurveyReply started;
+    ASSERT_TRUE(survey(started).ok());
+    links_after(started.survey());
+    pb::PlacementRequest request;
+    request.set_job_id(running.submit(small_spec(ring(2))));
+    running.wait_for(request.job_id(), pb::JOB_STATE_STARTING);
+    grpc::ClientContext context;
+    pb::PlacementReply reply;
+    const grpc::Status status = stub->Placement(&context, request, &reply);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(reply.job_id(), request.job_id());
+    EXPECT_EQ(reply.survey(), started.survey());
+    EXPECT_TRUE(reply.placement().predicted());
+    EXPECT_EQ(reply.placement().placed().ranks_size(), 2);
+    EXPECT_EQ(reply.placement().hosts(0).address(), "10.0.0.1");
+    const int slowest = reply.placement().groups(0).from();
+    EXPECT_EQ(reply.placement().placed().ranks(slowest).node(), "b") << "the slower way";
+    grpc::ClientContext again;
+    request.set_job_id("nothing");
+    EXPECT_EQ(stub->Placement(&again, request, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(Topology, AWorkerWithoutAProbeServerIsNotSurveyed) {
     JoinedWorker old(running.address, hello_of("old", 1));
     ProbedWorker a(running.address, "a", 0.4);

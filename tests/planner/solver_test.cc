@@ -164,6 +164,35 @@ TEST(PlacementExplanation, NamesWhatEachGroupWaitsFor) {
     EXPECT_DOUBLE_EQ(reports[0].time.value, 0.16 / 0.1);
 }
 
+TEST(PlacementExplanation, NamesALinkThatASingleFlowFills) {
+    LinkGraph graph = uniform_graph({{"a"}, {"b"}}, 1, {{0.3}, {0.3}, {}}, {{10}, {}, {}});
+    const Mesh mesh = Mesh::make(1, 2, 1, 1).value();
+    const auto waits = [&] {
+        return explain_placement({graph, mesh, kTraffic}, {{0, 0}, {1, 0}})[0].resource;
+    };
+    EXPECT_EQ(waits(), "link a -> b");
+    graph.between(0, 1).flow = {0.2};
+    EXPECT_EQ(waits(), "limit of one flow");
+}
+
+TEST(PlacementReport, SetsAPlacementBesideBothSimpleOrdersOnTheSameDevices) {
+    const LinkGraph graph = lab();
+    const PlacementProblem problem{graph, Mesh::make(1, 3, 1, 1).value(), kTraffic, {{1, 0}}};
+    const PlacementReport report = report_placement(problem, {{0, 0}, {5, 0}, {2, 0}});
+    EXPECT_TRUE(report.predicted);
+    EXPECT_EQ(report.traffic, kTraffic);
+    const std::vector<DeviceId> ranks = {{{"n4"}, 0}, {{"n3"}, 0}, {{"n10"}, 0}};
+    EXPECT_EQ(report.placed.ranks, ranks);
+    EXPECT_DOUBLE_EQ(report.placed.total.value, 0.08 / 0.1 + 10 * 1e-4);
+    EXPECT_EQ(report.placed.phases[0].slowest, "trunk there");
+    const std::vector<DeviceId> registered = {{{"n4"}, 0}, {{"n10"}, 0}, {{"n2"}, 0}};
+    EXPECT_EQ(report.registration.ranks, registered) << "n1 may not be used";
+    EXPECT_DOUBLE_EQ(report.registration.total.value, 0.08 / 0.05 + 10 * 1e-4);
+    const std::vector<DeviceId> sorted = {{{"n2"}, 0}, {{"n3"}, 0}, {{"n4"}, 0}};
+    EXPECT_EQ(report.by_node.ranks, sorted);
+    EXPECT_EQ(report.groups, explain_placement(problem, {{0, 0}, {5, 0}, {2, 0}}));
+}
+
 TEST(NodeNames, SortNumbersByValue) {
     EXPECT_TRUE(name_before("n2", "n10"));
     EXPECT_FALSE(name_before("n10", "n2"));

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/placement_report.h"
+#include "controller/core/state.h"
+#include "controller/survey/link_book.h"
+#include "ringmaster/v1/topology.pb.h"
+
+// Where the ranks of an attempt are and what their communication costs there. Pure: of the state
+// what concerns it, then what surveys have found.
+namespace rm {
+
+namespace pb = ringmaster::v1;
+
+struct PlacedAttempt {
+    JobId job;
+    JobSpec spec;
+    Epoch epoch;
+    Mesh mesh;
+    int zero = 0;
+    std::vector<DeviceId> ranks;
+    std::vector<HostOfNode> hosts;  // of nodes with ranks, by their first
+    std::vector<NodeId> nodes;      // in order of registration; not gone, or with ranks
+    std::vector<DeviceId> free;     // now; of the kind and build of the ranks, not excluded
+};
+
+// NOT_FOUND: no such job or attempt. FAILED_PRECONDITION: the job has no attempt yet, or a worker
+// has yet to say which ranks it has.
+Result<PlacedAttempt> placed_attempt(const State& state, const pb::PlacementRequest& request);
+
+pb::PlacementReply describe_placement(const PlacedAttempt& attempt, const LinkBook& book);
+
+}  // namespace rm
