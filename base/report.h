@@ -80,4 +80,27 @@ struct EvaluationReport {
     double bigram_entropy = 0;
 };
 
+// Both ends of a rank's connection to a peer as its socket names them, "10.77.0.3:40112".
+struct PeerConnection {
+    std::string own;
+    std::string other;
+    bool operator==(const PeerConnection&) const = default;
+};
+
+struct RingNeighbours {
+    int sends_to = 0;  // ranks
+    int receives_from = 0;
+    bool operator==(const RingNeighbours&) const = default;
+};
+
+// Whom a rank is connected to, once it is: what the transport has opened and what the
+// communicator's groups say, not what was planned.
+struct ConnectedReport {
+    int rank = 0;
+    std::string address;                  // where it listens; empty: a thread of one process
+    std::map<int, PeerConnection> peers;  // by rank; none between threads of one process
+    std::map<std::string, RingNeighbours> rings;  // ring, or ring_inner and ring_outer
+    bool operator==(const ConnectedReport&) const = default;
+};
+
 }  // namespace rm

@@ -29,7 +29,38 @@ std::string traffic(const StepReport& report) {
     return text;
 }
 
+// " at 10.77.0.3", without the port; empty where there is no address.
+std::string at(const std::string& address) {
+    const std::size_t port = address.rfind(':');
+    return address.empty() ? "" : " at " + address.substr(0, port);
+}
+
+std::string peer_text(const ConnectedReport& report, int peer) {
+    const auto connection = report.peers.find(peer);
+    const bool known = connection != report.peers.end();
+    return format("rank {}{}", peer, known ? at(connection->second.other) : "");
+}
+
 }  // namespace
+
+std::string connected_line(const ConnectedReport& report) {
+    std::string line =
+        format("rank {}{}", report.rank, report.address.empty() ? "" : " at " + report.address);
+    std::string before = " ";
+    for (const auto& [name, ring] : report.rings) {
+        if (name != "ring") before += format("in {} ", name);
+        line += format("{}sends to {} and receives from {}", before,
+                       peer_text(report, ring.sends_to), peer_text(report, ring.receives_from));
+        before = "; ";
+    }
+    if (!report.rings.empty()) return line;
+    before = " is connected to ";
+    for (const auto& [peer, connection] : report.peers) {
+        line += before + peer_text(report, peer);
+        before = ", ";
+    }
+    return line;
+}
 
 std::string step_line(const StepReport& r, std::string_view peak_name) {
     std::string line = format("step {}/{}  loss {:.4}  grad {:.2}  {}  {} tok/s", r.step,

@@ -13,6 +13,9 @@ namespace rm {
 // in one line, without the parts that are not known. Each axis that moved something has its bytes
 // and its exposed part: the share of the step in which compute waited for it.
 std::string step_line(const StepReport& report, std::string_view peak_name);
+// rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at 10.77.0.4
+// without a ring: rank 0 at 10.77.0.3 is connected to rank 1 at 10.77.0.5
+std::string connected_line(const ConnectedReport& report);
 std::string evaluation_line(const EvaluationReport& report);
 // Stages count from 0 in the code and from 1 for people.
 std::string stage_done_line(int stage, std::int64_t step);

@@ -17,6 +17,7 @@ class Timestamp;
 }
 namespace ringmaster::v1 {
 class AttemptStatus;
+class ConnectedReport;
 class ControllerMessage;
 class EvaluationReport;
 class ExpectProbe;
@@ -58,6 +59,8 @@ pb::StepReport to_proto(const StepReport& report);
 StepReport from_proto(const pb::StepReport& report);
 pb::EvaluationReport to_proto(const EvaluationReport& report);
 EvaluationReport from_proto(const pb::EvaluationReport& report);
+pb::ConnectedReport to_proto(const ConnectedReport& report);
+ConnectedReport from_proto(const pb::ConnectedReport& report);
 
 pb::Inventory to_proto(const Inventory& inventory);
 Inventory from_proto(const pb::Inventory& inventory);

@@ -308,6 +308,34 @@ StepReport from_proto(const pb::StepReport& report) {
     return out;
 }
 
+pb::ConnectedReport to_proto(const ConnectedReport& report) {
+    pb::ConnectedReport out;
+    out.set_rank(report.rank);
+    out.set_address(report.address);
+    for (const auto& [peer, ends] : report.peers) {
+        pb::PeerConnection& connection = (*out.mutable_peers())[peer];
+        connection.set_own(ends.own);
+        connection.set_other(ends.other);
+    }
+    for (const auto& [name, ring] : report.rings) {
+        pb::RingNeighbours& neighbours = (*out.mutable_rings())[name];
+        neighbours.set_sends_to(ring.sends_to);
+        neighbours.set_receives_from(ring.receives_from);
+    }
+    return out;
+}
+
+ConnectedReport from_proto(const pb::ConnectedReport& report) {
+    ConnectedReport out{
+        .rank = report.rank(), .address = report.address(), .peers = {}, .rings = {}};
+    for (const auto& [peer, ends] : report.peers())
+        out.peers[peer] = {.own = ends.own(), .other = ends.other()};
+    for (const auto& [name, ring] : report.rings()) {
+        out.rings[name] = {.sends_to = ring.sends_to(), .receives_from = ring.receives_from()};
+    }
+    return out;
+}
+
 pb::EvaluationReport to_proto(const EvaluationReport& report) {
     pb::EvaluationReport out;
     out.set_step(report.step);

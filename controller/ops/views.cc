@@ -191,6 +191,15 @@ Result<pb::Job> view_job(OpsContext& context, const std::string& id) {
     return job;
 }
 
+Status add_connections(OpsContext& context, pb::Job& job) {
+    for (pb::Attempt& attempt : *job.mutable_attempts()) {
+        RM_TRY(const auto reports, context.telemetry.connections({attempt.epoch()}));
+        for (const auto& [rank, bytes] : reports)
+            (*attempt.mutable_connections())[rank].ParseFromString(bytes);
+    }
+    return {};
+}
+
 int page_size(int requested) {
     return requested <= 0 ? kDefaultPage : std::min(requested, kMaxPage);
 }

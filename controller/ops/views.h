@@ -17,6 +17,8 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
 
 // last_step and last_evaluation, from telemetry.
 Status add_reports(OpsContext& context, pb::Job& job);
+// What the ranks of its attempts have said of their connections, from telemetry.
+Status add_connections(OpsContext& context, pb::Job& job);
 pb::StepReport step_message(const KeptReport& kept);
 pb::EvaluationReport evaluation_message(const KeptReport& kept);
 

@@ -23,6 +23,7 @@ pb::JobUpdate update_of(PieceKind kind, const KeptReport& kept) {
             *update.mutable_evaluation() = evaluation_message(kept);
             break;
         case PieceKind::note:
+        case PieceKind::connected:
         case PieceKind::log:
             update.set_note(kept.bytes);
             break;

@@ -29,6 +29,9 @@ TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
         piece.step = message.evaluation().step();
         piece.loss = message.evaluation().loss();
         piece.bytes = message.evaluation().SerializeAsString();
+    } else if (message.has_connected()) {
+        piece.kind = PieceKind::connected;
+        piece.bytes = message.connected().SerializeAsString();
     } else if (message.piece_case() == pb::TelemetryMessage::kNote) {
         piece.kind = PieceKind::note;
         piece.bytes = message.note();

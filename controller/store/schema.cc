@@ -202,9 +202,18 @@ CREATE TABLE inside_samples (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Whom the ranks of an attempt are connected to, as they say.
+constexpr const char* kTelemetry3 = R"sql(
+CREATE TABLE connections (
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, job TEXT NOT NULL,
+    received INTEGER NOT NULL, report BLOB NOT NULL,
+    PRIMARY KEY (epoch, rank)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr std::array<const char*, 6> kControl = {kControl1, kControl2, kControl3,
                                                  kControl4, kControl5, kControl6};
-constexpr std::array<const char*, 2> kTelemetry = {kTelemetry1, kTelemetry2};
+constexpr std::array<const char*, 3> kTelemetry = {kTelemetry1, kTelemetry2, kTelemetry3};
 
 }  // namespace
 

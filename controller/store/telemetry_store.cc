@@ -51,10 +51,11 @@ const char* table_of(PieceKind kind) {
             return "evaluations";
         case PieceKind::note:
             return "notes";
+        case PieceKind::connected:
         case PieceKind::log:
             break;
     }
-    RM_CHECK(false, "logs are not in a table");
+    RM_CHECK(false, "logs and connections are not in a table of reports");
     return "";
 }
 
@@ -82,10 +83,13 @@ Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPath
     RM_TRY(Statement note, database.prepare("INSERT OR IGNORE INTO notes (job, epoch, rank, "
                                             "end_offset, received, report) "
                                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    RM_TRY(Statement connected,
+           database.prepare("INSERT OR REPLACE INTO connections (epoch, rank, job, received, "
+                            "report) VALUES (?, ?, ?, ?, ?)"));
     return std::unique_ptr<TelemetryStore>(
         new TelemetryStore(paths, log_cap, std::move(database),
                            {std::move(find), std::move(put), std::move(step), std::move(evaluation),
-                            std::move(note)}));
+                            std::move(note), std::move(connected)}));
 }
 
 Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
@@ -127,6 +131,7 @@ Status TelemetryStore::keep(const TelemetryPiece& piece) {
 Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& offsets) {
     if (piece.end_offset <= offsets.reports) return {};
     offsets.reports = piece.end_offset;
+    if (piece.kind == PieceKind::connected) return keep_connected(piece);
     Statement& insert = piece.kind == PieceKind::step         ? sql_.put_step
                         : piece.kind == PieceKind::evaluation ? sql_.put_evaluation
                                                               : sql_.put_note;
@@ -138,6 +143,15 @@ Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& o
     if (piece.kind == PieceKind::note) return insert.bind(6, piece.bytes).run();
     // SQLite has no NaN: it stores NULL.
     return insert.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
+}
+
+Status TelemetryStore::keep_connected(const TelemetryPiece& piece) {
+    return sql_.put_connected.bind(1, piece.epoch.value)
+        .bind(2, std::int64_t{piece.rank})
+        .bind(3, piece.job.value)
+        .bind(4, piece.received.micros)
+        .bind_blob(5, piece.bytes)
+        .run();
 }
 
 Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offsets) {
@@ -164,7 +178,9 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
            database.prepare(format("SELECT {} FROM steps WHERE epoch = ? AND rank = ? "
                                    "ORDER BY end_offset DESC LIMIT ?",
                                    kReportColumns)));
-    Statements statements{std::move(find), std::move(last_steps), {}, {}};
+    RM_TRY(Statement connections,
+           database.prepare("SELECT rank, report FROM connections WHERE epoch = ?"));
+    Statements statements{std::move(find), std::move(last_steps), std::move(connections), {}, {}};
     for (const PieceKind kind : {PieceKind::step, PieceKind::evaluation, PieceKind::note}) {
         const char* table = table_of(kind);
         RM_TRY(Statement last, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
@@ -204,6 +220,18 @@ Result<std::vector<KeptReport>> TelemetryReader::last_steps(Epoch epoch, int ran
     Statement& select = sql_.last_steps;
     select.bind(1, epoch.value).bind(2, std::int64_t{rank}).bind(3, std::int64_t{limit});
     return rows_of(select);
+}
+
+Result<std::map<int, std::string>> TelemetryReader::connections(Epoch epoch) {
+    const std::lock_guard lock(mutex_);
+    Statement& select = sql_.connections;
+    select.bind(1, epoch.value);
+    std::map<int, std::string> reports;
+    while (true) {
+        RM_TRY(const bool more, select.step());
+        if (!more) return reports;
+        reports[static_cast<int>(select.whole(0))] = select.text(1);
+    }
 }
 
 Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,

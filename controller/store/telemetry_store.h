@@ -18,7 +18,7 @@
 // may be lost or dropped, and it must never make a commit of the control plane wait.
 namespace rm {
 
-enum class PieceKind { step, evaluation, note, log };
+enum class PieceKind { step, evaluation, note, connected, log };
 
 struct TelemetryPiece {
     JobId job;
@@ -81,6 +81,7 @@ private:
         Statement put_step;
         Statement put_evaluation;
         Statement put_note;
+        Statement put_connected;
     };
     TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements)
         : paths_(std::move(paths)),
@@ -90,6 +91,7 @@ private:
 
     Status keep(const TelemetryPiece& piece);
     Status keep_report(const TelemetryPiece& piece, StreamOffsets& offsets);
+    Status keep_connected(const TelemetryPiece& piece);
     Status keep_log(const TelemetryPiece& piece, StreamOffsets& offsets);
     Status enforce_cap(const std::string& path, StreamOffsets& offsets);
 
@@ -105,12 +107,14 @@ class TelemetryReader {
 public:
     static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths);
 
-    // Of rank 0, which speaks for the job. `kind` is not log.
+    // Of rank 0, which speaks for the job. `kind` is not connected or log.
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
     Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
                                           int limit);
     // The last whole steps of any rank of one attempt, newest first.
     Result<std::vector<KeptReport>> last_steps(Epoch epoch, int rank, int limit);
+    // By rank, the newest report of kind connected of those that have sent one.
+    Result<std::map<int, std::string>> connections(Epoch epoch);
     // NOT_FOUND when the rank has no log yet.
     Result<LogPart> log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
                         std::int64_t max_bytes);
@@ -119,6 +123,7 @@ private:
     struct Statements {
         Statement find_stream;
         Statement last_steps;
+        Statement connections;
         std::map<PieceKind, Statement> last;
         std::map<PieceKind, Statement> since;
     };

@@ -1,7 +1,9 @@
 #include <gloo/transport/context.h>
+#include <gloo/transport/tcp/address.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <limits>
 #include <map>
@@ -48,6 +50,10 @@ std::string_view reason_of(const std::exception& failure) {
     return end == std::string_view::npos ? text : text.substr(end + 2);
 }
 
+std::string text_of(const gloo::transport::Address& address) {
+    return to_string(gloo::transport::tcp::Address(address.bytes()).getSockaddr());
+}
+
 // One message in flight: gloo's buffer can take part in one operation only.
 struct Message {
     MessageInfo info;
@@ -65,6 +71,7 @@ struct Message {
 struct Peer {
     std::uint64_t num_sends = 0;
     std::uint64_t num_recvs = 0;
+    std::string address;  // at which it has listened for this rank
     // gloo tells a broken connection to the messages that wait for their turn, not to the one whose
     // bytes are on the wire. The probe is a receive that nobody answers, so it is always told.
     char probe_byte = 0;
@@ -74,13 +81,14 @@ struct Peer {
 class GlooTransport final : public Transport {
 public:
     GlooTransport(const std::string& address, Exchange& exchange, const TransportOptions& options)
-        : options_(options) {
+        : options_(options), address_(address) {
         connect(address, exchange);
         {
             const BlockedSignals blocked = BlockedSignals::all();  // for the thread
             nudger_ = std::jthread([this](const std::stop_token& stop) { nudge_regularly(stop); });
         }
         greet_peers();
+        find_connections();
     }
 
     ~GlooTransport() override {
@@ -91,6 +99,8 @@ public:
     std::string_view name() const override { return "gloo"; }
     int rank() const override { return options_.rank; }
     int num_ranks() const override { return options_.num_ranks; }
+    std::string address() const override { return address_; }
+    std::vector<Connection> connections() const override { return connections_; }
 
     MessageHandle send(int to, std::span<const std::byte> bytes) override {
         // gloo has one type of buffer for both directions; it only reads from this one.
@@ -179,7 +189,9 @@ private:
             throw_error(format("rank {} does not list this rank as a peer", rank));
         }
         try {
-            context_->getPair(rank)->connect({entry->second.begin(), entry->second.end()});
+            const std::vector<char> address(entry->second.begin(), entry->second.end());
+            peer.address = to_string(gloo::transport::tcp::Address(address).getSockaddr());
+            context_->getPair(rank)->connect(address);
             const BlockedSignals blocked = BlockedSignals::sigpipe();
             peer.probe = context_->createUnboundBuffer(&peer.probe_byte, 1);
             peer.probe->recv(rank, kProbeSlot, 0, 1);
@@ -205,6 +217,24 @@ private:
         bytes_sent_ = 0;
         bytes_received_ = 0;
         waited_nanos_ = 0;
+    }
+
+    // gloo does not say what its pairs are connected to. Both ranks of a pair listen on a port for
+    // it alone, and one connects to the other's: its socket has that port at one of its ends.
+    void find_connections() {
+        const std::vector<SocketEnds> sockets = connected_sockets();
+        const auto find = [&](const std::string SocketEnds::*end, const std::string& address) {
+            return std::find_if(sockets.begin(), sockets.end(),
+                                [&](const SocketEnds& ends) { return ends.*end == address; });
+        };
+        for (const auto& [rank, peer] : peers_) {
+            auto found = find(&SocketEnds::other, peer.address);
+            if (found == sockets.end()) {
+                found = find(&SocketEnds::own, text_of(context_->getPair(rank)->address()));
+            }
+            if (found == sockets.end()) continue;
+            connections_.push_back({rank, found->own, found->other});
+        }
     }
 
     MessageHandle post(const MessageInfo& info, std::byte* data) {
@@ -324,6 +354,8 @@ private:
     }
 
     const TransportOptions options_;
+    const std::string address_;
+    std::vector<Connection> connections_;  // once they are all there
     // Destroyed in reverse: messages, probes, pairs, then the device with gloo's thread.
     std::shared_ptr<gloo::transport::Device> device_;    // also owned by the context
     std::shared_ptr<gloo::transport::Context> context_;  // also owned by every buffer

@@ -26,6 +26,13 @@ struct MessageHandle {
     std::int64_t id = -1;
 };
 
+// An established connection, its ends as the socket names them: "127.0.0.2:40112", "[::1]:40112".
+struct Connection {
+    int peer = 0;  // its rank
+    std::string own;
+    std::string other;
+};
+
 // Byte ranges between ranks; all that `local`, `gloo` and `sim` implement. Messages between one
 // pair of ranks arrive in the order they were sent; the receiver names the exact length (a sender
 // that disagrees is an error on `local` and a timeout on `gloo`). Never to oneself. Nothing moves
@@ -46,6 +53,11 @@ public:
     virtual void wait(MessageHandle handle) = 0;
     // Every wait, now and later, throws with this reason. Any thread.
     virtual void abort(const std::string& reason) = 0;
+
+    // The address it listens on, without a port, and its connections by ascending rank, as they
+    // were when it was made; empty where ranks are threads of one process.
+    virtual std::string address() const { return ""; }
+    virtual std::vector<Connection> connections() const { return {}; }
 
     // Bytes of payload of the messages whose wait returned, since the start. Any thread.
     std::int64_t bytes_sent() const { return bytes_sent_.load(); }

@@ -61,6 +61,7 @@ class PrintingObserver final : public RankObserver {
 public:
     PrintingObserver(int rank, std::string peak_name)
         : first_(rank == 0), peak_name_(std::move(peak_name)) {}
+    void on_connected(const ConnectedReport& /*report*/) override {}
     void on_started(std::int64_t /*first_step*/, std::int64_t /*num_steps*/) override {}
     void on_step(const StepReport& report) override { print(step_line(report, peak_name_)); }
     void on_evaluation(const EvaluationReport& report) override { print(evaluation_line(report)); }

@@ -76,6 +76,19 @@ std::string to_json(const StepReport& r) {
         .dump();
 }
 
+std::string to_json(const ConnectedReport& r) {
+    json value{{"rank", r.rank},
+               {"address", r.address},
+               {"peers", json::object()},
+               {"rings", json::object()}};
+    for (const auto& [peer, ends] : r.peers)
+        value["peers"][format("{}", peer)] = {{"own", ends.own}, {"other", ends.other}};
+    for (const auto& [name, ring] : r.rings) {
+        value["rings"][name] = {{"sends_to", ring.sends_to}, {"receives_from", ring.receives_from}};
+    }
+    return value.dump();
+}
+
 std::string to_json(const EvaluationReport& r) {
     return json{{"step", r.step},
                 {"targets", r.targets},
@@ -110,6 +123,21 @@ Result<StepReport> parse_step_report(std::string_view line) {
         r.last_collective = v.at("last_collective");
         return r;
     } catch (const json::exception& error) {
+        return not_a_report(line, error.what()).error();
+    }
+}
+
+Result<ConnectedReport> parse_connected_report(std::string_view line) {
+    try {
+        const json v = json::parse(line);
+        ConnectedReport r{
+            .rank = v.at("rank"), .address = v.at("address"), .peers = {}, .rings = {}};
+        for (const auto& [peer, ends] : v.at("peers").items())
+            r.peers[std::stoi(peer)] = {ends.at("own"), ends.at("other")};
+        for (const auto& [name, ring] : v.at("rings").items())
+            r.rings[name] = {ring.at("sends_to"), ring.at("receives_from")};
+        return r;
+    } catch (const std::exception& error) {
         return not_a_report(line, error.what()).error();
     }
 }

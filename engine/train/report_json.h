@@ -12,7 +12,9 @@ namespace rm {
 
 std::string to_json(const StepReport& report);
 std::string to_json(const EvaluationReport& report);
+std::string to_json(const ConnectedReport& report);
 Result<StepReport> parse_step_report(std::string_view line);
 Result<EvaluationReport> parse_evaluation_report(std::string_view line);
+Result<ConnectedReport> parse_connected_report(std::string_view line);
 
 }  // namespace rm

@@ -11,6 +11,7 @@
 #include "engine/hf/export.h"
 #include "engine/hf/load.h"
 #include "engine/train/checkpointer.h"
+#include "engine/train/connected.h"
 #include "engine/train/rank_engine.h"
 #include "engine/train/report_json.h"
 #include "engine/train/resolve_model.h"
@@ -414,6 +415,10 @@ Status RankRun::evaluate() {
 Result<Outcome> RankRun::run() {
     env_.progress.version = ProgressPage::kVersion;
     env_.progress.phase = Phase::starting;
+    if (env_.transport.num_ranks() > 1) {
+        env_.observer.on_connected(
+            connected_report(env_.transport, engine_.streams().communicator));
+    }
     RM_RETURN_IF_ERROR(check_data());
     RM_RETURN_IF_ERROR(start_or_resume());
     env_.observer.on_started(position_.step + 1, config_.spec.num_steps());

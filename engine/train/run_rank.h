@@ -52,11 +52,13 @@ inline std::optional<DType> moment_type(const JobSpec& spec) {
     return std::nullopt;
 }
 
-// Called on the rank's main thread. on_started and on_step on every rank; the rest on rank 0; notes
-// are for people ("checkpoint e1-s20 skipped: ...").
+// Called on the rank's main thread. on_connected (where there are several ranks), on_started and
+// on_step on every rank; the rest on rank 0; notes are for people ("checkpoint e1-s20 skipped:
+// ...").
 class RankObserver {
 public:
     virtual ~RankObserver() = default;
+    virtual void on_connected(const ConnectedReport& report) = 0;
     virtual void on_started(std::int64_t first_step, std::int64_t num_steps) = 0;
     virtual void on_step(const StepReport& report) = 0;
     virtual void on_evaluation(const EvaluationReport& report) = 0;

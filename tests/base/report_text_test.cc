@@ -16,6 +16,35 @@ StepReport sample() {
     return report;
 }
 
+TEST(ConnectedLine, NamesTheNeighboursOfEachRingAndTheirAddresses) {
+    ConnectedReport report{.rank = 2,
+                           .address = "10.77.0.3",
+                           .peers = {{1, {"10.77.0.3:4000", "10.77.0.4:512"}},
+                                     {3, {"10.77.0.3:513", "10.77.0.5:4001"}}},
+                           .rings = {{"ring", {.sends_to = 3, .receives_from = 1}}}};
+    EXPECT_EQ(connected_line(report),
+              "rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at "
+              "10.77.0.4");
+    report.rings = {{"ring_inner", {3, 3}}, {"ring_outer", {1, 1}}};
+    EXPECT_EQ(connected_line(report),
+              "rank 2 at 10.77.0.3 in ring_inner sends to rank 3 at 10.77.0.5 and receives from "
+              "rank 3 at 10.77.0.5; in ring_outer sends to rank 1 at 10.77.0.4 and receives from "
+              "rank 1 at 10.77.0.4");
+    report.rings.clear();
+    EXPECT_EQ(connected_line(report),
+              "rank 2 at 10.77.0.3 is connected to rank 1 at 10.77.0.4, rank 3 at 10.77.0.5");
+}
+
+TEST(ConnectedLine, HasNoAddressesWhereThereAreNone) {
+    EXPECT_EQ(connected_line({.rank = 0, .address = "", .peers = {}, .rings = {{"ring", {1, 2}}}}),
+              "rank 0 sends to rank 1 and receives from rank 2");
+    EXPECT_EQ(connected_line({.rank = 0,
+                              .address = "fd00::3",
+                              .peers = {{1, {"[fd00::3]:4000", "[fd00::4]:512"}}},
+                              .rings = {}}),
+              "rank 0 at fd00::3 is connected to rank 1 at [fd00::4]");
+}
+
 TEST(StepLine, LeavesOutWhatIsNotKnown) {
     EXPECT_EQ(step_line(sample(), ""), "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s");
 }

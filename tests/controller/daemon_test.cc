@@ -230,6 +230,24 @@ TEST(Telemetry, ReportsAppearInGetAndAreAcknowledged) {
     EXPECT_TRUE(telemetry.finish().ok());
 }
 
+TEST(Telemetry, WhatRanksSayOfTheirConnectionsIsShownWithTheirAttempt) {
+    RunningJob running;
+    TelemetrySender telemetry(running);
+    pb::TelemetryMessage message;
+    message.set_epoch(running.epoch.value);
+    message.set_rank(1);
+    message.set_end_offset(100);
+    message.set_note("rank 1 sends to rank 0 and receives from rank 0");
+    message.mutable_connected()->set_address("10.0.0.1");
+    (*message.mutable_connected()->mutable_peers())[0].set_other("10.0.0.2:4000");
+    EXPECT_EQ(telemetry.send(message).reports_offset(), 100);
+    const pb::Job job = running.job(running.id);
+    ASSERT_EQ(job.attempts(0).connections().count(1), 1u) << job.ShortDebugString();
+    const pb::ConnectedReport& said = job.attempts(0).connections().at(1);
+    EXPECT_EQ(said.address(), "10.0.0.1");
+    EXPECT_EQ(said.peers().at(0).other(), "10.0.0.2:4000");
+}
+
 TEST(Telemetry, OfAnUnknownAttemptIsAcknowledgedAndDropped) {
     Running running;
     TelemetrySender telemetry(running);

@@ -89,6 +89,22 @@ TEST(Telemetry, KeepsEvaluationsNotesAndLossesThatAreNotFinite) {
     EXPECT_FALSE(t.reader->last(t.job, PieceKind::step).value().has_value());
 }
 
+TEST(Telemetry, HasTheNewestConnectionsOfEachRankOfAnAttempt) {
+    Telemetry t;
+    TelemetryPiece piece = t.step(10, 1, 3);
+    piece.kind = PieceKind::connected;
+    piece.bytes = "three";
+    t.write(piece);
+    t.write(piece);
+    piece.rank = 1;
+    piece.bytes = "one";
+    t.write(piece);
+    EXPECT_EQ(t.reader->connections({1}).value(),
+              (std::map<int, std::string>{{1, "one"}, {3, "three"}}));
+    EXPECT_TRUE(t.reader->connections({2}).value().empty());
+    EXPECT_EQ(t.store->offsets({1}, 3).value().reports, 10);
+}
+
 TEST(Telemetry, OffsetsSurviveARestart) {
     Telemetry t;
     t.write(t.step(10, 1));

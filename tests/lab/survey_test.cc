@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <numeric>
 
 #include "base/clock.h"
 #include "cli/links_file.h"
 #include "planner/placement/problem.h"
+#include "tests/e2e/support/connections.h"
 #include "tests/lab/surveyed_lab.h"
 
 namespace rm::lab {
@@ -31,9 +33,14 @@ protected:
     }
     // Trains a ring of this many to its end; where its ranks were, by rank.
     std::vector<std::string> hosts_of_ring(int size) {
-        return hosts_of(run_to_end(
+        const std::string job = run_to_end(
             {.stages = "  - {context: 768, batch: 768, tokens: 7680, learning_rate: 1e-3}\n",
-             .parallel = format("{{ring: {}}}", size)}));
+             .parallel = format("{{ring: {}}}", size)});
+        std::map<std::string, std::string> addresses;
+        for (const Host& host : lab_->topology().hosts)
+            addresses[host.name] = lab_->address(host.name);
+        e2e::expect_ring_as_placed([&] { return show(job); }, addresses);
+        return hosts_of(job);
     }
     double steps_per_second(const std::string& job, const std::function<void()>& meanwhile) {
         const SystemClock clock;

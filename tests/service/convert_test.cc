@@ -189,6 +189,7 @@ TEST(Convert, EveryValueSurvivesTheWire) {
         expect_value_survives<JobSpec>(seed);
         expect_value_survives<StepReport>(seed);
         expect_value_survives<EvaluationReport>(seed);
+        expect_value_survives<ConnectedReport>(seed);
         expect_value_survives<Inventory>(seed);
         expect_value_survives<AttemptStatus>(seed);
     }
@@ -222,6 +223,7 @@ TEST(Convert, EveryFieldOfTheWireHasItsPlaceInTheTypes) {
         expect_wire_survives<pb::MeshSpec>(seed);
         expect_wire_survives<pb::StepReport>(seed);
         expect_wire_survives<pb::EvaluationReport>(seed);
+        expect_wire_survives<pb::ConnectedReport>(seed);
         expect_wire_survives<pb::Inventory>(seed);
         expect_wire_survives<pb::AttemptStatus>(seed);
         expect_wire_survives<pb::WorkerMessage>(seed);

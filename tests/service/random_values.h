@@ -158,6 +158,13 @@ inline void fill(Rng& rng, StepReport& report) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
     fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
 }
+inline void fill(Rng& rng, ConnectedReport& report) {
+    fill_all(rng, report.rank, report.address);
+    for (const int peer : {1, 5})
+        fill_all(rng, report.peers[peer].own, report.peers[peer].other);
+    for (const char* ring : {"ring_inner", "ring_outer"})
+        fill_all(rng, report.rings[ring].sends_to, report.rings[ring].receives_from);
+}
 inline void fill(Rng& rng, EvaluationReport& report) {
     auto& [a, b, c, d, e] = report;
     fill_all(rng, a, b, c, d, e);

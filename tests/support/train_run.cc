@@ -12,6 +12,7 @@ namespace {
 class Recorder final : public RankObserver {
 public:
     explicit Recorder(TrainRun& run) : run_(run) {}
+    void on_connected(const ConnectedReport& report) override { run_.connected = report; }
     void on_started(std::int64_t /*first*/, std::int64_t /*num_steps*/) override {}
     void on_step(const StepReport& report) override { run_.steps.push_back(report); }
     void on_evaluation(const EvaluationReport& report) override {

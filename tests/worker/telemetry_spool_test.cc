@@ -60,12 +60,18 @@ TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
     report(5, {{1}, CheckpointReport{3, "/c/j/e1-s3", 0.5}});
     report(5, {{1}, StageDoneReport{0, 3}});
     report(5, {{1}, NoteReport{"took the one before"}});
+    const ConnectedReport connected{.rank = 5,
+                                    .address = "10.0.0.5",
+                                    .peers = {{4, {"10.0.0.5:400", "10.0.0.4:300"}}},
+                                    .rings = {{"ring", {4, 4}}}};
+    report(5, {{1}, connected});
     append(dir_.reports(5), "cut sho\n");
     TelemetrySpool spool = open();
     EXPECT_EQ(content<Note>(spool.next()).text, "training steps 1 to 9");
     EXPECT_EQ(content<Note>(spool.next()).text, "checkpoint /c/j/e1-s3 written in 500 ms");
     EXPECT_EQ(content<Note>(spool.next()).text, "stage 1 done at step 3");
     EXPECT_EQ(content<Note>(spool.next()).text, "took the one before");
+    EXPECT_EQ(content<ConnectedReport>(spool.next()), connected);
     const auto last = spool.next();
     EXPECT_FALSE(content<Note>(last).text.empty());
     EXPECT_EQ(last->end_offset, size_of_file(dir_.reports(5)));

@@ -27,6 +27,9 @@ Content content_of(const StepReport& report) {
 Content content_of(const EvaluationReport& report) {
     return report;
 }
+Content content_of(const ConnectedReport& report) {
+    return report;
+}
 Content content_of(const StartedReport& report) {
     return Note{format("training steps {} to {}", report.first_step, report.num_steps)};
 }

@@ -23,12 +23,12 @@ struct LogChunk {
 struct Note {
     std::string text;
 };
-// One message of the telemetry stream. Steps, evaluations and notes share the reports' offsets.
+// One message of the telemetry stream. All but logs share the reports' offsets.
 struct SpooledPiece {
     Epoch epoch;
     int rank = 0;
     std::int64_t end_offset = 0;
-    std::variant<StepReport, EvaluationReport, Note, LogChunk> content;
+    std::variant<StepReport, EvaluationReport, ConnectedReport, Note, LogChunk> content;
 };
 
 constexpr std::int64_t kLargestLogChunk = 256 * 1024;

@@ -27,6 +27,10 @@ void JsonlObserver::write(const Report& report, const std::string& text) {
     std::fflush(stdout);
 }
 
+void JsonlObserver::on_connected(const ConnectedReport& report) {
+    write(report, connected_line(report));
+}
+
 void JsonlObserver::on_started(std::int64_t first_step, std::int64_t num_steps) {
     started_ = true;
     write(StartedReport{first_step, num_steps},

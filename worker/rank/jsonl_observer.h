@@ -15,6 +15,7 @@ class JsonlObserver final : public RankObserver {
 public:
     static Result<JsonlObserver> open(const std::string& path, std::string peak_name);
 
+    void on_connected(const ConnectedReport& report) override;
     void on_started(std::int64_t first_step, std::int64_t num_steps) override;
     void on_step(const StepReport& report) override;
     void on_evaluation(const EvaluationReport& report) override;

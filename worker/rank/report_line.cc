@@ -15,6 +15,9 @@ std::string body(const StepReport& report) {
 std::string body(const EvaluationReport& report) {
     return to_json(report);
 }
+std::string body(const ConnectedReport& report) {
+    return to_json(report);
+}
 std::string body(const StartedReport& report) {
     return json{{"first_step", report.first_step}, {"num_steps", report.num_steps}}.dump();
 }
@@ -29,8 +32,8 @@ std::string body(const NoteReport& report) {
 }
 
 // By the index in ReportLine::report.
-constexpr const char* kKinds[] = {"started",    "step",       "evaluation",
-                                  "checkpoint", "stage_done", "note"};
+constexpr const char* kKinds[] = {"started",    "step", "evaluation", "checkpoint",
+                                  "stage_done", "note", "connected"};
 
 Result<ReportLine> parse_body(const std::string& kind, WallTime time, const json& value) {
     if (kind == "step") {
@@ -40,6 +43,10 @@ Result<ReportLine> parse_body(const std::string& kind, WallTime time, const json
     if (kind == "evaluation") {
         RM_TRY(const EvaluationReport report, parse_evaluation_report(value.dump()));
         return ReportLine{time, report};
+    }
+    if (kind == "connected") {
+        RM_TRY(ConnectedReport report, parse_connected_report(value.dump()));
+        return ReportLine{time, std::move(report)};
     }
     if (kind == "started") {
         return ReportLine{time, StartedReport{value.at("first_step").get<std::int64_t>(),

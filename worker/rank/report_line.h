@@ -37,7 +37,7 @@ struct NoteReport {
 struct ReportLine {
     WallTime time;
     std::variant<StartedReport, StepReport, EvaluationReport, CheckpointReport, StageDoneReport,
-                 NoteReport>
+                 NoteReport, ConnectedReport>
         report;
 };
 

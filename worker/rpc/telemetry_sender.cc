@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/report_text.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"
@@ -22,6 +23,11 @@ void put(pb::TelemetryMessage& message, const StepReport& report) {
 }
 void put(pb::TelemetryMessage& message, const EvaluationReport& report) {
     *message.mutable_evaluation() = to_proto(report);
+}
+// A controller that does not know it takes it for a note.
+void put(pb::TelemetryMessage& message, const ConnectedReport& report) {
+    message.set_note(connected_line(report));
+    *message.mutable_connected() = to_proto(report);
 }
 void put(pb::TelemetryMessage& message, const Note& note) {
     message.set_note(note.text);

@@ -25,7 +25,9 @@ std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body)
             const auto transport =
                 cluster.kind == "local"
                     ? make_local_transport(hub, options)
-                    : make_gloo_transport("127.0.0.1", *exchanges[index], options);
+                    : make_gloo_transport(
+                          cluster.addresses.empty() ? "127.0.0.1" : cluster.addresses[index],
+                          *exchanges[index], options);
             body(*transport);
         } catch (const std::exception& error) {
             errors[index] = error.what();

@@ -21,8 +21,9 @@ struct Cluster {
     int num_ranks = 2;
     PeerTable peers;  // default: next and previous on the ring of all
     Seconds timeout{30};
-    Faults* faults = nullptr;  // passed to rank 0
-    LocalLinks links = {};     // of "local"
+    Faults* faults = nullptr;                 // passed to rank 0
+    LocalLinks links = {};                    // of "local"
+    std::vector<std::string> addresses = {};  // of "gloo", by rank; default: all 127.0.0.1
 };
 
 using RankBody = std::function<void(Transport&)>;

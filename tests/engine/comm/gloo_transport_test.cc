@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace rm {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::run_all;
 using testing::run_ranks;
 using testing::Stopwatch;
 
@@ -113,6 +115,51 @@ TEST(GlooTransport, TimesOutWhereLengthsDiffer) {
             }
         });
     EXPECT_THAT(errors[0] + errors[1], HasSubstr("timed out"));
+}
+
+std::string ip(const std::string& end) {
+    return end.substr(0, end.rfind(':'));
+}
+
+TEST(GlooTransport, SaysWhatItsSocketsAreConnectedTo) {
+    const std::vector<std::string> addresses = {"127.0.0.3", "127.0.0.1", "127.0.0.2"};
+    std::vector<std::vector<Connection>> said(3);
+    run_all({.kind = "gloo", .num_ranks = 3, .addresses = addresses}, [&](Transport& transport) {
+        const auto rank = static_cast<std::size_t>(transport.rank());
+        EXPECT_EQ(transport.address(), addresses[rank]);
+        said[rank] = transport.connections();
+    });
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+        ASSERT_EQ(said[rank].size(), 2u);
+        for (const Connection& here : said[rank]) {
+            const auto peer = static_cast<std::size_t>(here.peer);
+            const std::size_t place = rank < peer ? rank : rank - 1;  // among the peer's peers
+            const Connection& there = said[peer][place];
+            SCOPED_TRACE(format("rank {}: {}, rank {}: {}", rank, here.own, peer, there.own));
+            EXPECT_EQ(there.peer, static_cast<int>(rank));
+            EXPECT_EQ(here.own, there.other);
+            EXPECT_EQ(here.other, there.own);
+            // The one with the lower address is connected to, and so it is in the names of both.
+            const bool listens = addresses[rank] < addresses[peer];
+            EXPECT_EQ(ip(listens ? here.own : here.other), addresses[listens ? rank : peer]);
+        }
+    }
+}
+
+TEST(GlooTransport, NamesAddressesOfVersionSixInBrackets) {
+    const int probe = socket(AF_INET6, SOCK_STREAM, 0);
+    sockaddr_in6 loopback{};
+    loopback.sin6_family = AF_INET6;
+    loopback.sin6_addr = in6addr_loopback;
+    const bool has_v6 =
+        bind(probe, reinterpret_cast<const sockaddr*>(&loopback), sizeof loopback) == 0;
+    close(probe);
+    if (!has_v6) GTEST_SKIP() << "this machine has no ::1";
+    run_all({.kind = "gloo", .num_ranks = 2, .addresses = {"::1", "::1"}},
+            [](Transport& transport) {
+                EXPECT_THAT(transport.connections().at(0).own, ::testing::StartsWith("[::1]:"));
+                EXPECT_THAT(transport.connections().at(0).other, ::testing::StartsWith("[::1]:"));
+            });
 }
 
 // Memory of which the last page cannot be read: what sends it fails half way.

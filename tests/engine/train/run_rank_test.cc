@@ -56,6 +56,20 @@ TEST_F(RunRank, LearnsAndReportsTheHeldOutLossBesideTheTextsEntropies) {
     EXPECT_TRUE(std::filesystem::exists(dir_.file("run/metrics.jsonl")));
 }
 
+TEST_F(RunRank, SaysWhomItsCommunicatorShiftsTo) {
+    using Rings = std::map<std::string, RingNeighbours>;
+    config_.spec.stages[0].tokens = config_.spec.stages[0].batch;
+    set_mesh(1, 4);
+    EXPECT_EQ(train().connected.rings, (Rings{{"ring", {.sends_to = 1, .receives_from = 3}}}));
+    config_.checkpoint_dir.clear();
+    config_.plan.mesh = Mesh::make(1, 4, 1, 1, 2).value();
+    EXPECT_EQ(train().connected.rings, (Rings{{"ring_inner", {1, 1}}, {"ring_outer", {2, 2}}}));
+    set_mesh(2, 1);
+    const ConnectedReport report = train().connected;
+    EXPECT_TRUE(report.rings.empty());
+    EXPECT_TRUE(report.peers.empty()) << "of a transport between threads";
+}
+
 TEST_F(RunRank, SavingAtStepTenAndResumingEqualsTwentyStraightStepsBitForBit) {
     struct Case {
         int data, ring;
