@@ -37,7 +37,14 @@ struct AxisTraffic {
     bool operator==(const AxisTraffic&) const = default;
 };
 
-// One optimizer step, as rank 0 knows it (the last three groups are this rank's own).
+// What came from one rank in a step, in messages that are long enough to tell how fast.
+struct HopRate {
+    std::int64_t bytes = 0;
+    double bytes_per_second = 0;  // at best: a late sender makes single messages look slow
+    bool operator==(const HopRate&) const = default;
+};
+
+// One optimizer step, as rank 0 knows it (the last four groups are this rank's own).
 struct StepReport {
     std::int64_t step = 0;       // 1 is the first of the job; counts on over stages and attempts
     std::int64_t num_steps = 0;  // of the job
@@ -62,6 +69,7 @@ struct StepReport {
     MemoryReport memory;
     std::map<std::string, AxisTraffic> axes;  // of this rank; only those that moved something
     std::string last_collective;
+    std::map<int, HopRate> hops;  // to this rank, by the rank before it on a ring of attention
 };
 
 // Of a step's seconds, compute waiting for other ranks: every phase that is exposed.

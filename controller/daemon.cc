@@ -237,7 +237,7 @@ public:
         services_.push_back(make_topology_service(ops_, surveys_, *stores_.surveys));
         services_.push_back(
             make_admin_service(audit_, *stores_.audit_reader, directory_.file("control.db")));
-        services_.push_back(make_worker_service(session_, ops_, telemetry_, gatekeeper_));
+        services_.push_back(make_worker_service(session_, ops_, telemetry_, surveys_, gatekeeper_));
         services_.push_back(make_rendezvous_service(exchange_, control_, gatekeeper_));
         std::vector<grpc::Service*> services;
         for (const auto& service : services_)

@@ -279,6 +279,11 @@ pb::StepReport to_proto(const StepReport& report) {
     }
     out.set_last_collective(report.last_collective);
     out.set_peak_name(report.peak_name);
+    for (const auto& [rank, rate] : report.hops) {
+        pb::HopRate& hop = (*out.mutable_hops())[rank];
+        hop.set_bytes(rate.bytes);
+        hop.set_bytes_per_second(rate.bytes_per_second);
+    }
     return out;
 }
 
@@ -300,6 +305,8 @@ StepReport from_proto(const pb::StepReport& report) {
                    .peak_name = report.peak_name(),
                    .phase_seconds = {report.phase_seconds().begin(), report.phase_seconds().end()},
                    .last_collective = report.last_collective()};
+    for (const auto& [rank, hop] : report.hops())
+        out.hops[rank] = {.bytes = hop.bytes(), .bytes_per_second = hop.bytes_per_second()};
     for (const auto& [kind, bytes] : report.memory_bytes())
         out.memory.add(kind, Bytes{bytes});
     for (const auto& [name, axis] : report.axes()) {

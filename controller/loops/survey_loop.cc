@@ -27,6 +27,24 @@ std::string text_of(GbitPerSec rate) {
                           : format("{} Gbit/s", rate.value);
 }
 
+// Nothing where a rank is not of the attempt, or both are on one node.
+std::optional<HopSample> sample_of(const Attempt& attempt, const HopReport& report, int from,
+                                   const HopRate& rate) {
+    const int size = static_cast<int>(attempt.ranks.size());
+    if (from < 0 || from >= size || report.rank < 0 || report.rank >= size) return std::nullopt;
+    const auto node = [&](int rank) {
+        return attempt.ranks[static_cast<std::size_t>(rank)].device.node;
+    };
+    if (node(from) == node(report.rank)) return std::nullopt;
+    return HopSample{.epoch = report.epoch,
+                     .ends = {node(from), node(report.rank)},
+                     .from_rank = from,
+                     .to_rank = report.rank,
+                     .stage = report.stage,
+                     .step = report.step,
+                     .rate = {rate.bytes_per_second * 8e-9}};
+}
+
 void log_drift(const LinkDrift& drift) {
     log_event(LogLevel::warning, drift.degraded ? "link_degraded" : "link_restored",
               {{"from", drift.ends.first},
@@ -109,6 +127,38 @@ void SurveyLoop::probed(const NodeId& node, ProbeReport report) {
     arrived_.notify_one();
 }
 
+// The loop looks often enough.
+void SurveyLoop::hopped(HopReport report) {
+    const std::lock_guard lock(mutex_);
+    hops_.push_back(std::move(report));
+}
+
+void SurveyLoop::take_hops() {
+    std::vector<HopReport> reports;
+    {
+        const std::lock_guard lock(mutex_);
+        reports = std::exchange(hops_, {});
+    }
+    std::vector<HopSample> samples;
+    const auto live = parts_.control.read([&](const State& state) {
+        std::set<Epoch> epochs;
+        for (const Attempt* attempt : live_attempts(state))
+            epochs.insert(attempt->epoch);
+        for (const HopReport& report : reports) {
+            if (!epochs.contains(report.epoch)) continue;
+            for (const auto& [from, rate] : report.hops) {
+                const auto sample = sample_of(state.attempts.at(report.epoch), report, from, rate);
+                if (sample) samples.push_back(*sample);
+            }
+        }
+        return epochs;
+    });
+    const std::lock_guard lock(core_mutex_);
+    core_.set_live(live);
+    for (const HopSample& sample : samples)
+        core_.take(sample, now());
+}
+
 std::vector<SurveyNode> SurveyLoop::present_nodes() const {
     return parts_.control.read([](const State& state) {
         std::map<NodeId, std::string> jobs;
@@ -159,6 +209,7 @@ void SurveyLoop::run() {
 }
 
 void SurveyLoop::work(std::vector<std::pair<NodeId, ProbeReport>> reports) {
+    take_hops();
     std::vector<SurveyNode> nodes = present_nodes();
     std::vector<SurveyOutputs> outputs;
     {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -8,12 +9,29 @@
 #include <utility>
 #include <vector>
 
+#include "base/report.h"
 #include "controller/loops/control_loop.h"
 #include "controller/session.h"
 #include "controller/store/survey_store.h"
 #include "controller/survey/survey_core.h"
 
 namespace rm {
+
+// What a rank has said of one step's ring hops.
+struct HopReport {
+    Epoch epoch;
+    int rank = 0;
+    int stage = 0;
+    std::int64_t step = 0;
+    std::map<int, HopRate> hops;  // by rank that they came from
+};
+
+// Who wants to know. Implementations keep it and return.
+class HopSink {
+public:
+    virtual ~HopSink() = default;
+    virtual void hopped(HopReport report) = 0;
+};
 
 // What others see of surveying.
 struct SurveyView {
@@ -24,8 +42,9 @@ struct SurveyView {
 };
 
 // Drives the survey core: nodes from the control state, probes to the workers' sessions, what they
-// find into telemetry.db, drifts to the core. A thread of its own.
-class SurveyLoop final : public ProbeSink {
+// find into telemetry.db, drifts to the core; and ring hops, of nodes instead of ranks. A thread of
+// its own.
+class SurveyLoop final : public ProbeSink, public HopSink {
 public:
     struct Parts {
         const ControlLoop& control;
@@ -43,12 +62,14 @@ public:
     LinkGraph graph(const std::vector<NodeId>& nodes) const;
 
     void probed(const NodeId& node, ProbeReport report) override;
+    void hopped(HopReport report) override;
 
 private:
     SurveyTime now() const { return {parts_.clock.wall(), parts_.clock.mono()}; }
     std::vector<SurveyNode> present_nodes() const;
     void run();
     void work(std::vector<std::pair<NodeId, ProbeReport>> reports);
+    void take_hops();
     void carry_out(const SurveyOutputs& outputs);
     void send(const ProbeCommand& command);
     void keep(const SurveyOutputs& outputs);
@@ -61,6 +82,7 @@ private:
     std::mutex mutex_;  // of what arrives; never held while the core works
     std::condition_variable arrived_;
     std::vector<std::pair<NodeId, ProbeReport>> reports_;
+    std::vector<HopReport> hops_;
     bool woken_ = false;
     bool stopping_ = false;
     std::thread thread_;

@@ -41,6 +41,17 @@ TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
     return piece;
 }
 
+HopReport hops_of(const pb::TelemetryMessage& message) {
+    HopReport report{.epoch = {message.epoch()},
+                     .rank = message.rank(),
+                     .stage = message.step().stage(),
+                     .step = message.step().step(),
+                     .hops = {}};
+    for (const auto& [from, hop] : message.step().hops())
+        report.hops[from] = {.bytes = hop.bytes(), .bytes_per_second = hop.bytes_per_second()};
+    return report;
+}
+
 pb::TelemetryAck message_of(const AckQueue::Ack& ack) {
     const auto& [key, offsets] = ack;
     pb::TelemetryAck message;
@@ -146,10 +157,11 @@ private:
 
 class TelemetryReactor final : public TelemetryCall {
 public:
-    TelemetryReactor(OpsContext& ops, TelemetryLoop& telemetry, Principal caller)
+    TelemetryReactor(OpsContext& ops, TelemetryLoop& telemetry, HopSink& hops, Principal caller)
         : ops_(ops),
           caller_(std::move(caller)),
           telemetry_(telemetry),
+          hops_(hops),
           acks_(std::make_shared<Acks>(*this, incoming_, telemetry)) {
         acks_->read_on();
     }
@@ -172,12 +184,14 @@ private:
         const std::optional<JobId> job = job_of(ops_.control, piece, caller_);
         if (!job) return on_kept(claimed_offsets(piece));
         piece.job = *job;
+        if (!incoming_.step().hops().empty()) hops_.hopped(hops_of(incoming_));
         telemetry_.push(std::move(piece), std::move(on_kept));
     }
 
     OpsContext& ops_;
     const Principal caller_;
     TelemetryLoop& telemetry_;
+    HopSink& hops_;
     pb::TelemetryMessage incoming_;
     const std::shared_ptr<Acks> acks_;  // second owners: pieces on their way to the disk
 };
@@ -193,10 +207,11 @@ private:
 }  // namespace
 
 TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
-                               TelemetryLoop& telemetry, const Gatekeeper& gatekeeper) {
+                               TelemetryLoop& telemetry, HopSink& hops,
+                               const Gatekeeper& gatekeeper) {
     auto caller = caller_of(call, gatekeeper);
     if (!caller) return new RefusedCall(to_grpc(caller.error()));
-    return new TelemetryReactor(context, telemetry, *std::move(caller));
+    return new TelemetryReactor(context, telemetry, hops, *std::move(caller));
 }
 
 }  // namespace rm

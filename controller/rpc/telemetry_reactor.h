@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "controller/loops/survey_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
 #include "ringmaster/v1/worker.pb.h"
@@ -15,6 +16,7 @@ using TelemetryCall = grpc::ServerBidiReactor<pb::TelemetryMessage, pb::Telemetr
 // Serves one telemetry stream without a thread of its own. gRPC owns what this makes: it deletes
 // itself when the call is done.
 TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
-                               TelemetryLoop& telemetry, const Gatekeeper& gatekeeper);
+                               TelemetryLoop& telemetry, HopSink& hops,
+                               const Gatekeeper& gatekeeper);
 
 }  // namespace rm

@@ -12,6 +12,8 @@ constexpr Seconds kPatience{8};
 // Who was silent so many times in a row is not asked again in this survey: each takes all patience.
 constexpr int kUnanswered = 3;
 constexpr std::size_t kMaxErrors = 5;
+// How late a step's hops may be said.
+constexpr Seconds kHopsAreLate{2};
 constexpr MonoTime kNever{std::numeric_limits<std::int64_t>::max()};
 
 MonoTime later(MonoTime time, Seconds by) {
@@ -156,6 +158,15 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
             out.commands.push_back({last_probe_, task.kind, *from, *to, task.streams, task.each});
         }
     }
+}
+
+void SurveyCore::take(const HopSample& sample, SurveyTime now) {
+    // Probes slow hops, and what a survey measures needs no second one.
+    const bool disturbed = run_ || (last_ended_ && now.mono < later(*last_ended_, kHopsAreLate));
+    if (!options_.automatic || disturbed) return;
+    const auto reason = hops_.take(sample, now.mono);
+    const bool soon = want_ && want_->from <= now.mono;
+    if (reason && !soon) want_ = Want{*reason, now.mono};
 }
 
 SurveyOutputs SurveyCore::take(const NodeId& from, const ProbeReport& report, SurveyTime now) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "controller/survey/hop_watch.h"
 #include "controller/survey/link_book.h"
 #include "controller/survey/pacer.h"
 #include "controller/survey/survey_run.h"
@@ -18,7 +19,8 @@ namespace rm {
 
 struct SurveyOptions {
     double budget = 0.05;   // of a job's time, while probes touch its nodes; 0: jobs are left alone
-    bool automatic = true;  // when nodes join, on drift and every `every`; false: on request only
+    bool automatic = true;  // when nodes join, on drift, when ring hops have become slow and every
+                            // `every`; false: on request only
     Seconds settle{10};     // after the last join
     Seconds every{6 * 3600};
     Seconds after_drift{60};  // another survey looks whether it stays
@@ -86,6 +88,10 @@ public:
     // The number of the survey that will answer it: a new one, as the running one has looked
     // already. FAILED_PRECONDITION with fewer than two nodes.
     Result<std::int64_t> request(const std::string& reason, SurveyTime now);
+    // What training says of its links, of the attempts that live. Slow hops are a reason to measure
+    // and no more: only surveys raise alarms.
+    void take(const HopSample& sample, SurveyTime now);
+    void set_live(const std::set<Epoch>& attempts) { hops_.keep_only(attempts); }
     SurveyOutputs take(const NodeId& from, const ProbeReport& report, SurveyTime now);
     // Does what time has made due; call it at due() at the latest.
     SurveyOutputs tick(SurveyTime now);
@@ -120,10 +126,11 @@ private:
     std::vector<SurveyNode> nodes_;
     std::set<NodeId> seen_;  // that were there at the last survey, or came before it began
     Pacer pacer_;
+    HopWatch hops_;
     std::optional<Want> want_;
     std::int64_t number_;
     std::uint64_t last_probe_ = 0;
-    MonoTime last_ended_;
+    std::optional<MonoTime> last_ended_;
     // Of the survey that runs:
     std::optional<SurveyRun> run_;
     SurveyRecord record_;

@@ -58,6 +58,7 @@ std::string text_of(const gloo::transport::Address& address) {
 struct Message {
     MessageInfo info;
     std::unique_ptr<GlooBuffer> buffer;
+    Arrivals::Clock::time_point posted = Arrivals::Clock::now();
 
     bool wait(Milliseconds timeout) const {
         return info.direction == Direction::send ? buffer->waitSend(timeout)
@@ -81,7 +82,7 @@ struct Peer {
 class GlooTransport final : public Transport {
 public:
     GlooTransport(const std::string& address, Exchange& exchange, const TransportOptions& options)
-        : options_(options), address_(address) {
+        : Transport(options.peers), options_(options), address_(address) {
         connect(address, exchange);
         {
             const BlockedSignals blocked = BlockedSignals::all();  // for the thread
@@ -129,8 +130,14 @@ public:
             fail(message.info, format("timed out after {}", to_string(options_.timeout)));
         }
         const MessageInfo info = message.info;
+        const auto posted = message.posted;
         in_flight_.erase(found);
-        (info.direction == Direction::send ? bytes_sent_ : bytes_received_) += info.bytes;
+        if (info.direction == Direction::send) {
+            bytes_sent_ += info.bytes;
+        } else {
+            bytes_received_ += info.bytes;
+            arrivals_.over(info.peer, info.bytes, posted, Arrivals::Clock::now());
+        }
     }
 
     void abort(const std::string& reason) override {

@@ -153,7 +153,7 @@ namespace {
 class LocalTransport final : public Transport {
 public:
     LocalTransport(std::shared_ptr<LocalHub> hub, const TransportOptions& options)
-        : hub_(std::move(hub)), options_(options) {}
+        : Transport(options.peers), hub_(std::move(hub)), options_(options) {}
     ~LocalTransport() override { leave("its transport was closed"); }
 
     std::string_view name() const override { return "local"; }
@@ -177,12 +177,17 @@ public:
         const auto found = in_flight_.find(handle.id);
         RM_CHECK(found != in_flight_.end(), "message {} of rank {} is not in flight", handle.id,
                  options_.rank);
-        const auto [info, index] = found->second;
+        const auto [info, index, posted] = found->second;
         in_flight_.erase(found);
         const ShownWait shown(options_, info.peer);
         const Status status = channel(info).wait(info.direction, index, options_.timeout);
         if (!status) fail(info, status.error().message);
-        (info.direction == Direction::send ? bytes_sent_ : bytes_received_) += info.bytes;
+        if (info.direction == Direction::send) {
+            bytes_sent_ += info.bytes;
+        } else {
+            bytes_received_ += info.bytes;
+            arrivals_.over(info.peer, info.bytes, posted, Clock::now());
+        }
     }
 
     void abort(const std::string& reason) override { leave(reason); }
@@ -191,6 +196,7 @@ private:
     struct InFlight {
         MessageInfo info;
         std::int64_t index;  // within its channel
+        Clock::time_point posted = Clock::now();
     };
 
     Channel& channel(const MessageInfo& info) {

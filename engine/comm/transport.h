@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/units.h"
+#include "engine/comm/arrivals.h"
 #include "engine/comm/exchange.h"
 
 namespace rm {
@@ -64,8 +65,14 @@ public:
     std::int64_t bytes_received() const { return bytes_received_.load(); }
     // Time spent inside wait(), since the start. Any thread.
     Seconds waited() const { return {static_cast<double>(waited_nanos_.load()) * 1e-9}; }
+    // How fast messages have come since the last call, by peer. Any thread, one at a time.
+    std::map<int, HopRate> take_arrivals() { return arrivals_.take(); }
 
 protected:
+    Transport() = default;
+    explicit Transport(const std::vector<int>& peers) : arrivals_(peers) {}
+
+    Arrivals arrivals_;
     std::atomic<std::int64_t> bytes_sent_{0};
     std::atomic<std::int64_t> bytes_received_{0};
     std::atomic<std::int64_t> waited_nanos_{0};

@@ -27,4 +27,11 @@ ConnectedReport connected_report(const Transport& transport, const Communicator&
     return report;
 }
 
+std::set<int> ring_sources(const Communicator& communicator) {
+    std::set<int> sources;
+    for (const GroupKey key : rings_of(communicator))
+        sources.insert(communicator.group(key).previous());
+    return sources;
+}
+
 }  // namespace rm

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "base/report.h"
 #include "engine/comm/communicator.h"
 
@@ -7,5 +9,8 @@ namespace rm {
 
 // Of a rank whose transport has connected.
 ConnectedReport connected_report(const Transport& transport, const Communicator& communicator);
+
+// The ranks before this one on the rings that attention shifts around.
+std::set<int> ring_sources(const Communicator& communicator);
 
 }  // namespace rm

@@ -39,6 +39,22 @@ std::map<std::string, AxisTraffic> axes_from_json(const json& value) {
     return axes;
 }
 
+json hops_to_json(const std::map<int, HopRate>& hops) {
+    json value = json::object();
+    for (const auto& [rank, hop] : hops) {
+        value[format("{}", rank)] = {{"bytes", hop.bytes},
+                                     {"bytes_per_second", hop.bytes_per_second}};
+    }
+    return value;
+}
+
+std::map<int, HopRate> hops_from_json(const json& value) {
+    std::map<int, HopRate> hops;
+    for (const auto& [rank, hop] : value.items())
+        hops[std::stoi(rank)] = {hop.at("bytes"), hop.at("bytes_per_second")};
+    return hops;
+}
+
 Status not_a_report(std::string_view line, std::string_view why) {
     return invalid_argument("not a report ({}): {}", why, line.substr(0, 200));
 }
@@ -72,7 +88,8 @@ std::string to_json(const StepReport& r) {
                 {"phase_seconds", r.phase_seconds},
                 {"memory_bytes", memory_to_json(r.memory)},
                 {"axes", axes_to_json(r.axes)},
-                {"last_collective", r.last_collective}}
+                {"last_collective", r.last_collective},
+                {"hops", hops_to_json(r.hops)}}
         .dump();
 }
 
@@ -121,8 +138,9 @@ Result<StepReport> parse_step_report(std::string_view line) {
         r.memory = memory_from_json(v.at("memory_bytes"));
         r.axes = axes_from_json(v.at("axes"));
         r.last_collective = v.at("last_collective");
+        r.hops = hops_from_json(v.value("hops", json::object()));  // not in older lines
         return r;
-    } catch (const json::exception& error) {
+    } catch (const std::exception& error) {
         return not_a_report(line, error.what()).error();
     }
 }

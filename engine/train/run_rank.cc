@@ -92,6 +92,7 @@ private:
     void report(const StepResult& result, const StepBatch& batch, const StageSpec& spec, int stage,
                 double data_seconds);
     std::map<std::string, AxisTraffic> traffic(const StepResult& result);
+    std::map<int, HopRate> hops();
     MemoryReport memory() const;
     Status begin_checkpoint();
     Status finish_checkpoint();
@@ -105,6 +106,7 @@ private:
     TrainingData data_;
     const std::unique_ptr<Kernels> host_;  // null: state lives on the device
     RankEngine engine_;
+    const std::set<int> sources_ = ring_sources(engine_.streams().communicator);
     Faults no_faults_;
     Faults& faults_;
     Checkpointer checkpointer_;
@@ -294,6 +296,13 @@ std::map<std::string, AxisTraffic> RankRun::traffic(const StepResult& result) {
     return axes;
 }
 
+// Since the last call, of the rings of attention.
+std::map<int, HopRate> RankRun::hops() {
+    std::map<int, HopRate> arrived = env_.transport.take_arrivals();
+    std::erase_if(arrived, [this](const auto& peer) { return !sources_.contains(peer.first); });
+    return arrived;
+}
+
 void RankRun::report(const StepResult& result, const StepBatch& batch, const StageSpec& spec,
                      int stage, double data_seconds) {
     StepReport report;
@@ -328,6 +337,7 @@ void RankRun::report(const StepResult& result, const StepBatch& batch, const Sta
     report.phase_seconds["idle"] = std::max(0.0, report.seconds - busy);
     report.memory = memory();
     report.axes = traffic(result);
+    report.hops = hops();
     report.last_collective = comm_name(env_.progress.collectives.last);
     append_metrics(to_json(report));
     env_.observer.on_step(report);

@@ -17,9 +17,9 @@ namespace {
 
 bool same(const StepReport& x, const StepReport& y) {
     const auto values = [](const StepReport& report) {
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory, q, r] = report;
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory, q, r, s] = report;
         return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, memory.by_kind,
-                               memory.total, q, r);
+                               memory.total, q, r, s);
     };
     return values(x) == values(y);
 }

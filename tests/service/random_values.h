@@ -155,8 +155,10 @@ inline void fill(Rng& rng, RankLaunch& rank) {
     fill_all(rng, a, b);
 }
 inline void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = report;
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, hops] = report;
     fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+    for (const int rank : {0, 3})
+        fill_all(rng, hops[rank].bytes, hops[rank].bytes_per_second);
 }
 inline void fill(Rng& rng, ConnectedReport& report) {
     fill_all(rng, report.rank, report.address);

@@ -165,6 +165,118 @@ TEST(Survey, LooksAgainSoonAfterADrift) {
     EXPECT_NEAR((sim.core.due() - sim.now.mono).value, 60, 1e-3);
 }
 
+// A training whose ring crosses from n0 to n1, half a second a step, among nodes that have been
+// surveyed.
+class Training {
+public:
+    explicit Training(SurveyOptions options = {.automatic = true})
+        : sim(two_racks(), std::move(options)) {
+        if (sim.core.due() == kNever) {
+            EXPECT_TRUE(sim.core.request("request", sim.now));
+        }
+        EXPECT_TRUE(sim.run(Seconds{600}));
+        sim.advance(60);
+    }
+    void train(int num_steps, double rate, Epoch epoch = {1}) {
+        for (int i = 0; i < num_steps; ++i) {
+            sim.advance(0.5);
+            sim.core.take({.epoch = epoch,
+                           .ends = {sim.id(0), sim.id(1)},
+                           .from_rank = 2,
+                           .to_rank = 3,
+                           .stage = stage,
+                           .step = ++step,
+                           .rate = {rate * (i % 2 == 0 ? 0.95 : 1.05)}},
+                          sim.now);
+        }
+    }
+    bool wants_survey() const { return sim.core.due() <= sim.now.mono; }
+
+    static constexpr MonoTime kNever{std::numeric_limits<std::int64_t>::max()};
+    SimulatedSurvey sim;
+    std::int64_t step = 0;
+    int stage = 0;
+};
+
+TEST(Hops, ThatAreSteadyAreNoReason) {
+    Training training;
+    training.train(100, 0.3);
+    training.train(9, 0.1);  // a while
+    training.train(19, 0.3);
+    training.train(100, 0.24);
+    EXPECT_FALSE(training.wants_survey());
+}
+
+TEST(Hops, ThatBecomeSlowAreAReasonToMeasureAndNoAlarm) {
+    Training training;
+    training.train(20, 0.3);
+    training.train(20, 0.12);
+    ASSERT_TRUE(training.wants_survey());
+    const auto survey = training.sim.run(Seconds{600});
+    ASSERT_TRUE(survey);
+    EXPECT_EQ(survey->reason, "ring hops from n0 to n1 are 0.4 of what they were");
+    EXPECT_TRUE(training.sim.drifts.empty());
+}
+
+TEST(Hops, AreNoReasonAgainForTenMinutes) {
+    Training training;
+    training.train(20, 0.3);
+    training.train(20, 0.12);
+    ASSERT_TRUE(training.sim.run(Seconds{600}));
+    training.train(600, 0.12);
+    EXPECT_FALSE(training.wants_survey()) << "five minutes";
+    training.train(700, 0.12);
+    EXPECT_TRUE(training.wants_survey()) << "it is still so";
+}
+
+TEST(Hops, AreNoReasonWhereSurveysAreOnRequest) {
+    Training training({.automatic = false});
+    training.train(20, 0.3);
+    training.train(100, 0.03);
+    EXPECT_FALSE(training.wants_survey());
+}
+
+TEST(Hops, OfAnotherAttemptOrStageAreMeasuredAgainstTheirOwnBeginning) {
+    Training training;
+    training.train(40, 0.3);
+    training.train(40, 0.1, {2});
+    EXPECT_FALSE(training.wants_survey());
+    training.stage = 1;
+    training.train(40, 0.03, {2});
+    EXPECT_FALSE(training.wants_survey());
+    training.train(20, 0.01, {2});
+    EXPECT_TRUE(training.wants_survey());
+}
+
+TEST(Hops, ThatAreSaidAgainCountOnce) {
+    Training training;
+    training.train(39, 0.3);
+    training.step = 20;
+    training.train(19, 0.03);
+    EXPECT_FALSE(training.wants_survey());
+    training.train(1, 0.03);
+    training.step = 20;
+    training.train(20, 0.03);
+    EXPECT_FALSE(training.wants_survey());
+}
+
+TEST(Hops, WhileProbesRunSayNothing) {
+    Training training;
+    training.train(20, 0.3);
+    ASSERT_TRUE(training.sim.core.request("request", training.sim.now));
+    EXPECT_FALSE(training.sim.core.tick(training.sim.now).commands.empty());
+    training.train(100, 0.03);
+    EXPECT_FALSE(training.sim.core.progress().pending);
+}
+
+TEST(Hops, OfAttemptsThatHaveEndedAreForgotten) {
+    Training training;
+    training.train(20, 0.3);
+    training.sim.core.set_live({{2}});
+    training.train(30, 0.03);
+    EXPECT_FALSE(training.wants_survey());
+}
+
 TEST(Survey, OfOneMachineFindsNoCablesAndRaisesNoAlarms) {
     SimulatedSurvey sim(two_racks());
     for (SurveyNode& node : sim.nodes)

@@ -125,6 +125,7 @@ TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
     report.axes = {{"gradient", {.bytes_sent = 1LL << 40, .wait_seconds = 0.5}},
                    {"tensor", {.bytes_sent = 7, .wait_seconds = 0}}};
     report.last_collective = "ring ring_shift";
+    report.hops = {{3, {.bytes = 1LL << 33, .bytes_per_second = 1.25e9}}};
     report.peak_name = "fp32 200 GFLOP/s";
     const auto parsed = parse_step_report(to_json(report));
     ASSERT_TRUE(parsed.ok()) << parsed.error().message;
@@ -135,6 +136,7 @@ TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
     EXPECT_EQ(parsed->memory.total, Bytes{123});
     EXPECT_EQ(parsed->memory.by_kind.at("host weights"), Bytes{456});
     EXPECT_EQ(parsed->axes, report.axes);
+    EXPECT_EQ(parsed->hops, report.hops);
     EXPECT_EQ(parsed->peak_name, report.peak_name);
     EXPECT_FALSE(parse_step_report("{}").ok());
 }

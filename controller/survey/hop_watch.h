@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "controller/survey/link_book.h"
+
+namespace rm {
+
+// How fast a rank's messages came from the rank before it on its ring, at best, in one step. The
+// two are on different nodes.
+struct HopSample {
+    Epoch epoch;
+    LinkEnds ends;
+    int from_rank = 0;
+    int to_rank = 0;
+    int stage = 0;  // another one has messages of other sizes
+    std::int64_t step = 0;
+    GbitPerSec rate;
+};
+
+// Notices that the ring hops of an attempt have become slow, against the attempt's own first steps:
+// what a link carries beside other traffic of a step is no rate of the link. Pure.
+class HopWatch {
+public:
+    // Why links should be measured, where this sample says so. A step that came before counts once.
+    std::optional<std::string> take(const HopSample& sample, MonoTime now);
+    // Forgets all attempts but these.
+    void keep_only(const std::set<Epoch>& live);
+
+    static constexpr std::size_t kSteps = 20;  // of the baseline, and of what is held against it
+    static constexpr double kSlow = 0.7;       // of the baseline
+    // Of an attempt. One slow link slows the hops of a whole ring, and a survey measures all links.
+    static constexpr Seconds kPause{600};
+
+private:
+    struct Series {
+        int stage = 0;
+        std::int64_t last_step = 0;
+        std::vector<double> first;  // Gbit/s, of kSteps steps at most
+        std::deque<double> last;    // of kSteps steps after them at most
+    };
+    std::map<std::pair<Epoch, std::pair<int, int>>, Series> series_;  // by attempt and ranks
+    std::map<Epoch, MonoTime> said_;
+};
+
+}  // namespace rm
