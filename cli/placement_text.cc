@@ -7,6 +7,7 @@
 
 #include "cli/draw_mesh.h"
 #include "cli/link_tables.h"
+#include "cli/short_nodes.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -221,8 +222,9 @@ void print_placement(const Output& out, const PlacementReport& report, std::stri
         out.stream << '\n';
     }
     draw_mesh(out, attempt_of(report), report.hosts);
-    print_rings(out, report);
-    print_slowest(out, report);
+    const PlacementReport brief = with_short_nodes(report);
+    print_rings(out, brief);
+    print_slowest(out, brief);
 }
 
 Status print_attempt_placement(const Output& out, const pb::PlacementReply& reply, WallTime now) {

@@ -50,6 +50,20 @@ std::string printed(const pb::PlacementReply& reply) {
     return text.str();
 }
 
+TEST(PlacementText, CutsLongNodeIdsToUniqueBeginnings) {
+    PlacementReport report = ring_of_three();
+    const std::string ids[] = {"ebf760a4-6b91-4dde", "ebf760a4-6c00-0000", "935367d8-cb66-45b0"};
+    for (OrderCost* order : {&report.placed, &report.registration, &report.by_node}) {
+        for (std::size_t rank = 0; rank < order->ranks.size(); ++rank)
+            order->ranks[rank].node = {ids[rank]};
+    }
+    report.groups[0].resource = format("link {} -> {}", ids[1], ids[2]);
+    const std::string text = printed(reply_of(report));
+    EXPECT_THAT(text, HasSubstr("  ebf760a4-6b:0 > ebf760a4-6c:0 > 935367d8-cb:0\n"));
+    EXPECT_THAT(text, HasSubstr("ebf760a4-6c:0 > 935367d8-cb:0  link ebf760a4-6c -> 935367d8-cb"));
+    EXPECT_THAT(text, HasSubstr("  ebf760a4-6b91-4dde  "));
+}
+
 TEST(PlacementText, ShowsRingsCostsAndWhatIsWaitedFor) {
     EXPECT_EQ(
         printed(reply_of(ring_of_three())),
