@@ -83,13 +83,16 @@ class GlooTransport final : public Transport {
 public:
     GlooTransport(const std::string& address, Exchange& exchange, const TransportOptions& options)
         : Transport(options.peers), options_(options), address_(address) {
-        connect(address, exchange);
+        listen(address);
         {
             const BlockedSignals blocked = BlockedSignals::all();  // for the thread
             nudger_ = std::jthread([this](const std::stop_token& stop) { nudge_regularly(stop); });
         }
+        connect(exchange);
         greet_peers();
         find_connections();
+        const std::lock_guard lock(mutex_);
+        meeting_ = false;
     }
 
     ~GlooTransport() override {
@@ -146,7 +149,7 @@ public:
     }
 
 private:
-    void connect(const std::string& address, Exchange& exchange) {
+    void listen(const std::string& address) {
         if (const Status local = check_local_address(address); !local) {
             throw_error(local.error().message);
         }
@@ -155,6 +158,9 @@ private:
         } catch (const std::exception& failure) {
             throw_error(format("cannot listen on {}: {}", address, reason_of(failure)));
         }
+    }
+
+    void connect(Exchange& exchange) {
         auto table =
             exchange.exchange("gloo", encode_pair_table(own_addresses()), options_.timeout);
         if (!table) throw_error(table.error().message);
@@ -203,6 +209,7 @@ private:
             peer.probe = context_->createUnboundBuffer(&peer.probe_byte, 1);
             peer.probe->recv(rank, kProbeSlot, 0, 1);
         } catch (const std::exception& failure) {
+            if (const auto reason = end_reason(); !reason.empty()) throw_error(reason);
             throw_error(format("cannot connect to rank {} within {}: {}", rank,
                                to_string(options_.timeout), reason_of(failure)));
         }
@@ -319,6 +326,11 @@ private:
         while (!stop.stop_requested()) {
             stopped_.wait_for(lock, stop, kNudgeInterval, [] { return false; });
             if (waiting_ != nullptr) waiting_->nudge();
+            if (!meeting_ || options_.stop == nullptr || !options_.stop->load()) continue;
+            meeting_ = false;
+            lock.unlock();
+            abort("asked to stop before the ranks had met");
+            lock.lock();
         }
     }
 
@@ -374,6 +386,7 @@ private:
     std::condition_variable_any stopped_;
     std::string reason_;                // why this transport has ended; empty while it has not
     const Message* waiting_ = nullptr;  // what the communication thread waits for
+    bool meeting_ = true;               // not every peer has been heard of
     std::jthread nudger_;               // last: stops before the rest goes
 };
 

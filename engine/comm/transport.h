@@ -90,6 +90,8 @@ struct TransportOptions {
     Faults* faults = nullptr;
     // Shows whom a wait is for: 1 + its rank, 0 between waits. Null: nobody looks.
     std::atomic<std::int32_t>* waits_for = nullptr;
+    // True ends the wait for peers that have yet to connect, with an error. Null: nobody asks.
+    const std::atomic<bool>* stop = nullptr;
 };
 
 // Ranks as threads of one process; make one hub and one transport per rank from it. With a delay

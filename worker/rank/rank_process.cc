@@ -113,7 +113,8 @@ private:
                                     .peers = peers[static_cast<std::size_t>(rank_)],
                                     .timeout = config.plan.collective_timeout,
                                     .faults = &faults,
-                                    .waits_for = &progress.collectives.waits_for});
+                                    .waits_for = &progress.collectives.waits_for,
+                                    .stop = &stop_requested});
     }
 
     const AttemptDir dir_;
