@@ -17,8 +17,8 @@ void note_silence(Step& step, Epoch epoch) {
 void handle(Step& step, const CommandsDue&) {
     step.look_for_commands();
     const DueTimes due = due_times(step.state(), step.now());
-    if (due.hold_is_over) {
-        step.hold_planning(false);
+    if (due.hold_changed) {
+        step.hold_planning(!step.state().planning_held);
         step.planning_changed();
     }
     for (const JobId& id : due.retries) {

@@ -68,7 +68,7 @@ DueTimes due_times(const State& state, WallTime now) {
     return {.retries = due_retries(state, now),
             .stalls = stalled_attempts(state),
             .lost = silent_attempts(state, now),
-            .hold_is_over = state.planning_held && hold_reason(state, now).empty(),
+            .hold_changed = state.planning_held == hold_reason(state, now).empty(),
             .questions = questions_due(state, now)};
 }
 

@@ -17,11 +17,11 @@ struct DueTimes {
     std::vector<JobId> retries;  // pending jobs whose backoff is over
     std::vector<Stall> stalls;   // running attempts without progress anywhere
     std::vector<Epoch> lost;     // live attempts of which no worker has spoken for lost_after
-    bool hold_is_over = false;   // planning was held for a restore and no longer is
+    bool hold_changed = false;   // planning begins or ends to be held for a restore
     bool questions = false;      // workers are to be asked about their roots and files
 
     bool empty() const {
-        return retries.empty() && stalls.empty() && lost.empty() && !hold_is_over && !questions;
+        return retries.empty() && stalls.empty() && lost.empty() && !hold_changed && !questions;
     }
 };
 

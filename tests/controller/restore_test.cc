@@ -77,7 +77,7 @@ TEST(Restore, NothingIsPlannedUntilEveryNodeHasSpoken) {
 TEST(Restore, WaitsForAMinuteAndNotForNodesThatAreGone) {
     Backup world;
     world.restore(world.queued);
-    EXPECT_FALSE(due_times(world.state, world.now + Seconds{59}).hold_is_over);
+    EXPECT_FALSE(due_times(world.state, world.now + Seconds{59}).hold_changed);
     EXPECT_TRUE(asks_for_plan(world.wait({61})));
     world.restore(world.queued);
     world.hello("a", 1);
