@@ -17,6 +17,7 @@ struct AuditEntry {
     std::string subject;     // the job or node it is about; empty: none
     std::string code;        // "ok", or what to_string(ErrorCode) says
     std::string reason;      // why it was refused
+    std::string arguments;   // what else was asked for; empty: nothing
 
     bool allowed() const { return code == kOk; }
     static constexpr std::string_view kOk = "ok";

@@ -1,5 +1,6 @@
 #include "base/format.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace rm {
@@ -56,6 +57,7 @@ void append_padded(std::string& out, std::string_view text, const FormatSpec& sp
 }
 
 std::string format_double(double value, const FormatSpec& spec) {
+    if (std::isnan(value)) return "nan";  // its sign says nothing
     const char* pattern = spec.precision >= 0 ? "%.*f" : "%.*g";
     const int precision = spec.precision >= 0 ? spec.precision : 12;
     const int length = std::snprintf(nullptr, 0, pattern, precision, value);

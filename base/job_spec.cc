@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/layout.h"
+#include "base/mesh_key.h"
 #include "base/model_preset.h"
 #include "base/words.h"
 
@@ -84,10 +85,12 @@ Status check_data(const DataSpec& data) {
 }
 
 // Far above any real job, and products of two stay within 64 bits.
-Status check_size(std::int64_t tokens, std::size_t index, std::string_view key) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
-    if (tokens <= kMost) return {};
-    return invalid_argument("stages[{}].{}: {} tokens; at most {}", index, key, tokens, kMost);
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;  // of a step
+constexpr std::int64_t kMostBudget = std::int64_t{1} << 56;
+
+Status check_size(std::int64_t tokens, std::int64_t most, std::size_t index, std::string_view key) {
+    if (tokens <= most) return {};
+    return invalid_argument("stages[{}].{}: {} tokens; at most {}", index, key, tokens, most);
 }
 
 Status check_batch(const StageSpec& stage, std::size_t index) {
@@ -116,8 +119,8 @@ Status check_rates(const StageSpec& stage, std::size_t index) {
             stage.final_learning_rate, stage.learning_rate);
     }
     if (stage.warmup_steps < 0 || stage.warmup_steps > stage.num_steps()) {
-        return invalid_argument("stages[{}].warmup: {} steps; the stage has {}", index,
-                                stage.warmup_steps, stage.num_steps());
+        return invalid_argument("stages[{}].warmup: {}; the stage has {}", index,
+                                counted(stage.warmup_steps, "step"), stage.num_steps());
     }
     return {};
 }
@@ -128,13 +131,14 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
         return invalid_argument("stages[{}].context: {} must be a positive number of tokens", index,
                                 stage.context);
     }
-    RM_RETURN_IF_ERROR(check_size(stage.context, index, "context"));
-    RM_RETURN_IF_ERROR(check_size(stage.batch, index, "batch"));
+    RM_RETURN_IF_ERROR(check_size(stage.context, kMostTokens, index, "context"));
+    RM_RETURN_IF_ERROR(check_size(stage.batch, kMostTokens, index, "batch"));
     RM_RETURN_IF_ERROR(check_batch(stage, index));
     if (stage.tokens < 1) {
         return invalid_argument("stages[{}].tokens: {} must be a positive number of tokens", index,
                                 stage.tokens);
     }
+    RM_RETURN_IF_ERROR(check_size(stage.tokens, kMostBudget, index, "tokens"));
     RM_RETURN_IF_ERROR(check_rates(stage, index));
     if (!spec.parallel) return {};
     if (const auto padded = padded_length(stage.context, *spec.parallel); !padded) {
@@ -143,10 +147,10 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
     const int data = spec.parallel->size(Axis::data);
     if (stage.sequences_per_step() < data) {
         return invalid_argument(
-            "stages[{}].batch: {} is {} sequences of {} tokens, fewer than parallel.data {}; the "
+            "stages[{}].batch: {} is {} of {} tokens, fewer than parallel.data {}; the "
             "nearest that fills the mesh: {}",
-            index, stage.batch, stage.sequences_per_step(), stage.context, data,
-            stage.context * data);
+            index, stage.batch, counted(stage.sequences_per_step(), "sequence"), stage.context,
+            data, stage.context * data);
     }
     return {};
 }
@@ -157,9 +161,9 @@ Status check_tile_splits(std::int64_t tile, int tensor) {
     const std::int64_t step = std::lcm<std::int64_t>(kTileUnit, tensor);
     const std::int64_t below = tile / step * step;
     return invalid_argument(
-        "memory.tile: {} is not a multiple of parallel.tensor {}; the nearest multiples of {} that "
-        "are: {}",
-        tile, tensor, kTileUnit,
+        "parallel.tensor: {} does not divide memory.tile {}; the nearest multiples of {} that it "
+        "divides: {}",
+        tensor, tile, kTileUnit,
         below > 0 ? format("{} or {}", below, below + step) : format("{}", step));
 }
 
@@ -168,17 +172,18 @@ Status check_parallel(const JobSpec& spec) {
         return invalid_argument("parallel.zero: {} must be 0, 1, 2 or 3", spec.zero);
     }
     if (!spec.parallel) return {};
-    RM_RETURN_IF_ERROR(check_tile_splits(spec.memory.tile, spec.parallel->size(Axis::tensor)));
     // What a directory holds is known where it is read.
     if (!spec.model.preset.empty()) {
         RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
-        RM_RETURN_IF_ERROR(check_mesh(*spec.parallel, model.dims()));
+        const Status fits = check_mesh(*spec.parallel, model.dims());
+        if (!fits) return under_key(fits.error(), "parallel");
     }
+    RM_RETURN_IF_ERROR(check_tile_splits(spec.memory.tile, spec.parallel->size(Axis::tensor)));
     const int ranks = spec.parallel->num_ranks();
     if (spec.resources.devices != 0 && spec.resources.devices != ranks) {
-        return invalid_argument(
-            "resources.devices: {} but the mesh {} has {} ranks; leave it out or {}",
-            spec.resources.devices, to_string(*spec.parallel), ranks, ranks);
+        return invalid_argument("resources.devices: {} but the mesh {} has {}; leave it out or {}",
+                                spec.resources.devices, to_string(*spec.parallel),
+                                counted(ranks, "rank"), ranks);
     }
     return {};
 }
@@ -201,8 +206,8 @@ Status check_placement(const JobSpec& spec) {
     }
     const int wanted = *spec.num_ranks();
     if (wanted == static_cast<int>(placement.size())) return {};
-    return invalid_argument("resources.placement: {} devices for {} ranks; give one for each rank",
-                            placement.size(), wanted);
+    return invalid_argument("resources.placement: {} for {}; give one for each rank",
+                            counted(placement.size(), "device"), counted(wanted, "rank"));
 }
 
 Status check_optimizer(const OptimizerSpec& o) {
@@ -219,6 +224,9 @@ Status check_optimizer(const OptimizerSpec& o) {
         return invalid_argument("optimizer.clip_norm: {} must not be negative; 0 never clips",
                                 o.clip_norm);
     }
+    if (o.max_skipped < 1) {
+        return invalid_argument("optimizer.max_skipped: {} must be 1 or more", o.max_skipped);
+    }
     if (o.moments != "fp32" && o.moments != "bf16") {
         return invalid_argument("optimizer.moments: '{}' is not known; fp32 or bf16", o.moments);
     }
@@ -226,7 +234,8 @@ Status check_optimizer(const OptimizerSpec& o) {
 }
 
 Status check_rest(const JobSpec& spec) {
-    if (spec.precision == "fp8") return invalid_argument("precision: 'fp8' is not there yet");
+    if (spec.precision == "fp8")
+        return invalid_argument("precision: fp8 is not supported yet; use bf16 or fp32");
     if (spec.precision != "fp32" && spec.precision != "bf16") {
         return invalid_argument("precision: '{}' is not known; fp32 or bf16", spec.precision);
     }
@@ -239,6 +248,10 @@ Status check_rest(const JobSpec& spec) {
         return invalid_argument("checkpoint.every: {} steps must not be negative",
                                 spec.checkpoint.every_steps);
     }
+    if (!(spec.checkpoint.every.value >= 0) || !std::isfinite(spec.checkpoint.every.value)) {
+        return invalid_argument("checkpoint.every: {} must not be negative; 0 s is never",
+                                spec.checkpoint.every);
+    }
     if (spec.checkpoint.keep < 1) {
         return invalid_argument("checkpoint.keep: {} must be 1 or more", spec.checkpoint.keep);
     }
@@ -249,7 +262,7 @@ Status check_rest(const JobSpec& spec) {
         return invalid_argument("retry.lost_after: {} must be positive", spec.retry.lost_after);
     }
     if (spec.evaluation.every_steps < 0 || spec.evaluation.tokens < 0) {
-        return invalid_argument("evaluation: every {} steps, {} tokens; neither may be negative",
+        return invalid_argument("evaluate: every {} steps, {} tokens; neither may be negative",
                                 spec.evaluation.every_steps, spec.evaluation.tokens);
     }
     return {};
@@ -356,16 +369,22 @@ std::optional<int> JobSpec::num_ranks() const {
 }
 
 Status validate(const JobSpec& spec) {
-    RM_RETURN_IF_ERROR(check_name(spec.name));
-    RM_RETURN_IF_ERROR(check_model(spec.model));
-    RM_RETURN_IF_ERROR(check_data(spec.data));
-    RM_RETURN_IF_ERROR(check_memory(spec.memory, spec.parallel ? &*spec.parallel : nullptr));
-    RM_RETURN_IF_ERROR(check_parallel(spec));
-    if (spec.stages.empty()) return invalid_argument("stages: empty; a job has at least one stage");
+    std::string faults;  // all that is wrong, one message a line
+    const auto add = [&faults](const Status& status) {
+        if (!status) faults += (faults.empty() ? "" : "\n") + status.error().message;
+    };
+    add(check_name(spec.name));
+    add(check_model(spec.model));
+    add(check_data(spec.data));
+    add(check_memory(spec.memory, spec.parallel ? &*spec.parallel : nullptr));
+    add(check_parallel(spec));
+    if (spec.stages.empty()) add(invalid_argument("stages: empty; a job has at least one stage"));
     for (std::size_t i = 0; i < spec.stages.size(); ++i)
-        RM_RETURN_IF_ERROR(check_stage(spec, i));
-    RM_RETURN_IF_ERROR(check_optimizer(spec.optimizer));
-    return check_rest(spec);
+        add(check_stage(spec, i));
+    add(check_optimizer(spec.optimizer));
+    add(check_rest(spec));
+    return faults.empty() ? Status()
+                          : Status(make_error(ErrorCode::invalid_argument, "{}", faults));
 }
 
 }  // namespace rm

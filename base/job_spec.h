@@ -86,6 +86,7 @@ struct OptimizerSpec {
     double clip_norm = 1.0;  // 0: never clips
     OptimizerPlace place = OptimizerPlace::device;
     std::string moments = "fp32";  // fp32 | bf16 (rounded stochastically)
+    int max_skipped = 10;          // a run fails after this many updates in a row were not finite
     bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -100,11 +101,14 @@ struct ResourcesSpec {
 
 struct CheckpointSpec {
     std::string dir;               // empty: below the cluster's state directory
-    std::int64_t every_steps = 0;  // 0: only at the end and when asked to stop
+    std::int64_t every_steps = 0;  // 0: `every` decides
     int keep = 2;
     // A checkpoint's directory to begin from while the job has none of its own; empty: the seed's
     // weights or model.from. Position, data order and steps go on from there.
     std::string from;
+    // At most this much training lies between two checkpoints, by the clock of rank 0. Zero: they
+    // are made only at the end and when the job is asked to stop.
+    Seconds every{600};
     bool operator==(const CheckpointSpec&) const = default;
 };
 

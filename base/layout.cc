@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 namespace rm {
 namespace {
@@ -39,22 +40,36 @@ std::vector<Run> slice_runs(std::span<const Run> runs, std::int64_t first, std::
     return slice;
 }
 
+namespace {
+
+// Both are of one document: query position p sees min(max(p - k.first + 1, 0), k.length) keys of k.
+std::int64_t attended_pairs(const Run& q, const Run& k) {
+    std::int64_t pairs = 0;
+    const std::int64_t last_partial = std::min(q.first + q.length, k.first + k.length);
+    const std::int64_t begin = std::max(q.first, k.first);
+    if (begin < last_partial) {
+        const std::int64_t low = begin - k.first + 1;
+        const std::int64_t high = last_partial - k.first;
+        pairs += (low + high) * (high - low + 1) / 2;
+    }
+    const std::int64_t full_from = std::max(q.first, k.first + k.length);
+    return pairs + std::max<std::int64_t>(q.first + q.length - full_from, 0) * k.length;
+}
+
+}  // namespace
+
+// A sequence may be very many documents: each query run looks at the keys of its own only.
 std::int64_t attended_pairs(std::span<const Run> queries, std::span<const Run> keys) {
+    std::unordered_map<std::int32_t, std::vector<const Run*>> keys_of;
+    for (const Run& k : keys) {
+        if (k.document != kPaddingDocument) keys_of[k.document].push_back(&k);
+    }
     std::int64_t pairs = 0;
     for (const Run& q : queries) {
-        for (const Run& k : keys) {
-            if (q.document != k.document || q.document == kPaddingDocument) continue;
-            // Query position p sees min(max(p - k.first + 1, 0), k.length) keys of this run.
-            const std::int64_t last_partial = std::min(q.first + q.length, k.first + k.length);
-            const std::int64_t begin = std::max(q.first, k.first);
-            if (begin < last_partial) {
-                const std::int64_t low = begin - k.first + 1;
-                const std::int64_t high = last_partial - k.first;
-                pairs += (low + high) * (high - low + 1) / 2;
-            }
-            const std::int64_t full_from = std::max(q.first, k.first + k.length);
-            pairs += std::max<std::int64_t>(q.first + q.length - full_from, 0) * k.length;
-        }
+        const auto found = keys_of.find(q.document);
+        if (found == keys_of.end()) continue;
+        for (const Run* k : found->second)
+            pairs += attended_pairs(q, *k);
     }
     return pairs;
 }

@@ -6,7 +6,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-// What was measured between devices: the input of placement, dry run and explanation. How long
+// Measurements between devices: the input of placement and its explanation. How long
 // transfers over it take is in base/transfers.h; docs/formats/links.md is its file format.
 namespace rm {
 

@@ -46,8 +46,8 @@ struct MemoryPolicy {
     WorkingSet working = WorkingSet::whole;
     int prefetch = 1;  // chunks that are brought before they are needed
     ArenaReuse reuse = ArenaReuse::on;
-    Bytes device;  // the most that the arena of a step may take; 0: no limit
-    Bytes host;    // of host memory; 0: no limit
+    Bytes device;  // the most that a rank may take of its device, all in all; 0: no limit
+    Bytes host;    // the most that it may take of the host, state there included; 0: no limit
     bool operator==(const MemoryPolicy&) const = default;
 };
 // tile 512, chunk 4096, keeps input+attention, alpha 0.3, kept on the host, in windows, prefetch 1,
@@ -75,8 +75,8 @@ struct MemorySpec {
     Switch windows = Switch::automatic;  // on: WorkingSet::windows
     int prefetch = 1;                    // 0 to kMostPrefetch
     ArenaReuse arena = ArenaReuse::on;
-    std::optional<Bytes> device;  // limit of the step's arena; nothing: none
-    std::optional<Bytes> host;    // limit of host memory for activations; nothing: none
+    std::optional<Bytes> device;  // limit of all that a rank takes of its device; nothing: none
+    std::optional<Bytes> host;    // limit of all that it takes of the host; nothing: none
     bool operator==(const MemorySpec&) const = default;
 };
 

@@ -42,23 +42,22 @@ Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor, int inner_r
     std::int64_t product = 1;
     for (const Axis axis : kAxes) {
         if (mesh.size(axis) < 1) {
-            return invalid_argument("mesh axis {} is {}; it must be 1 or more", to_string(axis),
+            return invalid_argument("mesh.{}: {} must be 1 or more", to_string(axis),
                                     mesh.size(axis));
         }
         product *= mesh.size(axis);
         if (product > kMaxRanks) {
-            return invalid_argument("mesh of {} x {} x {} x {} has more than {} ranks", data, ring,
+            return invalid_argument("mesh: {} x {} x {} x {} are more than {} ranks", data, ring,
                                     ulysses, tensor, kMaxRanks);
         }
     }
     if (inner_ring < 0) {
-        return invalid_argument(
-            "mesh: inner ring is {}; it must be 1 or more, or 0 for the whole ring", inner_ring);
+        return invalid_argument("mesh.inner_ring: {} must be 1 or more, or 0 for the whole ring",
+                                inner_ring);
     }
     if (inner_ring > 0 && ring % inner_ring != 0) {
         return invalid_argument(
-            "mesh: inner ring is {}, which does not divide the ring of {}; the nearest that does: "
-            "{}",
+            "mesh.inner_ring: {} does not divide the ring of {}; the nearest that does: {}",
             inner_ring, ring, nearest_divisors(ring, inner_ring));
     }
     mesh.inner_ring_ = inner_ring == ring ? 0 : inner_ring;
@@ -135,9 +134,9 @@ Status check_mesh(const Mesh& mesh, const ModelDims& model) {
     const int tensor = mesh.size(Axis::tensor);
     if (model.feed_forward % tensor != 0) {
         return invalid_argument(
-            "mesh: tensor is {}, which does not divide the model's feed-forward size {}; the "
-            "nearest "
-            "that does: {}",
+            "mesh.tensor: {} does not divide the model's feed-forward size {}; the nearest that "
+            "does: "
+            "{}",
             tensor, model.feed_forward, nearest_divisors(model.feed_forward, tensor));
     }
     return {};

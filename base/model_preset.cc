@@ -61,9 +61,4 @@ double training_flops(const ModelConfig& m, double tokens, double pairs) {
     return 3 * (linear + attention);
 }
 
-double hardware_flops(const ModelConfig& m, double tokens, double pairs) {
-    const auto per_pair = static_cast<double>(2 * m.num_layers * m.num_query_heads * m.head_dim);
-    return training_flops(m, tokens, pairs) + per_pair * pairs;
-}
-
 }  // namespace rm

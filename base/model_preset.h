@@ -39,8 +39,5 @@ std::vector<std::string> preset_names();
 // forward and backward (three times forward), no recompute. `pairs` under the causal mask gives
 // causal MFU; contexts squared give the full-attention count.
 double training_flops(const ModelConfig& model, double tokens, double pairs);
-// The same and what the engine computes again: attention's backward forms the scores anew. HFU
-// counts this.
-double hardware_flops(const ModelConfig& model, double tokens, double pairs);
 
 }  // namespace rm

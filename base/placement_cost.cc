@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/words.h"
+
 namespace rm {
 namespace {
 
@@ -156,8 +158,9 @@ PlacementCost placement_cost(const Routes& routes, const Mesh& mesh, const StepT
 Status check_placement(const LinkGraph& graph, const Mesh& mesh,
                        std::span<const Endpoint> placement, std::span<const Endpoint> forbidden) {
     if (static_cast<int>(placement.size()) != mesh.num_ranks()) {
-        return invalid_argument("the placement has {} devices; the mesh {} has {} ranks",
-                                placement.size(), to_string(mesh), mesh.num_ranks());
+        return invalid_argument("the placement has {}; the mesh {} has {}",
+                                counted(placement.size(), "device"), to_string(mesh),
+                                counted(mesh.num_ranks(), "rank"));
     }
     const std::set<Endpoint> never(forbidden.begin(), forbidden.end());
     std::map<Endpoint, int> rank_on;

@@ -8,7 +8,7 @@
 #include "base/transfers.h"
 
 // What a placement costs: the predicted time of a step's communication on measured links. The one
-// function that solver, validator, explanation and dry run share.
+// function that solver, validator and explanation share.
 namespace rm {
 
 enum class Pattern { ring, all_to_all };

@@ -55,11 +55,12 @@ struct StepReport {
     double grad_norm = 0;           // before clipping
     bool finite = true;             // false: the update was skipped
     double learning_rate = 0;
+    double diverged_above = 0;  // a loss above this is far from where the run began; 0: unknown
     double seconds = 0;
     double model_flops = 0;  // causal, all ranks
     double causal_mfu = 0;   // of the mesh's peak; 0 when the peak is unknown
     double full_mfu = 0;     // full-attention count, for comparison
-    double hfu = 0;          // what was recomputed counted too, causal
+    double hfu = 0;          // of all products that were executed, those done again too
     std::string peak_name;   // what MFU is measured against
     // Of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and head
     // but for attention), ring_exposed, ulysses_exposed, tensor_exposed, gather_exposed (ZeRO-3's
@@ -71,6 +72,11 @@ struct StepReport {
     std::string last_collective;
     std::map<int, HopRate> hops;  // to this rank, by the rank before it on a ring of attention
 };
+
+// The run has left the range of losses in which a model that learns stays. NaN has, too.
+inline bool has_diverged(const StepReport& report) {
+    return report.diverged_above > 0 && !(report.loss <= report.diverged_above);
+}
 
 // Of a step's seconds, compute waiting for other ranks: every phase that is exposed.
 inline double waited_seconds(const StepReport& report) {

@@ -15,16 +15,16 @@ std::string rate(const StepReport& report) {
     return format("{:.0}", speed);
 }
 
-// What each axis has moved and which share of the step waited for it; the word is said once.
+// Lists the bytes that each axis moved and the share of the step that waited; the words stand once.
 std::string traffic(const StepReport& report) {
     std::string text;
     for (const std::string_view name : {"ring", "ulysses", "tensor", "gradient"}) {
         const auto axis = report.axes.find(std::string(name));
         if (axis == report.axes.end() || axis->second.bytes_sent == 0) continue;
-        const double exposed = std::min(1.0, axis->second.wait_seconds / report.seconds);
-        text +=
-            format("{}{} {} {}{:.1}%", text.empty() ? "  " : ", ", name,
-                   Bytes{axis->second.bytes_sent}, text.empty() ? "exposed " : "", exposed * 100);
+        const double waiting = std::min(1.0, axis->second.wait_seconds / report.seconds);
+        text += format("{}{} {} ({:.1}%{})", text.empty() ? "  " : ", ", name,
+                       Bytes{axis->second.bytes_sent}, waiting * 100,
+                       text.empty() ? " of the step spent waiting" : "");
     }
     return text;
 }
@@ -74,13 +74,20 @@ std::string step_line(const StepReport& r, std::string_view peak_name) {
     return line;
 }
 
+std::string diverged_line(const StepReport& r) {
+    return format(
+        "the run has diverged: the loss of step {} is {:.4}, and a run that learns stays below "
+        "{:.2}; lower the learning rate or warm up longer",
+        r.step, r.loss, r.diverged_above);
+}
+
 std::string evaluation_line(const EvaluationReport& r) {
     if (r.unigram_entropy <= 0) {
-        return format("held out after step {}: {:.4} nats per token over {} tokens", r.step, r.loss,
-                      r.targets);
+        return format("validation at step {}: {:.4} nats/token on {} held-out tokens", r.step,
+                      r.loss, r.targets);
     }
     return format(
-        "held out after step {}: {:.4} nats per byte over {} bytes (text: unigram {:.3}, "
+        "validation at step {}: {:.4} nats/byte on {} held-out bytes (baselines: unigram {:.3}, "
         "bigram {:.3})",
         r.step, r.loss, r.targets, r.unigram_entropy, r.bigram_entropy);
 }

@@ -16,6 +16,8 @@ std::string step_line(const StepReport& report, std::string_view peak_name);
 // rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at 10.77.0.4
 // without a ring: rank 0 at 10.77.0.3 is connected to rank 1 at 10.77.0.5
 std::string connected_line(const ConnectedReport& report);
+// The line of a report that has_diverged.
+std::string diverged_line(const StepReport& r);
 std::string evaluation_line(const EvaluationReport& report);
 // Stages count from 0 in the code and from 1 for people.
 std::string stage_done_line(int stage, std::int64_t step);

@@ -78,7 +78,10 @@ constexpr int kRankStopped = 3;      // asked to stop, checkpoint written
 constexpr int kRankLostPeer = 4;     // a transport or rendezvous error: some other rank died first
 constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would end the same way
 constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
-constexpr int kRankBadInput = 7;     // job, model or data are not what they should be
+constexpr int kRankBadInput = 7;     // job, model or data are wrong, on whatever node they are read
+constexpr int kRankBadFiles = 8;     // files of theirs are missing, unreadable or damaged here
+constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
+constexpr int kRankNotStarted = 127;  // its program did not begin; the dynamic loader says so, too
 
 // The whole truth about one attempt on one node.
 struct AttemptStatus {
@@ -124,6 +127,8 @@ struct Hello {
     std::vector<LaunchAttempt> launches;  // of `attempts`, as they were commanded
     std::vector<RootInfo> roots;          // declared on this worker; none: every path is allowed
     int probe_port = 0;                   // of its probe server, on data_address; 0: none
+    std::string machine;  // equal on workers that see the same files; empty: unknown
+    std::string network;  // equal on workers that share a loopback interface; empty: unknown
     bool operator==(const Hello&) const = default;
 };
 struct Pong {

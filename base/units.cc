@@ -100,7 +100,9 @@ Result<Bytes> parse_bytes(std::string_view text) {
 
 Result<Seconds> parse_seconds(std::string_view text) {
     static constexpr std::pair<std::string_view, double> kUnits[] = {
-        {"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+        {"s", 1},       {"second", 1},   {"seconds", 1}, {"min", 60},    {"m", 60},
+        {"minute", 60}, {"minutes", 60}, {"h", 3600},    {"hour", 3600}, {"hours", 3600},
+        {"d", 86400},   {"day", 86400},  {"days", 86400}};
     const char* end = text.data() + text.size();
     double number = 0;
     const auto [rest, failure] = std::from_chars(text.data(), end, number);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -7,6 +8,16 @@
 #include "base/result.h"
 
 namespace rm {
+
+// document, of 1; documents, of 0 and 2.
+std::string plural(std::integral auto count, std::string_view noun) {
+    return std::string(noun) + (count == 1 ? "" : "s");
+}
+
+// 1 rank, 4 ranks.
+std::string counted(std::integral auto count, std::string_view noun) {
+    return format("{} {}", count, plural(count, noun));
+}
 
 // The one of `words` that to_string() spells `text`; the error names them all: a, b or c.
 template <typename E>

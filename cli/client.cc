@@ -19,6 +19,26 @@ constexpr Seconds kStreamPause{1};  // Ctrl-C waits for its end
 constexpr int kMostBegins = 3;      // of a list whose pages would be of two surveys
 constexpr Seconds kPauses[] = {Seconds{0.5}, Seconds{1.5}};
 
+// gRPC's account of a failed connection ends in the system's own words, after a colon.
+std::string short_reason(const std::string& words) {
+    std::string text = words.substr(0, words.find_last_not_of(" .;\n\r") + 1);
+    for (const std::string_view known :
+         {"Connection refused", "No such file or directory", "Connection reset by peer",
+          "No route to host", "Network is unreachable", "Permission denied", "Socket closed",
+          "Connection timed out", "DNS resolution failed"}) {
+        if (text.find(known) == std::string::npos) continue;
+        std::string lower(known);
+        if (!known.starts_with("DNS")) lower[0] = static_cast<char>(std::tolower(lower[0]));
+        return lower;
+    }
+    return text;
+}
+
+bool is_local(const std::string& address) {
+    return address.starts_with("unix:") || address.starts_with("127.") ||
+           address.starts_with("localhost") || address.starts_with("[::1]");
+}
+
 }  // namespace
 
 struct Client::Impl {
@@ -37,8 +57,8 @@ struct Client::Impl {
             if (auto mismatch = why_no_connection(target.address, target.security)) {
                 return *std::move(mismatch);
             }
-            error.message =
-                format("the controller at {} does not answer: {}", target.address, error.message);
+            error.message = format("cannot reach the controller at {} ({})", target.address,
+                                   short_reason(error.message));
         } else if (error.code == ErrorCode::deadline_exceeded) {
             error.message = format("the controller at {} did not answer within {} s",
                                    target.address, kCallLimit.count());
@@ -61,11 +81,12 @@ struct Client::Impl {
             const Error error = error_of(status);
             if (error.code != ErrorCode::unavailable) return error;
             if (attempt == std::size(kPauses)) {
-                return make_error(error.code,
-                                  "{} (3 tries); `ringmaster up` starts a local cluster",
-                                  error.message);
+                return make_error(error.code, "{} (3 tries){}", error.message,
+                                  is_local(target.address)
+                                      ? "; `ringmaster up` starts a local cluster"
+                                      : "; is it running, and is the port right?");
             }
-            note(format("{}; trying again", error.message));
+            note(format("{}; retrying...", error.message));
             const auto until = std::chrono::steady_clock::now() +
                                std::chrono::duration<double>(kPauses[attempt].value);
             connect_again(*channel, kPauses[attempt]);
@@ -139,6 +160,8 @@ Result<std::string> Client::submit(const pb::JobSpec& spec, const std::string& r
            impl_->call<pb::SubmitReply>([&](grpc::ClientContext& context, pb::SubmitReply& out) {
                return impl_->jobs->Submit(&context, request, &out);
            }));
+    for (const std::string& warning : reply.warnings())
+        impl_->note("warning: " + warning);
     return reply.job_id();
 }
 
@@ -247,6 +270,16 @@ Result<std::vector<pb::Job>> Client::history(const HistoryFilter& filter) {
             found.insert(found.end(), reply.jobs().begin(), reply.jobs().end());
         }));
     return found;
+}
+
+Result<std::vector<pb::Job>> Client::newest_named(const std::string& name) {
+    pb::HistoryRequest request;
+    request.set_name(name);
+    RM_TRY(const pb::HistoryReply reply,
+           impl_->call<pb::HistoryReply>([&](grpc::ClientContext& context, pb::HistoryReply& out) {
+               return impl_->jobs->History(&context, request, &out);
+           }));
+    return std::vector<pb::Job>(reply.jobs().begin(), reply.jobs().end());
 }
 
 Result<Fleet> Client::fleet() {

@@ -54,6 +54,7 @@ public:
     Client(Client&&) noexcept;
     Client& operator=(Client&&) noexcept;
 
+    // The id of the new job; what the controller warns of is told to `note`.
     Result<std::string> submit(const pb::JobSpec& spec, const std::string& request_id);
     Result<pb::Job> get(const std::string& job_id);
     Result<pb::Job> cancel(const std::string& job_id, CancelMode mode);
@@ -64,6 +65,8 @@ public:
     Result<std::vector<pb::Job>> list_all();
     // Of one job, or with an empty id of all that live.
     Result<pb::TopReply> top(const std::string& job_id);
+    // The newest jobs of this name, newest first: one page.
+    Result<std::vector<pb::Job>> newest_named(const std::string& name);
     Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
     Result<Fleet> fleet();
     Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);

@@ -143,7 +143,9 @@ std::string offer(const Dialect& dialect, const std::string& words) {
 }
 
 std::string offer(const Dialect& dialect, const Values& values) {
-    constexpr std::string_view kIds = "$(timeout 1 ringmaster {} -o name 2>/dev/null)";
+    // Completes ids of the cluster that the line names.
+    constexpr std::string_view kIds =
+        R"($(timeout 1 ringmaster "${{target[@]}}" {} -o name 2>/dev/null))";
     switch (values.kind) {
         case Values::Kind::none:
             return ":";
@@ -207,6 +209,30 @@ std::string value_table(const std::vector<Command>& commands, const Dialect& dia
     return text + of_program;
 }
 
+// The words before the cursor that say which controller: kept in `target` with their values. A
+// verb's own option of the same name (`history --state`) is none of them.
+std::string target_table(const std::vector<Command>& commands, std::string_view word,
+                         std::string_view value) {
+    std::string own;
+    std::string of_program;
+    for (const Command& command : commands) {
+        for (const OptionWords& option : command.options) {
+            if (!option.takes_value) continue;
+            if (command.path.empty()) {
+                of_program += (of_program.empty() ? "*:" : "|*:") + joined(option.names, "|*:");
+            } else if (!option.of_program) {
+                own += (own.empty() ? "" : "|") + pattern(command.path, option.names);
+            }
+        }
+    }
+    return format(
+        "        case \"$verb:{}\" in\n"
+        "            {}) ;;\n"
+        "            {}) target+=(\"{}\" \"{}\") ;;\n"
+        "        esac\n",
+        word, own, of_program, word, value);
+}
+
 std::string place_table(const std::vector<Command>& commands, const Dialect& dialect) {
     std::string text;
     for (const Command& command : commands) {
@@ -225,10 +251,11 @@ std::string bash_script(const std::vector<Command>& commands) {
            "_ringmaster() {\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= i "
            "dash=\n"
+           "    local -a target=()\n"
            "    COMPREPLY=()\n"
-           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-           "        case \"${COMP_WORDS[i]}\" in " +
-           valued_table(commands) +
+           "    for ((i = 1; i < COMP_CWORD; i++)); do\n" +
+           target_table(commands, "${COMP_WORDS[i]}", "${COMP_WORDS[i+1]}") +
+           "        case \"${COMP_WORDS[i]}\" in " + valued_table(commands) +
            ") ((i++)); continue ;; esac\n"
            "        case \"$verb:${COMP_WORDS[i]}\" in\n" +
            verb_table(commands) +
@@ -249,9 +276,10 @@ std::string zsh_script(const std::vector<Command>& commands) {
     return "#compdef ringmaster\n"
            "_ringmaster() {\n"
            "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} verb= i dash=\n"
-           "    for ((i = 2; i < CURRENT; i++)); do\n"
-           "        case \"${words[i]}\" in (" +
-           valued_table(commands) +
+           "    local -a target=()\n"
+           "    for ((i = 2; i < CURRENT; i++)); do\n" +
+           target_table(commands, "${words[i]}", "${words[i+1]}") +
+           "        case \"${words[i]}\" in (" + valued_table(commands) +
            ") ((i++)); continue ;; esac\n"
            "        case \"$verb:${words[i]}\" in\n" +
            verb_table(commands) +
@@ -287,9 +315,9 @@ std::string fish_values(const Values& values) {
         case Values::Kind::file:
             return "-r -F";
         case Values::Kind::job:
-            return "-x -a '(timeout 1 ringmaster ls -a -o name 2>/dev/null)'";
+            return "-x -a '(__ringmaster_ids ls -a)'";
         case Values::Kind::node:
-            return "-x -a '(timeout 1 ringmaster nodes -o name 2>/dev/null)'";
+            return "-x -a '(__ringmaster_ids nodes)'";
     }
     return "-x";
 }
@@ -319,8 +347,30 @@ std::string fish_place(const Command& command) {
     return " -n " + fish_quoted(condition);
 }
 
+std::vector<std::string> target_options(const std::vector<Command>& commands) {
+    std::vector<std::string> names;
+    for (const OptionWords& option : commands.front().options) {
+        if (option.takes_value) names.insert(names.end(), option.names.begin(), option.names.end());
+    }
+    return names;
+}
+
 std::string fish_script(const std::vector<Command>& commands) {
-    std::string text = "# ringmaster completion fish\ncomplete -c ringmaster -f\n";
+    std::string text =
+        "# ringmaster completion fish\ncomplete -c ringmaster -f\n"
+        "function __ringmaster_ids\n"  // of the cluster that the line names
+        "    set -l words (commandline -opc)\n"
+        "    set -l target\n"
+        "    for i in (seq 2 (count $words))\n"
+        "        switch $words[$i]\n"
+        "            case " +
+        joined(target_options(commands), " ") +
+        "\n"
+        "                set -a target $words[$i] $words[(math $i + 1)]\n"
+        "        end\n"
+        "    end\n"
+        "    timeout 1 ringmaster $target $argv -o name 2>/dev/null\n"
+        "end\n";
     for (const Command& command : commands) {
         const std::string where = fish_place(command);
         for (const auto& [name, help] : command.below) {

@@ -54,6 +54,10 @@ std::string Output::paint(std::string_view text, Color wanted) const {
     return std::string(escape_of(wanted)) + std::string(text) + "\x1b[0m";
 }
 
+std::string Output::data(std::string_view text) const {
+    return terminal ? printable(text) : std::string(text);
+}
+
 bool Console::confirm(std::string_view question) {
     if (!in.terminal || !err.terminal) return true;
     err.stream << question << " [y/N] " << std::flush;

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/printable.h"
+
 namespace rm {
 
 enum class Color { none, green, yellow, red, dim };
@@ -16,6 +18,9 @@ struct Output {
     int width = 80;  // columns of the terminal
 
     std::string paint(std::string_view text, Color color) const;
+    // Text of others in the form that programs read: all bytes of it, but on a terminal what is
+    // printable.
+    std::string data(std::string_view text) const;
 };
 
 // Where answers are read from.
@@ -30,7 +35,7 @@ struct Console {
     Output err;
     Input in{std::cin};
 
-    void note(std::string_view line) { err.stream << line << '\n' << std::flush; }
+    void note(std::string_view line) { err.stream << printable(line) << '\n' << std::flush; }
     // True for an answer that begins with y, and where nobody can be asked: input or stderr is no
     // terminal.
     bool confirm(std::string_view question);

@@ -3,6 +3,7 @@
 #include "base/report_text.h"
 #include "cli/draw_mesh.h"
 #include "cli/job_text.h"
+#include "cli/printable.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -10,7 +11,7 @@ namespace rm {
 namespace {
 
 void line(const Output& out, std::string_view name, const std::string& value) {
-    out.stream << format("{:<12}", name) << (value.empty() ? "-" : value) << '\n';
+    out.stream << format("{:<12}", name) << (value.empty() ? "-" : printable(value)) << '\n';
 }
 
 void heading(const Output& out, std::string_view name) {
@@ -21,6 +22,16 @@ std::string when(const google::protobuf::Timestamp& time, WallTime now) {
     return format("{} ({} ago)", to_iso8601(from_proto(time)), span_text(now - from_proto(time)));
 }
 
+// Prepared data have been tokenized before, by whatever; of text the job names the tokenizer. What
+// `auto` finds only the ranks know.
+std::string tokens_text(const pb::DataSpec& data) {
+    if (data.format() == "megatron") return "Megatron ids";
+    if (data.format() == "llmc") return "llm.c ids";
+    const bool bytes = data.tokenizer() == "bytes";
+    const std::string text = bytes ? "byte-level tokens" : "tokenizer " + data.tokenizer();
+    return data.format() == "auto" ? text + " if it is text" : text;
+}
+
 std::string data_text(const pb::DataSpec& data) {
     std::string sources;
     for (const pb::DataSource& source : data.sources()) {
@@ -28,7 +39,8 @@ std::string data_text(const pb::DataSpec& data) {
         sources += to_string(DataSource{source.path(), source.proportion()});
     }
     const bool separate = data.documents() == to_string(Documents::separate);
-    return format("{} ({}, {} held out{})", sources, data.tokenizer(), percent_text(data.holdout()),
+    return format("{} ({}, {} held out{})", sources, tokens_text(data),
+                  percent_text(data.holdout()),
                   separate ? format(", separate documents, positions {}", data.positions()) : "");
 }
 
@@ -67,10 +79,14 @@ std::string memory_text(const pb::MemorySpec& memory) {
 std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
     const std::string where =
         checkpoint.dir().empty() ? "in the cluster's own directory" : "in " + checkpoint.dir();
-    const std::string often =
-        checkpoint.every_steps() == 0
-            ? "at the end"
-            : format("every {} steps and at the end", checkpoint.every_steps());
+    std::string often = "at the end";
+    if (checkpoint.every_steps() > 0) {
+        often = checkpoint.every_steps() == 1
+                    ? "every step"
+                    : format("every {} steps and at the end", checkpoint.every_steps());
+    } else if (checkpoint.every_seconds() > 0) {
+        often = format("every {} and at the end", Seconds{checkpoint.every_seconds()});
+    }
     return format("{}, {}, the newest {} kept", often, where, checkpoint.keep());
 }
 
@@ -78,9 +94,9 @@ std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
 void print_failures(const Output& out, const pb::Job& job, WallTime now) {
     const std::string& from = job.spec().checkpoint().from();
     if (!job.continues().empty()) {
-        line(out, "continues", format("job {}, checkpoint {}", job.continues(), from));
+        line(out, "continues", format("job {}, from {}", job.continues(), from));
     } else if (!from.empty()) {
-        line(out, "begins from", from);
+        line(out, "starts from", from);
     }
     if (job.spec().priority() != 0) line(out, "priority", format("{}", job.spec().priority()));
     if (job.has_retry_at() && from_proto(job.retry_at()) > now) {
@@ -90,18 +106,19 @@ void print_failures(const Output& out, const pb::Job& job, WallTime now) {
     for (const std::string& device : job.excluded_devices())
         excluded += (excluded.empty() ? "" : ", ") + device;
     if (!excluded.empty()) line(out, "excluded", excluded);
-    if (job.recovered()) line(out, "recovered", "taken over from its workers after a restore");
+    if (job.recovered()) line(out, "recovered", "adopted from its workers after a restore");
 }
 
 void print_head(const Output& out, const pb::Job& job, WallTime now) {
     line(out, "job", job.id());
     line(out, "name", job.spec().name());
-    line(out, "state", out.paint(state_name(job.state()), state_color(job.state())));
+    out.stream << format("{:<12}", "state")
+               << out.paint(state_name(job.state()), state_color(job.state())) << '\n';
     line(out, "owner", format("{} (project {})", job.owner(), job.project()));
     line(out, "submitted", when(job.submitted(), now));
     if (job.has_ended()) {
         line(out, "ended",
-             format("{}, after {}", when(job.ended(), now), span_text(age_of(job, now))));
+             format("{}, after {}", when(job.ended(), now), span_text(*duration_of(job))));
     }
     line(out, "model", model_text(job.spec()));
     line(out, "data", data_text(job.spec().data()));
@@ -115,16 +132,18 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
 
 void print_blocking(const Output& out, const pb::Job& job) {
     if (job.blocking_reasons().empty()) return;
-    heading(out, "waits for");
+    heading(out, "pending");
     for (const std::string& reason : job.blocking_reasons())
-        out.stream << "  " << reason << '\n';
+        out.stream << "  " << printable(reason) << '\n';
 }
 
 void print_progress(const Output& out, const pb::Job& job) {
     if (!job.has_last_step()) return;
     heading(out, "progress");
     const pb::StepReport& step = job.last_step();
-    out.stream << "  " << step_line(from_proto(step), step.peak_name()) << '\n';
+    out.stream << "  " << step_line(from_proto(step), printable(step.peak_name())) << '\n';
+    if (has_diverged(from_proto(step)))
+        out.stream << "  " << diverged_line(from_proto(step)) << '\n';
     if (step.full_mfu() > 0) {
         out.stream << format("  MFU by the full-attention count: {}, HFU (causal): {}\n",
                              percent_text(step.full_mfu()), percent_text(step.hfu()));
@@ -143,14 +162,17 @@ void print_stages(const Output& out, const pb::Job& job) {
     Table table({{"#", Align::right},
                  {"CONTEXT", Align::right},
                  {"BATCH", Align::right},
+                 {"STEPS", Align::right},
                  {"TOKENS", Align::right},
                  {"ROPE-THETA", Align::right},
                  {"LEARNING-RATE"},
                  {"WARMUP", Align::right}});
     for (int i = 0; i < job.spec().stages_size(); ++i) {
         const pb::StageSpec& stage = job.spec().stages(i);
+        const std::int64_t steps = stage_steps(stage);
         table.add({format("{}", i + 1), context_text(stage.context()), context_text(stage.batch()),
-                   grouped(stage.tokens()), format("{}", stage.rope_theta()),
+                   grouped(steps), grouped(steps * stage.batch()),
+                   stage.rope_theta() > 0 ? format("{}", stage.rope_theta()) : "model's",
                    format("{} {}", stage.learning_rate(), stage.schedule()),
                    format("{}", stage.warmup_steps())});
     }
@@ -167,7 +189,7 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
                  {"TOOK", Align::right},
                  {"STAGES-DONE", Align::right},
                  {"CHECKPOINT"},
-                 {"CAUSE"}});
+                 {"REASON"}});
     for (const pb::Attempt& a : job.attempts()) {
         const WallTime end = a.has_ended() ? from_proto(a.ended()) : now;
         table.add({format("{}", a.epoch()), ended_as(a), mesh_text(a.mesh(), a.zero()),
@@ -176,6 +198,15 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
                    format("{}", a.stages_done()), a.last_checkpoint_path(), a.cause()});
     }
     table.print(out, "  ");
+}
+
+void print_alarms(const Output& out, const pb::Job& job) {
+    if (job.alarms().empty()) return;
+    heading(out, "alarms");
+    for (const pb::Alarm& alarm : job.alarms()) {
+        out.stream << format("  {} attempt {}: {}\n", to_iso8601(from_proto(alarm.time())),
+                             alarm.epoch(), printable(alarm.text()));
+    }
 }
 
 void print_mesh(const Output& out, const pb::Job& job) {
@@ -200,6 +231,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_head(out, job, now);
     print_blocking(out, job);
     print_progress(out, job);
+    print_alarms(out, job);
     print_stages(out, job);
     print_attempts(out, job, now);
     print_memory(out, job);

@@ -1,24 +1,34 @@
 #include "cli/document.h"
 
 #include <google/protobuf/message.h>
-#include <google/protobuf/util/json_util.h>
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
-#include "base/check.h"
+#include "base/format.h"
+#include "cli/message_json.h"
 
 namespace rm {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const google::protobuf::Message& message) {
-    google::protobuf::util::JsonPrintOptions options;
-    options.always_print_primitive_fields = true;
-    std::string text;
-    const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
-    RM_CHECK(status.ok(), "a message does not print as JSON: {}", status.ToString());
-    return Json::parse(text);
+// C1 control characters, which a terminal obeys, as \u escapes like those of C0. They are bytes of
+// texts only.
+std::string escaped_c1(const std::string& json) {
+    std::string out;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+        const auto second = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : 0);
+        const bool is_c1 = json[i] == '\xc2' && second >= 0x80 && second < 0xa0;
+        if (is_c1) {
+            out += format("\\u00{:02x}", static_cast<unsigned>(second));
+            ++i;
+        } else if (json[i] == '\x7f') {
+            out += "\\u007f";
+        } else {
+            out += json[i];
+        }
+    }
+    return out;
 }
 
 // Strings are always quoted: "007" and "no" stay strings for whoever reads it.
@@ -45,7 +55,7 @@ void emit(YAML::Emitter& out, const Json& value) {
 
 void print(std::ostream& out, const Json& value, DocumentFormat format) {
     if (format == DocumentFormat::json) {
-        out << value.dump(2) << '\n';
+        out << escaped_c1(value.dump(2)) << '\n';
         return;
     }
     YAML::Emitter emitter;
@@ -57,7 +67,11 @@ void print(std::ostream& out, const Json& value, DocumentFormat format) {
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,
                     DocumentFormat format) {
-    print(out, to_json(message), format);
+    print(out, message_json(message), format);
+}
+
+DocumentFormat document_format(OutputFormat output) {
+    return output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml;
 }
 
 void print_json(std::ostream& out, const std::string& json, DocumentFormat format) {
@@ -69,7 +83,7 @@ void print_documents(std::ostream& out,
                      DocumentFormat format) {
     Json list = Json::array();
     for (const auto* message : messages)
-        list.push_back(to_json(*message));
+        list.push_back(message_json(*message));
     print(out, list, format);
 }
 

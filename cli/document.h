@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-// Messages as documents: the JSON of protobuf (64-bit integers are strings) or the same as YAML.
+#include "cli/options.h"
+
+// Messages as documents: the JSON of message_json.h, or the same as YAML.
 namespace google::protobuf {
 class Message;
 }
@@ -12,6 +14,8 @@ class Message;
 namespace rm {
 
 enum class DocumentFormat { json, yaml };
+// The format of an output that is one of the two.
+DocumentFormat document_format(OutputFormat output);
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,
                     DocumentFormat format);

@@ -193,8 +193,8 @@ void draw_mesh(const Output& out, const pb::Attempt& attempt,
     const Drawing drawing = drawing_of(*mesh, attempt, hosts);
     out.stream << "  " << mesh_text(attempt.mesh(), attempt.zero());
     if (mesh->num_ranks() > 1) {
-        out.stream << format(", {} ranks on {} node{}\n", mesh->num_ranks(), drawing.nodes.size(),
-                             drawing.nodes.size() == 1 ? "" : "s");
+        out.stream << format(", {} ranks on {}\n", mesh->num_ranks(),
+                             counted(drawing.nodes.size(), "node"));
         print_axes(out, drawing);
     }
     out.stream << '\n';

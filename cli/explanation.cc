@@ -4,6 +4,7 @@
 
 #include "base/report_text.h"
 #include "cli/job_text.h"
+#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -17,7 +18,7 @@ struct KindText {
 KindText kind_text(pb::Finding::Kind kind) {
     switch (kind) {
         case pb::Finding::BLOCKING:
-            return {"waits for", Color::yellow};
+            return {"pending", Color::yellow};
         case pb::Finding::PROBLEM:
             return {"problem", Color::red};
         default:  // an open enum: a newer controller may say more
@@ -46,7 +47,7 @@ void print_finding(const Output& out, const pb::Finding& finding, std::size_t su
         out.terminal ? std::max(kLeastText, columns - std::min(columns, indent)) : 0;
     std::string head = "  " + out.paint(kind.name, kind.color);
     head.append(kKindWidth - kind.name.size() + 2, ' ');
-    head += finding.subject();
+    head += printable(finding.subject());
     const std::string blank(indent, ' ');
     if (finding.subject().size() > subject) {  // a node's whole id: the text begins below it
         out.stream << head << '\n';
@@ -54,12 +55,13 @@ void print_finding(const Output& out, const pb::Finding& finding, std::size_t su
     } else {
         head.append(subject - finding.subject().size() + 2, ' ');
     }
-    for (const std::string& line : wrapped(finding.text(), width)) {
+    for (const std::string& line : wrapped(printable(finding.text()), width)) {
         out.stream << head << line << '\n';
         head = blank;
     }
     bool first = true;
-    for (const std::string& line : wrapped(finding.remedy(), width > 3 ? width - 3 : 0)) {
+    for (const std::string& line :
+         wrapped(printable(finding.remedy()), width > 3 ? width - 3 : 0)) {
         out.stream << blank << out.paint(first ? "-> " : "   ", Color::dim) << line << '\n';
         first = false;
     }
@@ -69,12 +71,13 @@ void print_finding(const Output& out, const pb::Finding& finding, std::size_t su
 
 void print_explanation(const Output& out, const pb::ExplainJobReply& reply) {
     const pb::Job& job = reply.job();
-    out.stream << format("job {} {} is {}\n", job.id(), job.spec().name(),
+    out.stream << format("job {} ({}) {}{}\n", job.id(), printable(job.spec().name()),
+                         has_ended(job) ? "" : "is ",
                          out.paint(state_name(job.state()), state_color(job.state())));
     if (job.has_last_step() && !has_ended(job)) {
         const pb::StepReport& step = job.last_step();
         for (const std::string& line :
-             wrapped(step_line(from_proto(step), step.peak_name()),
+             wrapped(step_line(from_proto(step), printable(step.peak_name())),
                      out.terminal ? static_cast<std::size_t>(std::max(out.width - 2, 30)) : 0))
             out.stream << "  " << line << '\n';
     }

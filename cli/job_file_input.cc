@@ -29,10 +29,14 @@ Result<std::string> read_text(const std::string& path) {
 
 }  // namespace
 
-Result<pb::JobSpec> read_job_file(const std::string& path) {
-    RM_TRY(const std::string text, read_text(path));
+Result<pb::JobSpec> read_job_file(const std::string& path,
+                                  const std::vector<std::string>& overrides) {
+    RM_TRY(std::string text, read_text(path));
     RM_TRY(const JobSpec spec, parse_job_file(text, path == "-" ? "stdin" : path,
-                                              std::filesystem::current_path().string()));
+                                              std::filesystem::current_path().string(), overrides));
+    if (!overrides.empty() && !text.ends_with('\n')) text += '\n';
+    for (const std::string& set : overrides)
+        text += "# --set " + set + "\n";
     pb::JobSpec message = to_proto(spec);
     message.set_yaml(text);
     return message;

@@ -29,21 +29,29 @@ std::string held_out_text(const pb::Job& job) {
 }
 
 std::string mfu_text(const pb::Job& job) {
-    return job.last_step().causal_mfu() > 0 ? percent_text(job.last_step().causal_mfu()) : "";
+    const double mfu = job.last_step().causal_mfu();
+    return mfu > 0 && job.state() != pb::JOB_STATE_PENDING ? percent_text(mfu) : "";
 }
 
 std::string speed_text(const pb::Job& job) {
     const double speed = tokens_per_second(job.last_step());
-    return speed > 0 && !has_ended(job) ? compact_count(speed) : "";
+    return speed > 0 && is_computing(job) ? compact_count(speed) : "";
 }
 
+// A pending job has none: those of an attempt that has ended may be another's.
 std::string devices_text(const pb::Job& job) {
-    return num_devices(job) > 0 ? format("{}", num_devices(job)) : "";
+    const bool placed = num_devices(job) > 0 && job.state() != pb::JOB_STATE_PENDING;
+    return placed ? format("{}", num_devices(job)) : "";
 }
 
 std::string eta_text(const pb::Job& job) {
     const auto left = time_left(job);
     return left ? span_text(*left) : "";
+}
+
+std::string duration_text(const pb::Job& job) {
+    const auto took = duration_of(job);
+    return took ? span_text(*took) : "";
 }
 
 std::string context_of(const pb::Job& job) {
@@ -100,16 +108,26 @@ std::string took_text(const pb::Attempt& attempt, WallTime now) {
     return span_text(end - from_proto(attempt.started()));
 }
 
+// The step of an attempt before the newest, whose last step is not the job's.
+std::string step_text(const pb::Job& job, const pb::Attempt& attempt) {
+    return attempt.has_last_step() ? format("{}/{}", attempt.last_step().step(), job.num_steps())
+                                   : "";
+}
+
+std::string loss_text(const pb::Attempt& attempt) {
+    return attempt.has_last_step() ? format("{:.4}", attempt.last_step().loss()) : "";
+}
+
 Row history_row(const pb::Job& job, const pb::Attempt* attempt, Detail detail, WallTime now) {
-    // Step and losses are the job's: they stand on its newest attempt.
+    // The held-out loss is the job's: it stands on its newest attempt.
     const bool newest = attempt == newest_attempt(job);
     Row row = {job.id(),
                job.spec().name(),
                state_cell(job.state()),
                attempt == nullptr ? "" : format("{}", attempt->epoch()),
                attempt == nullptr ? "" : ended_as(*attempt),
-               newest ? step_text(job) : "",
-               newest ? loss_text(job) : "",
+               newest ? step_text(job) : step_text(job, *attempt),
+               newest ? loss_text(job) : loss_text(*attempt),
                newest ? held_out_text(job) : "",
                attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero()),
                attempt == nullptr || !attempt->has_started() ? "" : time_text(attempt->started()),
@@ -125,8 +143,8 @@ Row history_row(const pb::Job& job, const pb::Attempt* attempt, Detail detail, W
 
 Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
     const bool newest = attempt == newest_attempt(job);
-    const bool stepped = newest && job.has_last_step();
-    const pb::StepReport& step = job.last_step();
+    const bool stepped = newest ? job.has_last_step() : attempt->has_last_step();
+    const pb::StepReport& step = newest ? job.last_step() : attempt->last_step();
     const pb::EvaluationReport& evaluation = job.last_evaluation();
     const bool evaluated = newest && job.has_last_evaluation();
     const bool of_bytes = evaluated && evaluation.unigram_entropy() > 0;
@@ -217,8 +235,9 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
     std::vector<Column> columns = {{"ID"},          {"NAME"},          {"STATE"},
                                    {"CTX", kRight}, {"STEP", kRight},  {"LOSS", kRight},
                                    {"MFU", kRight}, {"TOK/S", kRight}, {"DEVICES", kRight},
-                                   {"ETA", kRight}, {"COST", kRight},  {"AGE", kRight}};
+                                   {"ETA", kRight}, {"TOOK", kRight},  {"AGE", kRight}};
     if (detail == Detail::wide) {
+        keep_all(columns);
         for (const char* name :
              {"OWNER", "PRIORITY", "RETRY", "STAGE", "MESH", "PEAK", "SUBMITTED"}) {
             columns.push_back({name});
@@ -226,18 +245,10 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
     }
     Table table(std::move(columns));
     for (const pb::Job& job : jobs) {
-        Row row = {job.id(),
-                   job.spec().name(),
-                   state_cell(job.state()),
-                   context_of(job),
-                   step_text(job),
-                   loss_text(job),
-                   mfu_text(job),
-                   speed_text(job),
-                   devices_text(job),
-                   eta_text(job),
-                   "",  // no node has a price
-                   span_text(age_of(job, now))};
+        Row row = {job.id(),        job.spec().name(),  state_cell(job.state()),
+                   context_of(job), step_text(job),     loss_text(job),
+                   mfu_text(job),   speed_text(job),    devices_text(job),
+                   eta_text(job),   duration_text(job), span_text(age_of(job, now))};
         if (detail == Detail::wide) {
             const Row more = {job.owner(),
                               format("{}", job.spec().priority()),
@@ -254,15 +265,23 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
 }
 
 Table history_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) {
-    std::vector<Column> columns = {
-        {"ID"},       {"NAME"},         {"STATE"},        {"ATTEMPT", kRight},
-        {"ENDED-AS"}, {"STEP", kRight}, {"LOSS", kRight}, {"HELD-OUT", kRight},
-        {"MESH"},     {"STARTED"},      {"TOOK", kRight}};
+    std::vector<Column> columns = {{"ID"},
+                                   {"NAME", Align::left, 1},
+                                   {"STATE"},
+                                   {"ATTEMPT", kRight},
+                                   {"RESULT", Align::left, 2},
+                                   {"STEP", kRight},
+                                   {"LOSS", kRight, 3},
+                                   {"VAL-LOSS", kRight, 4},
+                                   {"MESH", Align::left, 6},
+                                   {"STARTED", Align::left, 5},
+                                   {"TOOK", kRight}};
     if (detail == Detail::wide) {
+        keep_all(columns);
         for (const char* name : {"OWNER", "SUBMITTED", "CHECKPOINT"})
             columns.push_back({name});
     }
-    columns.push_back({"CAUSE"});
+    columns.push_back({"REASON"});
     Table table(std::move(columns));
     for_each_attempt(jobs, [&](const pb::Job& job, const pb::Attempt* attempt) {
         table.add(history_row(job, attempt, detail, now));
@@ -304,11 +323,18 @@ Table history_csv(const std::vector<pb::Job>& jobs) {
 }
 
 Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime now) {
-    std::vector<Column> columns = {{"ID"},           {"HOST"},          {"STATE"},
-                                   {"SESSION"},      {"KIND"},          {"DEVICES", kRight},
-                                   {"BUSY", kRight}, {"CORES", kRight}, {"MEMORY", kRight},
+    std::vector<Column> columns = {{"ID"},
+                                   {"NAME"},
+                                   {"STATE"},
+                                   {"SESSION", Align::left, 1},
+                                   {"KIND", Align::left, 2},
+                                   {"DEVICES", kRight},
+                                   {"BUSY", kRight},
+                                   {"CORES", kRight, 4},
+                                   {"MEMORY", kRight, 3},
                                    {"SEEN", kRight}};
     if (detail == Detail::wide) {
+        keep_all(columns);
         for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD", "DRAINED", "ROOTS"})
             columns.push_back({name});
     }

@@ -21,10 +21,8 @@ std::string lower_without(std::string_view prefix, std::string name) {
 
 std::int64_t total_tokens(const pb::JobSpec& spec) {
     std::int64_t tokens = 0;
-    for (const pb::StageSpec& stage : spec.stages()) {
-        const std::int64_t batch = std::max<std::int64_t>(1, stage.batch());
-        tokens += std::max<std::int64_t>(1, (stage.tokens() + batch / 2) / batch) * batch;
-    }
+    for (const pb::StageSpec& stage : spec.stages())
+        tokens += stage_steps(stage) * stage.batch();
     return tokens;
 }
 
@@ -92,6 +90,11 @@ int num_devices(const pb::Job& job) {
     return attempt == nullptr ? 0 : attempt->placement_size();
 }
 
+std::int64_t stage_steps(const pb::StageSpec& stage) {
+    const std::int64_t batch = std::max<std::int64_t>(1, stage.batch());
+    return std::max<std::int64_t>(1, (stage.tokens() + batch / 2) / batch);
+}
+
 double tokens_per_second(const pb::StepReport& step) {
     return step.seconds() > 0 ? static_cast<double>(step.tokens()) / step.seconds() : 0;
 }
@@ -105,31 +108,41 @@ std::int64_t memory_total(const pb::StepReport& step) {
 
 std::optional<Seconds> time_left(const pb::Job& job) {
     const double speed = tokens_per_second(job.last_step());
-    if (has_ended(job) || speed <= 0) return std::nullopt;
+    if (!is_computing(job) || speed <= 0) return std::nullopt;
     const std::int64_t left = total_tokens(job.spec()) - job.last_step().tokens_total();
     return Seconds{static_cast<double>(std::max<std::int64_t>(0, left)) / speed};
 }
 
 Seconds age_of(const pb::Job& job, WallTime now) {
-    return (job.has_ended() ? from_proto(job.ended()) : now) - from_proto(job.submitted());
+    return now - from_proto(job.submitted());
+}
+
+std::optional<Seconds> duration_of(const pb::Job& job) {
+    if (!job.has_ended()) return std::nullopt;
+    return from_proto(job.ended()) - from_proto(job.submitted());
+}
+
+bool is_computing(const pb::Job& job) {
+    return job.state() == pb::JOB_STATE_RUNNING || job.state() == pb::JOB_STATE_STOPPING;
 }
 
 std::string state_line(const pb::Job& job) {
     std::string line =
-        format("job {} {} is {}", job.id(), job.spec().name(), state_name(job.state()));
+        format("job {} ({}) is {}", job.id(), job.spec().name(), state_name(job.state()));
     if (has_ended(job)) {
-        line = format("job {} {} {}", job.id(), job.spec().name(), state_name(job.state()));
+        line = format("job {} ({}) {}", job.id(), job.spec().name(), state_name(job.state()));
         return job.failure().empty() ? line : line + ": " + job.failure();
     }
     if (job.state() == pb::JOB_STATE_PENDING) {
         for (const std::string& reason : job.blocking_reasons())
-            line += "\n  waits for: " + reason;
+            line += "\n  pending: " + reason;
         return line;
     }
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr) return line;
-    return line + format(": attempt {} on {} devices ({})", attempt->epoch(),
-                         attempt->placement_size(), mesh_text(attempt->mesh(), attempt->zero()));
+    return line + format(": attempt {} on {} ({})", attempt->epoch(),
+                         counted(attempt->placement_size(), "device"),
+                         mesh_text(attempt->mesh(), attempt->zero()));
 }
 
 }  // namespace rm

@@ -27,13 +27,18 @@ const pb::Attempt* newest_attempt(const pb::Job& job);      // null before the f
 const pb::StageSpec* current_stage(const pb::Job& job);     // the last one of an ended job
 int num_devices(const pb::Job& job);                        // of the newest attempt; 0: none yet
 double tokens_per_second(const pb::StepReport& step);       // 0: unknown
+std::int64_t stage_steps(const pb::StageSpec& stage);       // its tokens in whole batches
 std::int64_t memory_total(const pb::StepReport& step);      // bytes, all kinds
 
-// Tokens that are left at the speed of the last step; nothing before the first step or after the
-// end.
+// Tokens that are left at the speed of the last step; nothing before the first step and while
+// nothing computes.
 std::optional<Seconds> time_left(const pb::Job& job);
-// From submission to the end, or to `now`.
+// Since it was submitted, also of a job that has ended.
 Seconds age_of(const pb::Job& job, WallTime now);
+// From submission to the end; nothing before.
+std::optional<Seconds> duration_of(const pb::Job& job);
+// Whether an attempt computes now: a job that waits again has numbers of a former one only.
+bool is_computing(const pb::Job& job);
 
 // job a1b2c3 demo is running: attempt 3 on 4 devices (ring 4)
 std::string state_line(const pb::Job& job);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -162,14 +163,15 @@ Table surveyed_nodes_table(const pb::LinksReply& links) {
 
 void print_cables(const Output& out, const pb::LinksReply& links) {
     for (const pb::SharedCable& cable : links.cables())
-        out.stream << "shared  " << cable.name() << ": " << rate_text(cable.bandwidth()) << '\n';
+        out.stream << "shared  " << printable(cable.name()) << ": " << rate_text(cable.bandwidth())
+                   << '\n';
 }
 
 void print_degraded(const Output& out, const pb::LinksReply& links, WallTime now) {
     for (const pb::NodeLink& link : links.links()) {
         if (!link.has_degraded()) continue;
-        out.stream << out.paint("degraded", Color::red) << "  " << link.from() << " to "
-                   << link.to() << ": " << rate_text(link.bandwidth()) << " instead of "
+        out.stream << out.paint("degraded", Color::red) << "  " << printable(link.from()) << " to "
+                   << printable(link.to()) << ": " << rate_text(link.bandwidth()) << " instead of "
                    << rate_text(link.baseline()) << ", seen "
                    << span_text(now - from_proto(link.degraded())) << " ago\n";
     }
@@ -178,12 +180,13 @@ void print_degraded(const Output& out, const pb::LinksReply& links, WallTime now
 std::string survey_line(const pb::SurveyState& survey) {
     std::string line;
     if (survey.last() != 0 && survey.nodes() != 0) {
-        line = format("survey {} measured {} links of {} nodes in {}", survey.last(),
-                      survey.measured_links(), survey.nodes(), Seconds{survey.seconds()});
+        line = format("survey {} measured {} of {} in {}", survey.last(),
+                      counted(survey.measured_links(), "link"), counted(survey.nodes(), "node"),
+                      Seconds{survey.seconds()});
         if (survey.failed_probes() > 0) {
-            line += format("; {} probes failed", survey.failed_probes());
+            line += format("; {} failed", counted(survey.failed_probes(), "probe"));
             for (const std::string& error : survey.errors())
-                line += "\n  " + error;
+                line += "\n  " + printable(error);
         }
     } else if (survey.last() != 0) {
         line = format("as of survey {}", survey.last());

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/words.h"
 #include "engine/data/strict_json.h"
 
 namespace rm {
@@ -25,7 +26,7 @@ public:
     static Result<Fields> of(const Json& json, const std::string& where,
                              std::initializer_list<const char*> known) {
         if (!json.is_object()) {
-            return invalid_argument("{}: an object is wanted", where.empty() ? "the file" : where);
+            return invalid_argument("{}: expected an object", where.empty() ? "the file" : where);
         }
         for (const auto& [key, value] : json.items()) {
             if (std::any_of(known.begin(), known.end(), [&](const char* k) { return key == k; })) {
@@ -49,26 +50,26 @@ public:
             if (otherwise >= 0) return otherwise;
             return invalid_argument("{}: it is missing", path(key));
         }
-        if (!at(key).is_number()) return invalid_argument("{}: a number is wanted", path(key));
+        if (!at(key).is_number()) return invalid_argument("{}: expected a number", path(key));
         return at(key).get<double>();
     }
     Result<int> count(const char* key, int otherwise) const {
         if (!has(key)) return otherwise;
         if (!at(key).is_number_unsigned() || at(key).get<std::uint64_t>() > 1'000'000) {
-            return invalid_argument("{}: a whole number, 0 or more, is wanted", path(key));
+            return invalid_argument("{}: expected a whole number, 0 or more", path(key));
         }
         return at(key).get<int>();
     }
     Result<std::string> text(const char* key) const {
         if (!has(key)) return invalid_argument("{}: it is missing", path(key));
-        if (!at(key).is_string()) return invalid_argument("{}: a text is wanted", path(key));
+        if (!at(key).is_string()) return invalid_argument("{}: expected a text", path(key));
         return at(key).get<std::string>();
     }
     // Each element of a list with its path; nothing where the key is absent.
     template <typename Use>
     Status each(const char* key, Use use) const {
         if (!has(key)) return {};
-        if (!at(key).is_array()) return invalid_argument("{}: a list is wanted", path(key));
+        if (!at(key).is_array()) return invalid_argument("{}: expected a list", path(key));
         int index = 0;
         for (const Json& element : at(key))
             RM_RETURN_IF_ERROR(use(element, format("{}[{}]", path(key), index++)));
@@ -128,7 +129,7 @@ private:
     Status read_interiors(const Fields& file) {
         if (!file.has("interiors")) return {};
         const Json& list = file.at("interiors");
-        if (!list.is_object()) return invalid_argument("interiors: an object is wanted");
+        if (!list.is_object()) return invalid_argument("interiors: expected an object");
         for (const auto& [name, json] : list.items()) {
             RM_TRY(NodeInterior interior, interior_of(json, format("interiors.{}", name)));
             interior_index_[name] = static_cast<int>(graph_.interiors.size());
@@ -186,7 +187,7 @@ private:
         RM_RETURN_IF_ERROR(
             fields.each("devices", [&](const Json& device, const std::string& at) -> Status {
                 if (!device.is_number_unsigned()) {
-                    return invalid_argument("{}: the number of a device is wanted", at);
+                    return invalid_argument("{}: expected the number of a device", at);
                 }
                 bridge.devices.push_back(device.get<int>());
                 return {};
@@ -222,7 +223,7 @@ private:
     }
 
     Result<int> node_called(const Json& json, const std::string& where) const {
-        if (!json.is_string()) return invalid_argument("{}: the id of a node is wanted", where);
+        if (!json.is_string()) return invalid_argument("{}: expected the id of a node", where);
         const auto found = node_index_.find(json.get<std::string>());
         if (found != node_index_.end()) return found->second;
         return invalid_argument("{}: there is no node '{}'", where, json.get<std::string>());
@@ -257,19 +258,20 @@ private:
         const std::size_t n = graph_.nodes.size();
         const Json& rows = fields.at(key);
         if (!rows.is_array() || rows.size() != n) {
-            return invalid_argument("{}: {} rows are wanted, one per node", fields.path(key), n);
+            return invalid_argument("{}: expected {}, one per node", fields.path(key),
+                                    counted(n, "row"));
         }
         for (std::size_t from = 0; from < n; ++from) {
             if (!rows[from].is_array() || rows[from].size() != n) {
-                return invalid_argument("{}[{}]: a row of {} numbers is wanted", fields.path(key),
-                                        from, n);
+                return invalid_argument("{}[{}]: expected a row of {}", fields.path(key), from,
+                                        counted(n, "number"));
             }
             for (std::size_t to = 0; to < n; ++to) {
                 const Json& value = rows[from][to];
                 if (from == to) continue;
                 if (!value.is_number()) {
-                    return invalid_argument("{}[{}][{}]: a number is wanted", fields.path(key),
-                                            from, to);
+                    return invalid_argument("{}[{}][{}]: expected a number", fields.path(key), from,
+                                            to);
                 }
                 set(graph_.network[from * n + to], value.get<double>());
             }
@@ -282,7 +284,7 @@ private:
             const Fields fields,
             Fields::of(json, where, {"from", "to", "gbit_per_s", "flow_gbit_per_s", "latency_us"}));
         if (!fields.has("from") || !fields.has("to")) {
-            return invalid_argument("{}: `from` and `to` are wanted", where);
+            return invalid_argument("{}: `from` and `to` are required", where);
         }
         RM_TRY(const int from, node_called(fields.at("from"), fields.path("from")));
         RM_TRY(const int to, node_called(fields.at("to"), fields.path("to")));

@@ -3,6 +3,7 @@
 #include "cli/command_line.h"
 #include "cli/up/child.h"
 #include "cli/verbs/verbs.h"
+#include "service/log.h"
 
 namespace {
 
@@ -16,7 +17,8 @@ rm::ExitCode run(const rm::CommandLine& line, rm::Console& console) {
     const auto code =
         std::visit([&](const auto& options) { return rm::run_verb(options, context); }, line.verb);
     if (code) return *code;
-    return rm::complain(console, code.error(), rm::exit_code_of(code.error()));
+    return rm::complain(console, code.error(),
+                        context.misused ? rm::ExitCode::usage : rm::exit_code_of(code.error()));
 }
 
 }  // namespace
@@ -24,6 +26,8 @@ rm::ExitCode run(const rm::CommandLine& line, rm::Console& console) {
 int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == rm::kChildVerb)
         return rm::run_child(argc - 2, argv + 2);
+    // Libraries' warnings are not shown: their causes come back as errors, in our words.
+    rm::init_logging("ringmaster", rm::LogLevel::error);
     rm::Console console = rm::process_console();
     const auto parsed = rm::parse_command_line(argc, argv);
     if (const auto* end = std::get_if<rm::CommandLineEnd>(&parsed)) {

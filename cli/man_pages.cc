@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "cli/examples.h"
 #include "cli/exit_code.h"
 #include "cli/job_file_document.h"
 #include "cli/markdown_man.h"
@@ -63,11 +64,13 @@ void add_pages(const CLI::App& app, const std::string& name, const std::string& 
         page.see_also = {"ringmaster-job(5)", "ringmaster-controller(8)", "ringmaster-worker(8)"};
     } else {
         page.sections.push_back({"MORE OPTIONS",
-                                 "Those of ringmaster(1), which say where the controller is, "
-                                 "may stand here too; exit statuses are explained there.",
+                                 "The options of ringmaster(1) that name the controller are "
+                                 "accepted here, too; exit statuses are explained there.",
                                  {}});
         page.see_also = {"ringmaster(1)"};
     }
+    ManSection examples = examples_section(examples_of(path));
+    if (!examples.entries.empty()) page.sections.push_back(std::move(examples));
     for (const CLI::App* verb : verbs)
         page.see_also.push_back(name + "-" + verb->get_name() + "(1)");
     pages.push_back(std::move(page));

@@ -16,8 +16,10 @@ namespace rm {
 enum class OutputFormat { table, wide, json, yaml, name, csv };
 
 struct SubmitOptions {
-    std::string file;  // "-": stdin
-    std::string from;  // a checkpoint to begin from; empty: what the file says
+    std::string file;              // "-": stdin
+    std::vector<std::string> set;  // KEY=VALUE of the file, stronger than what it says
+    std::string name;              // likewise; empty: the file's
+    std::string from;              // a checkpoint to start from; empty: what the file says
     bool follow = false;
     OutputFormat output = OutputFormat::name;
 };
@@ -35,7 +37,7 @@ struct LsOptions {
     OutputFormat output = OutputFormat::table;
 };
 struct ShowOptions {
-    std::string id;
+    std::vector<std::string> ids;
     OutputFormat output = OutputFormat::table;
 };
 struct PlacementOptions {
@@ -47,10 +49,23 @@ struct LogsOptions {
     std::string id;
     bool follow = false;
     int rank = 0;
+    bool all_ranks = false;
     std::int64_t attempt = 0;  // its epoch; 0: the newest
+    std::int64_t tail = 0;     // lines; 0: all
+    std::string since;         // as typed; empty: all
+    bool timestamps = false;
+    OutputFormat output = OutputFormat::table;  // or json
+};
+struct FollowOptions {
+    std::string id;
+};
+struct WaitOptions {
+    std::vector<std::string> ids;
+    std::string timeout;  // as typed; empty: none
+    OutputFormat output = OutputFormat::table;
 };
 struct CancelOptions {
-    std::string id;
+    std::vector<std::string> ids;
     CancelMode mode = CancelMode::checkpoint_first;
     OutputFormat output = OutputFormat::name;
 };
@@ -77,17 +92,18 @@ struct TopOptions {
     OutputFormat output = OutputFormat::table;
 };
 struct NodesOptions {
+    std::vector<std::string> nodes;  // empty: all
     OutputFormat output = OutputFormat::table;
 };
 struct DrainOptions {
-    std::string node;
+    std::vector<std::string> nodes;
     std::string reason;
     DrainMode mode = DrainMode::stop_with_checkpoint;
     bool yes = false;  // ask nothing
     OutputFormat output = OutputFormat::name;
 };
 struct ResumeOptions {
-    std::string node;
+    std::vector<std::string> nodes;
     OutputFormat output = OutputFormat::name;
 };
 struct LinksOptions {
@@ -138,7 +154,8 @@ struct PkiTokenOptions {
     std::string directory;
     std::string role;
     std::string name;
-    int days = 0;  // 0: until it is taken out of the file
+    int days = 0;        // 0: until it is taken out of the file
+    std::string output;  // a file; empty: stdout
 };
 struct PrepareDataOptions {
     std::vector<std::string> inputs;
@@ -149,6 +166,8 @@ struct PrepareDataOptions {
 };
 struct BackupOptions {
     std::string file;
+    bool force = false;  // overwrite it
+    OutputFormat output = OutputFormat::table;
 };
 struct RestoreOptions {
     std::string file;
@@ -181,11 +200,11 @@ struct VersionOptions {
 
 using VerbOptions =
     std::variant<SubmitOptions, ContinueOptions, LsOptions, ShowOptions, ExplainOptions,
-                 PlacementOptions, LogsOptions, CancelOptions, HistoryOptions, TopOptions,
-                 NodesOptions, DrainOptions, ResumeOptions, LinksOptions, SurveyNowOptions,
-                 PlaceOptions, DoctorOptions, UpOptions, PrepareDataOptions, AuditOptions,
-                 BackupOptions, RestoreOptions, PkiInitOptions, PkiIssueOptions, PkiRevokeOptions,
-                 PkiTokenOptions, ManOptions, VersionOptions>;
+                 PlacementOptions, LogsOptions, FollowOptions, WaitOptions, CancelOptions,
+                 HistoryOptions, TopOptions, NodesOptions, DrainOptions, ResumeOptions,
+                 LinksOptions, SurveyNowOptions, PlaceOptions, DoctorOptions, UpOptions,
+                 PrepareDataOptions, AuditOptions, BackupOptions, RestoreOptions, PkiInitOptions,
+                 PkiIssueOptions, PkiRevokeOptions, PkiTokenOptions, ManOptions, VersionOptions>;
 
 struct CommandLine {
     TargetFlags target;

@@ -27,7 +27,7 @@ Result<std::vector<Setting>> settings_of(std::string_view option, std::string_vi
         }
         for (const Setting& other : settings) {
             if (other.key == part.substr(0, equals)) {
-                return invalid_argument("{}: {} stands there twice", option, other.key);
+                return invalid_argument("{}: {} is given twice", option, other.key);
             }
         }
         settings.push_back({part.substr(0, equals), part.substr(equals + 1)});
@@ -111,8 +111,10 @@ Result<Mesh> parse_mesh_argument(std::string_view text) {
         }
         size->second = static_cast<int>(*value);
     }
-    return Mesh::make(sizes["data"], sizes["ring"], sizes["ulysses"], sizes["tensor"],
-                      sizes["inner"]);
+    auto mesh =
+        Mesh::make(sizes["data"], sizes["ring"], sizes["ulysses"], sizes["tensor"], sizes["inner"]);
+    if (mesh) return mesh;
+    return invalid_argument("--mesh {}: {}", text, mesh.error().message);
 }
 
 Result<StepTraffic> parse_bytes_argument(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include "cli/draw_mesh.h"
 #include "cli/link_tables.h"
+#include "cli/printable.h"
 #include "cli/short_nodes.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -29,7 +30,7 @@ std::string phase_name(const CommPhase& phase) {
 }
 
 std::string device_of(const PlacementReport& report, int rank) {
-    return format("{}", report.placed.ranks[static_cast<std::size_t>(rank)]);
+    return printable(format("{}", report.placed.ranks[static_cast<std::size_t>(rank)]));
 }
 
 // What stands between two ranks of a ring: !!> where the link between their nodes is degraded.
@@ -140,7 +141,8 @@ void print_degraded(const Output& out, const PlacementReport& report, WallTime n
     if (!report.degraded.empty()) out.stream << '\n';
     for (const DegradedLink& link : report.degraded) {
         out.stream << "  " << out.paint("!! degraded", Color::red)
-                   << format("  {} to {}: {} instead of {}, seen {} ago\n", link.from, link.to,
+                   << format("  {} to {}: {} instead of {}, seen {} ago\n",
+                             printable(link.from.value), printable(link.to.value),
                              rate_text(link.bandwidth.value), rate_text(link.baseline.value),
                              span_text(now - link.since));
     }
@@ -148,23 +150,27 @@ void print_degraded(const Output& out, const PlacementReport& report, WallTime n
 
 // On what the two simple orders were, and whether one of them is better by now.
 void print_beside(const Output& out, const PlacementReport& report, int num_free) {
-    out.stream << format(
-        "\n  registration and node order: on the attempt's {} devices and {} more of their kind "
-        "that {} free now\n",
-        report.placed.ranks.size(), num_free, num_free == 1 ? "is" : "are");
+    out.stream << '\n';
+    if (num_free > 0) {
+        out.stream << format(
+            "  compared on the job's {} plus {} free {}\n",
+            counted(static_cast<std::int64_t>(report.placed.ranks.size()), "device"), num_free,
+            num_free == 1 ? "one" : "ones");
+    }
     const Seconds best = std::min(report.registration.total, report.by_node.total);
     if (best.value >= kClearlyLess * report.placed.total.value) return;
     out.stream << format(
-        "  {} would take less: since it was placed, links were measured or devices became free\n",
+        "  {} would take less: links were measured or devices became free since the job was "
+        "placed\n",
         report.registration.total == best ? "registration order" : "node order");
 }
 
 std::string why_nothing_is_predicted(const PlacementReport& report,
                                      const pb::PlacementReply& reply) {
-    if (report.mesh.num_ranks() == 1) return "one rank: it communicates with nobody";
+    if (report.mesh.num_ranks() == 1) return "one rank: no communication";
     std::string nodes;
     for (const std::string& node : reply.unsurveyed())
-        nodes += (nodes.empty() ? "" : ", ") + node;
+        nodes += (nodes.empty() ? "" : ", ") + printable(node);
     if (static_cast<std::size_t>(reply.unsurveyed_size()) == report.hosts.size())
         return "no links are measured: `ringmaster survey`";
     return format("no links of {} are measured: `ringmaster survey`", nodes);
@@ -233,7 +239,7 @@ Status print_attempt_placement(const Output& out, const pb::PlacementReply& repl
     print_placement(out, report,
                     format("as of survey {}; {} of {} at context {}", reply.survey(),
                            reply.stand_in() ? "in proportion, with the bytes" : "bytes",
-                           reply.model(), context_text(reply.context())));
+                           printable(reply.model()), context_text(reply.context())));
     if (!report.predicted) {
         out.stream << "\n  " << why_nothing_is_predicted(report, reply) << '\n';
         return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -22,6 +23,17 @@ std::string progress_bar(const Progress& progress, int width) {
     return bar + tail;
 }
 
+std::string shortened(std::string line, int columns) {
+    const auto room = static_cast<std::size_t>(std::max(1, columns));
+    while (line.size() > room) {
+        const std::size_t open = line.find(" (");
+        const std::size_t close = line.find(')', std::min(open, line.size()));
+        if (close == std::string::npos) break;
+        line.erase(open, close - open + 1);
+    }
+    return line.substr(0, room);
+}
+
 void ProgressDisplay::progress(const Progress& progress) {
     if (!out_.terminal) {
         out_.stream << progress.line << '\n' << std::flush;
@@ -34,7 +46,7 @@ void ProgressDisplay::progress(const Progress& progress) {
 
 void ProgressDisplay::note(const std::string& text) {
     erase();
-    out_.stream << text << '\n';
+    out_.stream << printable(text) << '\n';
     draw();
     out_.stream << std::flush;
 }
@@ -53,7 +65,7 @@ void ProgressDisplay::erase() {
 void ProgressDisplay::draw() {
     if (!shown_) return;
     const int columns = out_.width - 1;
-    out_.stream << shown_->line.substr(0, static_cast<std::size_t>(std::max(1, columns))) << '\n'
+    out_.stream << shortened(shown_->line, columns) << '\n'
                 << progress_bar(*shown_, columns) << std::flush;
 }
 

@@ -18,6 +18,9 @@ struct Progress {
 // [=========>          ]  45%  ETA 3m12s; `width` columns in all, at least 24.
 std::string progress_bar(const Progress& progress, int width);
 
+// A step line in at most `columns` characters: what stands in parentheses goes first, then the end.
+std::string shortened(std::string line, int columns);
+
 // Where the follower writes: on a terminal the step line and the bar stay at the bottom and are
 // drawn again in place, notes scroll by above them; elsewhere every line is printed once, plainly.
 class ProgressDisplay {
@@ -29,6 +32,7 @@ public:
 
     void progress(const Progress& progress);
     void note(const std::string& text);
+    bool in_place() const { return out_.terminal; }
     void finish();  // what is drawn stays, and later output begins on its own line
 
 private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "cli/printable.h"
 
 namespace rm {
 namespace {
@@ -17,9 +18,9 @@ std::size_t display_width(std::string_view text) {
 std::string shown(const Cell& cell) {
     if (cell.text.empty()) return "-";
     std::string text = cell.text;  // a line of a table stays a line
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    return text;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    return printable(text);
 }
 
 std::string csv_field(const std::string& text) {
@@ -57,7 +58,7 @@ void Table::add(std::vector<Cell> row) {
 std::vector<std::size_t> Table::widths() const {
     std::vector<std::size_t> widths;
     for (const Column& column : columns_)
-        widths.push_back(display_width(column.name));
+        widths.push_back(display_width(printable(column.name)));
     for (const auto& row : rows_) {
         for (std::size_t i = 0; i < row.size(); ++i) {
             widths[i] = std::max(widths[i], display_width(shown(row[i])));
@@ -66,19 +67,52 @@ std::vector<std::size_t> Table::widths() const {
     return widths;
 }
 
+std::vector<bool> Table::kept_columns(const std::vector<std::size_t>& widths,
+                                      std::size_t room) const {
+    std::vector<bool> kept(columns_.size(), true);
+    std::size_t needed = 2 * columns_.size() - std::min<std::size_t>(2, 2 * columns_.size());
+    for (const std::size_t width : widths)
+        needed += width;
+    while (needed > room) {
+        std::size_t last = columns_.size();
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            const bool spared = kept[i] && columns_[i].spare > 0;
+            if (spared && (last == columns_.size() || columns_[i].spare > columns_[last].spare))
+                last = i;
+        }
+        if (last == columns_.size()) break;
+        kept[last] = false;
+        needed -= widths[last] + 2;
+    }
+    return kept;
+}
+
 void Table::print(const Output& out, std::string_view indent) const {
     const std::vector<std::size_t> width = widths();
+    const auto room = static_cast<std::size_t>(std::max(1, out.width)) - 1;
+    const std::vector<bool> kept = out.terminal
+                                       ? kept_columns(width, room - std::min(room, indent.size()))
+                                       : std::vector<bool>(columns_.size(), true);
     LineWriter head{out, std::string(indent)};
+    std::string left_out;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        head.put(columns_[i].name, Color::dim, columns_[i].align, width[i]);
+        if (kept[i]) {
+            head.put(printable(columns_[i].name), Color::dim, columns_[i].align, width[i]);
+        } else {
+            left_out += (left_out.empty() ? "" : ", ") + columns_[i].name;
+        }
     }
     out.stream << head.line << '\n';
     for (const auto& row : rows_) {
         LineWriter writer{out, std::string(indent)};
         for (std::size_t i = 0; i < row.size(); ++i) {
-            writer.put(shown(row[i]), row[i].color, columns_[i].align, width[i]);
+            if (kept[i]) writer.put(shown(row[i]), row[i].color, columns_[i].align, width[i]);
         }
         out.stream << writer.line << '\n';
+    }
+    if (!left_out.empty()) {
+        out.stream << indent
+                   << out.paint("(too narrow for " + printable(left_out) + ")", Color::dim) << '\n';
     }
 }
 

@@ -12,7 +12,13 @@ enum class Align { left, right };
 struct Column {
     std::string name;
     Align align = Align::left;
+    int spare = 0;  // on a terminal too narrow for all, columns of the highest number go first
 };
+
+inline void keep_all(std::vector<Column>& columns) {
+    for (Column& column : columns)
+        column.spare = 0;
+}
 
 struct Cell {
     std::string text;
@@ -24,8 +30,8 @@ struct Cell {
 };
 
 // Rows under named columns, each as wide as its widest cell, two blanks between them and none at
-// the end of a line, so that the lines are the same on a terminal and in a pipe. Empty cells print
-// as '-'.
+// the end of a line. On a terminal that is too narrow the columns that can be spared are left out,
+// and a last line names them. Empty cells print as '-'.
 class Table {
 public:
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -36,6 +42,7 @@ public:
 
 private:
     std::vector<std::size_t> widths() const;
+    std::vector<bool> kept_columns(const std::vector<std::size_t>& widths, std::size_t room) const;
 
     std::vector<Column> columns_;
     std::vector<std::vector<Cell>> rows_;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "base/words.h"
 
 // Numbers and times as people read them in a terminal. Pure.
 namespace rm {

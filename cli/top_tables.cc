@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/straggler.h"
 #include "cli/job_text.h"
+#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -15,9 +17,29 @@ constexpr std::size_t kShortId = 8;
 constexpr double kQuietFactor = 3;  // of its longest pause lately
 constexpr double kQuietAtLeast = 10;
 
-std::string node_text(const std::string& id, Detail detail) {
-    return detail == Detail::wide ? id : id.substr(0, kShortId);
-}
+// A node's name where no other node has it; else the beginning of its id.
+class NodeLabels {
+public:
+    explicit NodeLabels(const pb::TopReply& reply) {
+        for (const pb::TopJob& job : reply.jobs())
+            add(job);
+    }
+    void add(const pb::TopJob& job) {
+        for (const pb::TopRank& rank : job.ranks())
+            ids_[rank.hostname()].insert(rank.node_id());
+    }
+    NodeLabels() = default;
+
+    std::string of(const std::string& id, const std::string& name, Detail detail) const {
+        if (detail == Detail::wide) return id;
+        const auto found = ids_.find(name);
+        const bool is_one = !name.empty() && found != ids_.end() && found->second.size() == 1;
+        return is_one ? name : id.substr(0, kShortId);
+    }
+
+private:
+    std::map<std::string, std::set<std::string>> ids_;  // by name
+};
 
 bool has_stepped(const pb::TopRank& rank) {
     return rank.last_step() > 0 && rank.step_seconds() > 0;
@@ -70,11 +92,11 @@ std::string step_text(const pb::TopRank& rank) {
 }
 
 std::vector<Cell> rank_row(const pb::TopJob& job, const pb::TopRank& rank, bool slow,
-                           Detail detail) {
+                           const NodeLabels& labels, Detail detail) {
     std::vector<Cell> row = {
         job.job().id(),
         format("{}", rank.rank()),
-        node_text(rank.node_id(), detail),
+        labels.of(rank.node_id(), rank.hostname(), detail),
         format("{}", rank.device()),
         step_text(rank),
         seconds_text(rank, rank.step_seconds()),
@@ -134,24 +156,38 @@ std::vector<Cell> top_heading(const pb::TopJob& top, WallTime now) {
             line += format(", {} ago", span_text(now - from_proto(step.time())));
         }
     }
-    std::vector<Cell> lines = {{line, state_color(job.state())}};
+    std::vector<Cell> lines = {{printable(line), state_color(job.state())}};
     if (const auto slow = straggler_of(top)) {
         const pb::TopRank& rank = top.ranks(static_cast<int>(slow->rank));
+        NodeLabels labels;
+        labels.add(top);
         lines.emplace_back(
             format("  rank {} on {}:{} worked {}, the others {}: they waited for it", rank.rank(),
-                   node_text(rank.node_id(), Detail::usual), rank.device(),
-                   to_string(Seconds{slow->seconds}), to_string(Seconds{slow->others})),
+                   printable(labels.of(rank.node_id(), rank.hostname(), Detail::usual)),
+                   rank.device(), to_string(Seconds{slow->seconds}),
+                   to_string(Seconds{slow->others})),
             Color::yellow);
     }
     return lines;
 }
 
 Table top_table(const pb::TopReply& reply, Detail detail) {
-    std::vector<Column> columns = {
-        {"JOB"},          {"RANK", kRight}, {"NODE"},        {"DEV", kRight},    {"STEP", kRight},
-        {"TIME", kRight}, {"WORK", kRight}, {"MFU", kRight}, {"MEMORY", kRight}, {"HOST", kRight},
-        {"WAIT", kRight}, {"RING", kRight}, {"PHASE"},       {"QUIET", kRight}};
+    std::vector<Column> columns = {{"JOB"},
+                                   {"RANK", kRight},
+                                   {"NODE"},
+                                   {"DEV", kRight, 5},
+                                   {"STEP", kRight},
+                                   {"TIME", kRight, 2},
+                                   {"WORK", kRight},
+                                   {"MFU", kRight, 1},
+                                   {"MEMORY", kRight, 4},
+                                   {"HOST", kRight, 6},
+                                   {"WAIT", kRight},
+                                   {"RING", kRight, 3},
+                                   {"PHASE"},
+                                   {"QUIET", kRight}};
     if (detail == Detail::wide) {
+        keep_all(columns);
         columns.push_back({"HOSTNAME"});
         columns.push_back({"KIND"});
         columns.push_back({"DEVICE-MEMORY", kRight});
@@ -160,11 +196,12 @@ Table top_table(const pb::TopReply& reply, Detail detail) {
         columns.push_back({"PEAK"});
     }
     Table table(std::move(columns));
+    const NodeLabels labels(reply);
     for (const pb::TopJob& job : reply.jobs()) {
         const auto slow = straggler_of(job);
         for (int i = 0; i < job.ranks_size(); ++i) {
             const bool slowest = slow && slow->rank == static_cast<std::size_t>(i);
-            table.add(rank_row(job, job.ranks(i), slowest, detail));
+            table.add(rank_row(job, job.ranks(i), slowest, labels, detail));
         }
     }
     return table;
@@ -186,9 +223,9 @@ Table top_nodes_table(const pb::TopReply& reply, Detail detail) {
                  {"QUIET", kRight}});
     for (const auto& [id, sum] : nodes) {
         const bool stepped = sum.stepped > 0;
-        table.add({node_text(id, detail), sum.hostname, format("{}", sum.ranks),
-                   stepped ? to_string(Seconds{sum.work}) : "", bytes_text(sum.device_bytes),
-                   bytes_text(sum.host_bytes),
+        table.add({detail == Detail::wide ? id : id.substr(0, kShortId), sum.hostname,
+                   format("{}", sum.ranks), stepped ? to_string(Seconds{sum.work}) : "",
+                   bytes_text(sum.device_bytes), bytes_text(sum.host_bytes),
                    stepped ? percent_text(sum.wait_share / sum.stepped) : "",
                    sum.quiet > 0 ? to_string(Seconds{sum.quiet}) : ""});
     }

@@ -5,7 +5,10 @@ find_package(Threads REQUIRED)
 
 find_program(RM_CCACHE ccache)
 if(RM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${RM_CCACHE}" CACHE STRING "" FORCE)
+  # Paths below the source tree count as relative, so that a second clone finds what the first compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${RM_CCACHE}"
+      CACHE STRING "" FORCE)
 endif()
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -15,19 +18,41 @@ set(CMAKE_CXX_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
+# Links in a fifth of the time of ld; there are a hundred test programs.
+find_program(RM_LLD ld.lld)
+mark_as_advanced(RM_LLD)
+if(RM_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+option(RM_UNITY "Compile sources in batches: a build from nothing is faster, the next one after a change slower" OFF)
+if(RM_UNITY)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/batches.py")
+endif()
+
 add_library(rm_options INTERFACE)
 target_compile_features(rm_options INTERFACE cxx_std_20)
 target_include_directories(rm_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # g++ 12 sees ghosts in std::string (restrict) and std::variant (maybe-uninitialized) when it optimises.
 set(rm_warnings -Wall -Wextra -Werror -Wno-missing-field-initializers -fno-math-errno
                 $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+if(RM_UNITY)
+  # Types over those of an unnamed namespace are fine in a source, and a batch includes sources.
+  list(APPEND rm_warnings $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 target_compile_options(rm_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${rm_warnings}>")
 target_link_libraries(rm_options INTERFACE Threads::Threads)
+# g++ looks for garbage in its own memory from 128 MiB on, a batch needs 0.5 GiB: a tenth of its seconds and more.
+target_compile_options(rm_options INTERFACE
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
 # Released and fresh buffers are NaN-filled outside release builds.
 target_compile_definitions(rm_options INTERFACE $<$<CONFIG:Dev>:RM_POISON=1>)
 if(RM_SANITIZE STREQUAL "address")
-  target_compile_options(rm_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-                                              -fno-omit-frame-pointer)
+  # RM_TEST_CODE: what is undefined is looked for in the product, not in GoogleTest's macros.
+  target_compile_options(rm_options INTERFACE
+    -fsanitize=address $<$<NOT:$<BOOL:$<TARGET_PROPERTY:RM_TEST_CODE>>>:-fsanitize=undefined>
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rm_options INTERFACE -fsanitize=address,undefined)
 elseif(RM_SANITIZE STREQUAL "fuzz")
   target_compile_options(rm_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined
@@ -38,10 +63,37 @@ elseif(RM_SANITIZE STREQUAL "thread")
   target_link_options(rm_options INTERFACE -fsanitize=thread)
 endif()
 
-# rm_library(name SOURCES a.cc ... [USES rm::base ...] [PRIVATE_USES x ...]) makes rm_name and rm::name.
-# USES are its allowed arrows; tests/layering checks them against the table of docs/architecture.md.
+# rm_batches(NAME SOURCES): with RM_UNITY, files that include the sources take the place of SOURCES (batches.py).
+# Sources that the build makes stay as they are.
+function(rm_batches name sources)
+  if(NOT RM_UNITY)
+    return()
+  endif()
+  set(apart "${${sources}}")
+  list(FILTER apart INCLUDE REGEX "^/")
+  set(together "${${sources}}")
+  list(FILTER together EXCLUDE REGEX "^/")
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  execute_process(
+    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/batches.py" "${PROJECT_SOURCE_DIR}" "${folder}"
+            "${CMAKE_CURRENT_BINARY_DIR}/batches" ${name} ${together}
+    OUTPUT_VARIABLE batches COMMAND_ERROR_IS_FATAL ANY)
+  foreach(source ${together})
+    # A changed source may need another batch.
+    cmake_path(ABSOLUTE_PATH source NORMALIZE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  endforeach()
+  set(${sources} ${batches} ${apart} PARENT_SCOPE)
+endfunction()
+
+# rm_library(name [SINGLY] SOURCES a.cc ... [USES rm::base ...] [PRIVATE_USES x ...]) makes rm_name and rm::name.
+# USES are its allowed arrows; tests/layering checks them against the table of docs/architecture.md. SINGLY: no
+# batches, because its sources are large or have flags of their own.
 function(rm_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  cmake_parse_arguments(arg "SINGLY" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  if(NOT arg_SINGLY)
+    rm_batches(${name} arg_SOURCES)
+  endif()
   add_library(rm_${name} STATIC ${arg_SOURCES})
   add_library(rm::${name} ALIAS rm_${name})
   target_link_libraries(rm_${name} PUBLIC rm_options ${arg_USES} PRIVATE ${arg_PRIVATE_USES})
@@ -50,28 +102,62 @@ endfunction()
 # rm_program(output-name SOURCES ... USES ...): an executable in bin/.
 function(rm_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  rm_batches(${name} arg_SOURCES)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE rm_options ${arg_USES})
 endfunction()
 
 add_custom_target(rm_thread_tests)
 
-# rm_test(name SOURCES ... USES ... [TIMEOUT seconds] [LABELS ...]): a GoogleTest program, one CTest
-# entry per program.
+# A sanitizer multiplies a program's budget of CPU seconds and its time limit by this.
+if(RM_SANITIZE)
+  set(rm_slowdown 4)
+else()
+  set(rm_slowdown 1)
+endif()
+
+# rm_test(name SOURCES ... USES ... [CPU_SECONDS n] [TIMEOUT seconds] [RACES] [WAITS] [LABELS ...]): a GoogleTest
+# program, one CTest entry per program. CPU_SECONDS (60 unless told) is its budget without a sanitizer: the program fails far
+# beyond it (tests/support/test_main.cc), and the dearest of those that tell it start first.
+# RACES: only for the thread sanitizer. WAITS: it sleeps more than half of its time. CTest's slots are half cores; such
+# a program takes one, any other two.
 function(rm_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "RACES;WAITS" "TIMEOUT;CPU_SECONDS" "SOURCES;USES;LABELS;ARGS" ${ARGN})
+  if(arg_RACES)
+    if(NOT RM_SANITIZE STREQUAL "thread")
+      return()
+    endif()
+    list(APPEND arg_LABELS threads)
+  endif()
+  rm_batches(${name} arg_SOURCES)
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE rm_options ${arg_USES} GTest::gtest GTest::gmock GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  # Test code is compiled once and run once: optimising it under a sanitizer takes longer than it saves.
+  target_link_libraries(${name} PRIVATE rm_options ${arg_USES} GTest::gtest GTest::gmock rm_test_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests"
+                                           RM_TEST_CODE ON)
   if(RM_SANITIZE)
+    target_compile_definitions(${name} PRIVATE RM_SANITIZED)
+    # Test code is compiled once and run once: optimising it under a sanitizer takes longer than it saves.
     target_compile_options(${name} PRIVATE -O0)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  set(cost ${arg_CPU_SECONDS})
+  if(NOT arg_CPU_SECONDS)
+    set(arg_CPU_SECONDS 60)
+    set(cost 10)  # 60 is a bound that nobody measured; most take a few
+  endif()
+  set(slots 2)
+  if(arg_WAITS)
+    set(slots 1)
+    set(cost 200)  # begins early: others compute meanwhile
+  endif()
+  math(EXPR budget "${arg_CPU_SECONDS} * ${rm_slowdown}")
+  math(EXPR timeout "${arg_TIMEOUT} * ${rm_slowdown}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" COST ${cost}
+                                          PROCESSORS ${slots}
+                                          ENVIRONMENT "RM_CPU_SECONDS=${budget}")
   # `threads`: worth the thread sanitizer, which builds and runs only these.
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(rm_thread_tests ${name})

@@ -17,6 +17,7 @@
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
+#include "controller/ops/worker_audit.h"
 #include "controller/planning/link_placer.h"
 #include "controller/planning/planning_child.h"
 #include "controller/rpc/services.h"
@@ -40,8 +41,9 @@ std::uint64_t random_number() {
 // Sends what the core wants out to where it belongs.
 class Wiring final : public ControlListener {
 public:
-    Wiring(SessionRegistry& sessions, FleetMetrics& metrics, UpdateSignal& updates)
-        : sessions_(sessions), metrics_(metrics), updates_(updates) {}
+    Wiring(SessionRegistry& sessions, FleetMetrics& metrics, UpdateSignal& updates,
+           AuditSink& audit)
+        : sessions_(sessions), metrics_(metrics), updates_(updates), audit_(audit) {}
 
     // Set before the first input, taken away before the scheduler ends.
     void set_scheduler(SchedulerLoop* scheduler) {
@@ -63,8 +65,13 @@ public:
                 log(transition);
             for (const Event& event : outcome.events)
                 log(event);
+            for (AuditEntry& row : worker_audit(outcome))
+                audit_.record(std::move(row));
         }
         updates_.notify();
+    }
+    void waits(const std::string& reason) override {
+        log_event(LogLevel::warning, "tables_are_locked", {{"reason", reason}});
     }
 
 private:
@@ -84,6 +91,7 @@ private:
     SessionRegistry& sessions_;
     FleetMetrics& metrics_;
     UpdateSignal& updates_;
+    AuditSink& audit_;
     std::mutex mutex_;
     SchedulerLoop* scheduler_ = nullptr;
 };
@@ -128,11 +136,20 @@ struct Stores {
     std::unique_ptr<AuditReader> audit_reader;
 };
 
+// Adds to an error about tables that cannot be read what to do about it.
+Error advised(Error error, const StateDir& directory) {
+    if (error.code != ErrorCode::data_loss) return error;
+    error.message += format("; put a backup in its place: {}", restore_advice(directory.path()));
+    return error;
+}
+
 Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& options) {
     const TelemetryPaths paths{directory.file("telemetry.db"), directory.file("logs")};
     Stores stores;
     RM_TRY(stores.space, SpaceGuard::open(directory.path(), options.space));
-    RM_TRY(stores.control, open_control_store(directory.file("control.db"), stores.space.get()));
+    auto control = open_control_store(directory.file("control.db"), stores.space.get());
+    if (!control) return advised(control.error(), directory);
+    stores.control = *std::move(control);
     RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap));
     RM_TRY(stores.reader, TelemetryReader::open(paths));
     RM_TRY(stores.surveys, SurveyStore::open(paths.database));
@@ -142,11 +159,16 @@ Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& optio
     return stores;
 }
 
-Result<State> load_state(Store& store, const StateDir& directory, WallTime now) {
-    RM_TRY(State state, store.load());
+Result<State> load_state(Store& store, const StateDir& directory, Seconds max_bypass,
+                         WallTime now) {
+    auto loaded = store.load();
+    if (!loaded) return advised(loaded.error(), directory);
+    State state = *std::move(loaded);
+    if (state.cluster.empty()) RM_RETURN_IF_ERROR(check_may_found(directory.path()));
     rebuild_indexes(state, now);
     check_invariants(state);
     state.checkpoint_root = directory.file("checkpoints");
+    state.max_bypass = max_bypass;
     return state;
 }
 
@@ -190,6 +212,19 @@ std::string info_json(const std::vector<std::string>& grpc, const std::string& h
     return text + "}\n";
 }
 
+// Documented (docs/security.md), and easily overlooked.
+void warn_of_plain_text(const DaemonOptions& options, const std::vector<std::string>& addresses) {
+    if (options.tls || !options.credentials.tokens.empty() || ::geteuid() != 0) return;
+    for (const std::string& address : addresses) {
+        if (address.starts_with("unix:")) continue;
+        log_event(LogLevel::warning, "open_to_all_users",
+                  {{"address", address},
+                   {"reason",
+                    "every user of this machine is an admin here, and this controller runs as "
+                    "root; --listen unix:PATH or --tokens FILE keeps others out"}});
+    }
+}
+
 // Members end in reverse order: the servers first, the stores last.
 class RunningDaemon final : public Daemon {
 public:
@@ -200,13 +235,15 @@ public:
           stores_(std::move(stores)),
           authenticator_(std::move(authenticator)),
           metrics_(options_.version),
-          wiring_(sessions_, metrics_, updates_),
+          wiring_(sessions_, metrics_, updates_, audit_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
           surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
           scheduler_(control_, clock_, add_links(make_planner(options_.planner), surveys_)),
           telemetry_(*stores_.telemetry, updates_, *stores_.space),
-          upkeep_({directory_.file("control.db"), directory_.file("backups")}, *stores_.space,
-                  clock_),
+          upkeep_({.database = directory_.file("control.db"),
+                   .backups = directory_.file("backups"),
+                   .on_fatal = options_.on_fatal},
+                  *stores_.space, clock_),
           ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_(ops_, metrics_, surveys_, gatekeeper_, options_.metrics) {
@@ -223,7 +260,8 @@ public:
 
     Status serve() {
         RM_TRY(session_.cluster, found_cluster());
-        clock_loop_ = std::make_unique<ClockLoop>(control_, clock_);
+        upkeep_.begin();
+        clock_loop_ = std::make_unique<ClockLoop>(control_);
         if (!options_.http.empty()) {
             RM_TRY(http_,
                    HttpServer::start(
@@ -251,6 +289,7 @@ public:
                 LogLevel::info, "listening",
                 {{"address", address}, {"http", http_address()}, {"cluster", session_.cluster}});
         }
+        warn_of_plain_text(options_, grpc_->addresses());
         return {};
     }
 
@@ -331,7 +370,8 @@ Result<std::string> restore_state(const std::string& backup, const std::string& 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
     RM_TRY(Stores stores, open_stores(directory, options));
-    RM_TRY(State state, load_state(*stores.control, directory, SystemClock().wall()));
+    RM_TRY(State state,
+           load_state(*stores.control, directory, options.max_bypass, SystemClock().wall()));
     RM_TRY(auto authenticator, Authenticator::open(options.credentials));
     RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
     take_alarms(state, surveys.book());

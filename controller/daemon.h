@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "controller/core/state.h"
 #include "controller/http/routes.h"
 #include "controller/session.h"
 #include "controller/store/space_guard.h"
@@ -26,6 +27,7 @@ struct DaemonOptions {
     MetricsAccess metrics = MetricsAccess::as_a_viewer;
     std::string version;
     Bytes rank_log_cap{64 << 20};
+    Seconds max_bypass = kMaxBypass;  // PlanningSnapshot::max_bypass
     SpaceMarks space;
     SessionOptions session;
     SurveyOptions survey;

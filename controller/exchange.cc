@@ -22,6 +22,11 @@ Status check_rank(const ExchangeTable::Request& request, const std::vector<NodeI
     return {};
 }
 
+Error too_many(int waiting) {
+    return make_error(ErrorCode::unavailable,
+                      "{} nodes wait for the addresses of others already; ask again", waiting);
+}
+
 }  // namespace
 
 Status ExchangeTable::publish(const Request& request, const std::vector<NodeId>& placement) {
@@ -57,7 +62,10 @@ Result<std::vector<std::string>> ExchangeTable::exchange(const Request& request,
                 table.push_back(blob);
             return table;
         }
+        if (waiting_ >= max_waiting_) return too_many(waiting_);
+        ++waiting_;
         changed_.wait_for(lock, kLook);
+        --waiting_;
         if (cancelled()) return make_error(ErrorCode::cancelled, "the caller has gone");
         RM_RETURN_IF_ERROR(placement_of_(request.epoch));
     }

@@ -20,7 +20,9 @@ public:
     // The node of each rank of an attempt that lives and is the newest of its job;
     // FAILED_PRECONDITION for any other epoch.
     using PlacementOf = std::function<Result<std::vector<NodeId>>(Epoch)>;
-    explicit ExchangeTable(PlacementOf placement_of) : placement_of_(std::move(placement_of)) {}
+    // Each call that waits holds a thread. `max_waiting`: more than 512 nodes have at once.
+    explicit ExchangeTable(PlacementOf placement_of, int max_waiting = 1000)
+        : placement_of_(std::move(placement_of)), max_waiting_(max_waiting) {}
 
     struct Request {
         Epoch epoch;
@@ -30,7 +32,8 @@ public:
     };
     // Waits until every rank of the attempt has published in the group, the attempt has ended
     // (FAILED_PRECONDITION) or `cancelled` says so (CANCELLED). The same blobs again give the table
-    // again; another blob of the same rank is ALREADY_EXISTS.
+    // again; another blob of the same rank is ALREADY_EXISTS. UNAVAILABLE: what was brought is
+    // kept, but too many wait already; to be asked again.
     Result<std::vector<std::string>> exchange(const Request& request,
                                               const std::function<bool()>& cancelled);
 
@@ -41,6 +44,8 @@ private:
     void free_ended();
 
     const PlacementOf placement_of_;
+    const int max_waiting_;
+    int waiting_ = 0;  // under the mutex
     std::mutex mutex_;
     std::condition_variable changed_;
     std::map<Epoch, std::map<std::string, Blobs>> groups_;

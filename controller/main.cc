@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <charconv>
 #include <csignal>
@@ -9,8 +11,13 @@
 #include "base/units.h"
 #include "controller/daemon.h"
 #include "controller/planning/planning_child.h"
+#include "options/checks.h"
+#include "options/examples.h"
+#include "options/usage.h"
+#include "service/grpc_util.h"
 #include "service/log.h"
 #include "service/man_page.h"
+#include "service/process_limits.h"
 #include "service/security/tls_files.h"
 
 namespace {
@@ -19,7 +26,7 @@ struct Flags {
     std::string state;
     std::vector<std::string> listen = {"127.0.0.1:7070"};
     std::string http = "127.0.0.1:7071";
-    std::string rank_log_cap = "64M";
+    std::string rank_log_cap = "64MiB";
     std::string tls_cert;
     std::string tls_key;
     rm::AuthenticatorFiles credentials;
@@ -27,57 +34,87 @@ struct Flags {
     std::string survey = "auto";
     std::string survey_budget = "5%";
     std::string survey_every = "6 h";
+    std::string max_bypass = "1 h";
     std::string restore;  // a backup; empty: serve
 };
 
 void declare_security(CLI::App& app, Flags& flags) {
     CLI::Option* cert = app.add_option("--tls-cert", flags.tls_cert,
-                                       "Certificate in PEM: every TCP address speaks TLS");
-    cert->needs(app.add_option("--tls-key", flags.tls_key, "Its key in PEM")->needs(cert));
+                                       "Certificate (PEM); enables TLS on every TCP address");
+    cert->needs(app.add_option("--tls-key", flags.tls_key, "Its key (PEM)")->needs(cert));
     app.add_option("--client-ca", flags.credentials.client_ca,
-                   "Authorities in PEM whose client certificates are accepted");
+                   "CA certificates (PEM) whose client certificates are accepted");
     app.add_option("--deny-list", flags.credentials.deny_list,
-                   "Serials of certificates that are not; read again when it changes");
+                   "Revoked certificate serials; reloaded when the file changes");
     app.add_option("--tokens", flags.credentials.tokens,
-                   "Hashes of the accepted tokens; read again when it changes. Loopback without "
-                   "TLS then demands one, too");
+                   "Hashes of the accepted tokens; reloaded when the file changes. Loopback "
+                   "without TLS then requires a token, too");
     app.add_flag("--open-metrics", flags.open_metrics,
                  "/metrics and /api/v1/sd without a credential for callers on this machine");
 }
 
 void declare(CLI::App& app, Flags& flags) {
-    app.add_option("--state", flags.state, "Directory of the databases and logs")->required();
+    app.add_option("--state", flags.state, "Directory of the databases and logs")
+        ->type_name("DIR")
+        ->required();
     app.add_option("--listen", flags.listen,
                    "gRPC address, unix:/path or HOST:PORT; may be given several times; beyond "
-                   "127.0.0.1 it needs --tls-cert")
+                   "loopback it needs --tls-cert")
+        ->type_name("ADDRESS")
         ->capture_default_str();
-    app.add_option("--http", flags.http, "HTTP address HOST:PORT, or none")->capture_default_str();
+    app.add_option("--http", flags.http, "HTTP address HOST:PORT, or none")
+        ->type_name("ADDRESS")
+        ->capture_default_str();
     declare_security(app, flags);
     app.add_option("--survey", flags.survey,
-                   "auto: links are measured when nodes join, now and then, and again when they "
-                   "change; manual: when `ringmaster survey` asks")
-        ->check(CLI::IsMember({"auto", "manual"}))
+                   "auto: measure links when nodes join, now and then, and when they change; "
+                   "manual: only when `ringmaster survey` asks")
+        ->type_name("auto|manual")
+        ->check(rm::one_of({"auto", "manual"}))
         ->capture_default_str();
     app.add_option("--survey-budget", flags.survey_budget,
-                   "Part of a running job's time in which its nodes may be probed")
+                   "Share of a running job's time in which its nodes may be probed")
         ->type_name("PERCENT")
         ->capture_default_str();
-    app.add_option("--survey-every", flags.survey_every, "Between automatic surveys")
+    app.add_option("--survey-every", flags.survey_every, "Time between automatic surveys")
         ->type_name("SPAN")
         ->capture_default_str();
-    app.add_option("--rank-log-cap", flags.rank_log_cap,
-                   "Bytes of log kept per rank; K and M are 2^10 and 2^20")
+    app.add_option("--max-bypass", flags.max_bypass,
+                   "How long later jobs may pass one that waits for more devices than are free; "
+                   "then those that become free are kept for it")
+        ->type_name("SPAN")
+        ->capture_default_str();
+    app.add_option("--rank-log-cap", flags.rank_log_cap, "Log kept per rank, such as 64MiB")
         ->capture_default_str();
     app.add_option("--restore", flags.restore,
-                   "Put this backup in the place of the database, and end")
+                   "Restore this backup and exit; the controller must be stopped")
         ->type_name("FILE");
 }
+
+constexpr rm::Example kExamples[] = {
+    {"ringmaster-controller --state /var/lib/ringmaster",
+     "for workers and clients of this machine: 127.0.0.1:7070"},
+    {"ringmaster-controller --state /var/lib/ringmaster --listen 10.0.0.1:7070 --tls-cert c.crt "
+     "--tls-key c.key --client-ca ca.crt",
+     "for other machines, too"}};
 
 // A broken invariant or a commit that failed: memory may be ahead of the disk, so nothing more is
 // said or done. The next start begins from what is on disk.
 void die(const std::string& message) {
     rm::log_event(rm::LogLevel::error, "fatal", {{"reason", message}});
     std::_Exit(1);
+}
+
+// gRPC never accepts again after it has found no free descriptor.
+std::string nobody_can_call(const std::string& why) {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    return rm::format(
+        "{}: no connection is accepted any more, so this controller ends; ranks keep training. "
+        "Start it again with the same flags, if no supervisor of yours does, and with more than "
+        "{} open files if this comes back: `ulimit -n` before it, or LimitNOFILE= in a systemd "
+        "unit",
+        why, files.rlim_cur);
 }
 
 rm::Result<double> parse_percent(const std::string& text) {
@@ -89,13 +126,28 @@ rm::Result<double> parse_percent(const std::string& text) {
     return rm::invalid_argument("--survey-budget '{}': give 0% to 100%", text);
 }
 
+template <typename T>
+rm::Result<T> named(std::string_view option, rm::Result<T> value) {
+    if (value) return value;
+    return rm::invalid_argument("{}: {}", option, value.error().message);
+}
+
+// A size; 64M and the like are from before sizes were written 64MiB.
+rm::Result<rm::Bytes> parse_log_cap(const std::string& text) {
+    const auto size = rm::parse_bytes(text);
+    const auto count = rm::parse_count(text, rm::Suffix::binary);
+    const rm::Bytes bytes = size ? *size : rm::Bytes{count ? *count : 0};
+    if (bytes.value > 0) return bytes;
+    return rm::invalid_argument("--rank-log-cap '{}' is not a size; write 64MiB or 1GiB", text);
+}
+
 rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     rm::DaemonOptions options;
     options.state_dir = flags.state;
     options.listen = flags.listen;
     options.http = flags.http == "none" ? "" : flags.http;
     options.version = RM_VERSION;
-    RM_TRY(options.rank_log_cap.value, rm::parse_count(flags.rank_log_cap, rm::Suffix::binary));
+    RM_TRY(options.rank_log_cap, parse_log_cap(flags.rank_log_cap));
     if (!flags.tls_cert.empty()) {
         RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
     }
@@ -103,8 +155,10 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
     options.survey.automatic = flags.survey == "auto";
     RM_TRY(options.survey.budget, parse_percent(flags.survey_budget));
-    RM_TRY(options.survey.every, rm::parse_seconds(flags.survey_every));
+    RM_TRY(options.survey.every, named("--survey-every", rm::parse_seconds(flags.survey_every)));
+    RM_TRY(options.max_bypass, named("--max-bypass", rm::parse_seconds(flags.max_bypass)));
     options.on_fatal = die;
+    rm::when_listener_ends([](const std::string& why) { die(nobody_can_call(why)); });
     options.planner = {"/proc/self/exe", rm::kPlanVerb};
     return options;
 }
@@ -139,21 +193,30 @@ int main(int argc, char** argv) {
     if (argc == 3 && argv[1] == std::string_view(rm::kPlanVerb)) {
         return rm::run_planning_child({std::atoll(argv[2])});
     }
-    CLI::App app("Ringmaster's controller: jobs, nodes and their history");
-    app.set_version_flag("--version", RM_VERSION);
+    CLI::App app("Ringmaster's controller: jobs, nodes and their history", "ringmaster-controller");
+    app.set_version_flag("--version", "ringmaster-controller " RM_VERSION);
     Flags flags;
     declare(app, flags);
-    rm::add_man_flag(app, "ringmaster-controller", RM_VERSION,
+    app.footer("\n" + rm::examples_text(kExamples));
+    rm::add_man_flag(app, "ringmaster-controller", RM_VERSION, kExamples,
                      {"ringmaster(1)", "ringmaster-worker(8)"},
                      [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return rm::exit_usage(app, error);
+    }
     // Before any thread: they inherit the mask, and only sigwait gets these.
     const sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    ::umask(0077);  // tables, logs and sockets are for this user only
+    rm::raise_open_files_limit();
     rm::init_logging("ringmaster-controller");
     const rm::Status status = run(flags, signals);
     if (status) return 0;
-    std::fprintf(stderr, "ringmaster-controller: %s\n", status.error().message.c_str());
-    return 1;
+    // A backup is restored on behalf of `ringmaster restore`.
+    const char* const program = flags.restore.empty() ? "ringmaster-controller" : "ringmaster";
+    std::fprintf(stderr, "%s: %s\n", program, status.error().message.c_str());
+    return status.error().code == rm::ErrorCode::invalid_argument ? rm::kExitUsage : 1;
 }

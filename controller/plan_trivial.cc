@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "base/words.h"
+
 namespace rm {
 namespace {
 
@@ -17,14 +19,24 @@ struct Pool {
     std::vector<const PlanningDevice*> free;  // in order of registration
     int total = 0;
     int unreachable = 0;
+    int missing = 0;
     int drained = 0;
     int excluded = 0;
     int without_files = 0;
+    int elsewhere = 0;  // of the same kind and build, which the job's files keep apart from these
     std::map<std::string, int> busy;  // by holder
+    int kept = 0;                     // free, for a job that has waited too long
+    std::string kept_for;             // why
 
     PoolKey key() const { return {kind, build}; }
     // What the job may come to have without somebody's doing.
-    int usable() const { return total - drained - excluded - without_files; }
+    int usable() const { return total - missing - drained - excluded - without_files; }
+    // Did somebody resume nodes and put files right.
+    int mendable() const { return total - missing - excluded; }
+    // It would run now but for what is kept.
+    bool is_kept_from(int wanted) const {
+        return kept > 0 && static_cast<int>(free.size()) + kept >= wanted;
+    }
 };
 
 PlanningFiles::Place files_at(const PlanningSnapshot& snapshot, const PlanningJob& job,
@@ -39,10 +51,13 @@ bool contains(const std::vector<DeviceId>& devices, const DeviceId& device) {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
+// Free devices that later jobs may not take, with the reason that they get.
+using Kept = std::map<DeviceId, std::string>;
+
 // As one job sees them, those that it may be placed on; `takers` are the jobs that this pass has
 // placed already.
 std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,
-                             const std::map<DeviceId, std::string>& takers) {
+                             const std::map<DeviceId, std::string>& takers, const Kept& kept) {
     const std::set<DeviceId> excluded(job.excluded.begin(), job.excluded.end());
     const std::vector<DeviceId>& wanted = job.spec.resources.placement;
     std::map<std::pair<PoolKey, std::string>, Pool> pools;  // by where the job's files are, too
@@ -63,15 +78,25 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob
             ++pool.busy[device.held_by];
         } else if (device.availability == Availability::unreachable) {
             ++pool.unreachable;
+        } else if (device.availability == Availability::missing) {
+            ++pool.missing;
         } else if (device.availability == Availability::drained) {
             ++pool.drained;
+        } else if (const auto keeper = kept.find(device.id); keeper != kept.end()) {
+            ++pool.kept;
+            pool.kept_for = keeper->second;
         } else {
             pool.free.push_back(&device);
         }
     }
+    std::map<PoolKey, int> mendable;
+    for (const auto& [key, pool] : pools)
+        mendable[key.first] += pool.mendable();
     std::vector<Pool> list;
-    for (auto& [key, pool] : pools)
+    for (auto& [key, pool] : pools) {
+        pool.elsewhere = mendable.at(key.first) - pool.mendable();
         list.push_back(std::move(pool));
+    }
     return list;
 }
 
@@ -99,9 +124,12 @@ std::string holders_of(const Pool& pool) {
     for (const auto& [holder, count] : pool.busy) {
         text += format("{}{} busy with {}", text.empty() ? "" : ", ", count, holder);
     }
-    if (pool.unreachable > 0) {
-        text +=
-            format("{}{} on workers without a session", text.empty() ? "" : ", ", pool.unreachable);
+    if (const int away = pool.unreachable + pool.missing; away > 0) {
+        text += format("{}{} on workers without a session", text.empty() ? "" : ", ", away);
+    }
+    if (pool.kept > 0) {
+        text += format("{}{} kept for a job that has waited longer", text.empty() ? "" : ", ",
+                       pool.kept);
     }
     if (pool.drained > 0) {
         text += format("{}{} on drained nodes", text.empty() ? "" : ", ", pool.drained);
@@ -116,6 +144,24 @@ std::string holders_of(const Pool& pool) {
     return text;
 }
 
+// The remedy for devices that the job cannot get by waiting; empty: reasons elsewhere explain each
+// of these devices and say what would help.
+std::string remedy_for(const Pool& pool, int missing) {
+    const std::string devices =
+        format("{} {} device{}", missing, pool.kind, missing == 1 ? "" : "s");
+    const int mendable = pool.drained + pool.without_files;
+    std::string remedy;
+    if (pool.drained >= missing) {
+        remedy = "resume nodes with " + devices;
+    } else if (mendable >= missing) {
+        remedy = "put its files right on nodes with " + devices;
+    } else if (mendable + pool.elsewhere < missing) {
+        remedy = "add " + devices;
+    }
+    if (pool.usable() <= 0) return remedy;
+    return remedy + format("{}ask for at most {}", remedy.empty() ? "" : " or ", pool.usable());
+}
+
 std::string shortage(const Pool& pool, int wanted) {
     const std::string held = holders_of(pool);
     const std::string standing =
@@ -123,11 +169,8 @@ std::string shortage(const Pool& pool, int wanted) {
                wanted == 1 ? "" : "s", pool.free.size(), pool.free.size() == 1 ? "is" : "are",
                pool.total, held.empty() ? "" : " (" + held + ")");
     if (wanted > pool.usable()) {
-        const int missing = wanted - pool.usable();
-        return format("{}; {} {} {} device{}{}", standing,
-                      pool.drained >= missing ? "resume nodes with" : "add", missing, pool.kind,
-                      missing == 1 ? "" : "s",
-                      pool.usable() > 0 ? format(" or ask for at most {}", pool.usable()) : "");
+        const std::string remedy = remedy_for(pool, wanted - pool.usable());
+        return remedy.empty() ? standing : standing + "; " + remedy;
     }
     return format("{}; fits when {} more {} free", standing,
                   wanted - static_cast<int>(pool.free.size()),
@@ -141,12 +184,8 @@ std::vector<std::string> kinds_of(const std::vector<Pool>& pools) {
     return kinds;
 }
 
-// What is kept for jobs that have waited too long: the reason that later jobs get.
-using Reservations = std::map<PoolKey, std::string>;
-
 std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
-                                         const std::vector<const Pool*>& candidates,
-                                         const Reservations& reserved) {
+                                         const std::vector<const Pool*>& candidates) {
     if (pools.empty()) {
         return {"no worker has joined; start one: ringmaster-worker --controller ADDRESS"};
     }
@@ -164,16 +203,15 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
     std::set<PoolKey> told;  // of nodes that differ in files, the largest group
     for (const Pool* pool : candidates) {
         if (!told.insert(pool->key()).second) continue;
-        const auto kept = reserved.find(pool->key());
-        reasons.push_back(kept != reserved.end() ? kept->second
-                                                 : shortage(*pool, spec.num_ranks().value_or(1)));
+        const int wanted = spec.num_ranks().value_or(1);
+        reasons.push_back(pool->is_kept_from(wanted) ? pool->kept_for : shortage(*pool, wanted));
     }
     return reasons;
 }
 
 // Of a job that names its devices; the pools are of these.
-std::vector<std::string> reasons_against_named(const JobSpec& spec, const std::vector<Pool>& pools,
-                                               const Reservations& reserved) {
+std::vector<std::string> reasons_against_named(const JobSpec& spec,
+                                               const std::vector<Pool>& pools) {
     const int wanted = static_cast<int>(spec.resources.placement.size());
     int known = 0;
     int free = 0;
@@ -187,7 +225,7 @@ std::vector<std::string> reasons_against_named(const JobSpec& spec, const std::v
         held += (held.empty() || holders.empty() ? "" : ", ") + holders;
     }
     const std::string standing =
-        format("resources.placement names {} devices, {} {} free{}", wanted, free,
+        format("resources.placement names {}, {} {} free{}", counted(wanted, "device"), free,
                free == 1 ? "is" : "are", held.empty() ? "" : " (" + held + ")");
     if (known < wanted) {
         return {format("{}, {} not there; `ringmaster nodes` lists those that are", standing,
@@ -202,12 +240,18 @@ std::vector<std::string> reasons_against_named(const JobSpec& spec, const std::v
         return {format("{}, of kind '{}'; the job asks for {}", standing, pools[0].kind,
                        spec.resources.kind)};
     }
-    if (const auto kept = reserved.find(pools[0].key()); kept != reserved.end()) {
-        return {kept->second};
-    }
+    if (pools[0].is_kept_from(wanted)) return {pools[0].kept_for};
     if (usable < wanted) return {standing + "; name others or leave the choice to the scheduler"};
     return {format("{}; fits when {} more {} free", standing, wanted - free,
                    wanted - free == 1 ? "is" : "are")};
+}
+
+// How long a rank waits for others to connect, and at least for one that computes: ranks extend it
+// by what their steps and disks take. Many ranks take longer to start.
+Seconds meeting_limit(const Mesh& mesh) {
+    constexpr double kLeast = 60;
+    constexpr double kPerRank = 1;
+    return {std::max(kLeast, kPerRank * mesh.num_ranks())};
 }
 
 class Pass {
@@ -220,18 +264,16 @@ public:
         if (const std::string& waits = files_of(job).waits; !waits.empty()) {
             return {job.id, std::vector<std::string>{waits}};
         }
-        const std::vector<Pool> pools = make_pools(snapshot_, job, takers_);
+        const std::vector<Pool> pools = make_pools(snapshot_, job, takers_, kept_);
         const std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
         for (const Pool* pool : candidates) {
-            if (reserved_.contains(pool->key())) continue;
             const auto mesh = mesh_for(job.spec, static_cast<int>(pool->free.size()));
             if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
             if (*mesh) return {job.id, place(job, *pool, **mesh)};
         }
-        std::vector<std::string> reasons =
-            job.spec.resources.placement.empty()
-                ? reasons_against(job.spec, pools, candidates, reserved_)
-                : reasons_against_named(job.spec, pools, reserved_);
+        std::vector<std::string> reasons = job.spec.resources.placement.empty()
+                                               ? reasons_against(job.spec, pools, candidates)
+                                               : reasons_against_named(job.spec, pools);
         const std::vector<std::string>& about_files = files_of(job).reasons;
         reasons.insert(reasons.end(), about_files.begin(), about_files.end());
         PlanDecision decision{job.id, std::move(reasons)};
@@ -263,7 +305,8 @@ private:
         Plan plan{.mesh = mesh,
                   .zero = job.spec.zero,
                   .placement = devices_for(job, pool, mesh),
-                  .memory = resolve_memory(job.spec.memory)};
+                  .memory = resolve_memory(job.spec.memory),
+                  .collective_timeout = meeting_limit(mesh)};
         for (const DeviceId& device : plan.placement)
             takers_[device] = "job " + job.id.value;
         return plan;
@@ -281,17 +324,20 @@ private:
         return free;
     }
 
-    // Only devices that could come to hold the job are kept for it.
+    // Reserves from the first pool that could come to hold the job, the one with most free, as many
+    // as it needs. They are all that is free there, or it would run.
     void reserve_if_overdue(const PlanningJob& job, const std::vector<const Pool*>& candidates) {
         const Seconds waited = snapshot_.now - job.waiting_since;
-        if (waited < kMaxBypass) return;
+        if (waited < snapshot_.max_bypass) return;
         if (!job.spec.resources.placement.empty()) return reserve_named(job, candidates);
         for (const Pool* pool : candidates) {
             if (pool->usable() < job.spec.num_ranks().value_or(1)) continue;
-            reserved_.try_emplace(
-                pool->key(), format("{} devices are kept for job {}, which has waited {}; fits "
-                                    "after it",
-                                    pool->kind, job.id, waited));
+            const std::string reason =
+                format("{} devices are kept for job {}, which has waited {}; fits after it",
+                       pool->kind, job.id, waited);
+            for (const PlanningDevice* device : pool->free)
+                kept_.try_emplace(device->id, reason);
+            return;
         }
     }
 
@@ -306,7 +352,7 @@ private:
     const PlanningSnapshot& snapshot_;
     const Placer& placer_;
     std::map<DeviceId, std::string> takers_;
-    Reservations reserved_;
+    Kept kept_;
 };
 
 }  // namespace

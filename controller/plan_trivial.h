@@ -10,11 +10,12 @@
 
 // The first planner: it measures nothing and searches little.
 //  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster
-//    but not now lets later ones pass, whatever their priority, until it has waited kMaxBypass;
-//    then the kinds of device it could use are kept for it.
+//    but not now lets later ones pass, whatever their priority, until it has waited max_bypass;
+//    then what is free of the kind that it is nearest to having is kept for it.
 //  * A job that names its devices (`resources.placement`) runs on these, in its order; when it has
-//    waited kMaxBypass they are kept for it.
-//  * A job's excluded devices and drained nodes are as if they were not there.
+//    waited max_bypass they are kept for it.
+//  * A job's excluded devices, drained nodes and nodes that have been without a session for
+//    kUnreachableAfter are as if they were not there.
 //  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
 //    kind as possible, and puts as many of them on the ring as the context allows, the rest on
 //    `data`. The ZeRO stage is the job's.
@@ -22,8 +23,6 @@
 //    registration: `tensor`, the innermost axis, crosses nodes last; or as a Placer says.
 //  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
 namespace rm {
-
-constexpr Seconds kMaxBypass{3600};
 
 struct PlanDecision {
     JobId job;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/job_id.h"
 #include "controller/core/check_hello.h"
 
 namespace rm {
@@ -82,7 +83,7 @@ bool Session::take_later(WorkerMessage message) {
     if (const auto* pong = std::get_if<Pong>(&message)) {
         echo(pong->nonce);
     } else if (auto* status = std::get_if<AttemptStatus>(&message)) {
-        context_.inputs.post(NodeStatus{node_, std::move(*status)});
+        take_status(std::move(*status));
     } else if (auto* refused = std::get_if<CommandRefused>(&message)) {
         context_.inputs.post(NodeRefused{node_, std::move(*refused)});
     } else if (auto* roots = std::get_if<RootsReport>(&message)) {
@@ -94,9 +95,14 @@ bool Session::take_later(WorkerMessage message) {
     } else if (auto* probe = std::get_if<ProbeReport>(&message)) {
         if (context_.probes != nullptr) context_.probes->probed(node_, std::move(*probe));
     } else {
-        finish(invalid_argument("a session has one hello, at its beginning"));
+        finish(invalid_argument("a session has one hello, its first message"));
     }
     return !ended_;
+}
+
+void Session::take_status(AttemptStatus status) {
+    if (const Status id = check_job_id(status.job); !id) return finish(id);
+    context_.inputs.post(NodeStatus{node_, std::move(status)});
 }
 
 void Session::echo(std::uint64_t nonce) {
@@ -169,7 +175,8 @@ void Session::finish(const Status& status) {
     pings_.clear();
     if (claimed_) {
         // In this order: the next session of this node may only begin after the end of this one.
-        context_.inputs.post(NodeSessionDown{node_});
+        const std::chrono::duration<double> silent = ended_at_ - (open_ ? alive_ : ended_at_);
+        context_.inputs.post(NodeSessionDown{node_, Seconds{silent.count()}});
         context_.registry.release(node_);
     }
     if (link_ != nullptr) link_->finish(status);

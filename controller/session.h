@@ -75,6 +75,7 @@ private:
     Status admit(const Hello& hello);
     void answered(const HelloReply& reply, const Result<JobId>& answer);
     bool take_later(WorkerMessage message);
+    void take_status(AttemptStatus status);
     void echo(std::uint64_t nonce);
     void ping(SteadyTime now);
     void finish(const Status& status);

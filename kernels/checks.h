@@ -2,7 +2,7 @@
 
 #include "kernels/kernels.h"
 
-// What every op's operands must satisfy on a backend of these types: shapes that agree, types, runs
+// Checks every op's operands on a backend of these types: shapes that agree, types, runs
 // that cover their tokens. Called where an op is queued, so that the caller's stack is still there.
 // A wrong operand is a CheckError that names the op, the tensor, the letter and both values. Reads
 // shapes only. Returns what the letters stand for.

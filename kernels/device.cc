@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "kernels/out_of_memory.h"
+
 namespace rm {
 
 std::string_view to_string(MemoryKind kind) {
@@ -39,7 +41,8 @@ void Buffer::swap(Buffer& other) noexcept {
 
 PinnedBuffer::PinnedBuffer(Device& device, Bytes size) : device_(&device), size_(size) {
     data_ = static_cast<std::byte*>(device.allocate_pinned(size));
-    RM_CHECK(data_ != nullptr, "out of memory: {} of host memory for copies", size);
+    if (data_ != nullptr) return;
+    throw OutOfMemory(format("out of memory: the host has refused {} of pinned memory", size));
 }
 
 PinnedBuffer::~PinnedBuffer() {
@@ -55,8 +58,12 @@ void PinnedBuffer::swap(PinnedBuffer& other) noexcept {
 Buffer Device::allocate(Bytes size, MemoryKind kind) {
     RM_CHECK(size.value >= 0, "a buffer of {} bytes for {}", size.value, to_string(kind));
     void* data = allocate_bytes(size);
-    RM_CHECK(data != nullptr, "out of memory: {} for {}, with {} allocated already", size,
-             to_string(kind), allocated());
+    if (data == nullptr) {
+        throw OutOfMemory(
+            format("out of memory: the device has refused {} for {}, beside {} that "
+                   "it has given",
+                   size, to_string(kind), allocated()));
+    }
     allocated_[static_cast<std::size_t>(kind)] += size;
     return {*this, data, size, kind};
 }

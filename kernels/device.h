@@ -18,7 +18,7 @@
 // on one stream runs in order, streams are ordered by events only.
 namespace rm {
 
-// What a buffer is for; memory is reported by kind.
+// The purpose of a buffer; memory is reported by kind.
 enum class MemoryKind {
     weights,
     gradients,
@@ -76,7 +76,7 @@ inline MemoryRange range_of(const TensorView& x) {
     return {x.data(), x.num_bytes()};
 }
 
-// What this rank sends to others in one collective: `bytes` in `messages` equal ones after each
+// The messages that this rank sends in one collective: `bytes` in `messages` equal ones after each
 // other. `group` is the engine's number of the group of ranks.
 struct Traffic {
     int group = 0;
@@ -84,7 +84,7 @@ struct Traffic {
     Bytes bytes;
 };
 
-// What work says of itself: what plans are made from, and what is checked for races.
+// The description of queued work: plans are made from it, and races are found by it.
 struct QueuedWork {
     std::string_view op;
     std::span<const MemoryRange> reads;
@@ -120,7 +120,7 @@ class StreamError : public std::runtime_error {
 public:
     explicit StreamError(const std::string& message, std::exception_ptr cause = nullptr)
         : std::runtime_error(message), cause_(std::move(cause)) {}
-    // What the op threw, for those who ask what kind of failure it was; null when it was no
+    // The exception that the op threw, which shows the kind of failure; null when it was no
     // exception.
     const std::exception_ptr& cause() const { return cause_; }
 
@@ -161,7 +161,7 @@ public:
     Buffer allocate(Bytes size, MemoryKind kind);
     virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;
     // A stream of host work (communication, files) that events order with the device's streams.
-    // What is queued on it may block, and reaches device memory by read and write only.
+    // Queued work may block, and reaches device memory by read and write only.
     virtual std::unique_ptr<Stream> make_host_stream(std::string_view name) = 0;
     virtual std::unique_ptr<Event> make_event() = 0;
     // Host memory to device and back, in stream order; `host` must live until the stream has passed

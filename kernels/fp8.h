@@ -59,7 +59,7 @@ constexpr std::uint8_t to_fp8(Fp8 format, float value) {
     return static_cast<std::uint8_t>(code | (bits >> 24 & 0x80));
 }
 
-// What a tensor is multiplied by before it is rounded: the largest power of two that keeps `amax`,
+// The factor of a tensor before it is rounded: the largest power of two that keeps `amax`,
 // the largest size among its elements, in range. A power of two, so that scaling and unscaling lose
 // nothing; 1 where amax is zero or not finite.
 constexpr float fp8_scale(Fp8 format, float amax) {

@@ -8,7 +8,7 @@
 
 namespace rm {
 
-// Host code's way to the elements of a tensor, wherever it lies. What the host can see is given as
+// Host code's way to the elements of a tensor, wherever it lies. Memory of the host is given as
 // it lies, all at once; anything else by blocks through one bounded host buffer, in order. Used by
 // one thread, while no stream is at the tensor (a writer: while none changes it).
 class HostBlocks {

@@ -80,9 +80,17 @@ void QueueStream::wait(const Event& event) {
     if (record) push({.waits_for = std::move(record)});
 }
 
+// The host stands still while the stream has much to play: a step of a long context has more items
+// than fit in memory. Work that a stream waits for was queued before, here or at a peer, so one
+// that is full plays on.
 void QueueStream::push(Item item) {
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        if (items_.size() >= kMostQueued && std::this_thread::get_id() != thread_.get_id()) {
+            ++num_blocked_;
+            played_.wait(lock, [&] { return items_.size() < kMostQueued; });
+            --num_blocked_;
+        }
         items_.push_back(std::move(item));
         ++num_pushed_;
     }
@@ -105,7 +113,7 @@ void QueueStream::play() {
         lock.lock();
         if (!op.empty()) last_op_ = std::move(op);
         ++num_played_;
-        if (num_synchronizing_ > 0) played_.notify_all();
+        if (num_synchronizing_ > 0 || num_blocked_ > 0) played_.notify_all();
     }
 }
 

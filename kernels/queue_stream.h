@@ -12,7 +12,7 @@
 
 #include "kernels/device.h"
 
-// What the devices share: a stream is a host thread that plays queued items in order. On a host
+// Shared by the devices: a stream is a host thread that plays queued items in order. On a host
 // device the items do the work; on a GPU they hand it to the driver, and a stream that waits for
 // host work is held back here, on the host. So no queue of the GPU ever waits for the host: nothing
 // that waits for a whole GPU (allocating, freeing) can wait for another rank of the process.
@@ -48,7 +48,7 @@ private:
 };
 std::unique_ptr<Event> make_host_event();
 
-// What a stream's thread does with an item; the default is a host's.
+// The way a stream's thread handles an item; the default is a host's.
 class StreamBody {
 public:
     virtual ~StreamBody() = default;
@@ -62,7 +62,8 @@ public:
     virtual std::exception_ptr finish() { return nullptr; }
 };
 
-// The destructor plays what is left and joins.
+// The destructor plays what is left and joins. Threads that queue more than 65,536 items ahead of
+// those played wait.
 class QueueStream final : public Stream {
 public:
     explicit QueueStream(std::string_view name,
@@ -90,6 +91,8 @@ private:
         RecordPtr waits_for;
     };
 
+    static constexpr std::size_t kMostQueued = std::size_t{1} << 16;
+
     void push(Item item);
     void play();
     void play_item(Item& item);
@@ -105,6 +108,7 @@ private:
     std::atomic<std::int64_t> num_queued_ = 0;  // of what was pushed, ops
     std::int64_t num_played_ = 0;
     int num_synchronizing_ = 0;
+    int num_blocked_ = 0;  // that push
     bool closing_ = false;
     std::string error_;  // of the first op that failed; empty: none
     std::exception_ptr cause_;

@@ -23,7 +23,7 @@ public:
     int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
     // Calls fn(item) or fn(item, worker) once for each item in [0, num_items) and returns when all
-    // are done. Who runs an item, and when, is left to chance: items must be independent and
+    // are done. Any thread may run an item at any time: items must be independent and
     // `worker`, in [0, num_threads), may only choose scratch memory; then results do not depend on
     // the number of threads. Rethrows the exception of the lowest item that threw; whether later
     // items ran is open.

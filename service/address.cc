@@ -77,7 +77,7 @@ Result<HostPort> parse_loopback(std::string_view address) {
     if (parsed.host == "localhost") parsed.host = "127.0.0.1";
     if (is_loopback(parsed.host)) return parsed;
     return invalid_argument(
-        "address '{}' is beyond this machine, which needs TLS: give the certificate files "
+        "'{}' is not a loopback address, so TLS is required: give the certificate files "
         "(docs/security.md), or use 127.0.0.1:{} or a Unix socket",
         address, parsed.port);
 }

@@ -26,6 +26,7 @@ class Inventory;
 class JobSpec;
 class MemoryPolicy;
 class MeshSpec;
+class PlacedDevice;
 class PlacementReport;
 class ProbeRoot;
 class Root;
@@ -43,6 +44,8 @@ namespace pb = ringmaster::v1;
 google::protobuf::Timestamp to_proto(WallTime time);
 WallTime from_proto(const google::protobuf::Timestamp& time);
 
+pb::PlacedDevice to_proto(const DeviceId& device);
+DeviceId from_proto(const pb::PlacedDevice& device);
 pb::MeshSpec to_proto(const Mesh& mesh);
 Result<Mesh> from_proto(const pb::MeshSpec& mesh);
 

@@ -126,6 +126,8 @@ void fill(pb::WorkerMessage& message, const Hello& hello) {
     for (const RootInfo& root : hello.roots)
         *out.add_roots() = to_proto(root);
     out.set_probe_port(hello.probe_port);
+    out.set_machine(hello.machine);
+    out.set_network(hello.network);
 }
 
 Result<Hello> hello_from(const pb::Hello& hello) {
@@ -146,6 +148,8 @@ Result<Hello> hello_from(const pb::Hello& hello) {
     for (const pb::Root& root : hello.roots())
         out.roots.push_back(from_proto(root));
     out.probe_port = hello.probe_port();
+    out.machine = hello.machine();
+    out.network = hello.network();
     return out;
 }
 

@@ -70,6 +70,7 @@ void fill(pb::OptimizerSpec& out, const OptimizerSpec& optimizer) {
     out.set_clip_norm(optimizer.clip_norm);
     out.set_place(std::string(to_string(optimizer.place)));
     out.set_moments(optimizer.moments);
+    out.set_max_skipped(optimizer.max_skipped);
 }
 
 Result<OptimizerSpec> optimizer_from(const pb::OptimizerSpec& optimizer) {
@@ -80,6 +81,7 @@ Result<OptimizerSpec> optimizer_from(const pb::OptimizerSpec& optimizer) {
                       .clip_norm = optimizer.clip_norm()};
     RM_TRY(out.place, parse_optimizer_place(word_or(optimizer.place(), "device")));
     out.moments = word_or(optimizer.moments(), "fp32");
+    if (optimizer.max_skipped() != 0) out.max_skipped = optimizer.max_skipped();
     return out;
 }
 
@@ -112,17 +114,14 @@ Result<MemorySpec> memory_from(const pb::MemorySpec& memory) {
 void fill(pb::ResourcesSpec& out, const ResourcesSpec& resources) {
     out.set_devices(resources.devices);
     out.set_kind(resources.kind);
-    for (const DeviceId& device : resources.placement) {
-        pb::RankDevice& place = *out.add_placement();
-        place.set_node_id(device.node.value);
-        place.set_device(device.index);
-    }
+    for (const DeviceId& device : resources.placement)
+        *out.add_placement() = to_proto(device);
 }
 
 ResourcesSpec resources_from(const pb::ResourcesSpec& resources) {
     ResourcesSpec out{.devices = resources.devices(), .kind = resources.kind(), .placement = {}};
-    for (const pb::RankDevice& place : resources.placement())
-        out.placement.push_back({{place.node_id()}, place.device()});
+    for (const pb::PlacedDevice& device : resources.placement())
+        out.placement.push_back(from_proto(device));
     return out;
 }
 
@@ -131,6 +130,7 @@ void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
     fill(*out.mutable_resources(), spec.resources);
     out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
     out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
+    out.mutable_checkpoint()->set_every_seconds(spec.checkpoint.every.value);
     out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
     out.mutable_checkpoint()->set_from(spec.checkpoint.from);
     out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
@@ -147,6 +147,9 @@ void read_policies(JobSpec& out, const pb::JobSpec& spec) {
                       .every_steps = spec.checkpoint().every_steps(),
                       .keep = spec.checkpoint().keep(),
                       .from = spec.checkpoint().from()};
+    if (spec.checkpoint().has_every_seconds()) {
+        out.checkpoint.every = {spec.checkpoint().every_seconds()};
+    }
     out.evaluation = {.every_steps = spec.evaluation().every_steps(),
                       .tokens = spec.evaluation().tokens()};
     out.exports = {.huggingface = spec.exports().huggingface()};
@@ -169,6 +172,17 @@ google::protobuf::Timestamp to_proto(WallTime time) {
 
 WallTime from_proto(const google::protobuf::Timestamp& time) {
     return {time.seconds() * kMicros + time.nanos() / 1000};
+}
+
+pb::PlacedDevice to_proto(const DeviceId& device) {
+    pb::PlacedDevice out;
+    out.set_node_id(device.node.value);
+    out.set_device(device.index);
+    return out;
+}
+
+DeviceId from_proto(const pb::PlacedDevice& device) {
+    return {{device.node_id()}, device.device()};
 }
 
 pb::MeshSpec to_proto(const Mesh& mesh) {
@@ -263,6 +277,7 @@ pb::StepReport to_proto(const StepReport& report) {
     out.set_grad_norm(report.grad_norm);
     out.set_finite(report.finite);
     out.set_learning_rate(report.learning_rate);
+    out.set_diverged_above(report.diverged_above);
     out.set_seconds(report.seconds);
     out.set_model_flops(report.model_flops);
     out.set_causal_mfu(report.causal_mfu);
@@ -297,6 +312,7 @@ StepReport from_proto(const pb::StepReport& report) {
                    .grad_norm = report.grad_norm(),
                    .finite = report.finite(),
                    .learning_rate = report.learning_rate(),
+                   .diverged_above = report.diverged_above(),
                    .seconds = report.seconds(),
                    .model_flops = report.model_flops(),
                    .causal_mfu = report.causal_mfu(),

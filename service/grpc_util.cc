@@ -15,6 +15,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <mutex>
 
 #include "service/log.h"
 #include "service/security/channel_credentials.h"
@@ -25,16 +27,29 @@ namespace rm {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
-// Sessions ping and echo every 5 s by themselves: a connection that carries one stays below this
-// and costs no pings of its own.
+// The interval of pings to clients with a call open. Sessions ping and echo every 5 s by
+// themselves: a connection that carries one stays below this and costs no pings of its own.
 constexpr int kPingMillis = 10'000;
-// Below the clients' interval: a ping that comes early by scheduling must not count as abuse.
-constexpr int kLeastPingMillis = 3000;
 constexpr int kPingTimeoutMillis = 15000;
+constexpr int kHandshakeMillis = 15'000;  // a machine at its limit needs seconds
 constexpr int kWindowBytes = 256 << 10;
+// One job with all its attempts, one look at all ranks that run: at 1,024 ranks an attempt is 60
+// KB.
+constexpr int kMaxReplyBytes = 64 << 20;
 constexpr int kFirstBackoffMillis = 100;
 constexpr int kMaxBackoffMillis = 2000;
 constexpr int kConnectTimeoutMillis = 10'000;
+
+// As gRPC's log function, which is one for the process.
+std::mutex listener_mutex;
+std::function<void(const std::string&)> listener_ended;
+
+// gRPC 1.51 stops watching a socket for ever when accept4() fails on it, and says so nowhere else.
+void notice_listener(std::string_view message) {
+    if (message.find("Failed accept4") == std::string_view::npos) return;
+    const std::lock_guard lock(listener_mutex);
+    if (listener_ended) listener_ended(std::string(message));
+}
 
 // What gRPC says of its own accord, as events. Its errors are our warnings: what matters of them
 // comes back as a status, too.
@@ -42,6 +57,7 @@ void log_from_grpc(gpr_log_func_args* args) {
     const auto level =
         args->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::warning : LogLevel::debug;
     log_event(level, "grpc", {{"message", args->message}});
+    notice_listener(args->message);
 }
 
 // Debian builds abseil with its search for lock cycles, which gRPC then pays on every lock: with
@@ -140,15 +156,29 @@ void add_interceptors(grpc::ServerBuilder& builder, const ServerSecurity& securi
     builder.experimental().SetInterceptorCreators(std::move(creators));
 }
 
+int millis(Seconds seconds) {
+    return static_cast<int>(seconds.value * 1e3);
+}
+
+// A client with a call open must answer pings. Some clients (Python's) look at their connection
+// only during a call: without one the server does not ping them, and closes the connection once it
+// has been idle for long.
+void set_keepalive(grpc::ServerBuilder& builder, const KeepAlive& keep_alive) {
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, millis(keep_alive.ping));
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millis(keep_alive.answer));
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, millis(keep_alive.idle));
+    // Clients may ask as often as they like, without a call as well: an answer is cheap, and gRPC
+    // would take two pings within two hours of an idle client for an attack.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
 void set_server_options(grpc::ServerBuilder& builder) {
     // Without this a second server on the port would silently share it.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                               kLeastPingMillis);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    // For TLS, and for the first frame after it: a connection that says nothing holds a descriptor.
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
     // Measuring what a connection holds would cost a ping for each message and a timer for each
     // ping. A window of one log chunk does as well.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -176,6 +206,11 @@ Error from_grpc(const grpc::Status& status) {
     return {static_cast<ErrorCode>(status.error_code()), status.error_message()};
 }
 
+void when_listener_ends(std::function<void(const std::string&)> call) {
+    const std::lock_guard lock(listener_mutex);
+    listener_ended = std::move(call);
+}
+
 void connect_again(grpc::Channel& channel, Seconds limit) {
     if (channel.GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) return;
     channel.WaitForConnected(deadline_in(limit));
@@ -183,14 +218,15 @@ void connect_again(grpc::Channel& channel, Seconds limit) {
 
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
                                                     const ClientSecurity& security) {
+    set_up_grpc();  // first: certificates that are none are complained of, too
     RM_TRY(const auto credentials, channel_credentials(address, security));
-    set_up_grpc();
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
     arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
     // Despite its name the time a connection may take to be made; a busy machine needs more than
@@ -208,7 +244,8 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const std::vector<std::string>& addresses,
                                                       const std::vector<grpc::Service*>& services,
-                                                      const ServerSecurity& security) {
+                                                      const ServerSecurity& security,
+                                                      const KeepAlive& keep_alive) {
     RM_TRY(std::vector<Listener> listeners,
            to_listeners(addresses, security.tls ? Wire::tls : Wire::plain));
     set_up_grpc();
@@ -216,6 +253,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const std::vector<std::str
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     set_server_options(builder);
+    set_keepalive(builder, keep_alive);
     add_interceptors(builder, security);
     for (Listener& listener : listeners) {
         RM_TRY(const auto credentials,

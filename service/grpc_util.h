@@ -4,6 +4,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/support/status.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ grpc::Status to_grpc(const Error& error);
 grpc::Status to_grpc(const Status& status);
 Error from_grpc(const grpc::Status& status);  // of a status that is not OK
 
-// A lazily connecting channel that pings every 5 s, also while no call is open, and tries again
+// A lazily connecting channel that pings every 10 s, also while no call is open, and tries again
 // within 2 s after a lost connection. INVALID_ARGUMENT for an address check_address refuses, or
 // credentials that cannot be read.
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
@@ -37,10 +38,22 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
 // 5 s: a TLS handshake never ends in time that way.
 void connect_again(grpc::Channel& channel, Seconds limit);
 
+// Called, on any thread, when a server of this process no longer accepts connections: it had no
+// descriptor left once, and gRPC does not try again. Whoever is connected stays connected. Nothing
+// helps but another process.
+void when_listener_ends(std::function<void(const std::string& why)> call);
+
 // How a server is guarded.
 struct ServerSecurity {
     std::optional<KeyPair> tls;              // every TCP address speaks TLS; none: plain loopback
     const Gatekeeper* gatekeeper = nullptr;  // outlives the server; null: everybody may everything
+};
+
+// How long a server bears with a connection that says nothing.
+struct KeepAlive {
+    Seconds ping{10};    // with a call open and nothing else to hear
+    Seconds answer{15};  // to such a ping, or the connection ends
+    Seconds idle{600};   // without a call
 };
 
 // A listening server with health service and reflection.
@@ -49,7 +62,8 @@ public:
     // UNAVAILABLE names the address that is in use. The services outlive the server.
     static Result<std::unique_ptr<GrpcServer>> start(const std::vector<std::string>& addresses,
                                                      const std::vector<grpc::Service*>& services,
-                                                     const ServerSecurity& security = {});
+                                                     const ServerSecurity& security = {},
+                                                     const KeepAlive& keep_alive = {});
     ~GrpcServer();  // shutdown(Seconds{0})
     GrpcServer(const GrpcServer&) = delete;
     GrpcServer& operator=(const GrpcServer&) = delete;

@@ -11,7 +11,9 @@
 
 #include <chrono>
 #include <exception>
+#include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <type_traits>
 #include <utility>  // Boost 1.74 in C++20 needs it before Asio
@@ -34,13 +36,40 @@ constexpr auto kAcceptRetry = std::chrono::milliseconds(100);
 using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
 
+// A connection as those see it that look for a place.
+class Place {
+public:
+    virtual ~Place() = default;
+    virtual void give_up() = 0;
+
+    std::string host;  // of the client
+    bool answering = false;
+    std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
+};
+
 // What all connections share; outlives them.
 struct Shared {
     HttpHandler handler;
     HttpLimits limits;
     std::optional<asio::ssl::context> tls;
-    std::size_t open_connections = 0;
+    std::set<Place*> places;
 };
+
+// Null: all of them are being answered.
+Place* place_to_take(const Shared& shared) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const Place* place : shared.places)
+        ++counts[place->host];
+    Place* found = nullptr;
+    const auto rank = [&](const Place& place) {
+        return std::pair(counts[place.host], -place.heard.time_since_epoch());
+    };
+    for (Place* place : shared.places) {
+        if (place->answering) continue;
+        if (found == nullptr || rank(*place) > rank(*found)) found = place;
+    }
+    return found;
+}
 
 std::chrono::nanoseconds to_chrono(Seconds seconds) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds.value * 1e9));
@@ -148,19 +177,23 @@ using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 // and so gone when that ends without starting the next: the shared_ptr's owners are the operation's
 // handlers.
 template <typename Stream>
-class Connection : public std::enable_shared_from_this<Connection<Stream>> {
+class Connection final : public Place, public std::enable_shared_from_this<Connection<Stream>> {
 public:
     template <typename... Arguments>
     Connection(Shared& shared, Arguments&&... arguments)
         : stream_(std::forward<Arguments>(arguments)...), shared_(shared) {
-        ++shared_.open_connections;
         caller_.peer = address_of(beast::get_lowest_layer(stream_).socket());
+        host = std::string(name_in(caller_.peer));
+        shared_.places.insert(this);
     }
-    ~Connection() { --shared_.open_connections; }
+    ~Connection() override { shared_.places.erase(this); }
+
+    // Its operation ends with an error, and it with that.
+    void give_up() override { beast::get_lowest_layer(stream_).close(); }
 
     void start() {
         if constexpr (std::is_same_v<Stream, TlsStream>) {
-            limit_time();
+            limit_time(shared_.limits.handshake);
             stream_.async_handshake(asio::ssl::stream_base::server,
                                     [self = this->shared_from_this()](error_code failure) {
                                         if (!failure) self->on_handshake();
@@ -179,8 +212,9 @@ private:
         read();
     }
 
-    void limit_time() {
-        beast::get_lowest_layer(stream_).expires_after(to_chrono(shared_.limits.timeout));
+    void limit_time() { limit_time(shared_.limits.timeout); }
+    void limit_time(Seconds limit) {
+        beast::get_lowest_layer(stream_).expires_after(to_chrono(limit));
     }
 
     void read() {
@@ -224,6 +258,7 @@ private:
     }
 
     void write(Response response) {
+        answering = true;
         response_ = std::move(response);
         limit_time();
         http::async_write(stream_, response_,
@@ -234,6 +269,8 @@ private:
 
     void on_written(error_code failure) {
         if (failure) return;
+        answering = false;
+        this->heard = std::chrono::steady_clock::now();
         if (response_.keep_alive()) return read();
         close();
     }
@@ -296,11 +333,19 @@ struct HttpServer::Impl {
     void accept() {
         acceptor.async_accept([this](error_code failure, tcp::socket socket) {
             if (failure) return accept_later();
-            if (shared.open_connections < shared.limits.connections) {
-                serve(std::move(socket), shared);
-            }
+            if (has_place()) serve(std::move(socket), shared);
             accept();
         });
+    }
+
+    bool has_place() {
+        if (shared.places.size() < shared.limits.connections) return true;
+        Place* const taken = place_to_take(shared);
+        if (taken == nullptr) return false;
+        taken->give_up();
+        // It goes when its operation has ended, in a moment; until then it is not chosen again.
+        taken->answering = true;
+        return true;
     }
 
     // Out of descriptors, most likely: trying at once would spin.

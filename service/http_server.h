@@ -43,6 +43,9 @@ struct HttpLimits {
     std::uint32_t header_bytes = 16 * 1024;
     std::uint64_t body_bytes = 1024 * 1024;
     Seconds timeout{30};  // to send a whole request, to take a whole answer, or idle between two
+    Seconds handshake{5};
+    // One more takes the place of another that is not being answered: of those of the address that
+    // has the most, the one that has been silent for longest.
     std::size_t connections = 256;
 };
 

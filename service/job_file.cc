@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 #include <optional>
+#include <sstream>
 
+#include "base/mesh_key.h"
 #include "service/yaml_fields.h"
 #include "service/yaml_tree.h"
 
@@ -115,6 +118,16 @@ YamlReader read_stages(std::vector<StageSpec>& stages) {
     };
 }
 
+// At the value of the axis that `error` names, or at the mesh.
+Error mesh_error(const YamlValue& value, const Error& error) {
+    for (const YamlEntry& entry : value.node.entries) {
+        const std::string axis = format("{}.{}: ", value.path, entry.key);
+        if (error.message.starts_with(axis))
+            return error_at(value.file_name, entry.value.place, error.message);
+    }
+    return error_at(value.file_name, value.node.place, error.message);
+}
+
 // `zero` alone leaves the mesh automatic.
 YamlReader read_parallel(JobSpec& spec) {
     return [&spec](const YamlValue& value) -> Status {
@@ -133,7 +146,7 @@ YamlReader read_parallel(JobSpec& spec) {
         const auto& entries = value.node.entries;
         if (entries.size() == 1 && entries.front().key == "zero") return {};
         const Result<Mesh> mesh = Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], inner_ring);
-        if (!mesh) return value.error(mesh.error().message);
+        if (!mesh) return mesh_error(value, under_key(mesh.error(), value.path));
         spec.parallel = *mesh;
         return {};
     };
@@ -166,7 +179,8 @@ YamlReader read_optimizer(OptimizerSpec& optimizer) {
                                 {"weight_decay", read_number(optimizer.weight_decay)},
                                 {"clip_norm", read_number(optimizer.clip_norm)},
                                 {"place", read_word(optimizer.place, parse_optimizer_place)},
-                                {"moments", read_text(optimizer.moments)}});
+                                {"moments", read_text(optimizer.moments)},
+                                {"max_skipped", read_whole(optimizer.max_skipped)}});
     };
 }
 
@@ -200,10 +214,26 @@ YamlReader read_resources(ResourcesSpec& resources) {
     };
 }
 
+// "10 steps", "10 min" or never.
+YamlReader read_every(CheckpointSpec& checkpoint) {
+    return [&checkpoint](const YamlValue& value) -> Status {
+        const bool by_steps = value.node.kind == YamlNode::Kind::text &&
+                              value.node.text.find("step") != std::string::npos;
+        if (by_steps || is_word(value.node, "never")) checkpoint.every = {};
+        if (is_word(value.node, "never")) return {};
+        if (by_steps) return read_steps(checkpoint.every_steps)(value);
+        if (read_duration(checkpoint.every)(value)) return {};
+        const bool is_text = value.node.kind == YamlNode::Kind::text;
+        return value.error(
+            format("{}must be steps such as '10 steps', a time such as '10 min', or never",
+                   is_text ? format("'{}' ", value.node.text) : ""));
+    };
+}
+
 YamlReader read_checkpoint(CheckpointSpec& checkpoint, const std::string& base_directory) {
     return [&checkpoint, base_directory](const YamlValue& value) {
         return read_map(value, {{"dir", read_path(checkpoint.dir, base_directory)},
-                                {"every", read_steps(checkpoint.every_steps)},
+                                {"every", read_every(checkpoint)},
                                 {"keep", read_whole(checkpoint.keep)},
                                 {"from", read_path(checkpoint.from, base_directory)}});
     };
@@ -271,7 +301,6 @@ const YamlNode* child(const YamlNode& node, std::string_view step) {
 // The deepest place of the file on the key path with which validate() begins its messages.
 YamlPlace place_of(const YamlNode& root, std::string_view message) {
     std::string_view path = message.substr(0, message.find_first_of(": "));
-    if (path == "mesh") path = "parallel";  // the word of Mesh's own messages
     const YamlNode* node = &root;
     while (!path.empty()) {
         const YamlNode* next = child(*node, take_step(path));
@@ -281,16 +310,44 @@ YamlPlace place_of(const YamlNode& root, std::string_view message) {
     return node->place;
 }
 
+void set_origin(YamlNode& node, std::string_view origin) {
+    node.place.origin = origin;
+    for (YamlNode& item : node.items)
+        set_origin(item, origin);
+    for (YamlEntry& entry : node.entries) {
+        entry.place.origin = origin;
+        set_origin(entry.value, origin);
+    }
+}
+
+// "stages.0.learning_rate=1e-3"; the value is YAML.
+Status override_value(YamlNode& root, std::string_view set, std::string_view origin) {
+    const std::size_t equals = set.find('=');
+    if (equals == 0 || equals == std::string_view::npos)
+        return invalid_argument("{}: write KEY=VALUE, such as stages.0.learning_rate=1e-3", origin);
+    RM_TRY(YamlNode value, parse_yaml(set.substr(equals + 1), origin));
+    set_origin(value, origin);
+    const Status done = set_value(root, set.substr(0, equals), std::move(value));
+    return done ? Status() : Status(invalid_argument("{}: {}", origin, done.error().message));
+}
+
 }  // namespace
 
 Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name,
-                               const std::string& base_directory) {
-    RM_TRY(const YamlNode root, parse_yaml(text, file_name));
+                               const std::string& base_directory,
+                               std::span<const std::string> overrides) {
+    RM_TRY(YamlNode root, parse_yaml(text, file_name));
+    std::deque<std::string> origins;  // views of them lie in the tree
+    for (const std::string& set : overrides)
+        RM_RETURN_IF_ERROR(override_value(root, set, origins.emplace_back("--set " + set)));
     JobSpec spec;
     RM_RETURN_IF_ERROR(read_job({file_name, "", root, root.place}, spec, base_directory));
     if (const Status valid = validate(spec); !valid) {
-        const std::string& message = valid.error().message;
-        return error_at(file_name, place_of(root, message), message);
+        Faults faults;
+        std::istringstream messages(valid.error().message);
+        for (std::string message; std::getline(messages, message);)
+            faults.add(error_at(file_name, place_of(root, message), message));
+        return faults.all().error();
     }
     return spec;
 }

@@ -8,6 +8,8 @@
 namespace rm {
 namespace {
 
+constexpr const char* kReleased = "2026-11-23";  // of the project's version
+
 // One word for a macro.
 std::string quoted(const std::string& text) {
     std::string out = "\"";
@@ -59,8 +61,9 @@ std::string man_text(const std::string& text) {
 }
 
 std::string to_man(const ManPage& page) {
-    std::string out = format(".TH {} {} \"\" {} {}\n", quoted(upper(page.name)), page.number,
-                             quoted("Ringmaster " + page.version), quoted("Ringmaster's manual"));
+    std::string out =
+        format(".TH {} {} \"{}\" {} {}\n", quoted(upper(page.name)), page.number, kReleased,
+               quoted("Ringmaster " + page.version), quoted("Ringmaster's manual"));
     out += ".SH NAME\n" + man_text(page.name) + " \\- " + man_text(page.summary) + "\n";
     if (!page.synopsis.empty()) {
         out += ".SH SYNOPSIS\n.B " + quoted(call_of(page)) + "\n" + man_text(page.synopsis) + "\n";

@@ -31,8 +31,8 @@ std::string to_man(const ManPage& page);
 // Text that troff takes as it is, from the beginning of a line or in one.
 std::string man_text(const std::string& text);
 
-// What a CLI::App says of itself: its options and what stands in its place for each. (A template,
-// as this layer does not know the library.)
+// Reads a CLI::App's options: their names, the words for their values, and in brackets their
+// defaults. (A template, as this layer does not know the library.)
 template <typename App>
 ManPage man_page_of(const App& app, std::string name, int number, std::string version) {
     ManPage page{.name = std::move(name),
@@ -60,7 +60,11 @@ ManPage man_page_of(const App& app, std::string name, int number, std::string ve
             term += " " + option->get_type_name();
             if (option->get_required()) page.synopsis += " " + term;
         }
-        (is_argument ? arguments : options).entries.push_back({term, option->get_description()});
+        std::string text = option->get_description();
+        std::string usual = option->get_default_str();  // of a list in brackets
+        if (usual.starts_with('[')) usual = usual.substr(1, usual.size() - 2);
+        if (!usual.empty()) text += " [" + usual + "]";
+        (is_argument ? arguments : options).entries.push_back({term, text});
     }
     for (ManSection* section : {&arguments, &options}) {
         if (!section->entries.empty()) page.sections.push_back(std::move(*section));
@@ -68,15 +72,25 @@ ManPage man_page_of(const App& app, std::string name, int number, std::string ve
     return page;
 }
 
+// EXAMPLES, from what has a `command` and says `what` it is for.
+template <typename Examples>
+ManSection examples_section(const Examples& examples) {
+    ManSection section{"EXAMPLES", "", {}};
+    for (const auto& example : examples)
+        section.entries.push_back({std::string(example.command), std::string(example.what)});
+    return section;
+}
+
 // `--man`: prints the page of a daemon instead of running it.
-template <typename App, typename Stop>
+template <typename App, typename Examples, typename Stop>
 void add_man_flag(App& app, const std::string& name, const std::string& version,
-                  std::vector<std::string> see_also, const Stop& stop) {
+                  const Examples& examples, std::vector<std::string> see_also, const Stop& stop) {
     app.add_flag_callback(
         "--man",
-        [&app, name, version, see_also, stop] {
+        [&app, name, version, section = examples_section(examples), see_also, stop] {
             constexpr int kDaemons = 8;
             ManPage page = man_page_of(app, name, kDaemons, version);
+            page.sections.push_back(section);
             page.see_also = see_also;
             std::string text = to_man(page);
             text.pop_back();  // the library ends the line

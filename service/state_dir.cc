@@ -74,6 +74,19 @@ Result<std::string> read_all(int fd, const std::string& path) {
     }
 }
 
+// mkdir(1) and most packages leave 0755, which shows tables and logs to every user of the machine.
+Status close_to_others(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) return system_error("cannot look at", path, errno);
+    if ((facts.st_mode & 0077) == 0 || ::chmod(path.c_str(), 0700) == 0) return {};
+    return make_error(
+        ErrorCode::permission_denied,
+        "the state directory {} is open to other users (mode {}{}{}) and cannot be "
+        "closed to them: {}; it must belong to the user of the daemon, with mode 0700",
+        path, facts.st_mode >> 6 & 7, facts.st_mode >> 3 & 7, facts.st_mode & 7,
+        std::strerror(errno));
+}
+
 Status make_private_directory(const std::string& path) {
     std::error_code failure;
     fs::create_directories(fs::path(path).parent_path(), failure);
@@ -84,7 +97,7 @@ Status make_private_directory(const std::string& path) {
     if (!fs::is_directory(path, failure)) {
         return invalid_argument("the state directory {} is something else; name a directory", path);
     }
-    return {};
+    return close_to_others(path);
 }
 
 Error locked_by_other(const std::string& path, int lock) {
@@ -117,22 +130,29 @@ Result<StateDir> StateDir::open(const std::string& path) {
     const std::string lock_path = absolute + "/lock";
     File lock(lock_path, O_RDWR | O_CREAT, 0600);
     if (!lock.ok()) return system_error("cannot open", lock_path, errno);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return locked_by_other(absolute, lock.get());
+    // Locks the directory as well: a lock file that somebody removes is another file afterwards.
+    File directory(absolute, O_RDONLY | O_DIRECTORY);
+    if (!directory.ok()) return system_error("cannot open", absolute, errno);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+        ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) {
+        return locked_by_other(absolute, lock.get());
+    }
     if (::ftruncate(lock.get(), 0) != 0) return system_error("cannot write", lock_path, errno);
     RM_RETURN_IF_ERROR(write_all(lock.get(), format("{}", ::getpid()), lock_path));
-    return StateDir(absolute, lock.release());
+    return StateDir(absolute, {lock.release(), directory.release()});
 }
 
 StateDir::~StateDir() {
-    if (lock_ >= 0) ::close(lock_);
+    for (const int lock : locks_)
+        if (lock >= 0) ::close(lock);
 }
 
 StateDir::StateDir(StateDir&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)), locks_(std::exchange(other.locks_, {-1, -1})) {}
 
 StateDir& StateDir::operator=(StateDir&& other) noexcept {
     std::swap(path_, other.path_);
-    std::swap(lock_, other.lock_);
+    std::swap(locks_, other.locks_);
     return *this;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -8,7 +9,8 @@
 namespace rm {
 
 // A daemon's private directory, held by one process at a time: created with mode 0700 where missing
-// (parents with the usual mode), and locked until this object goes. A second daemon on it is
+// (parents with the usual mode), brought to that mode where it exists (PERMISSION_DENIED where that
+// cannot be done), and locked until this object goes. A second daemon on it is
 // refused with FAILED_PRECONDITION naming the pid that holds it. The lock does not pass to child
 // processes.
 class StateDir {
@@ -22,9 +24,9 @@ public:
     std::string file(std::string_view name) const;     // path/name
 
 private:
-    StateDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+    StateDir(std::string path, std::array<int, 2> locks) : path_(std::move(path)), locks_(locks) {}
     std::string path_;
-    int lock_ = -1;
+    std::array<int, 2> locks_ = {-1, -1};  // of the file that says who, and of the directory
 };
 
 // Readers see the old contents or the new, also after a power cut (temporary file, fsync, rename,

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/edit_distance.h"
 #include "base/roots.h"
-#include "service/edit_distance.h"
+#include "service/foreign_keys.h"
 
 namespace rm {
 namespace {
@@ -54,19 +55,38 @@ Error unknown_key(const YamlValue& parent, const YamlEntry& entry,
         known.push_back(field.key);
         list += format("{}{}", list.empty() ? "" : ", ", field.key);
     }
-    return error_at(
-        parent.file_name, entry.place,
-        format("{}: unknown key; the nearest known is '{}' (of {})",
-               child_path(parent.path, entry.key), nearest_word(entry.key, known), list));
+    const std::string path = child_path(parent.path, entry.key);
+    const bool is_number = entry.key.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number && entry.value.kind == YamlNode::Kind::null) {
+        return error_at(
+            parent.file_name, entry.place,
+            format("{}: a comma ends the value before it; write numbers without commas", path));
+    }
+    if (const auto foreign = foreign_key(entry.key)) {
+        return error_at(parent.file_name, entry.place,
+                        format("{}: unknown key; {}", path, *foreign));
+    }
+    const auto likely = likely_word(entry.key, known);
+    return error_at(parent.file_name, entry.place,
+                    format("{}: unknown key{} (known here: {})", path,
+                           likely ? format("; did you mean '{}'?", *likely) : "", list));
 }
 
-Status check_required(const YamlValue& value, const std::vector<YamlField>& fields) {
-    for (const YamlField& field : fields) {
-        if (field.presence == Presence::optional || value.node.find(field.key)) continue;
-        return error_at(value.file_name, value.node.place,
-                        format("{}: missing; add the key", child_path(value.path, field.key)));
-    }
-    return {};
+Error missing_key(const YamlValue& value, std::string_view key) {
+    const std::string in = value.path.empty() ? "" : format(" in {}", value.path);
+    return error_at(value.file_name, value.node.place,
+                    format("required key '{}' is missing{}", key, in));
+}
+
+// A map with more unknown keys than this is another program's: the rest is counted, not listed.
+constexpr int kMostUnknown = 20;
+
+// Whether a key that nobody knows is probably this one: then it is not missing, too.
+bool is_misspelt(const YamlValue& value, std::string_view key) {
+    return std::any_of(value.node.entries.begin(), value.node.entries.end(),
+                       [key](const YamlEntry& entry) {
+                           return likely_word(entry.key, std::span(&key, 1)).has_value();
+                       });
 }
 
 }  // namespace
@@ -80,30 +100,54 @@ Error YamlValue::error(std::string_view message) const {
 
 Status read_map(const YamlValue& value, const std::vector<YamlField>& fields) {
     if (value.node.kind != YamlNode::Kind::map) {
-        return value.error(
-            format("a map of keys and values is wanted, beginning with '{}:'", fields.front().key));
+        return value.error(format("expected a mapping (`{}: ...`)", fields.front().key));
     }
+    Faults faults;
+    int num_unknown = 0;
     for (const YamlEntry& entry : value.node.entries) {
         const auto field = std::find_if(fields.begin(), fields.end(), [&entry](const YamlField& f) {
             return f.key == entry.key;
         });
-        if (field == fields.end()) return unknown_key(value, entry, fields);
-        RM_RETURN_IF_ERROR(field->read(
-            {value.file_name, child_path(value.path, entry.key), entry.value, entry.place}));
+        const bool is_unknown = field == fields.end();
+        if (is_unknown && ++num_unknown > kMostUnknown) continue;
+        faults.add(is_unknown ? Status(unknown_key(value, entry, fields))
+                              : field->read({value.file_name, child_path(value.path, entry.key),
+                                             entry.value, entry.place}));
     }
-    return check_required(value, fields);
+    if (num_unknown > kMostUnknown) {
+        const std::string in = value.path.empty() ? "" : " in " + value.path;
+        return error_at(value.file_name, value.node.place,
+                        format("{} unknown keys{}, such as:\n{}", num_unknown, in,
+                               faults.all().error().message));
+    }
+    for (const YamlField& field : fields) {
+        const bool is_needed = field.presence == Presence::required;
+        if (is_needed && !value.node.find(field.key) && !is_misspelt(value, field.key))
+            faults.add(missing_key(value, field.key));
+    }
+    return faults.all();
+}
+
+void Faults::add(const Status& status) {
+    if (status) return;
+    lines_ += (lines_.empty() ? "" : "\n") + status.error().message;
+}
+
+Status Faults::all() const {
+    if (lines_.empty()) return {};
+    return make_error(ErrorCode::invalid_argument, "{}", lines_);
 }
 
 Status read_sequence(const YamlValue& value, const YamlReader& read_item) {
     if (value.node.kind != YamlNode::Kind::sequence || value.node.items.empty()) {
-        return value.error("a list of one or more items is wanted");
+        return value.error("expected a list of one or more items");
     }
+    Faults faults;
     for (std::size_t i = 0; i < value.node.items.size(); ++i) {
         const YamlNode& item = value.node.items[i];
-        RM_RETURN_IF_ERROR(
-            read_item({value.file_name, format("{}[{}]", value.path, i), item, item.place}));
+        faults.add(read_item({value.file_name, format("{}[{}]", value.path, i), item, item.place}));
     }
-    return {};
+    return faults.all();
 }
 
 bool is_word(const YamlNode& node, std::string_view word) {
@@ -191,7 +235,7 @@ YamlReader read_path(std::string& target, const std::string& base_directory) {
 YamlReader not_there_yet() {
     return [](const YamlValue& value) -> Status {
         return error_at(value.file_name, value.key_place,
-                        format("{}: not there yet; remove the key", value.path));
+                        format("{} is not supported yet; remove the key", value.path));
     };
 }
 

@@ -34,10 +34,21 @@ struct YamlField {
     Presence presence = Presence::optional;
 };
 
-// Every key of the map is in `fields`, and every required field in the map.
+// Every key of the map is in `fields`, and every required field in the map. All that is wrong is
+// one Error of several lines.
 Status read_map(const YamlValue& value, const std::vector<YamlField>& fields);
 // `read_item` for each item of a sequence that has at least one.
 Status read_sequence(const YamlValue& value, const YamlReader& read_item);
+// Joins what is wrong of several values: their messages, one a line.
+class Faults {
+public:
+    void add(const Status& status);
+    Status all() const;
+
+private:
+    std::string lines_;
+};
+
 // The word itself when the value is a text.
 bool is_word(const YamlNode& node, std::string_view word);
 

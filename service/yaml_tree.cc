@@ -6,7 +6,9 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
+#include <unordered_set>
 #include <utility>
 
 #include "base/units.h"
@@ -21,8 +23,12 @@ YamlPlace place_of(const YAML::Mark& mark) {
     return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
 }
 
-// Builds the tree from the parser's events. What it refuses it throws as the parser throws its own
-// errors, so that one place turns both into ours.
+// A document that we refuse, in our words; thrown as the parser throws its own errors.
+struct Refused : YAML::ParserException {
+    using YAML::ParserException::ParserException;
+};
+
+// Builds the tree from the parser's events.
 class TreeBuilder final : public YAML::EventHandler {
 public:
     YamlNode take() { return std::move(root_); }
@@ -69,11 +75,12 @@ private:
     // until then.
     struct Open {
         YamlNode* node;
-        bool has_key = false;  // of a map: the key came, its value did not
+        bool has_key = false;                       // of a map: the key came, its value did not
+        std::unordered_set<std::string> keys = {};  // of a map, so far
     };
 
     [[noreturn]] static void refuse(const YAML::Mark& mark, const std::string& why) {
-        throw YAML::ParserException(mark, why);
+        throw Refused(mark, why);
     }
 
     static void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
@@ -92,9 +99,10 @@ private:
     void add_key(const YAML::Mark& mark, const std::string& key) {
         if (key == "<<") refuse(mark, "merge keys are not read; write the values again");
         YamlNode& map = *open_.back().node;
-        if (const YamlEntry* first = map.find(key)) {
+        if (!open_.back().keys.insert(key).second) {
+            const YamlPlace first = map.find(key)->place;
             refuse(mark, format("{}: the key is already given at line {}, column {}; keep one", key,
-                                first->place.line, first->place.column));
+                                first.line, first.column));
         }
         map.entries.push_back({.key = key, .place = place_of(mark)});
         open_.back().has_key = true;
@@ -157,7 +165,131 @@ Status check_utf8(std::string_view text, std::string_view file_name) {
     return {};
 }
 
+// The lines of a text by their number, from 1.
+class Lines {
+public:
+    explicit Lines(std::string_view text) {
+        for (std::size_t end = 0; end != std::string_view::npos;) {
+            end = text.find('\n');
+            lines_.push_back(text.substr(0, end));
+            text.remove_prefix(std::min(text.size(), lines_.back().size() + 1));
+        }
+    }
+    std::string_view at(int number) const {
+        const auto index = static_cast<std::size_t>(number - 1);
+        return index < lines_.size() ? lines_[index] : std::string_view();
+    }
+
+private:
+    std::vector<std::string_view> lines_;
+};
+
+// A line up to `place`, the nearest, that a tab indents.
+int tab_line(const Lines& lines, YamlPlace place) {
+    for (int number = place.line; number > 0; --number) {
+        const std::string_view line = lines.at(number);
+        const std::string_view blanks = line.substr(0, line.find_first_not_of(" \t"));
+        if (blanks.find('\t') != std::string_view::npos) return number;
+    }
+    return 0;
+}
+
+// The nearest line above that says anything, when it has no colon.
+int line_without_colon(const Lines& lines, YamlPlace place) {
+    for (int number = place.line; number > 0; --number) {
+        const std::string_view line = lines.at(number);
+        const std::size_t first = line.find_first_not_of(" -");
+        if (first == std::string_view::npos || line[first] == '#') continue;
+        if (line.find(':') == std::string_view::npos) return number;
+        if (number < place.line) return 0;
+    }
+    return 0;
+}
+
+// The parser's words for an author of job files.
+Error syntax_error(std::string_view text, std::string_view file_name, YamlPlace place,
+                   const std::string& words) {
+    const auto says = [&words](std::string_view part) {
+        return words.find(part) != std::string::npos;
+    };
+    const Lines lines(text);
+    if (const int line = tab_line(lines, place); line > 0) {
+        const auto column = static_cast<int>(lines.at(line).find('\t')) + 1;
+        return error_at(file_name, {line, column},
+                        "a tab indents this line, which YAML forbids; indent with blanks");
+    }
+    if (says("map value") || says("end of map not found") || says("map key")) {
+        if (const int line = line_without_colon(lines, place); line > 0) {
+            return error_at(file_name, {line, 1},
+                            "this line has no colon; write 'key: value', with a blank after the "
+                            "colon");
+        }
+    }
+    if (says("map value"))
+        return error_at(file_name, place,
+                        "no value can stand here; is the line above indented otherwise, or is a "
+                        "text with ': ' in it not in quotes?");
+    if (says("end of map flow")) return error_at(file_name, place, "a '{' has no '}'");
+    if (says("end of sequence flow")) return error_at(file_name, place, "a '[' has no ']'");
+    if (says("block entry"))
+        return error_at(file_name, place,
+                        "no list item can stand here; put '- ' at the indentation of its list");
+    if (says("EOF in scalar")) return error_at(file_name, place, "a quote is not closed");
+    return error_at(file_name, place, words);
+}
+
+// The next step of a path: a key, or the number of an item.
+std::string_view take_set_step(std::string_view& path) {
+    const std::size_t end = std::min(path.find_first_of(".["), path.size());
+    std::string_view step = path.substr(0, end);
+    path.remove_prefix(std::min(path.size(), end + 1));
+    if (step.ends_with(']')) step.remove_suffix(1);
+    return step;
+}
+
+Result<YamlNode*> item_at(YamlNode& list, std::string_view step, std::string_view walked) {
+    std::size_t index = 0;
+    const char* const end = step.data() + step.size();
+    const auto [rest, failure] = std::from_chars(step.data(), end, index);
+    if (failure == std::errc() && rest == end && index < list.items.size())
+        return &list.items[index];
+    return invalid_argument("{} has no item '{}'; its items are 0 to {}", walked, step,
+                            list.items.size() - 1);
+}
+
+YamlNode& entry_at(YamlNode& map, std::string_view key, YamlPlace place) {
+    if (map.kind != YamlNode::Kind::map) {
+        map = {.kind = YamlNode::Kind::map, .place = place};
+    }
+    for (YamlEntry& entry : map.entries) {
+        if (entry.key != key) continue;
+        entry.place = place;
+        return entry.value;
+    }
+    map.entries.push_back({.key = std::string(key), .place = place});
+    return map.entries.back().value;
+}
+
 }  // namespace
+
+Status set_value(YamlNode& root, std::string_view path, YamlNode value) {
+    const YamlPlace place = value.place;
+    const std::string_view whole = path;
+    YamlNode* at = &root;
+    while (!path.empty()) {
+        std::string_view walked = whole.substr(0, whole.size() - path.size());
+        if (!walked.empty()) walked.remove_suffix(1);
+        const std::string_view step = take_set_step(path);
+        if (step.empty()) continue;  // "stages[0].batch" has a dot behind the bracket
+        if (at->kind == YamlNode::Kind::sequence) {
+            RM_TRY(at, item_at(*at, step, walked));
+        } else {
+            at = &entry_at(*at, step, place);
+        }
+    }
+    *at = std::move(value);
+    return {};
+}
 
 const YamlEntry* YamlNode::find(std::string_view key) const {
     const auto found = std::find_if(entries.begin(), entries.end(),
@@ -166,6 +298,7 @@ const YamlEntry* YamlNode::find(std::string_view key) const {
 }
 
 Error error_at(std::string_view file_name, YamlPlace place, std::string_view message) {
+    if (!place.origin.empty()) return invalid_argument("{}: {}", place.origin, message);
     return invalid_argument("{}:{}:{}: {}", file_name, place.line, place.column, message);
 }
 
@@ -182,8 +315,10 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name) {
         YAML::Parser parser(input);
         while (parser.HandleNextDocument(builder)) {
         }
-    } catch (const YAML::Exception& e) {
+    } catch (const Refused& e) {
         return error_at(file_name, place_of(e.mark), e.msg);
+    } catch (const YAML::Exception& e) {
+        return syntax_error(text, file_name, place_of(e.mark), e.msg);
     }
     return builder.take();
 }

@@ -14,6 +14,7 @@ namespace rm {
 struct YamlPlace {
     int line = 1;  // both from 1
     int column = 1;
+    std::string_view origin = {};  // where it is from, when not of the file: "--set seed=1"
 };
 
 struct YamlEntry;
@@ -35,8 +36,12 @@ struct YamlEntry {
     YamlNode value;
 };
 
-// "file:line:column: message" as INVALID_ARGUMENT.
+// "file:line:column: message", or "origin: message", as INVALID_ARGUMENT.
 Error error_at(std::string_view file_name, YamlPlace place, std::string_view message);
+
+// Puts `value` where `path` ("stages.0.batch", "stages[0].batch") leads, through maps that it makes
+// where there are none. The place of `value` becomes that of the keys on the way.
+Status set_value(YamlNode& root, std::string_view path, YamlNode value);
 
 // One document, UTF-8, at most 1 MiB and 16 levels. An empty text is a null node.
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name);

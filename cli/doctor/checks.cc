@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/words.h"
+
 namespace rm {
 namespace {
 
@@ -14,7 +16,8 @@ constexpr Bytes kGoodDisk{20 * kGiB};  // logs and a few checkpoints of small mo
 constexpr Seconds kSkewNoticed{1};     // ages and queue times look wrong
 constexpr Seconds kSkewHarmful{60};    // certificates and --since go wrong
 constexpr std::uint64_t kLeastFiles = 1024;
-constexpr std::uint64_t kGoodFiles = 8192;  // a socket per peer and axis, checkpoints' parts
+// A socket per peer and axis, per session and caller; parts of checkpoints.
+constexpr std::uint64_t kGoodFiles = 10'000;
 constexpr std::uint64_t kGoodLock = std::uint64_t{1} << 30;
 constexpr int kGoodPorts = 32;
 
@@ -62,7 +65,8 @@ Check check_programs(const std::vector<std::string>& missing) {
     for (const std::string& name : missing)
         names += (names.empty() ? "" : ", ") + name;
     return {"programs", Verdict::warn, format("not beside this program: {}", names),
-            "`ringmaster up` and a worker of this machine need them; install the whole archive"};
+            "`ringmaster up` and a worker of this machine need them; build or copy all programs to "
+            "one place"};
 }
 
 Check check_driver(const DriverFacts& driver) {
@@ -91,7 +95,7 @@ Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver)
     const bool gpus = !driver.devices.empty();
     if (runtime.library.empty()) {
         return {name, Verdict::warn, "no CUDA runtime (libcudart.so)",
-                gpus ? "install the one of the archive's CUDA" : "needed for GPUs alone"};
+                gpus ? "install a CUDA runtime that the driver serves" : "only needed for GPUs"};
     }
     const std::string text = format("{} is CUDA {}", runtime.library, cuda_text(runtime.version));
     if (driver.cuda > 0 && runtime.version / 1000 > driver.cuda / 1000) {
@@ -102,13 +106,10 @@ Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver)
     return {name, Verdict::ok, text, ""};
 }
 
-Check check_nccl(const VersionFacts& nccl, const DriverFacts& driver) {
+Check check_nccl(const VersionFacts& nccl) {
     const std::string name = "nccl";
-    const bool gpus = !driver.devices.empty();
     if (nccl.library.empty()) {
-        return {name, gpus ? Verdict::fail : Verdict::warn, "no NCCL (libnccl.so.2)",
-                gpus ? "install libnccl2 of the driver's CUDA: ranks on GPUs talk through it"
-                     : "needed for GPUs alone"};
+        return {name, Verdict::ok, "no NCCL (libnccl.so.2); ranks do not use it", ""};
     }
     return {name, Verdict::ok, format("{} is NCCL {}", nccl.library, nccl_text(nccl.version)), ""};
 }
@@ -118,12 +119,13 @@ Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& dri
     const Verdict missing = driver.devices.empty() ? Verdict::warn : Verdict::fail;
     if (library.path.empty()) {
         return {name, missing, "librm_cuda.so is not beside this program",
-                driver.devices.empty() ? "needed for GPUs alone"
-                                       : "install the archive with it: without, GPUs stay idle"};
+                driver.devices.empty()
+                    ? "only needed for GPUs"
+                    : "build with the `cuda` preset: without it, GPUs stay idle"};
     }
     if (!library.error.empty()) {
         return {name, missing, format("{} does not open: {}", library.path, library.error),
-                "install the archive as a whole: library and programs are of one build"};
+                "the library and the programs must be of one build"};
     }
     return {name, Verdict::ok, library.path, ""};
 }
@@ -139,8 +141,8 @@ Check check_port(const PortFacts& port) {
             break;
     }
     return {name, Verdict::warn,
-            format("cannot be listened on and nobody answers ({})", port.purpose),
-            format("`ss -ltnp sport = :{}` shows who has it", port.port)};
+            format("taken by a process that does not answer ({})", port.purpose),
+            format("`ss -ltnp sport = :{}` shows which process", port.port)};
 }
 
 Check check_data_ports(int first, int last, int num_free) {
@@ -149,7 +151,7 @@ Check check_data_ports(int first, int last, int num_free) {
         format("{} of {} are free (ranks and probes)", num_free, last - first + 1);
     if (num_free >= kGoodPorts) return {name, Verdict::ok, text, ""};
     return {name, num_free == 0 ? Verdict::fail : Verdict::warn, text,
-            "each rank listens on some: end what holds them"};
+            "ranks and probes listen there: stop what holds them"};
 }
 
 Check check_controller(const ControllerFacts& controller) {
@@ -160,16 +162,15 @@ Check check_controller(const ControllerFacts& controller) {
                     ? "start it, or name another with --address or --context"
                     : "`ringmaster up` starts a local cluster; --address names another"};
     }
-    std::string text =
-        format("{} answers in {}; {} node{}", controller.address, to_string(controller.round_trip),
-               controller.nodes, controller.nodes == 1 ? "" : "s");
+    std::string text = format("{} answers in {}; {}", controller.address,
+                              to_string(controller.round_trip), counted(controller.nodes, "node"));
     if (controller.without_session > 0) {
         text += format(", {} without a session", controller.without_session);
     }
     if (controller.drained > 0) text += format(", {} drained", controller.drained);
     if (controller.builds > 1) {
         return {name, Verdict::warn, text + format(", of {} builds", controller.builds),
-                "an attempt uses nodes of one build alone: bring all workers to the same"};
+                "an attempt uses nodes of one build only: bring all workers to the same"};
     }
     return {name, controller.without_session > 0 ? Verdict::warn : Verdict::ok, text,
             controller.without_session > 0
@@ -180,10 +181,11 @@ Check check_controller(const ControllerFacts& controller) {
 Check check_telemetry(const ControllerFacts& controller) {
     const std::string name = "telemetry";
     if (controller.error) return {name, Verdict::warn, "not known: no controller answers", ""};
-    if (controller.telemetry_dropped == 0) return {name, Verdict::ok, "none was dropped", ""};
+    if (controller.telemetry_dropped == 0) return {name, Verdict::ok, "no reports refused", ""};
     return {name, Verdict::warn,
-            format("the controller has dropped {} step reports and pieces of logs since it started",
-                   controller.telemetry_dropped),
+            format("the controller has refused step reports and log pieces {} since it "
+                   "started; their workers keep them",
+                   counted(controller.telemetry_dropped, "time")),
             "its disk is or was short of space: free some in its state directory"};
 }
 
@@ -231,7 +233,7 @@ Check check_memory_lock(const LimitFacts& limit, const DriverFacts& driver) {
         return {name, Verdict::ok, text + "; CPU devices lock no memory", ""};
     }
     return {name, Verdict::warn, text,
-            "`ulimit -l unlimited`, or LimitMEMLOCK=infinity in the worker's unit: offload keeps "
+            "`ulimit -l unlimited` before the worker starts: offload keeps "
             "host memory locked"};
 }
 
@@ -239,9 +241,10 @@ Check check_open_files(const LimitFacts& limit) {
     const std::string name = "open files";
     const std::string text =
         format("limit {} (hard {})", limit_text(limit.soft), limit_text(limit.hard));
-    if (limit.soft >= kGoodFiles) return {name, Verdict::ok, text, ""};
-    return {name, limit.soft < kLeastFiles ? Verdict::fail : Verdict::warn, text,
-            format("`ulimit -n {}`, or LimitNOFILE in the units: every peer takes a socket",
+    if (limit.hard >= kGoodFiles) return {name, Verdict::ok, text, ""};
+    return {name, limit.hard < kLeastFiles ? Verdict::fail : Verdict::warn, text,
+            format("`ulimit -Hn {}` before the daemons start: they raise the soft limit to the "
+                   "hard one, and every peer takes a socket",
                    kGoodFiles)};
 }
 

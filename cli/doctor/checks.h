@@ -74,7 +74,7 @@ Check check_programs(const std::vector<std::string>& missing);
 Check check_driver(const DriverFacts& driver);
 // 13010 is 13.1. A runtime that is newer than what the driver serves does not start.
 Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver);
-Check check_nccl(const VersionFacts& nccl, const DriverFacts& driver);  // 22803 is 2.28.3
+Check check_nccl(const VersionFacts& nccl);  // 22803 is 2.28.3
 Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& driver);
 Check check_port(const PortFacts& port);
 Check check_data_ports(int first, int last, int num_free);

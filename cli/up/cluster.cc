@@ -7,6 +7,8 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/words.h"
+
 namespace rm {
 namespace {
 
@@ -29,7 +31,7 @@ Json report_of(const std::string& path, pid_t pid) {
 Status died(Daemon& daemon) {
     const auto end = daemon.ended();
     if (!end) return {};
-    return make_error(ErrorCode::internal, "{} has ended with {}; its last words:\n{}",
+    return make_error(ErrorCode::internal, "{} ended with {}; its last log lines:\n{}",
                       daemon.name(), *end, daemon.last_words());
 }
 
@@ -74,9 +76,9 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
         const std::string name = paths_.worker_name(i);
         const Daemon::Command command{
             name,
-            {program, "--state", state_.file(name), "--controller", paths_.controller_address(),
-             "--devices", format("cpu:{}", options.devices_per_worker), "--http",
-             options.http.empty() ? "none" : "127.0.0.1:0", "--probe-ports", "0", "--orphan",
+            {program, "--state", state_.file(name), "--name", name, "--controller",
+             paths_.controller_address(), "--devices", format("cpu:{}", options.devices_per_worker),
+             "--http", options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan",
              "stop", "--slots-on-machine", std::to_string(slots)},
             state_.file(name + ".log")};
         RM_TRY(Daemon daemon, Daemon::start(command));
@@ -102,8 +104,8 @@ Status LocalCluster::wait_for_controller(Signals& signals) {
         signals.wait_for(kPoll);
     }
     return make_error(ErrorCode::deadline_exceeded,
-                      "the controller is not listening after {}; its last words:\n{}", kStartLimit,
-                      controller_[0].last_words());
+                      "the controller is not listening after {}; its last log lines:\n{}",
+                      kStartLimit, controller_[0].last_words());
 }
 
 Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& signals) {
@@ -130,8 +132,8 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
         signals.wait_for(kPoll);
     }
     return make_error(ErrorCode::deadline_exceeded,
-                      "{} of {} workers are ready after {}; the last words of {}:\n{}", ready,
-                      options.num_workers, kStartLimit, workers_[ready].name(),
+                      "{} of {} ready after {}; the last log lines of {}:\n{}", ready,
+                      counted(options.num_workers, "worker"), kStartLimit, workers_[ready].name(),
                       workers_[ready].last_words());
 }
 

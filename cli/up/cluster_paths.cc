@@ -69,7 +69,7 @@ Result<ClusterPaths> make_cluster_paths(const std::string& state_dir, const Look
 Result<std::string> http_beside(const std::string& listen) {
     RM_TRY(HostPort address, parse_loopback(listen));
     if (address.port == 65535) {
-        return invalid_argument("--listen {}: HTTP would be at port 65536; say --http HOST:PORT",
+        return invalid_argument("--listen {}: HTTP would be at port 65536; give --http HOST:PORT",
                                 listen);
     }
     if (address.port != 0) ++address.port;

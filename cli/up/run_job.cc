@@ -5,6 +5,7 @@
 #include "base/report_text.h"
 #include "cli/follow.h"
 #include "cli/job_text.h"
+#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -96,7 +97,7 @@ Status cancel_live_jobs(LocalCluster& cluster, Signals& signals, Console& consol
     Client& client = cluster.client();
     RM_TRY(const std::vector<pb::Job> jobs, client.list_live());
     for (const pb::Job& job : jobs) {
-        console.note(format("stopping job {} {} with a checkpoint", job.id(), job.spec().name()));
+        console.note(format("stopping job {} ({}) with a checkpoint", job.id(), job.spec().name()));
         RM_TRY(const pb::Job stopping, client.cancel(job.id(), CancelMode::checkpoint_first));
     }
     for (Seconds waited; waited < limit; waited += kPoll) {
@@ -113,20 +114,22 @@ Status cancel_live_jobs(LocalCluster& cluster, Signals& signals, Console& consol
 std::string job_summary(const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     const pb::StepReport& step = job.last_step();
-    std::string text = format("job {} {} {}: {} steps, {} tokens", job.id(), job.spec().name(),
-                              state_name(job.state()), step.step(), grouped(step.tokens_total()));
+    std::string text =
+        format("job {} ({}) {}: {}, {} tokens", job.id(), job.spec().name(),
+               state_name(job.state()), counted(step.step(), "step"), grouped(step.tokens_total()));
     if (attempt != nullptr && attempt->has_started() && job.has_ended()) {
         text += " in " + span_text(from_proto(job.ended()) - from_proto(attempt->started()));
     }
     text += "\n";
     if (job.has_last_step()) text += format("last training loss {:.4}\n", step.loss());
+    if (has_diverged(from_proto(step))) text += diverged_line(from_proto(step)) + "\n";
     if (job.has_last_evaluation()) {
         text += evaluation_line(from_proto(job.last_evaluation())) + "\n";
     }
     if (attempt != nullptr && !attempt->last_checkpoint_path().empty()) {
         text += format("checkpoint {}\n", attempt->last_checkpoint_path());
     }
-    return text;
+    return printable(text);
 }
 
 }  // namespace rm

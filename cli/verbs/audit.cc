@@ -9,7 +9,7 @@ Table audit_table(const std::vector<pb::AuditRow>& rows, Detail detail) {
     std::vector<Column> columns = {
         {"LAST"}, {"COUNT", Align::right}, {"WHO"}, {"METHOD"}, {"SUBJECT"}, {"CODE"}, {"REASON"}};
     if (detail == Detail::wide) {
-        for (const char* name : {"FIRST", "CREDENTIAL", "PEER"})
+        for (const char* name : {"FIRST", "CREDENTIAL", "PEER", "ARGUMENTS"})
             columns.push_back({name});
     }
     Table table(std::move(columns));
@@ -23,8 +23,8 @@ Table audit_table(const std::vector<pb::AuditRow>& rows, Detail detail) {
                                    {row.code(), color},
                                    row.reason()};
         if (detail == Detail::wide) {
-            cells.insert(cells.end(),
-                         {to_iso8601(from_proto(row.first())), row.credential(), row.peer()});
+            cells.insert(cells.end(), {to_iso8601(from_proto(row.first())), row.credential(),
+                                       row.peer(), row.arguments()});
         }
         table.add(std::move(cells));
     }

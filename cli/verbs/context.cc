@@ -2,10 +2,12 @@
 
 namespace rm {
 
-Result<Client> VerbContext::connect() const {
+Result<Client> VerbContext::connect() {
     RM_TRY(const Target controller, find_controller(target, environment_lookup));
     Console& out = console;
-    return Client::open(controller, [&out](std::string_view text) { out.note(text); });
+    auto client = Client::open(controller, [&out](std::string_view text) { out.note(text); });
+    misused = !client && client.error().code == ErrorCode::invalid_argument;
+    return client;
 }
 
 ExitCode complain(Console& console, const Error& error, ExitCode code) {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/units.h"
-#include "cli/progress_display.h"
+#include "cli/prepare_display.h"
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
@@ -24,36 +24,6 @@ std::string rate_text(std::int64_t bytes, Seconds seconds) {
     return format("{:.1} MB/s", static_cast<double>(bytes) / seconds.value / 1e6);
 }
 
-// On a terminal as often as there is news; elsewhere a line every ten seconds.
-class PrepareDisplay {
-public:
-    explicit PrepareDisplay(const Output& out) : display_(out), terminal_(out.terminal) {}
-
-    void show(const PrepareProgress& progress) {
-        const Seconds elapsed = since(start_);
-        if (!terminal_ && elapsed.value < next_line_) return;
-        next_line_ = elapsed.value + 10;
-        Progress shown{format("{} documents  {} tokens  {}", grouped(progress.counts.documents),
-                              compact_count(static_cast<double>(progress.counts.tokens)),
-                              rate_text(progress.counts.bytes, elapsed)),
-                       progress.stored_done, progress.stored_total, std::nullopt};
-        if (progress.stored_done > 0) {
-            const double left = static_cast<double>(progress.stored_total - progress.stored_done) /
-                                static_cast<double>(progress.stored_done);
-            shown.left = Seconds{elapsed.value * left};
-        }
-        display_.progress(shown);
-    }
-    Seconds elapsed() const { return since(start_); }
-    void finish() { display_.finish(); }
-
-private:
-    ProgressDisplay display_;
-    bool terminal_;
-    TimePoint start_ = std::chrono::steady_clock::now();
-    double next_line_ = 10;
-};
-
 Result<std::vector<std::unique_ptr<TextSource>>> open_inputs(const PrepareDataOptions& options,
                                                              Console& console) {
     std::vector<std::unique_ptr<TextSource>> texts;
@@ -69,13 +39,14 @@ Result<std::vector<std::unique_ptr<TextSource>>> open_inputs(const PrepareDataOp
 void summarize(const PrepareCounts& counts, const PrepareOptions& options, Seconds elapsed,
                Console& console) {
     if (counts.empty_documents > 0) {
-        console.note(format("passed over {} empty documents", counts.empty_documents));
+        console.note(format("passed over {}", counted(counts.empty_documents, "empty document")));
     }
-    console.out.stream << format(
-        "{} documents, {} tokens from {} in {}: {}, {} per thread\n{}.bin\n{}.idx\n",
-        grouped(counts.documents), grouped(counts.tokens), Bytes{counts.bytes}, elapsed,
-        rate_text(counts.bytes, elapsed), rate_text(counts.bytes / options.num_threads, elapsed),
-        options.output, options.output);
+    console.out.stream << format("{} {}, {} {} from {} in {}: {}, {} per thread\n{}.bin\n{}.idx\n",
+                                 grouped(counts.documents), plural(counts.documents, "document"),
+                                 grouped(counts.tokens), plural(counts.tokens, "token"),
+                                 Bytes{counts.bytes}, elapsed, rate_text(counts.bytes, elapsed),
+                                 rate_text(counts.bytes / options.num_threads, elapsed),
+                                 options.output, options.output);
 }
 
 }  // namespace
@@ -87,15 +58,18 @@ Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& contex
     std::atomic<bool> stop{false};
     const std::stop_callback on_signal(signals.token(), [&stop] { stop = true; });
     PrepareDisplay display(context.console.err);
+    const TimePoint start = std::chrono::steady_clock::now();
     PrepareOptions prepare_options{
         .output = options.output,
         .num_threads = options.num_threads > 0
                            ? options.num_threads
                            : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
         .stop = &stop,
-        .on_progress = [&display](const PrepareProgress& progress) { display.show(progress); }};
+        .on_progress = [&display, start](const PrepareProgress& progress) {
+            display.show(progress, since(start));
+        }};
     const auto counts = prepare(texts, *tokenizer, prepare_options);
-    const Seconds elapsed = display.elapsed();
+    const Seconds elapsed = since(start);
     display.finish();
     if (!counts) return counts.error();
     summarize(*counts, prepare_options, elapsed, context.console);

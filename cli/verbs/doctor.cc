@@ -21,7 +21,7 @@ std::vector<Check> examine(const VerbContext& context) {
     return {check_programs(missing_programs()),
             check_driver(driver),
             check_cuda_runtime(cuda_runtime_facts(), driver),
-            check_nccl(nccl_facts(), driver),
+            check_nccl(nccl_facts()),
             check_cuda_library(cuda_library_facts(), driver),
             check_controller(controller),
             check_telemetry(controller),
@@ -77,9 +77,7 @@ Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context) {
         for (const Check& check : checks)
             print_check(out, check);
     } else {
-        print_json(
-            out.stream, checks_json(checks),
-            options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
+        print_json(out.stream, checks_json(checks), document_format(options.output));
     }
     return worst(checks) == Verdict::fail ? ExitCode::error : ExitCode::ok;
 }

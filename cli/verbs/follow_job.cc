@@ -17,8 +17,8 @@ Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& sign
         if (follower.ended() || signals.take().interrupts == 0) continue;
         display.finish();
         context.console.note(
-            format("detached; job {} goes on. `ringmaster cancel {}` stops it, `ringmaster show "
-                   "{}` shows it",
+            format("Detached; job {} keeps running. Stop it: `ringmaster cancel {}`. Look at it: "
+                   "`ringmaster follow {}`",
                    id, id, id));
         return ExitCode::interrupted;
     }

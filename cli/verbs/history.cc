@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "cli/history_groups.h"
 #include "cli/job_text.h"
 #include "cli/text.h"
@@ -29,6 +31,12 @@ Result<HistoryFilter> filter_of(const HistoryOptions& options, WallTime now) {
     return filter;
 }
 
+void print_csv(const Output& out, const Table& table) {
+    std::ostringstream text;
+    table.print_csv(text);
+    out.stream << out.data(text.str());
+}
+
 void print_groups(const Output& out, OutputFormat format, const std::vector<HistoryGroup>& groups,
                   HistoryKey key) {
     switch (format) {
@@ -37,7 +45,7 @@ void print_groups(const Output& out, OutputFormat format, const std::vector<Hist
             groups_table(groups, key).print(out);
             return;
         case OutputFormat::csv:
-            groups_csv(groups, key).print_csv(out.stream);
+            print_csv(out, groups_csv(groups, key));
             return;
         case OutputFormat::json:
             print_json(out.stream, groups_json(groups, key), DocumentFormat::json);
@@ -47,7 +55,7 @@ void print_groups(const Output& out, OutputFormat format, const std::vector<Hist
             return;
         case OutputFormat::name:
             for (const HistoryGroup& group : groups)
-                out.stream << group.name << '\n';
+                out.stream << out.data(group.name) << '\n';
             return;
     }
 }
@@ -68,7 +76,7 @@ Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context) {
     }
     sort_jobs(jobs, options.sort, options.order);
     if (options.output == OutputFormat::csv) {
-        history_csv(jobs).print_csv(out.stream);
+        print_csv(out, history_csv(jobs));
         return ExitCode::ok;
     }
     print_list(out, options.output, jobs,

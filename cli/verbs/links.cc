@@ -1,6 +1,7 @@
 #include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/links_file.h"
+#include "cli/node_names.h"
 #include "cli/verbs/verbs.h"
 
 namespace rm {
@@ -9,9 +10,8 @@ namespace {
 // True when it has been printed.
 bool print_as_document(const Output& out, OutputFormat format,
                        const google::protobuf::Message& message) {
-    const bool json = format == OutputFormat::json;
-    if (!json && format != OutputFormat::yaml) return false;
-    print_document(out.stream, message, json ? DocumentFormat::json : DocumentFormat::yaml);
+    if (format != OutputFormat::json && format != OutputFormat::yaml) return false;
+    print_document(out.stream, message, document_format(format));
     return true;
 }
 
@@ -35,8 +35,9 @@ Result<ExitCode> run_verb(const LinksOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
     const Output& out = context.console.out;
     if (!options.from.empty()) {
+        RM_TRY(const std::vector<std::string> ends, find_nodes(client, {options.from, options.to}));
         RM_TRY(const pb::LinkHistoryReply history,
-               client.link_history(options.from, options.to, options.limit));
+               client.link_history(ends[0], ends[1], options.limit));
         if (!print_as_document(out, options.output, history))
             link_history_table(history).print(out);
         return ExitCode::ok;
@@ -44,7 +45,7 @@ Result<ExitCode> run_verb(const LinksOptions& options, VerbContext& context) {
     RM_TRY(const pb::LinksReply links, client.links());
     if (options.output == OutputFormat::json) {
         // What `place --links` reads.
-        out.stream << links_text(graph_of(links));
+        out.stream << out.data(links_text(graph_of(links)));
     } else if (!print_as_document(out, options.output, links)) {
         print_map(out, links, options, context.clock.wall());
     }

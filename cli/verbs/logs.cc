@@ -1,5 +1,11 @@
+#include <thread>
+
 #include "cli/follow.h"
+#include "cli/job_names.h"
+#include "cli/job_text.h"
+#include "cli/log_printer.h"
 #include "cli/signals.h"
+#include "cli/text.h"
 #include "cli/verbs/verbs.h"
 
 namespace rm {
@@ -7,35 +13,109 @@ namespace {
 
 constexpr Seconds kPause{1};
 constexpr int kTries = 3;
+constexpr int kMostFollowed = 64;  // a stream and a thread each
 
-}  // namespace
-
-// Goes on from the last byte after a lost controller: three times, with --follow for as long as it
-// takes.
-Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context) {
-    RM_TRY(Client client, context.connect());
-    pb::LogsRequest request;
-    request.set_job_id(options.id);
-    request.set_epoch(options.attempt);
-    request.set_rank(options.rank);
-    request.set_follow(options.follow);
-    std::ostream& out = context.console.out.stream;
+// Continues behind the last byte after a lost controller: three times, with --follow for as long as
+// it takes.
+Status print_log(pb::LogsRequest request, Client& client, Console& console, LogPrinter& printer) {
     for (int failures = 0;;) {
         const Status status = client.logs(request, {}, [&](const pb::LogPiece& piece) {
             failures = 0;
-            if (piece.dropped() > 0) {
-                context.console.note(format("({} bytes were dropped by the cap)", piece.dropped()));
-            }
-            out.write(piece.data().data(), static_cast<std::streamsize>(piece.data().size()));
-            out.flush();
+            if (piece.dropped() > request.offset() && request.tail_lines() == 0)
+                console.note(format("(the log cap removed the first {} bytes)", piece.dropped()));
+            printer.add(piece);
             request.set_offset(piece.offset() + static_cast<std::int64_t>(piece.data().size()));
+            request.clear_tail_lines();  // it said where to begin
+            request.clear_since();
         });
-        if (status) return ExitCode::ok;
-        if (status.error().code != ErrorCode::unavailable) return status.error();
-        if (++failures >= kTries && !options.follow) return status.error();
-        if (failures == 1) context.console.note(status.error().message + "; trying again");
+        if (status || status.error().code != ErrorCode::unavailable) return status;
+        if (++failures >= kTries && !request.follow()) return status;
+        if (failures == 1) console.note(status.error().message + "; retrying");
         sleep_for(kPause, {});
     }
+}
+
+int count_ranks(const pb::Job& job, std::int64_t epoch) {
+    for (const pb::Attempt& attempt : job.attempts()) {
+        if (attempt.epoch() == epoch) return attempt.placement_size();
+    }
+    return num_devices(job);
+}
+
+std::string prefix_of(int rank, int num_ranks) {
+    const std::size_t width = std::to_string(num_ranks - 1).size();
+    const std::string number = std::to_string(rank);
+    return "rank " + std::string(width - number.size(), ' ') + number + " | ";
+}
+
+LogStamp stamp_of(const LogsOptions& options) {
+    if (options.output == OutputFormat::json) return LogStamp::json;
+    return options.timestamps ? LogStamp::time : LogStamp::none;
+}
+
+// One rank after the other, or with --follow all at once.
+Status print_all_ranks(const LogsOptions& options, const pb::LogsRequest& request, Client& client,
+                       Console& console, LogStamp stamp) {
+    RM_TRY(const pb::Job job, client.get(request.job_id()));
+    const int num_ranks = std::max(1, count_ranks(job, options.attempt));
+    if (options.follow && num_ranks > kMostFollowed) {
+        return invalid_argument("{} ranks are too many to follow at once (at most {}); use --rank",
+                                num_ranks, kMostFollowed);
+    }
+    std::mutex lock;
+    std::vector<Status> ended(static_cast<std::size_t>(num_ranks));
+    const auto print_one = [&](int rank) {
+        pb::LogsRequest of_rank = request;
+        of_rank.set_rank(rank);
+        const std::string prefix =
+            stamp == LogStamp::json ? std::to_string(rank) : prefix_of(rank, num_ranks);
+        LogPrinter printer(console.out, lock, prefix, stamp);
+        ended[static_cast<std::size_t>(rank)] = print_log(of_rank, client, console, printer);
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (int rank = 0; rank < num_ranks; ++rank) {
+            if (options.follow) {
+                threads.emplace_back(print_one, rank);
+            } else {
+                print_one(rank);
+            }
+        }
+    }
+    for (const Status& status : ended)
+        RM_RETURN_IF_ERROR(status);
+    return {};
+}
+
+}  // namespace
+
+Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context) {
+    pb::LogsRequest request;
+    if (!options.since.empty()) {
+        const auto since = parse_since(options.since, context.clock.wall());
+        if (!since) {
+            return complain(context.console, invalid_argument("--since: {}", since.error().message),
+                            ExitCode::usage);
+        }
+        *request.mutable_since() = to_proto(*since);
+    }
+    RM_TRY(Client client, context.connect());
+    RM_TRY(const std::string id, find_job(client, options.id));
+    request.set_job_id(id);
+    request.set_epoch(options.attempt);
+    request.set_rank(options.rank);
+    request.set_follow(options.follow);
+    request.set_tail_lines(options.tail);
+    const LogStamp stamp = stamp_of(options);
+    if (options.all_ranks) {
+        RM_RETURN_IF_ERROR(print_all_ranks(options, request, client, context.console, stamp));
+        return ExitCode::ok;
+    }
+    std::mutex lock;
+    const std::string prefix = stamp == LogStamp::json ? std::to_string(options.rank) : "";
+    LogPrinter printer(context.console.out, lock, prefix, stamp);
+    RM_RETURN_IF_ERROR(print_log(request, client, context.console, printer));
+    return ExitCode::ok;
 }
 
 }  // namespace rm

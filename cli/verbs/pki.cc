@@ -110,8 +110,8 @@ Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context) {
     for (const std::string& list : {directory.deny_list(), directory.tokens(), directory.issued()})
         RM_RETURN_IF_ERROR(write_file_atomically(list, ""));
     context.console.out.stream << directory.certificate() << '\n' << directory.key() << '\n';
-    context.console.note(
-        format("who has {} can be everybody: keep it away from the controller", directory.key()));
+    context.console.note(format(
+        "Whoever holds {} can impersonate anyone. Keep it off the controller.", directory.key()));
     return ExitCode::ok;
 }
 
@@ -140,7 +140,7 @@ Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context)
     RM_RETURN_IF_ERROR(append(directory.deny_list(),
                               format("{}  # {}\n", serial, to_iso8601(context.clock.wall()))));
     context.console.note(
-        format("{} is on {}; a controller that reads another copy needs the line, too", serial,
+        format("{} is on {}; a controller that reads another copy needs the line too", serial,
                directory.deny_list()));
     return ExitCode::ok;
 }
@@ -152,9 +152,19 @@ Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context) 
     if (options.days > 0) facts.expires = in_days(context.clock.wall(), options.days);
     const std::string token = make_token();
     RM_TRY(const std::string line, token_line(hash_token(token), facts));
+    if (!options.output.empty()) {
+        RM_RETURN_IF_ERROR(check_absent(options.output));
+        RM_RETURN_IF_ERROR(write_file_atomically(options.output, token + "\n"));
+    }
     RM_RETURN_IF_ERROR(append(directory.tokens(), line));
+    if (!options.output.empty()) {
+        context.console.out.stream << options.output << '\n';
+        return ExitCode::ok;
+    }
     context.console.out.stream << token << '\n';
-    context.console.note("keep it in a file for its owner alone; it is not shown again");
+    context.console.note(
+        "Store it in a file only its owner can read (-o FILE writes one); it will not be shown "
+        "again.");
     return ExitCode::ok;
 }
 

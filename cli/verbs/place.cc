@@ -1,3 +1,4 @@
+#include "base/words.h"
 #include "cli/document.h"
 #include "cli/links_file.h"
 #include "cli/placement_arguments.h"
@@ -32,8 +33,9 @@ Result<Question> question_of(const PlaceOptions& options, const LinkGraph& graph
 
 // Times go where they do not make two equal answers differ.
 void note_times(Console& console, const LinkGraph& graph, Seconds read, Seconds solved) {
-    console.note(format("{} nodes, {} devices: links read in {}, placed in {}", graph.num_nodes(),
-                        graph.num_devices(), to_string(read), to_string(solved)));
+    console.note(format("{}, {}: links read in {}, placed in {}",
+                        counted(graph.num_nodes(), "node"), counted(graph.num_devices(), "device"),
+                        to_string(read), to_string(solved)));
 }
 
 std::string how_good(const Solution& solution) {
@@ -49,7 +51,7 @@ Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
     if (!graph) return complain(console, graph.error(), code_of_links(graph.error()));
     const MonoTime read = context.clock.mono();
     if (options.slurm) {
-        console.out.stream << slurm_topology(*graph);
+        console.out.stream << console.out.data(slurm_topology(*graph));
         return ExitCode::ok;
     }
     const auto question = question_of(options, *graph);
@@ -64,9 +66,8 @@ Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
     if (options.output == OutputFormat::table) {
         print_placement(console.out, report, how_good(solution));
     } else {
-        print_json(
-            console.out.stream, placement_json(report, solution),
-            options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
+        print_json(console.out.stream, placement_json(report, solution),
+                   document_format(options.output));
     }
     return ExitCode::ok;
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/format.h"
 #include "cli/document.h"
 #include "cli/job_tables.h"
 #include "cli/options.h"
@@ -28,7 +29,7 @@ void print_list(const Output& out, OutputFormat format, const std::vector<Messag
             return;
         case OutputFormat::name:
             for (const Message& message : messages)
-                out.stream << message.id() << '\n';
+                out.stream << out.data(rm::format("{}", message.id())) << '\n';
             return;
     }
 }
@@ -36,12 +37,23 @@ void print_list(const Output& out, OutputFormat format, const std::vector<Messag
 // One message: its id for `name` and the tables.
 template <typename Message>
 void print_one(const Output& out, OutputFormat format, const Message& message) {
-    const bool json = format == OutputFormat::json;
-    if (json || format == OutputFormat::yaml) {
-        print_document(out.stream, message, json ? DocumentFormat::json : DocumentFormat::yaml);
+    if (format == OutputFormat::json || format == OutputFormat::yaml) {
+        print_document(out.stream, message, document_format(format));
         return;
     }
-    out.stream << message.id() << '\n';
+    out.stream << out.data(rm::format("{}", message.id())) << '\n';
+}
+
+// One document for one message, a list for several; or their ids.
+template <typename Message>
+void print_each(const Output& out, OutputFormat format, const std::vector<Message>& messages) {
+    const bool is_document = format == OutputFormat::json || format == OutputFormat::yaml;
+    if (is_document && messages.size() != 1) {
+        print_documents(out.stream, messages, document_format(format));
+        return;
+    }
+    for (const Message& message : messages)
+        print_one(out, format, message);
 }
 
 }  // namespace rm

@@ -1,21 +1,63 @@
+#include <algorithm>
 #include <filesystem>
 
+#include "base/roots.h"
+#include "cli/check_inputs.h"
 #include "cli/job_file_input.h"
 #include "cli/verbs/follow_job.h"
+#include "service/machine.h"
 
 namespace rm {
+namespace {
+
+WorkersAre where(const Fleet& fleet) {
+    const std::string own = machine_identity();
+    const bool all_here = std::all_of(
+        fleet.nodes.begin(), fleet.nodes.end(),
+        [&](const pb::Node& node) { return !node.session_up() || node.machine() == own; });
+    return all_here && !own.empty() ? WorkersAre::here : WorkersAre::elsewhere;
+}
+
+// On nodes that may come back.
+UsableDevices devices_for(const Fleet& fleet, const std::string& kind) {
+    UsableDevices devices;
+    for (const pb::Node& node : fleet.nodes) {
+        if (node.state() == pb::NODE_STATE_GONE) continue;
+        for (const pb::Device& device : node.inventory().devices()) {
+            if (!kind.empty() && device.kind() != kind) continue;
+            ++devices.number;
+            devices.largest = std::max(devices.largest, Bytes{device.memory_bytes()});
+        }
+    }
+    return devices;
+}
+
+std::vector<std::string> overrides_of(const SubmitOptions& options) {
+    std::vector<std::string> overrides = options.set;
+    if (!options.name.empty()) overrides.push_back("name=" + options.name);
+    return overrides;
+}
+
+// Their working directory is another. ROOT:PATH is theirs as it is.
+std::string as_workers_see(const std::string& path) {
+    return parse_root_path(path) ? path : std::filesystem::absolute(path).string();
+}
+
+}  // namespace
 
 Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context) {
-    auto spec = read_job_file(options.file);
+    auto spec = read_job_file(options.file, overrides_of(options));
     if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
-    if (!options.from.empty()) {
-        // Workers read it, whose working directory is another.
-        spec->mutable_checkpoint()->set_from(std::filesystem::absolute(options.from).string());
-    }
+    if (!options.from.empty()) spec->mutable_checkpoint()->set_from(as_workers_see(options.from));
     // Before the first thread of gRPC, and only where Ctrl-C means something else than the end.
     std::optional<Signals> signals;
     if (options.follow) signals.emplace();
     RM_TRY(Client client, context.connect());
+    RM_TRY(const Fleet fleet, client.fleet());
+    RM_TRY(const JobSpec values, from_proto(*spec));
+    const Workers workers{where(fleet), devices_for(fleet, values.resources.kind)};
+    const Status inputs = check_inputs(values, workers, std::filesystem::current_path().string());
+    if (!inputs) return complain(context.console, inputs.error(), ExitCode::usage);
     RM_TRY(const std::string id, client.submit(*spec, random_request_id()));
     RM_RETURN_IF_ERROR(print_new_job(id, options.output, client, context));
     if (!signals) return ExitCode::ok;

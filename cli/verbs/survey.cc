@@ -1,6 +1,7 @@
 #include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/signals.h"
+#include "cli/text.h"
 #include "cli/verbs/verbs.h"
 
 namespace rm {
@@ -30,9 +31,8 @@ Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context)
     RM_TRY(Client client, context.connect());
     RM_TRY(const pb::SurveyReply reply, client.survey());
     Console& console = context.console;
-    console.note(
-        format("survey {} of {} nodes {}", reply.survey(), reply.nodes(),
-               options.wait ? "runs" : "will run; `ringmaster links` shows what it finds"));
+    console.note(format("Survey {} ({}) {}", reply.survey(), counted(reply.nodes(), "node"),
+                        options.wait ? "is running" : "scheduled; results: `ringmaster links`"));
     if (options.wait) {
         RM_TRY(const bool ended, wait_for(client, reply.survey(), console));
         if (!ended) return ExitCode::interrupted;
@@ -43,9 +43,7 @@ Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context)
     if (options.output == OutputFormat::name) {
         console.out.stream << reply.survey() << '\n';
     } else {
-        print_document(
-            console.out.stream, reply,
-            options.output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml);
+        print_document(console.out.stream, reply, document_format(options.output));
     }
     return ExitCode::ok;
 }

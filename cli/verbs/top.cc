@@ -3,7 +3,9 @@
 #include <thread>
 
 #include "cli/document.h"
+#include "cli/job_names.h"
 #include "cli/job_text.h"
+#include "cli/printable.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cli/top_tables.h"
@@ -14,7 +16,7 @@ namespace {
 
 constexpr Seconds kRetry{1};
 constexpr Seconds kKeyWait{0.1};
-constexpr const char* kNothing = "no rank runs; `ringmaster ls` lists the jobs that wait";
+constexpr const char* kNothing = "no rank is running; `ringmaster ls` lists the jobs that wait";
 
 // What a thread of its own hears from the controller, for as long as this lives: a controller that
 // is slow or away must not keep keys waiting.
@@ -122,7 +124,7 @@ std::vector<std::string> lines_of(const Feed::State& state, const TopOptions& op
                                   const Output& out, WallTime now) {
     std::ostringstream text;
     const Output page{text, out.terminal, out.color, out.width};
-    if (!state.trouble.empty()) text << page.paint(state.trouble, Color::yellow) << '\n';
+    if (!state.trouble.empty()) text << page.paint(printable(state.trouble), Color::yellow) << '\n';
     if (state.number > 0 && state.reply.has_time()) print_top(page, options, state.reply, now);
     std::vector<std::string> lines;
     std::istringstream all(text.str());
@@ -131,9 +133,10 @@ std::vector<std::string> lines_of(const Feed::State& state, const TopOptions& op
     return lines;
 }
 
-Result<ExitCode> run_live(const TopOptions& options, VerbContext& context) {
+Result<ExitCode> run_live(TopOptions options, VerbContext& context) {
     Signals signals;
     RM_TRY(Client client, context.connect());
+    RM_TRY(options.id, find_job(client, options.id));
     const Feed feed(client, options);
     Output& out = context.console.out;
     Feed::State state;
@@ -162,7 +165,8 @@ Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context) {
         options.output == OutputFormat::table || options.output == OutputFormat::wide;
     if (table && context.console.out.terminal && !options.once) return run_live(options, context);
     RM_TRY(Client client, context.connect());
-    RM_TRY(const pb::TopReply reply, client.top(options.id));
+    RM_TRY(const std::string id, find_job(client, options.id));
+    RM_TRY(const pb::TopReply reply, client.top(id));
     print_once(context.console.out, options, reply, context.clock.wall());
     return ExitCode::ok;
 }

@@ -1,7 +1,9 @@
 #include <filesystem>
 
 #include "base/utc_text.h"
+#include "cli/check_inputs.h"
 #include "cli/job_file_input.h"
+#include "cli/text.h"
 #include "cli/up/cluster.h"
 #include "cli/up/run_job.h"
 #include "cli/verbs/verbs.h"
@@ -50,14 +52,14 @@ void announce(const LocalCluster& cluster, const UpOptions& options, Console& co
     }
     console.out.stream << std::flush;
     console.note(
-        format("{} workers with {} devices are ready; from another terminal: "
-               "ringmaster --state {} ls",
-               options.num_workers, options.num_workers * options.devices_per_worker,
-               cluster.state_dir()));
+        format("{} ({}) {} ready. In another terminal, run: ringmaster --state {} ls",
+               counted(options.num_workers, "worker"),
+               counted(std::int64_t{options.num_workers} * options.devices_per_worker, "device"),
+               options.num_workers == 1 ? "is" : "are", cluster.state_dir()));
 }
 
 Result<ExitCode> stay_up(LocalCluster& cluster, Signals& signals, Console& console) {
-    console.note("Ctrl-C stops it");
+    console.note("Press Ctrl-C to stop it.");
     for (;;) {
         signals.wait_for(Seconds{3600});
         const int interrupts = signals.take().interrupts;
@@ -79,8 +81,8 @@ Result<ExitCode> run_and_stop(const ClusterOptions& options, const UpOptions& as
         job ? run_job(*job, cluster, signals, console) : stay_up(cluster, signals, console);
     const Status stopped = cluster.stop(kStopGrace, signals);
     if (!stopped) console.note("ringmaster: " + stopped.error().message);
-    console.note(
-        format("`ringmaster up --state {}` brings it back with its history", cluster.state_dir()));
+    console.note(format("To restart this cluster with its history: `ringmaster up --state {}`",
+                        cluster.state_dir()));
     if (code && *code == ExitCode::ok && !stopped) return ExitCode::error;
     return code;
 }
@@ -94,6 +96,10 @@ Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context) {
     if (!options.job_file.empty()) {
         const auto spec = read_job_file(options.job_file);
         if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
+        RM_TRY(const JobSpec values, from_proto(*spec));
+        const Status inputs = check_inputs(values, {.are = WorkersAre::here},
+                                           std::filesystem::current_path().string());
+        if (!inputs) return complain(context.console, inputs.error(), ExitCode::usage);
         job = *spec;
     }
     // `ringmaster --state DIR up` means the same directory.

@@ -14,9 +14,10 @@ struct VerbContext {
     Console& console;
     const Clock& clock;
     TargetFlags target;
+    bool misused = false;  // the error is about what was asked for: exit code `usage`
 
     // A client of the controller that flags, environment and config file name.
-    Result<Client> connect() const;
+    Result<Client> connect();
 };
 
 Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context);
@@ -26,6 +27,8 @@ Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const PlacementOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const FollowOptions& options, VerbContext& context);
+Result<ExitCode> run_verb(const WaitOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const CancelOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context);
 Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context);

@@ -6,7 +6,7 @@
 namespace rm {
 
 Outcome apply(State& state, const Input& input) {
-    Step step(state, input.time, input.token);
+    Step step(state, input);
     std::visit([&](const auto& body) { handle(step, body); }, input.body);
     Outcome outcome = step.finish();
     check_live_invariants(state, outcome.changes);

@@ -28,6 +28,11 @@ std::int64_t next_number(const State& state) {
 }
 
 Result<JobId> answer_again(const State& state, const JobId& id, const SubmitJob& input) {
+    if (find_job(state, id)->owner != input.owner) {
+        return make_error(ErrorCode::already_exists,
+                          "request {} is already one of another owner; use a new request id",
+                          input.request);
+    }
     if (find_job(state, id)->spec == input.spec) return id;
     return make_error(ErrorCode::already_exists,
                       "request {} is already job {}, with another spec; use a new request id",
@@ -51,7 +56,7 @@ void handle(Step& step, const SubmitJob& input) {
     job.owner = input.owner;
     job.continues = input.continues;
     job.submitted = step.now();
-    job.blocking_reasons = {"waits for its first scheduling pass"};
+    job.blocking_reasons = {"waiting to be scheduled"};
     const JobId id = job.id;
     step.add_job(std::move(job), "job.submitted");
     ask_about(step, *find_job(step.state(), id));

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "controller/core/check_hello.h"
 #include "controller/core/handlers.h"
 #include "controller/core/questions.h"
 #include "controller/core/restore.h"
@@ -33,7 +34,11 @@ void add_node(Step& step, const Hello& hello) {
 
 void open_session(Step& step, const Hello& hello) {
     step.change_session(hello.node, [&](NodeSession& session) {
-        session = NodeSession{.up = true, .since = step.now(), .probe_port = hello.probe_port};
+        session = NodeSession{.up = true,
+                              .since = step.now(),
+                              .probe_port = hello.probe_port,
+                              .machine = hello.machine,
+                              .network = hello.network};
         for (const AttemptStatus& status : hello.attempts)
             session.reported[status.epoch] = status;
         session.roots = hello.roots;
@@ -65,11 +70,14 @@ void handle(Step& step, const Restored&) {
         const std::int64_t seconds = step.now().micros / 1'000'000;
         state.next_epoch.value = std::max(state.next_epoch.value + kRestoreEpochJump, seconds);
     });
-    step.hold_planning(true);
+    step.await_nodes();
 }
 
 void handle(Step& step, const NodeHello& input) {
     const Hello& hello = input.hello;
+    const Status sound = check_epochs(hello, step.state().next_epoch, step.now());
+    if (!sound) return step.reply(sound.error());
+    const bool adopts = may_adopt(step.state(), hello.node, step.steady());
     raise_epoch(step, hello.highest_epoch);
     for (const AttemptStatus& status : hello.attempts)
         raise_epoch(step, status.epoch);
@@ -83,8 +91,9 @@ void handle(Step& step, const NodeHello& input) {
                          [&](Node& node) { describe(node, hello, step.now()); });
     }
     open_session(step, hello);
+    step.node_heard(hello.node);
     step.planning_changed();
-    adopt_unknown(step, hello);
+    if (adopts) adopt_unknown(step, hello);
     for (const AttemptStatus& status : hello.attempts)
         take_status(step, hello.node, status);
     for (const Epoch epoch : expected_on(step.state(), hello.node)) {
@@ -101,7 +110,9 @@ void handle(Step& step, const NodeSessionDown& input) {
     step.change_node(input.node, "node.session_down",
                      [&](Node& changed) { changed.last_seen = step.now(); });
     step.change_session(input.node, [&](NodeSession& session) {
-        session = NodeSession{.up = false, .since = step.now()};
+        const auto silent = static_cast<std::int64_t>(input.silent.value * 1e6);
+        session = NodeSession{
+            .up = false, .since = step.now(), .silent = {step.steady().micros - silent}};
     });
     step.planning_changed();
     ask_questions(step);
@@ -112,6 +123,7 @@ void handle(Step& step, const NodeUnreachable& input) {
     if (node == nullptr || node->session.up || node->state != NodeState::ready) return;
     step.change_node(input.node, "node.unreachable",
                      [](Node& changed) { changed.state = NodeState::unreachable; });
+    step.planning_changed();
 }
 
 }  // namespace rm

@@ -47,7 +47,7 @@ void handle(Step& step, const PlanReady& input) {
         return block(step, input.job, input.version, *reasons);
     }
     const Plan& plan = std::get<Plan>(input.decision);
-    if (const Status valid = validate_plan(step.state(), *job, plan, step.now()); !valid) {
+    if (const Status valid = validate_plan(step.state(), *job, plan, step.steady()); !valid) {
         // The change that overtook a plan has asked for the next pass already.
         const bool overtaken = input.version != step.state().planning_version;
         return block(step, input.job, input.version,

@@ -34,7 +34,7 @@ Status check_publisher(const State& state, Epoch epoch) {
     const Attempt* attempt = find_attempt(state, epoch);
     const auto refused = [&](const std::string& why) {
         return make_error(ErrorCode::failed_precondition,
-                          "attempt {} {}: nothing of it is published", epoch, why);
+                          "attempt {} {}: it must not publish checkpoints", epoch, why);
     };
     if (attempt == nullptr) return refused("is not known here");
     if (is_terminal(attempt->state)) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "controller/core/handlers.h"
+#include "controller/core/retry.h"
 
 namespace rm {
 namespace {
@@ -14,16 +15,32 @@ bool failed(const RankStatus& status) {
 std::string cause_of(int rank, const RankStatus& status) {
     if (!status.error.empty()) return format("rank {}: {}", rank, status.error);
     if (status.exit_signal != 0) {
-        return format("rank {}: killed by signal {}, without last words", rank, status.exit_signal);
+        return format("rank {}: killed by signal {}, without an error message", rank,
+                      status.exit_signal);
     }
-    return format("rank {}: exited with code {}, without last words", rank, status.exit_code);
+    return format("rank {}: exited with code {}, without an error message", rank, status.exit_code);
+}
+
+// Another node can be well: nothing of the job, and nothing that it trains, is at fault.
+bool is_fault_of_node(const RankStatus& status) {
+    return status.exited && status.exit_signal == 0 &&
+           (status.exit_code == kRankNodeFault || status.exit_code == kRankNotStarted);
 }
 
 FailureClass class_of(const RankStatus& status) {
-    if (status.exit_signal != 0) return FailureClass::rank;
+    if (is_fault_of_node(status)) return FailureClass::launch;
+    // The kernel's killer comes as a signal.
     if (status.exit_code == kRankOutOfMemory) return FailureClass::out_of_memory;
+    if (status.exit_signal != 0) return FailureClass::rank;
     if (status.exit_code == kRankDeviceFault) return FailureClass::device_fault;
-    return status.exit_code == kRankBadInput ? FailureClass::bad_input : FailureClass::rank;
+    const bool bad = status.exit_code == kRankBadInput || status.exit_code == kRankBadFiles;
+    return bad ? FailureClass::bad_input : FailureClass::rank;
+}
+
+Failure failure_of(const NodeId& node, const RankStatus& status) {
+    std::string cause = cause_of(status.rank, status);
+    if (is_fault_of_node(status)) cause = format("node {} could not run its {}", node, cause);
+    return {class_of(status), status.rank, std::move(cause)};
 }
 
 RankState observed(const RankStatus& status) {
@@ -103,14 +120,24 @@ void note_running(Step& step, Epoch epoch) {
     step.change_job(attempt->job, "job.running", [](Job& job) { job.state = JobState::running; });
 }
 
+void note_failure(Step& step, const NodeId& node, Epoch epoch, const RankStatus& rank) {
+    fail_attempt(step, epoch, failure_of(node, rank));
+    // Several nodes may be at fault: each is avoided, whichever said so first.
+    const Attempt* attempt = find_attempt(step.state(), epoch);
+    if (!is_fault_of_node(rank) || attempt->failure_class != FailureClass::launch) return;
+    note_launch_failure(step, node, *attempt, cause_of(rank.rank, rank));
+}
+
 void note_failures(Step& step, const NodeId& node, const AttemptStatus& status,
                    const std::vector<RankStatus>& failing) {
-    for (const RankStatus& rank : failing) {
-        fail_attempt(step, status.epoch, {class_of(rank), rank.rank, cause_of(rank.rank, rank)});
-    }
+    for (const RankStatus& rank : failing)
+        note_failure(step, node, status.epoch, rank);
     if (status.processes_left) return;
     const Attempt* attempt = find_attempt(step.state(), status.epoch);
     if (!status.launch_error.empty()) {
+        if (attempt->state < AttemptState::stopping) {
+            note_launch_failure(step, node, *attempt, status.launch_error);
+        }
         return fail_attempt(
             step, status.epoch,
             {FailureClass::launch, -1,
@@ -121,6 +148,14 @@ void note_failures(Step& step, const NodeId& node, const AttemptStatus& status,
     fail_attempt(step, status.epoch,
                  {FailureClass::rank, -1,
                   format("rank {} on node {} is gone and left no exit code", lost.front(), node)});
+}
+
+// Ranks that run beside one that cannot do not speak for their node.
+bool all_could_run(const AttemptStatus& status) {
+    const auto& ranks = status.ranks;
+    return std::none_of(ranks.begin(), ranks.end(), is_fault_of_node) &&
+           std::any_of(ranks.begin(), ranks.end(),
+                       [](const RankStatus& rank) { return rank.running; });
 }
 
 }  // namespace
@@ -138,6 +173,7 @@ void take_status(Step& step, const NodeId& node, const AttemptStatus& status) {
     }
     // A worker on which nothing is left goes on speaking, but of no progress.
     if (status.processes_left) step.heard(status.epoch);
+    if (all_could_run(status)) step.launch_succeeded(node);
     const std::vector<RankStatus> failing = failures(*attempt, node, status);
     take_ranks(step, node, status);
     note_running(step, status.epoch);
@@ -174,12 +210,12 @@ void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot) {
         });
     // Never launched there, and still wanted: the launch is due again.
     if (!launched && attempt->state < AttemptState::stopping) return;
-    if (boot == Boot::another) return take_gone(step, node, epoch, "it was started anew");
+    if (boot == Boot::another) return take_gone(step, node, epoch, "its machine was restarted");
     const std::vector<int> lost = vanished(*attempt, node);
     if (!lost.empty() && attempt->state < AttemptState::stopping) {
         fail_attempt(step, epoch,
                      {FailureClass::rank, -1,
-                      format("rank {} is gone: its worker, node {}, has no trace of it",
+                      format("rank {} is gone: its worker, node {}, has no record of it",
                              lost.front(), node)});
     }
     clear_node(step, node, epoch);
@@ -208,6 +244,7 @@ void handle(Step& step, const NodeRefused& input) {
         });
     if (!placed) return;
     if (attempt->state < AttemptState::stopping) {
+        note_launch_failure(step, input.node, *attempt, input.refused.reason);
         fail_attempt(
             step, epoch,
             {FailureClass::launch, -1,

@@ -6,17 +6,17 @@ namespace rm {
 namespace {
 
 void note_silence(Step& step, Epoch epoch) {
-    const WallTime heard = step.state().heard.at(epoch);
+    const Seconds silent = step.steady() - step.state().heard.at(epoch);
     lose_attempt(step, epoch,
-                 format("no worker has reported of it for {}, since {}", step.now() - heard,
-                        to_iso8601(heard)));
+                 format("no worker has reported on it for {}, since {}", silent,
+                        to_iso8601(step.now() + Seconds{-silent.value})));
 }
 
 }  // namespace
 
 void handle(Step& step, const CommandsDue&) {
     step.look_for_commands();
-    const DueTimes due = due_times(step.state(), step.now());
+    const DueTimes due = due_times(step.state(), step.steady());
     if (due.hold_changed) {
         step.hold_planning(!step.state().planning_held);
         step.planning_changed();
@@ -26,9 +26,12 @@ void handle(Step& step, const CommandsDue&) {
         step.planning_changed();
     }
     for (const Stall& stall : due.stalls)
-        fail_attempt(step, stall.epoch, {FailureClass::stall, -1, stall.cause});
-    for (const Epoch epoch : due.lost)
-        note_silence(step, epoch);
+        fail_attempt(step, stall.epoch, {stall.kind, -1, stall.cause});
+    for (const Vanished& vanished : due.vanished)
+        lose_attempt(step, vanished.epoch, vanished.cause);
+    for (const Epoch epoch : due.lost) {
+        if (step.state().heard.contains(epoch)) note_silence(step, epoch);
+    }
     if (due.questions) ask_questions(step);
 }
 

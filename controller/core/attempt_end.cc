@@ -11,19 +11,22 @@ constexpr int kSigTerm = 15;
 
 // Ranks that only lost a peer, or that our own stop has killed, say nothing about why it all began.
 bool is_secondary(const RankRecord& rank) {
-    // A signal that its shim did not send comes with kRankFailed.
-    const bool by_us = rank.exit_code != kRankFailed;
+    // A signal that its shim did not send comes with kRankFailed or kRankOutOfMemory.
+    const bool by_us = rank.exit_code != kRankFailed && rank.exit_code != kRankOutOfMemory;
     return rank.exit_code == kRankLostPeer ||
            (by_us && (rank.exit_signal == kSigKill || rank.exit_signal == kSigTerm));
 }
 
+// Its cause are the words of a rank to which another was lost.
+bool only_lost_a_peer(const Attempt& attempt) {
+    if (attempt.failure_class != FailureClass::rank || attempt.cause_rank < 0) return false;
+    const RankRecord& rank = attempt.ranks[static_cast<std::size_t>(attempt.cause_rank)];
+    return rank.exit_code == kRankLostPeer;
+}
+
 bool replaces_cause(const Attempt& attempt, int rank) {
-    if (attempt.failure_class != FailureClass::rank || rank < 0 || attempt.cause_rank < 0) {
-        return false;
-    }
-    const auto& ranks = attempt.ranks;
-    return ranks[static_cast<std::size_t>(attempt.cause_rank)].exit_code == kRankLostPeer &&
-           !is_secondary(ranks[static_cast<std::size_t>(rank)]);
+    return rank >= 0 && only_lost_a_peer(attempt) &&
+           !is_secondary(attempt.ranks[static_cast<std::size_t>(rank)]);
 }
 
 bool ends_on_request(const Attempt& attempt) {
@@ -75,7 +78,9 @@ std::string closing_cause(const Attempt& attempt, AttemptState end) {
         case AttemptState::lost:
             break;
     }
-    return "the ranks were stopped, and not by the controller";
+    return was_stopped_by_its_workers(attempt)
+               ? "its workers were stopped and stopped its ranks, with a checkpoint"
+               : "the ranks were stopped, and not by the controller";
 }
 
 void end_attempt(Step& step, Epoch epoch, AttemptState end, std::string_view event) {
@@ -124,7 +129,11 @@ void fail_attempt(Step& step, Epoch epoch, const Failure& failure) {
 
 void lose_attempt(Step& step, Epoch epoch, const std::string& cause) {
     step.change_attempt(epoch, "attempt.lost", [&](Attempt& attempt) {
-        if (attempt.cause.empty()) attempt.cause = cause;
+        if (attempt.cause.empty() || only_lost_a_peer(attempt)) {
+            attempt.cause = cause;
+            attempt.cause_rank = -1;
+            attempt.failure_class = FailureClass::lost;
+        }
         // Nobody knows where they were; a worker that finds them again says so.
         for (RankRecord& rank : attempt.ranks) {
             if (rank.device.node.empty()) rank.state = RankState::cleared;

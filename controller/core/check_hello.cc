@@ -1,12 +1,28 @@
 #include "controller/core/check_hello.h"
 
+#include <algorithm>
 #include <set>
+
+#include "base/epochs.h"
+#include "base/job_id.h"
 
 namespace rm {
 namespace {
 
 // N-1; there was no protocol 0.
 constexpr std::uint32_t kOldestProtocol = kProtocol > 1 ? kProtocol - 1 : 1;
+
+constexpr std::int64_t kBelievedAlways = std::int64_t{1} << 40;  // whatever the clock says
+constexpr std::int64_t kBelievedPerSecond = std::int64_t{1} << 20;
+constexpr std::int64_t kLastSecond = std::int64_t{1} << 35;  // since 1970: a thousand years
+static_assert(kBelievedAlways + kLastSecond * kBelievedPerSecond <= kHighestEpoch.value / 4 * 3,
+              "a quarter and more of the epochs is left to attempts");
+
+Status check_job_of(const NodeId& node, const JobId& job) {
+    const Status id = check_job_id(job);
+    if (id) return {};
+    return invalid_argument("worker {} reported a job: {}", node, id.error().message);
+}
 
 }  // namespace
 
@@ -34,7 +50,36 @@ Status check_hello(const Hello& hello, const ClusterId& cluster) {
         if (indices.insert(device.index).second) continue;
         return invalid_argument("worker {} lists device {} twice", hello.node, device.index);
     }
+    for (const AttemptStatus& status : hello.attempts)
+        RM_RETURN_IF_ERROR(check_job_of(hello.node, status.job));
+    for (const LaunchAttempt& launch : hello.launches)
+        RM_RETURN_IF_ERROR(check_job_of(hello.node, launch.job));
     return {};
+}
+
+Epoch highest_believable(WallTime now) {
+    const std::int64_t seconds = std::clamp<std::int64_t>(now.micros / 1'000'000, 0, kLastSecond);
+    return {kBelievedAlways + seconds * kBelievedPerSecond};
+}
+
+Status check_epochs(const Hello& hello, Epoch next, WallTime now) {
+    Epoch highest = hello.highest_epoch;
+    Epoch lowest = hello.highest_epoch;
+    for (const AttemptStatus& status : hello.attempts) {
+        highest = std::max(highest, status.epoch);
+        lowest = std::min(lowest, status.epoch);
+    }
+    for (const LaunchAttempt& launch : hello.launches) {
+        highest = std::max(highest, launch.epoch);
+        lowest = std::min(lowest, launch.epoch);
+    }
+    const bool can_be = highest < next || highest <= highest_believable(now);
+    if (lowest.value >= 0 && can_be) return {};
+    return invalid_argument(
+        "worker {} reported epoch {}; the next of this cluster is {}. Its identity.json is "
+        "damaged or belongs to another cluster; give it an empty state directory once nothing runs "
+        "there",
+        hello.node, lowest.value < 0 ? lowest : highest, next);
 }
 
 }  // namespace rm

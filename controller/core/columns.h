@@ -55,11 +55,13 @@ void job_columns(Self& job, Visit&& visit) {
     visit("optimizer_clip_norm", spec.optimizer.clip_norm);
     visit("optimizer_place", spec.optimizer.place);
     visit("optimizer_moments", spec.optimizer.moments);
+    visit("optimizer_max_skipped", spec.optimizer.max_skipped);
     visit("resources_devices", spec.resources.devices);
     visit("resources_kind", spec.resources.kind);
     visit("resources_placement", spec.resources.placement);
     visit("checkpoint_dir", spec.checkpoint.dir);
     visit("checkpoint_every_steps", spec.checkpoint.every_steps);
+    visit("checkpoint_every", spec.checkpoint.every);
     visit("checkpoint_keep", spec.checkpoint.keep);
     visit("checkpoint_from", spec.checkpoint.from);
     visit("retry_max", spec.retry.max);

@@ -147,7 +147,7 @@ std::vector<NodeId> overdue_nodes(const State& state, WallTime now) {
     std::vector<NodeId> overdue;
     for (const auto& [id, node] : state.nodes) {
         if (node.session.up || node.state != NodeState::ready) continue;
-        if (now - node.session.since > kUnreachableAfter) overdue.push_back(id);
+        if (is_unreachable(state, id, now)) overdue.push_back(id);
     }
     return overdue;
 }

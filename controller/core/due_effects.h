@@ -10,13 +10,13 @@
 // acknowledgement is overdue.
 namespace rm {
 
-std::vector<SendToNode> due_commands(const State& state, WallTime now);
+std::vector<SendToNode> due_commands(const State& state, WallTime steady);
 
 // Some job is pending and no plan was asked for since something a plan depends on changed.
 bool planning_due(const State& state);
 
 // Nodes that count as ready though they have had no session for kUnreachableAfter.
-std::vector<NodeId> overdue_nodes(const State& state, WallTime now);
+std::vector<NodeId> overdue_nodes(const State& state, WallTime steady);
 
 // What a command is remembered by in NodeSession::sent.
 std::pair<Epoch, CommandKind> command_key(const NodeCommand& command);

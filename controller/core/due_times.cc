@@ -1,9 +1,11 @@
 #include "controller/core/due_times.h"
 
 #include <optional>
+#include <set>
 
 #include "controller/core/questions.h"
 #include "controller/core/restore.h"
+#include "controller/core/retry.h"
 #include "controller/core/stall.h"
 
 namespace rm {
@@ -13,8 +15,8 @@ std::vector<JobId> due_retries(const State& state, WallTime now) {
     std::vector<JobId> due;
     for (const JobId& id : state.live_jobs) {
         const Job& job = state.jobs.at(id);
-        const bool waits = job.state == JobState::pending && job.retry_at.micros != 0;
-        if (waits && job.retry_at <= now) due.push_back(id);
+        if (job.state != JobState::pending || job.retry_at.micros == 0) continue;
+        if (!backs_off(job, now)) due.push_back(id);
     }
     return due;
 }
@@ -28,29 +30,93 @@ const RankStatus* reported(const Node& node, Epoch epoch, int rank) {
     return nullptr;
 }
 
-// Nothing while some rank is out of sight: what it does is unknown.
-std::optional<std::vector<WatchedRank>> watch(const State& state, const Attempt& attempt) {
+struct InSight {
     std::vector<WatchedRank> ranks;
+    std::set<NodeId> unreachable;
+};
+
+// Nothing while a rank is out of sight on a node that may still come back: what it does is unknown.
+std::optional<InSight> watch(const State& state, const Attempt& attempt, WallTime now) {
+    InSight seen;
     for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
         const NodeId& id = attempt.ranks[i].device.node;
         const Node* node = find_node(state, id);
         if (node == nullptr) return std::nullopt;
-        const RankStatus* status = reported(*node, attempt.epoch, static_cast<int>(i));
-        if (status == nullptr) return std::nullopt;
-        ranks.push_back({id, *status});
+        if (const RankStatus* status = reported(*node, attempt.epoch, static_cast<int>(i))) {
+            seen.ranks.push_back({id, *status});
+        } else if (is_unreachable(state, id, now)) {
+            seen.unreachable.insert(id);
+        } else {
+            return std::nullopt;
+        }
     }
-    return ranks;
+    return seen;
 }
 
-std::vector<Stall> stalled_attempts(const State& state) {
+std::string names_of(const std::set<NodeId>& nodes) {
+    std::string names;
+    for (const NodeId& node : nodes)
+        names += (names.empty() ? "" : ", ") + node.value;
+    return format("{} {} had no session for {}", names, nodes.size() == 1 ? "has" : "have",
+                  kUnreachableAfter);
+}
+
+std::optional<Stall> stall_of(const State& state, const Attempt& attempt, WallTime now) {
+    const std::optional<InSight> seen = watch(state, attempt, now);
+    if (!seen || seen->ranks.empty()) return std::nullopt;
+    const auto cause = stall_cause(seen->ranks);
+    if (!cause) return std::nullopt;
+    if (seen->unreachable.empty()) return Stall{attempt.epoch, *cause};
+    return Stall{
+        attempt.epoch,
+        format("node {}, and the ranks elsewhere make no progress", names_of(seen->unreachable)),
+        FailureClass::lost};
+}
+
+// A launch that was never confirmed, on a node that is unreachable: the others would wait for it.
+std::optional<Stall> missing_start(const State& state, const Attempt& attempt, WallTime now) {
+    for (const RankRecord& rank : attempt.ranks) {
+        if (rank.state != RankState::placed || rank.device.node.empty()) continue;
+        if (!is_unreachable(state, rank.device.node, now)) continue;
+        return Stall{attempt.epoch,
+                     format("node {}, and has not confirmed that it starts its ranks",
+                            names_of({rank.device.node})),
+                     FailureClass::lost};
+    }
+    return std::nullopt;
+}
+
+std::vector<Stall> stalled_attempts(const State& state, WallTime now) {
     std::vector<Stall> stalls;
     for (const Attempt* attempt : live_attempts(state)) {
-        if (attempt->state != AttemptState::running) continue;
-        const auto ranks = watch(state, *attempt);
-        if (!ranks) continue;
-        if (const auto cause = stall_cause(*ranks)) stalls.push_back({attempt->epoch, *cause});
+        std::optional<Stall> stall;
+        if (attempt->state == AttemptState::running) stall = stall_of(state, *attempt, now);
+        if (attempt->state == AttemptState::starting) stall = missing_start(state, *attempt, now);
+        if (stall) stalls.push_back(*std::move(stall));
     }
     return stalls;
+}
+
+// The nodes that an attempt waits for; nothing where one of them may still answer.
+std::optional<std::set<NodeId>> unreachable_rest(const State& state, const Attempt& attempt,
+                                                 WallTime now) {
+    std::set<NodeId> nodes;
+    for (const RankRecord& rank : attempt.ranks) {
+        if (rank.state == RankState::cleared) continue;
+        if (!is_unreachable(state, rank.device.node, now)) return std::nullopt;
+        nodes.insert(rank.device.node);
+    }
+    return nodes;
+}
+
+std::vector<Vanished> vanished_attempts(const State& state, WallTime now) {
+    std::vector<Vanished> vanished;
+    for (const Attempt* attempt : live_attempts(state)) {
+        if (attempt->state != AttemptState::stopping) continue;
+        const auto nodes = unreachable_rest(state, *attempt, now);
+        if (nodes) vanished.push_back({attempt->epoch, "node " + names_of(*nodes)});
+    }
+    return vanished;
 }
 
 std::vector<Epoch> silent_attempts(const State& state, WallTime now) {
@@ -66,7 +132,8 @@ std::vector<Epoch> silent_attempts(const State& state, WallTime now) {
 
 DueTimes due_times(const State& state, WallTime now) {
     return {.retries = due_retries(state, now),
-            .stalls = stalled_attempts(state),
+            .stalls = stalled_attempts(state, now),
+            .vanished = vanished_attempts(state, now),
             .lost = silent_attempts(state, now),
             .hold_changed = state.planning_held == hold_reason(state, now).empty(),
             .questions = questions_due(state, now)};

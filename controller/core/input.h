@@ -60,6 +60,7 @@ struct NodeHello {
 };
 struct NodeSessionDown {
     NodeId node;
+    Seconds silent = {};  // how long nothing had proved that it lives
 };
 // No session for kUnreachableAfter.
 struct NodeUnreachable {
@@ -117,11 +118,12 @@ using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, Nod
                                NodeRoots, NodeFilesChecked, NodeRootProbed, LinkDrifted>;
 
 struct Input {
-    WallTime time;
+    WallTime time;            // for people: it jumps when somebody sets the clock
     std::uint64_t token = 0;  // of who waits for the answer; 0: nobody
     InputBody body;
+    // For rules: the wall time at this controller's start and what a monotonic clock has counted
+    // since. Across a restart it is as good as the clock was.
+    WallTime steady = {};
 };
-
-constexpr Seconds kUnreachableAfter{60};
 
 }  // namespace rm

@@ -41,6 +41,8 @@ void check_job(const State& state, const Job& job) {
              job.blocking_reasons.size());
     RM_CHECK((job.state == JobState::pending) == state.reasoned.contains(job.id),
              "job {} is {}, the index of reasons says not", job.id, to_string(job.state));
+    RM_CHECK((job.state == JobState::pending) == state.queued.contains(job.id),
+             "job {} is {}, the index of the queue says not", job.id, to_string(job.state));
     if (job.state == JobState::pending) {
         RM_CHECK(state.reasoned.at(job.id) <= state.planning_version,
                  "job {} has a reason of a pass that has not begun", job.id);

@@ -53,6 +53,12 @@ std::string against(const FilesNeed& need, const std::vector<FileFacts>& facts) 
             return format("{} {}: {}{}", to_string(file.use), file.path, file.problem,
                           helped ? "" : "; put that right there, or name another path");
         }
+        if (need.most_parameters > 0 && file.parameters > need.most_parameters) {
+            return format(
+                "{} {} has {} parameters, and weights, gradients and moments of at most {} fit the "
+                "devices of this cluster; {}",
+                to_string(file.use), file.path, file.parameters, need.most_parameters, kFitsRemedy);
+        }
         const Bytes one = checkpoint_bytes(need, facts);
         const Bytes all = one * need.copies;
         if (file.use != FileUse::checkpoint || file.free >= all) continue;
@@ -85,6 +91,16 @@ bool waits_for_measuring(const Node& node, const std::vector<FileFacts>& facts) 
         return file.use == FileUse::checkpoint && !session.places.contains(file.root) &&
                !session.probe_failed.contains(file.root);
     });
+}
+
+bool announces_loopback(const Node& node) {
+    const std::string& address = node.inventory.data_address;
+    return address.starts_with("127.") || address == "::1";
+}
+
+// Ranks that listen on a loopback address meet those of the same network alone.
+std::string reach_of(const Node& node) {
+    return announces_loopback(node) ? "loopback of " + node.session.network : "";
 }
 
 bool counts(const Node& node) {
@@ -151,12 +167,49 @@ void add_differences(const State& state, const FilesNeed& need, const JobFiles& 
     }
 }
 
+// Nodes by what `value` says of them.
+template <typename Value>
+Groups grouped(const State& state, const JobFiles& files, Value value) {
+    Groups groups;
+    for (const auto& [id, node] : files.nodes)
+        groups[value(state.nodes.at(id))].insert(id);
+    return groups;
+}
+
+void add_unreachable(const State& state, const JobFiles& files, std::vector<std::string>& reasons) {
+    if (grouped(state, files, reach_of).size() < 2) return;
+    for (const auto& [id, verdict] : files.nodes) {
+        const Node& node = state.nodes.at(id);
+        if (!announces_loopback(node)) continue;
+        reasons.push_back(
+            format("node {} announces {}, which ranks on other machines cannot reach; start its "
+                   "worker with --data-address and its address in their network",
+                   id, node.inventory.data_address));
+    }
+}
+
+// By machine, those that no declared root speaks for.
+void add_scattered(const State& state, const FilesNeed& need, const JobFiles& files,
+                   std::vector<std::string>& reasons) {
+    if (need.default_checkpoints.empty()) return;
+    Groups machines = grouped(state, files, [](const Node& node) {
+        return declares_roots(node) ? "" : "of " + node.session.machine;
+    });
+    machines.erase("");
+    if (machines.size() < 2) return;
+    reasons.push_back(
+        format("the job names no checkpoint.dir, and the default, {}, is another directory on each "
+               "of {}; name one on a file system that they share, or ask for no more devices than "
+               "one machine has",
+               need.default_checkpoints, listed(machines, false)));
+}
+
 void add_undeclared(const JobFiles& files, std::vector<std::string>& reasons) {
     std::set<NodeId> undeclared;
     for (const auto& [id, node] : files.nodes) {
-        if (node.place == kUndeclared) undeclared.insert(id);
+        if (node.place.starts_with(kUndeclared)) undeclared.insert(id);
     }
-    if (undeclared.empty()) return;
+    if (undeclared.empty() || undeclared.size() == files.nodes.size()) return;
     reasons.push_back(
         format("{} declare{} no roots and others do; start the worker with --root as theirs",
                names_of(undeclared), undeclared.size() == 1 ? "s" : ""));
@@ -169,14 +222,33 @@ const std::string& checkpoint_parent(const State& state, const Job& job) {
     return dir.empty() ? state.checkpoint_root : dir;
 }
 
+UsableDevices devices_for(const State& state, const JobSpec& spec) {
+    UsableDevices devices;
+    for (const auto& [id, node] : state.nodes) {
+        if (node.state == NodeState::gone) continue;
+        for (const DeviceInfo& device : node.inventory.devices) {
+            const std::string& wanted = spec.resources.kind;
+            if (!wanted.empty() && device.kind != wanted) continue;
+            ++devices.number;
+            devices.largest = std::max(devices.largest, device.memory);
+        }
+    }
+    return devices;
+}
+
 FilesNeed files_needed(const State& state, const Job& job) {
     FilesNeed need;
     need.check.files = files_of(job.spec, checkpoint_parent(state, job));
     need.check.key = key_of(need.check);
     need.copies = job.spec.checkpoint.keep + 1;
     need.parameters = parameters_of(job.spec.model);
+    if (job.spec.checkpoint.dir.empty()) need.default_checkpoints = state.checkpoint_root;
     const int moment = job.spec.optimizer.moments == "bf16" ? 2 : 4;
     need.parameter_bytes = 4 + 2 * moment;
+    // Nobody else is asked about a model.
+    if (!job.spec.model.from.empty() && !state.declaring.empty()) {
+        need.most_parameters = most_parameters(job.spec, devices_for(state, job.spec));
+    }
     return need;
 }
 
@@ -184,22 +256,39 @@ bool declares_roots(const Node& node) {
     return node.session.up && !node.session.roots.empty();
 }
 
+bool nodes_differ(const State& state) {
+    if (!state.declaring.empty()) return true;
+    std::set<std::pair<std::string, std::string>> kinds;  // by machine and reach
+    for (const auto& [id, node] : state.nodes) {
+        if (counts(node)) kinds.emplace(node.session.machine, reach_of(node));
+    }
+    return kinds.size() > 1;
+}
+
 NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
-    if (!declares_roots(node)) return {.against = {}, .waits = {}, .place = kUndeclared};
+    if (!declares_roots(node)) {
+        const bool own = !need.default_checkpoints.empty();
+        return {.against = {},
+                .waits = {},
+                .place = format("{} {}\n{}", kUndeclared, own ? node.session.machine : "",
+                                reach_of(node))};
+    }
     const auto answer = node.session.files.find(need.check.key);
     const bool asked = answer != node.session.files.end();
     if (!asked || answer->second.answered.micros == 0) {
         const Seconds silent = asked ? now - answer->second.first_asked : Seconds{};
         if (silent <= kAnswerOverdue) return {.against = {}, .waits = "its answer", .place = {}};
         // Without the time: a reason that is the same is told once.
-        return {.against = format("it does not say what it has of the job's files for more than "
-                                  "{}; look at its file systems",
+        return {.against = format("it has not reported its copies of the job's files for more than "
+                                  "{}; check its file systems",
                                   kAnswerOverdue),
                 .waits = {},
                 .place = {}};
     }
     const std::vector<FileFacts>& facts = answer->second.facts;
-    NodeFiles files{.against = against(need, facts), .waits = {}, .place = place_of(node, facts)};
+    NodeFiles files{.against = against(need, facts),
+                    .waits = {},
+                    .place = place_of(node, facts) + reach_of(node)};
     if (files.against.empty() && waits_for_measuring(node, facts)) {
         files.waits = "whether its checkpoint root is shared";
     }
@@ -208,7 +297,7 @@ NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
 
 JobFiles job_files(const State& state, const FilesNeed& need, WallTime now) {
     JobFiles files;
-    if (state.declaring.empty()) return files;
+    if (!nodes_differ(state)) return files;
     std::set<NodeId> awaited;
     for (const auto& [id, node] : state.nodes) {
         if (!counts(node)) continue;
@@ -217,11 +306,13 @@ JobFiles job_files(const State& state, const FilesNeed& need, WallTime now) {
     }
     add_against(files, files.reasons);
     add_differences(state, need, files, files.reasons);
+    add_unreachable(state, files, files.reasons);
+    add_scattered(state, need, files, files.reasons);
     add_undeclared(files, files.reasons);
     if (!awaited.empty()) {
         files.waits =
-            format("waits for what {} say{} about its files; fits when they are there and the same",
-                   names_of(awaited), awaited.size() == 1 ? "s" : "");
+            format("waiting for {} to report on its files; fits when they are there and the same",
+                   names_of(awaited));
     }
     return files;
 }

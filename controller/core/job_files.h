@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "base/roots.h"
+#include "base/state_fit.h"
 #include "controller/core/state.h"
 
 // The files of a job on the nodes that declare roots: what is asked of them, and what their answers
-// mean for where the job may run. A node that declares none is trusted with every path, as on a
-// laptop, and mixes with its like only.
+// mean for where the job may run. A node that declares none is trusted with every path that the job
+// names, as on a laptop, and mixes with its like only; but the default checkpoint directory, which
+// nobody has named, is taken for one on each machine. Nodes whose ranks cannot reach each other,
+// since one announces its loopback address, do not mix either.
 namespace rm {
 
 // A node that was asked and has not answered for so long is not waited for any more.
@@ -22,14 +25,23 @@ struct FilesNeed {
     int copies = 0;                    // checkpoints that must fit at once: one more than are kept
     std::int64_t parameters = 0;       // of the model; 0: its files say
     std::int64_t parameter_bytes = 0;  // of one in a checkpoint: its weight and two moments
+    std::int64_t most_parameters = 0;  // of model.from, for the devices there are; 0: any number
+    std::string
+        default_checkpoints;  // where the job's go, which names no directory; empty: it does
     bool operator==(const FilesNeed&) const = default;
 };
 FilesNeed files_needed(const State& state, const Job& job);
+
+// The devices of the kind that the job asks for, on nodes that may come back.
+UsableDevices devices_for(const State& state, const JobSpec& spec);
 
 // Below the controller's own where the job names none; without the job's name.
 const std::string& checkpoint_parent(const State& state, const Job& job);
 
 bool declares_roots(const Node& node);  // in a session
+
+// Whether some nodes must not share the ranks of some job: otherwise nobody has to ask.
+bool nodes_differ(const State& state);
 
 // Nodes with equal `place` may share the ranks of the job.
 struct NodeFiles {

@@ -19,11 +19,12 @@ enum class StopReason { none, cancel, failure, drain };
 // device faults exclude the device, everything else is simply tried again.
 enum class FailureClass {
     none,
-    bad_input,      // kRankBadInput
+    bad_input,      // kRankBadInput, kRankBadFiles
     out_of_memory,  // kRankOutOfMemory: the same plan would end the same way
     device_fault,   // kRankDeviceFault
     rank,           // any other exit or signal
-    launch,         // a worker could not or would not start its ranks
+    launch,         // a node could not or would not run its ranks: also kRankNodeFault and
+                    // kRankNotStarted
     stall,          // no progress anywhere in the attempt
     lost            // no word of it for lost_after
 };

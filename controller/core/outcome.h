@@ -31,7 +31,7 @@ struct Transition {
     JobId job;
     JobState from = JobState::pending;
     JobState to = JobState::pending;
-    Seconds since_submit;
+    Seconds waited;  // of a job that starts: since its submission or the end of its last attempt
 };
 
 // Which rows differ from what is on disk.

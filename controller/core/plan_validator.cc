@@ -5,6 +5,7 @@
 
 #include "controller/core/job_files.h"
 #include "controller/core/restore.h"
+#include "controller/core/retry.h"
 
 namespace rm {
 namespace {
@@ -127,9 +128,9 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     return {};
 }
 
-// Nodes that declare roots have the job's files, and the same ones.
+// Nodes that declare roots have the job's files, and the same ones; and ranks can meet.
 Status check_files_of(const State& state, const Job& job, const Plan& plan, WallTime now) {
-    if (state.declaring.empty()) return {};
+    if (!nodes_differ(state)) return {};
     const FilesNeed need = files_needed(state, job);
     std::set<std::string> places;
     for (const DeviceId& device : plan.placement) {
@@ -143,15 +144,17 @@ Status check_files_of(const State& state, const Job& job, const Plan& plan, Wall
         places.insert(files.place);
     }
     if (places.size() < 2) return {};
-    return invalid_argument("its nodes do not have the same files and checkpoint directory");
+    return invalid_argument(
+        "its nodes do not have the same files and checkpoint directory, or cannot reach each "
+        "other");
 }
 
 Status check_time_of(const State& state, const Job& job, WallTime now) {
     if (const std::string hold = hold_reason(state, now); !hold.empty()) {
         return invalid_argument("{}", hold);
     }
-    if (now < job.retry_at) {
-        return invalid_argument("the next attempt comes at {}", to_iso8601(job.retry_at));
+    if (backs_off(job, now)) {
+        return invalid_argument("the next attempt comes in {}", job.retry_at - now);
     }
     return {};
 }

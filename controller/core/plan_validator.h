@@ -7,6 +7,6 @@ namespace rm {
 // Judges a plan for a pending job against the present state, whoever made it: the job may start
 // now; devices that exist, are free, in service, not excluded and of one kind and build, one per
 // rank; the mesh the job asked for; tile and chunk that fit. The error says what is wrong.
-Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime now);
+Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime steady);
 
 }  // namespace rm

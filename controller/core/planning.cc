@@ -4,6 +4,7 @@
 
 #include "controller/core/job_files.h"
 #include "controller/core/restore.h"
+#include "controller/core/retry.h"
 
 namespace rm {
 namespace {
@@ -27,6 +28,15 @@ std::string describe(const State& state, const Holder& holder) {
     return format("attempt {}, which this controller does not know", holder.epoch);
 }
 
+// A node that has been away too long is missing with all that it may still hold: nobody knows when
+// that will be free.
+Availability availability_of(const Node& node, bool is_held) {
+    if (!node.session.up && node.state != NodeState::ready) return Availability::missing;
+    if (is_held) return Availability::busy;
+    if (!node.session.up) return Availability::unreachable;
+    return node.drained.empty() ? Availability::free : Availability::drained;
+}
+
 // The first kMaxPlanned in queue order; behind them the others, in any.
 std::vector<const Job*> queue(const State& state) {
     std::vector<const Job*> pending;
@@ -46,12 +56,11 @@ std::vector<const Job*> queue(const State& state) {
 PlanningJob describe(const State& state, const Job& job, WallTime now) {
     PlanningJob out{.id = job.id,
                     .spec = job.spec,
-                    .waiting_since = job.submitted,
+                    .waiting_since = state.queued.at(job.id),
                     .excluded = job.excluded,
                     .waits = {}};
-    if (const Attempt* attempt = newest_attempt(state, job.id)) out.waiting_since = attempt->ended;
     // The reason it went back to the queue with says when its time comes.
-    if (now < job.retry_at) out.waits = job.blocking_reasons.front();
+    if (backs_off(job, now)) out.waits = job.blocking_reasons.front();
     if (const std::string hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
     return out;
 }
@@ -59,13 +68,15 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
 // Jobs with the same files share what is found about them.
 class Files {
 public:
-    Files(const State& state, WallTime now) : state_(state), now_(now) {}
+    Files(const State& state, WallTime now)
+        : state_(state), now_(now), nodes_differ_(nodes_differ(state)) {}
 
     int of(const Job& job) {
-        if (state_.declaring.empty()) return -1;
+        if (!nodes_differ_) return -1;
         const FilesNeed need = files_needed(state_, job);
-        const std::string key = format("{}{} {} {}", need.check.key, need.copies, need.parameters,
-                                       need.parameter_bytes);
+        const std::string key =
+            format("{}{} {} {} {}", need.check.key, need.copies, need.parameters,
+                   need.parameter_bytes, need.default_checkpoints);
         const auto [known, fresh] = known_.try_emplace(key, static_cast<int>(found.size()));
         if (fresh) found.push_back(convert(job_files(state_, need, now_)));
         return known->second;
@@ -83,6 +94,7 @@ private:
 
     const State& state_;
     const WallTime now_;
+    const bool nodes_differ_;
     std::map<std::string, int> known_;
 };
 
@@ -113,13 +125,9 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
             PlanningDevice device{
                 .id = {node->id, info.index}, .kind = info.kind, .build = node->build};
             const auto holder = holders.find(device.id);
-            if (holder != holders.end()) {
-                device.availability = Availability::busy;
+            device.availability = availability_of(*node, holder != holders.end());
+            if (device.availability == Availability::busy) {
                 device.held_by = describe(state, holder->second);
-            } else if (!node->session.up) {
-                device.availability = Availability::unreachable;
-            } else if (!node->drained.empty()) {
-                device.availability = Availability::drained;
             }
             devices.push_back(std::move(device));
         }
@@ -128,7 +136,8 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
 }
 
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
-    PlanningSnapshot snapshot{.version = state.planning_version, .now = now};
+    PlanningSnapshot snapshot{
+        .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
     const std::vector<const Job*> pending = queue(state);
     Files files(state, now);
     for (std::size_t i = 0; i < pending.size(); ++i) {

@@ -10,7 +10,9 @@
 // What a planner needs to know, copied out of the state.
 namespace rm {
 
-enum class Availability { free, busy, unreachable, drained };
+// unreachable: its node has no session, and may be back in a moment. missing: nor had it one for
+// kUnreachableAfter; an attempt may hold it all the same.
+enum class Availability { free, busy, unreachable, drained, missing };
 
 struct PlanningDevice {
     DeviceId id;
@@ -23,7 +25,7 @@ struct PlanningDevice {
 struct PlanningJob {
     JobId id;
     JobSpec spec;
-    WallTime waiting_since;  // since its submission or the end of its newest attempt
+    WallTime waiting_since;  // steady; its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
     std::string waits;  // why it may not start yet, whatever is free; empty: it may
     int files = -1;     // its place in PlanningSnapshot::files; -1: no node declares a root
@@ -42,7 +44,9 @@ struct PlanningFiles {
 
 struct PlanningSnapshot {
     std::uint64_t version = 0;  // State::planning_version
-    WallTime now;
+    WallTime now;               // steady
+    // Later jobs may take what one that does not fit waits for, until it has waited so long.
+    Seconds max_bypass = kMaxBypass;
     std::vector<PlanningJob> pending;  // in the order they are to be served: priority, then age
     // Further ones that have yet to be told so: a pass looks at the first kMaxPlanned only.
     std::vector<JobId> behind;

@@ -30,8 +30,8 @@ void ask(Step& step, const NodeId& id, const CheckFiles& check) {
     step.change_session(id, [&](NodeSession& session) {
         FilesAnswer& answer = session.files[check.key];
         silent = answer.asked.micros != 0 && answer.answered.micros == 0;
-        if (answer.asked.micros == 0) answer.first_asked = step.now();
-        answer.asked = step.now();
+        if (answer.asked.micros == 0) answer.first_asked = step.steady();
+        answer.asked = step.steady();
     });
     // Who does not answer is not waited for any more.
     if (silent) step.planning_changed();
@@ -39,7 +39,8 @@ void ask(Step& step, const NodeId& id, const CheckFiles& check) {
 }
 
 void ask_if_due(Step& step, const NodeId& id, const CheckFiles& check) {
-    if (is_due(find_node(step.state(), id)->session, check.key, step.now())) ask(step, id, check);
+    if (is_due(find_node(step.state(), id)->session, check.key, step.steady()))
+        ask(step, id, check);
 }
 
 void forget_unwanted(Step& step, const NodeId& id,
@@ -104,7 +105,7 @@ void take_files(Step& step, const NodeId& id, const FilesChecked& checked) {
         known->second.answered.micros == 0 || !same_facts(known->second.facts, checked.files);
     step.change_session(id, [&](NodeSession& session) {
         FilesAnswer& answer = session.files.at(checked.key);
-        answer.answered = step.now();
+        answer.answered = step.steady();
         if (news) answer.facts = checked.files;
     });
     if (news) step.planning_changed();

@@ -12,7 +12,7 @@
 namespace rm {
 
 // Some question is to be asked, or asked again, or given up.
-bool questions_due(const State& state, WallTime now);
+bool questions_due(const State& state, WallTime steady);
 void ask_questions(Step& step);
 void ask_about(Step& step, const Job& job);  // this one alone
 

@@ -2,19 +2,23 @@
 
 namespace rm {
 
-std::string hold_reason(const State& state, WallTime now) {
-    const WallTime until = state.restored + kRestoreHold;
-    if (state.restored.micros == 0 || now >= until) return {};
+std::string hold_reason(const State& state, WallTime steady) {
+    if (steady >= state.held_until) return {};
     std::string awaited;
-    for (const auto& [id, node] : state.nodes) {
-        if (node.state == NodeState::gone || node.last_seen >= state.restored) continue;
+    for (const NodeId& id : state.unheard) {
+        if (state.nodes.at(id).state == NodeState::gone) continue;
         awaited += (awaited.empty() ? "" : ", ") + id.value;
     }
     if (awaited.empty()) return {};
     return format(
         "the controller was restored from a backup; waits until nodes {} have said what runs "
         "there, or until {}",
-        awaited, to_iso8601(until));
+        awaited, to_iso8601(state.restored + kRestoreHold));
+}
+
+bool may_adopt(const State& state, const NodeId& node, WallTime steady) {
+    const bool known = find_node(state, node) != nullptr;
+    return known ? state.unheard.contains(node) : steady < state.held_until;
 }
 
 }  // namespace rm

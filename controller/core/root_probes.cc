@@ -47,8 +47,8 @@ std::string make_nonce(const Step& step) {
 }
 
 void begin(Step& step, const std::string& root, const NodeId& writer) {
-    RootProbe probe{.nonce = make_nonce(step), .writer = writer, .began = step.now()};
-    probe.asked = step.now();
+    RootProbe probe{.nonce = make_nonce(step), .writer = writer, .began = step.steady()};
+    probe.asked = step.steady();
     probe.waiting = {writer};
     send(step, root, probe);
     step.change_probes([&](auto& probes) { probes[root] = probe; });
@@ -93,13 +93,13 @@ void give_up(Step& step, const std::string& root, const NodeId& writer) {
     const Node* node = find_node(step.state(), writer);
     if (node == nullptr || !node->session.up) return;
     step.change_session(writer,
-                        [&](NodeSession& session) { session.probe_failed[root] = step.now(); });
+                        [&](NodeSession& session) { session.probe_failed[root] = step.steady(); });
     step.planning_changed();
 }
 
 void let_others_look(Step& step, const std::string& root, RootProbe probe) {
     probe.step = ProbeStep::look;
-    probe.asked = step.now();
+    probe.asked = step.steady();
     probe.waiting.clear();
     probe.seen = {probe.writer};
     for (const NodeId& id : step.state().declaring) {
@@ -120,13 +120,13 @@ void tend(Step& step, const std::string& root) {
     if (gone(probe.writer)) return give_up(step, root, probe.writer);
     std::erase_if(probe.waiting, gone);
     std::erase_if(probe.seen, gone);
-    const bool late = step.now() - probe.began > kProbeGivenUp;
+    const bool late = step.steady() - probe.began > kProbeGivenUp;
     if (probe.step == ProbeStep::write && late) return give_up(step, root, probe.writer);
     if (probe.step == ProbeStep::look && (late || probe.waiting.empty())) {
         return conclude(step, root, std::move(probe));
     }
-    if (step.now() - probe.asked > kProbeRepeated) {
-        probe.asked = step.now();
+    if (step.steady() - probe.asked > kProbeRepeated) {
+        probe.asked = step.steady();
         send(step, root, probe);
     }
     step.change_probes([&](auto& probes) { probes[root] = probe; });
@@ -148,7 +148,7 @@ void tend_probes(Step& step) {
         roots.push_back(root);
     for (const std::string& root : roots)
         tend(step, root);
-    for (const auto& [root, writer] : writers(step.state(), step.now()))
+    for (const auto& [root, writer] : writers(step.state(), step.steady()))
         begin(step, root, writer);
 }
 

@@ -34,7 +34,7 @@ Result<typename Map::key_type> resolve(const Map& map, std::string_view kind,
         return make_error(ErrorCode::not_found, "there is no {} '{}'", kind, text);
     }
     if (found.size() > 1) {
-        return invalid_argument("'{}' is the beginning of several {} ids: {}, {}{}", text, kind,
+        return invalid_argument("'{}' is a prefix of several {} ids: {}, {}{}", text, kind,
                                 found[0], found[1], found.size() > 2 ? ", ..." : "");
     }
     return typename Map::key_type{found[0]};
@@ -51,6 +51,27 @@ void hold_reported(const Node& node, std::map<DeviceId, Holder>& holders) {
                             [&](const RankStatus& rank) { return rank.device == device.index; });
             if (used) holders.try_emplace({node.id, device.index}, Holder{epoch, status.job});
         }
+    }
+}
+
+// Steady times begin at a start with the wall time: what lies ahead of it was written by a clock
+// that has been put back since.
+WallTime as_steady(WallTime wall, WallTime now) {
+    return std::min(wall, now);
+}
+
+WallTime queued_since(const State& state, const JobId& id) {
+    const Attempt* newest = newest_attempt(state, id);
+    return newest == nullptr ? state.jobs.at(id).submitted : newest->ended;
+}
+
+void rebuild_hold(State& state, WallTime now) {
+    state.held_until = {};
+    state.unheard.clear();
+    if (state.restored.micros == 0) return;
+    state.held_until = as_steady(state.restored, now) + kRestoreHold;
+    for (const auto& [id, node] : state.nodes) {
+        if (node.last_seen < state.restored) state.unheard.insert(id);
     }
 }
 
@@ -76,6 +97,7 @@ void rebuild_indexes(State& state, WallTime now) {
     state.attempts_of.clear();
     state.revisions.clear();
     state.reasoned.clear();
+    state.queued.clear();
     state.heard.clear();
     state.leftover.clear();
     for (const auto& [id, job] : state.jobs) {
@@ -86,10 +108,14 @@ void rebuild_indexes(State& state, WallTime now) {
     }
     for (const auto& [epoch, attempt] : state.attempts)
         index_attempt(state, attempt, now);
+    for (const auto& [id, version] : state.reasoned)
+        state.queued[id] = as_steady(queued_since(state, id), now);
+    state.failed_launches.clear();
     for (auto& [id, node] : state.nodes)
-        node.session = NodeSession{.since = now};
+        node.session = NodeSession{.since = now, .silent = now};
     state.declaring.clear();
     state.probes.clear();
+    rebuild_hold(state, now);
     state.planning_held = !hold_reason(state, now).empty();
 }
 
@@ -148,12 +174,19 @@ std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& st
     return found;
 }
 
+bool is_unreachable(const State& state, const NodeId& id, WallTime steady) {
+    const Node* node = find_node(state, id);
+    if (node == nullptr || node->session.up) return false;
+    return node->state == NodeState::gone || steady - node->session.silent > kUnreachableAfter;
+}
+
 std::map<DeviceId, Holder> device_holders(const State& state) {
     std::map<DeviceId, Holder> holders;
     for (const Attempt* attempt : live_attempts(state)) {
         for (const RankRecord& rank : attempt->ranks) {
+            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
             // By epoch: of two, the higher has the device.
-            if (!rank.device.node.empty()) holders[rank.device] = {attempt->epoch, attempt->job};
+            holders[rank.device] = {attempt->epoch, attempt->job};
         }
     }
     for (const Epoch epoch : state.leftover) {

@@ -14,9 +14,14 @@
 #include "base/session.h"
 #include "controller/core/names.h"
 
+// Two times: wall time is for people and for history; rules compare steady times, which no change
+// of the clock reaches (see Input). Fields of steady time say so.
 // What the controller knows. The tables of control.db are the durable part (core/columns.h lists
 // it); sessions and indexes are built anew at start. Only core/step.h changes a State.
 namespace rm {
+
+constexpr Seconds kUnreachableAfter{60};  // without a session
+constexpr Seconds kMaxBypass{3600};       // see PlanningSnapshot; unless an option says another
 
 constexpr int kNoExit = -1;  // it has not exited, or nobody saw how
 
@@ -88,11 +93,14 @@ struct FilesAnswer {
 // Facts of the present session only: a new hello states everything again.
 struct NodeSession {
     bool up = false;
-    WallTime since;      // of the last change of `up`, or of the controller's start
-    int probe_port = 0;  // where its links are probed; 0: they are not
+    WallTime since;       // of the last change of `up`, or of the controller's start
+    WallTime silent;      // while it is down: since when nothing proves that it lives (steady)
+    int probe_port = 0;   // where its links are probed; 0: they are not
+    std::string machine;  // see Hello
+    std::string network;
     std::map<Epoch, AttemptStatus> reported;
-    std::map<std::pair<Epoch, CommandKind>, WallTime> sent;
-    std::vector<RootInfo> roots;                   // none: every path is allowed there
+    std::map<std::pair<Epoch, CommandKind>, WallTime> sent;  // steady
+    std::vector<RootInfo> roots;                             // none: every path is allowed there
     std::map<std::string, std::string> places;     // by root; equal where it is one directory
     std::map<std::string, WallTime> probe_failed;  // by root: it could not write there
     std::map<std::string, FilesAnswer> files;      // by CheckFiles::key
@@ -161,20 +169,26 @@ struct State {
 
     // Not stored: configuration, what telemetry.db keeps, and indexes over the tables.
     std::string checkpoint_root;  // for jobs without checkpoint.dir
+    Seconds max_bypass = kMaxBypass;
     std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links;  // by ends: from, to
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on
     std::uint64_t planning_requested = 0;
     bool planning_held = false;  // it waits for workers after a restore; see core/restore.h
+    WallTime held_until;         // at the latest (steady); zero: the tables were not restored
+    std::set<NodeId> unheard;    // nodes of the backup without a hello since the restore
     std::set<JobId> live_jobs;
     std::map<RequestId, JobId> requests;
     JobIndex jobs_by_number;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
     std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of
+    std::map<JobId, WallTime> queued;         // since when a pending job has been so (steady)
     std::map<Epoch, WallTime> heard;  // of a live attempt: when a worker last spoke of it, or this
-                                      // controller's start
-    std::set<NodeId> declaring;       // nodes whose session declares roots
+                                      // controller's start (steady)
+    // Jobs that this node has failed to start in a row, with what it said.
+    std::map<NodeId, std::map<JobId, std::string>> failed_launches;
+    std::set<NodeId> declaring;               // nodes whose session declares roots
     std::map<std::string, RootProbe> probes;  // by root; at most one of each at a time
     std::set<Epoch> leftover;                 // attempts that ended while processes may be left
 };
@@ -201,9 +215,13 @@ std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& st
 // The attempts that live, by epoch.
 std::vector<const Attempt*> live_attempts(const State& state);
 
-// Who holds a device: an attempt that lives, a lost one until its worker says that nothing of it is
-// left, or processes a worker still sees. A device without a holder is free only while its node's
-// session is up.
+// Its node has had no session for kUnreachableAfter, or is gone: nobody waits for what it has to
+// say. A node that is not known is not.
+bool is_unreachable(const State& state, const NodeId& id, WallTime steady);
+
+// A device's holder: an attempt that lives or was lost, until its worker says that nothing of it
+// is left there, or processes a worker still sees. A device without a holder is free only while its
+// node's session is up.
 struct Holder {
     Epoch epoch;
     JobId job;

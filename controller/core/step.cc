@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/core/due_effects.h"
+#include "controller/core/restore.h"
 
 namespace rm {
 namespace {
@@ -32,6 +33,11 @@ void Step::touch_job(const JobId& id) {
     state_.revisions[id] = state_.version;
 }
 
+void Step::enter_queue(const JobId& id) {
+    state_.reasoned[id] = state_.planning_version;
+    state_.queued[id] = steady_;
+}
+
 void Step::change_meta(std::string_view event, const std::function<void(State&)>& change) {
     // The founding event carries every column, as that of every other row does.
     const FlatRow before = state_.cluster.empty() ? FlatRow{} : flatten_meta(state_);
@@ -50,7 +56,7 @@ void Step::add_job(Job job, std::string_view event) {
     state_.requests[kept.request] = id;
     state_.jobs_by_number.add(kept);
     state_.live_jobs.insert(id);
-    if (kept.state == JobState::pending) state_.reasoned[id] = state_.planning_version;
+    if (kept.state == JobState::pending) enter_queue(id);
     outcome_.changes.jobs.insert(id);
     touch_job(id);
 }
@@ -71,7 +77,9 @@ void Step::change_job(const JobId& id, std::string_view event,
     outcome_.changes.jobs.insert(id);
     touch_job(id);
     if (job.state == from) return;
-    outcome_.transitions.push_back({id, from, job.state, now_ - job.submitted});
+    const auto queued = state_.queued.find(id);
+    const Seconds waited = queued == state_.queued.end() ? Seconds{} : steady_ - queued->second;
+    outcome_.transitions.push_back({id, from, job.state, waited});
     planning_changed();
     if (is_terminal(job.state)) {
         state_.live_jobs.erase(id);
@@ -79,9 +87,10 @@ void Step::change_job(const JobId& id, std::string_view event,
         state_.live_jobs.insert(id);
     }
     if (job.state == JobState::pending) {
-        state_.reasoned[id] = state_.planning_version;
+        enter_queue(id);
     } else {
         state_.reasoned.erase(id);
+        state_.queued.erase(id);
     }
 }
 
@@ -89,7 +98,7 @@ void Step::add_attempt(Attempt attempt) {
     const Epoch epoch = attempt.epoch;
     const JobId job = attempt.job;
     record("attempt.created", subject_of(attempt), difference({}, flatten(attempt)));
-    index_attempt(state_, attempt, now_);
+    index_attempt(state_, attempt, steady_);
     state_.attempts.emplace(epoch, std::move(attempt));
     outcome_.changes.attempts.insert(epoch);
     look_for_commands();
@@ -107,7 +116,7 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
     std::vector<Field> fields = difference(before, flatten(attempt));
     if (fields.empty()) return;
     record(event, subject_of(attempt), std::move(fields));
-    index_attempt(state_, attempt, now_);
+    index_attempt(state_, attempt, steady_);
     outcome_.changes.attempts.insert(epoch);
     look_for_commands();
     touch_job(attempt.job);
@@ -155,7 +164,18 @@ void Step::reasons_given(const JobId& id, std::uint64_t version) {
 
 void Step::heard(Epoch epoch) {
     const auto it = state_.heard.find(epoch);
-    if (it != state_.heard.end()) it->second = now_;
+    if (it != state_.heard.end()) it->second = steady_;
+}
+
+void Step::launch_failed(const NodeId& node, const JobId& job, const std::string& why) {
+    state_.failed_launches[node][job] = why;
+}
+
+void Step::await_nodes() {
+    state_.held_until = steady_ + kRestoreHold;
+    for (const auto& [id, node] : state_.nodes)
+        state_.unheard.insert(id);
+    hold_planning(true);
 }
 
 void Step::reply(Result<JobId> result) {
@@ -169,10 +189,10 @@ void Step::send(const NodeId& node, NodeCommand question) {
 
 Outcome Step::finish() {
     std::vector<SendToNode> due;
-    if (look_for_commands_) due = due_commands(state_, now_);
+    if (look_for_commands_) due = due_commands(state_, steady_);
     for (SendToNode& send : due) {
         NodeSession& session = row(state_.nodes, send.node).session;
-        session.sent[command_key(send.command)] = now_;
+        session.sent[command_key(send.command)] = steady_;
         outcome_.effects.emplace_back(std::move(send));
     }
     if (planning_due(state_)) {

@@ -15,11 +15,12 @@ namespace rm {
 // and nothing differing is no event at all.
 class Step {
 public:
-    Step(State& state, WallTime now, std::uint64_t token)
-        : state_(state), now_(now), token_(token) {}
+    Step(State& state, const Input& input)
+        : state_(state), now_(input.time), steady_(input.steady), token_(input.token) {}
 
     const State& state() const { return state_; }
-    WallTime now() const { return now_; }
+    WallTime now() const { return now_; }        // for history
+    WallTime steady() const { return steady_; }  // for rules
 
     void change_meta(std::string_view event, const std::function<void(State&)>& change);
     void add_job(Job job, std::string_view event);
@@ -53,12 +54,18 @@ public:
     void reasons_given(const JobId& id, std::uint64_t version);
     // A worker has spoken of this attempt. Not stored: no event.
     void heard(Epoch epoch);
+    // Counts the launches that a node has failed in a row. Not stored: no event.
+    void launch_failed(const NodeId& node, const JobId& job, const std::string& why);
+    void launch_succeeded(const NodeId& node) { state_.failed_launches.erase(node); }
 
     void reply(Result<JobId> result);
     // A question to a worker; what attempts need is derived in finish().
     void send(const NodeId& node, NodeCommand question);
     // Something a plan depends on has changed.
     void hold_planning(bool held) { state_.planning_held = held; }
+    // The tables are those of a backup: what their nodes have to say is waited for.
+    void await_nodes();
+    void node_heard(const NodeId& id) { state_.unheard.erase(id); }
     void planning_changed() { ++state_.planning_version; }
     // Commands may be due though no attempt and no session has changed: time has passed.
     void look_for_commands() { look_for_commands_ = true; }
@@ -68,9 +75,11 @@ public:
 private:
     void record(std::string_view kind, std::string subject, std::vector<Field> fields);
     void touch_job(const JobId& id);
+    void enter_queue(const JobId& id);
 
     State& state_;
     WallTime now_;
+    WallTime steady_;
     std::uint64_t token_;
     // What nodes should be told follows from attempts and sessions: an input that touches neither,
     // as a submit, does not look through them.

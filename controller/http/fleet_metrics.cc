@@ -23,6 +23,7 @@ std::string_view to_string(Availability availability) {
             return "free";
         case Availability::busy:
             return "busy";
+        case Availability::missing:
         case Availability::unreachable:
             return "unreachable";
         case Availability::drained:
@@ -73,11 +74,13 @@ FleetMetrics::FleetMetrics(const std::string& version)
         .Add({{"program", "ringmaster-controller"}, {"version", version}})
         .Set(1);
     queue_wait_ = &histogram_family(*registry_, "ringmaster_job_queue_wait_seconds",
-                                    "Time from a job's submission to its first attempt.")
+                                    "Time that a job waited for devices: from its submission, "
+                                    "or from the end of its last attempt.")
                        .Add({}, wait_buckets());
-    telemetry_dropped_ = &counter_family(*registry_, "ringmaster_telemetry_dropped_total",
-                                         "Step reports and pieces of logs that were dropped since "
-                                         "the controller started, its disk being short of space.")
+    telemetry_refused_ = &counter_family(*registry_, "ringmaster_telemetry_refused_total",
+                                         "Times that a step report or a piece of a log was refused "
+                                         "since the controller started, its disk being short of "
+                                         "space; its worker keeps it and sends it again.")
                               .Add({});
 }
 
@@ -89,14 +92,14 @@ void FleetMetrics::observe(const std::vector<Transition>& transitions) {
             .Add({{"from", std::string(to_string(t.from))}, {"to", std::string(to_string(t.to))}})
             .Increment();
         if (t.from == JobState::pending && t.to == JobState::starting) {
-            queue_wait_->Observe(t.since_submit.value);
+            queue_wait_->Observe(t.waited.value);
         }
     }
 }
 
-void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemetry_dropped) {
-    telemetry_dropped_->Increment(
-        std::max(0.0, static_cast<double>(telemetry_dropped) - telemetry_dropped_->Value()));
+void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemetry_refused) {
+    telemetry_refused_->Increment(
+        std::max(0.0, static_cast<double>(telemetry_refused) - telemetry_refused_->Value()));
     std::map<NodeState, int> nodes;
     for (const auto& [id, node] : state.nodes)
         ++nodes[node.state];
@@ -107,7 +110,8 @@ void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemet
     set_counts(jobs_, kJobStates, jobs);
     std::map<Availability, int> devices;
     for (const PlanningDevice& device : planning_snapshot(state, now).devices) {
-        ++devices[device.availability];
+        const bool missing = device.availability == Availability::missing;
+        ++devices[missing ? Availability::unreachable : device.availability];
     }
     set_counts(devices_,
                std::array{Availability::free, Availability::busy, Availability::unreachable,

@@ -29,8 +29,8 @@ public:
     ~FleetMetrics();
 
     void observe(const std::vector<Transition>& transitions);
-    // `telemetry_dropped`: since the controller started.
-    void update(const State& state, WallTime now, std::int64_t telemetry_dropped);
+    // `telemetry_refused`: since the controller started.
+    void update(const State& state, WallTime now, std::int64_t telemetry_refused);
     std::string expose() const;
 
 private:
@@ -46,7 +46,7 @@ private:
     Family<prometheus::Counter>& transitions_;
     Family<prometheus::Gauge>& run_info_;
     prometheus::Histogram* queue_wait_;
-    prometheus::Counter* telemetry_dropped_;
+    prometheus::Counter* telemetry_refused_;
     std::map<std::map<std::string, std::string>, prometheus::Gauge*> runs_;  // by labels
 };
 

@@ -53,7 +53,7 @@ bool HttpRoutes::is_open_to(const HttpRequest& request) const {
 
 HttpResponse HttpRoutes::metrics() {
     ops_.control.read([&](const State& state) {
-        metrics_.update(state, ops_.clock.wall(), ops_.space.dropped());
+        metrics_.update(state, ops_.clock.wall(), ops_.space.refused());
     });
     link_metrics_.update(surveys_.view());
     return {.content_type = "text/plain; version=0.0.4",

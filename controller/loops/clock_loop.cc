@@ -7,8 +7,8 @@
 
 namespace rm {
 
-ClockLoop::ClockLoop(ControlLoop& control, const Clock& clock, Seconds interval)
-    : control_(control), clock_(clock), interval_(interval), thread_([this] { run(); }) {}
+ClockLoop::ClockLoop(ControlLoop& control, Seconds interval)
+    : control_(control), interval_(interval), thread_([this] { run(); }) {}
 
 ClockLoop::~ClockLoop() {
     {
@@ -30,7 +30,7 @@ void ClockLoop::run() {
 }
 
 void ClockLoop::tick() {
-    const WallTime now = clock_.wall();
+    const WallTime now = control_.steady_now();
     const auto [overdue, due] = control_.read([&](const State& state) {
         const bool due = !due_commands(state, now).empty() || !due_times(state, now).empty();
         return std::pair(overdue_nodes(state, now), due);

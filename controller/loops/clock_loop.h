@@ -13,7 +13,7 @@ namespace rm {
 // acknowledgement is overdue are derived again, and what due_times() lists happens.
 class ClockLoop {
 public:
-    ClockLoop(ControlLoop& control, const Clock& clock, Seconds interval = Seconds{1});
+    explicit ClockLoop(ControlLoop& control, Seconds interval = Seconds{1});
     ~ClockLoop();
 
 private:
@@ -21,7 +21,6 @@ private:
     void tick();
 
     ControlLoop& control_;
-    const Clock& clock_;
     const Seconds interval_;
     std::mutex mutex_;
     std::condition_variable changed_;

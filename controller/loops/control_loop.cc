@@ -15,7 +15,10 @@ Error shutting_down() {
 }  // namespace
 
 ControlLoop::ControlLoop(State state, Parts parts)
-    : parts_(std::move(parts)), state_(std::move(state)), thread_([this] { run(); }) {}
+    : parts_(std::move(parts)),
+      steady_(parts_.clock),
+      state_(std::move(state)),
+      thread_([this] { run(); }) {}
 
 ControlLoop::~ControlLoop() {
     {
@@ -58,6 +61,9 @@ void ControlLoop::run() {
     while (true) {
         std::vector<Queued> batch = take_batch();
         if (batch.empty()) return;
+        const Result<bool> free = wait_for_turn();
+        if (!free) return parts_.on_fatal(free.error().message);
+        if (!*free) return;
         Result<std::vector<Outcome>> outcomes = Error{ErrorCode::internal, "not applied"};
         try {
             outcomes = commit_batch(batch);
@@ -69,6 +75,18 @@ void ControlLoop::run() {
     }
 }
 
+// Before anything is applied, so that readers go on meanwhile.
+Result<bool> ControlLoop::wait_for_turn() {
+    while (true) {
+        const Status turn = parts_.store.wait_for_turn();
+        if (turn) return true;
+        if (turn.error().code != ErrorCode::unavailable) return turn.error();
+        parts_.listener.waits(turn.error().message);
+        const std::lock_guard lock(queue_mutex_);
+        if (stopping_) return false;
+    }
+}
+
 Result<std::vector<Outcome>> ControlLoop::commit_batch(std::vector<Queued>& batch) {
     // Readers wait for the commit too: nobody sees what is not yet durable.
     const std::unique_lock lock(state_mutex_);
@@ -76,9 +94,10 @@ Result<std::vector<Outcome>> ControlLoop::commit_batch(std::vector<Queued>& batc
     Changes changes;
     std::vector<Event> events;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-        Outcome outcome =
-            apply(state_,
-                  {.time = parts_.clock.wall(), .token = i + 1, .body = std::move(batch[i].body)});
+        Outcome outcome = apply(state_, {.time = parts_.clock.wall(),
+                                         .token = i + 1,
+                                         .body = std::move(batch[i].body),
+                                         .steady = steady_.now()});
         changes.merge(outcome.changes);
         events.insert(events.end(), outcome.events.begin(), outcome.events.end());
         outcomes.push_back(std::move(outcome));

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "controller/core/outcome.h"
 #include "controller/input_sink.h"
+#include "controller/loops/steady_clock.h"
 #include "controller/store/store.h"
 
 namespace rm {
@@ -23,6 +24,7 @@ public:
     virtual void send(const NodeId& node, NodeCommand command) = 0;
     virtual void request_plan() = 0;
     virtual void committed(const std::vector<Outcome>& outcomes) = 0;  // before their effects
+    virtual void waits(const std::string& /*reason*/) {}  // another program holds the tables
 };
 
 // The one thread that owns the State: drains the queue, applies each input, commits the batch in
@@ -45,6 +47,9 @@ public:
     // Posts and waits for the answer. Not from the control thread.
     Result<JobId> call(InputBody body);
 
+    // The time that rules compare; see Input.
+    WallTime steady_now() const { return steady_.now(); }
+
     // Calls f(const State&) on durable state; f must be quick and keep no reference.
     template <typename F>
     auto read(F&& f) const {
@@ -60,12 +65,15 @@ private:
 
     void run();
     std::vector<Queued> take_batch();
+    // False: this loop ends while another program holds the tables.
+    Result<bool> wait_for_turn();
     // Applies and commits; the effects of each input. Throws or returns an error: fatal.
     Result<std::vector<Outcome>> commit_batch(std::vector<Queued>& batch);
     void release(std::vector<Queued>& batch, std::vector<Outcome>& outcomes);
     void refuse_queued();
 
     const Parts parts_;
+    const SteadyClock steady_;
     mutable std::shared_mutex state_mutex_;
     State state_;
 

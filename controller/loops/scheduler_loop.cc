@@ -70,7 +70,7 @@ bool SchedulerLoop::pause(Seconds span) {
 }
 
 void SchedulerLoop::pass() {
-    const WallTime now = clock_.wall();
+    const WallTime now = control_.steady_now();
     const PlanningSnapshot snapshot =
         control_.read([&](const State& state) { return planning_snapshot(state, now); });
     std::vector<PlanDecision> decisions;

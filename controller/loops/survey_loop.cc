@@ -4,7 +4,7 @@
 #include <chrono>
 #include <random>
 
-#include "base/placement_cost.h"
+#include "controller/loops/survey_nodes.h"
 #include "service/log.h"
 
 namespace rm {
@@ -64,24 +64,6 @@ void log_survey(const SurveyRecord& survey) {
     for (const std::string& error : survey.errors)
         log_event(LogLevel::warning, "probe_failed",
                   {{"survey", survey.number}, {"reason", error}});
-}
-
-// The nodes whose ranks send to each other.
-void add_links_of(const Attempt& attempt, std::map<NodeId, std::set<NodeId>>& sends_to) {
-    constexpr std::pair<Axis, Pattern> kTalk[] = {{Axis::ring, Pattern::ring},
-                                                  {Axis::data, Pattern::ring},
-                                                  {Axis::ulysses, Pattern::all_to_all},
-                                                  {Axis::tensor, Pattern::ring}};
-    const auto node_of = [&](int rank) {
-        return attempt.ranks[static_cast<std::size_t>(rank)].device.node;
-    };
-    for (const auto& [axis, pattern] : kTalk) {
-        for (const Flow& flow : flows_of(attempt.mesh, {axis, pattern, Bytes{1}})) {
-            const NodeId from = node_of(flow.from);
-            const NodeId to = node_of(flow.to);
-            if (from != to) sends_to[from].insert(to);
-        }
-    }
 }
 
 }  // namespace
@@ -160,31 +142,7 @@ void SurveyLoop::take_hops() {
 }
 
 std::vector<SurveyNode> SurveyLoop::present_nodes() const {
-    return parts_.control.read([](const State& state) {
-        std::map<NodeId, std::string> jobs;
-        std::map<NodeId, std::set<NodeId>> sends_to;
-        for (const Attempt* attempt : live_attempts(state)) {
-            for (const NodeId& node : attempt->nodes())
-                jobs[node] = attempt->job.value;
-            add_links_of(*attempt, sends_to);
-        }
-        std::vector<const Node*> order;
-        for (const auto& [id, node] : state.nodes) {
-            if (node.session.up && node.session.probe_port != 0) order.push_back(&node);
-        }
-        std::sort(order.begin(), order.end(),
-                  [](const Node* a, const Node* b) { return a->number < b->number; });
-        std::vector<SurveyNode> nodes;
-        for (const Node* node : order) {
-            nodes.push_back({.id = node->id,
-                             .address = node->inventory.data_address,
-                             .probe_port = node->session.probe_port,
-                             .num_devices = static_cast<int>(node->inventory.devices.size()),
-                             .job = jobs[node->id],
-                             .sends_to = sends_to[node->id]});
-        }
-        return nodes;
-    });
+    return parts_.control.read(survey_nodes);
 }
 
 void SurveyLoop::run() {

@@ -46,26 +46,36 @@ void TelemetryLoop::run() {
     }
 }
 
-void TelemetryLoop::drop(std::vector<Queued>& batch) {
-    space_.count_dropped(static_cast<std::int64_t>(batch.size()));
-    for (const Queued& queued : batch)
-        queued.on_kept(claimed_offsets(queued.piece));
+void TelemetryLoop::refuse(std::vector<Queued>& batch) {
+    space_.count_refused(static_cast<std::int64_t>(batch.size()));
+    for (const Queued& queued : batch) {
+        queued.on_kept(make_error(ErrorCode::resource_exhausted,
+                                  "the controller is short of space ({} free); reports wait on "
+                                  "their workers",
+                                  space_.free_bytes()));
+    }
+}
+
+Status TelemetryLoop::keep_alone(const TelemetryPiece& piece) {
+    return store_.write(std::span(&piece, 1));
 }
 
 void TelemetryLoop::keep(std::vector<Queued>& batch) {
-    if (space_.drops_telemetry()) return drop(batch);
+    if (space_.refuses_telemetry()) return refuse(batch);
     std::vector<TelemetryPiece> pieces;
     for (Queued& queued : batch)
         pieces.push_back(std::move(queued.piece));
-    const Status status = store_.write(pieces);
-    if (status) updates_.notify();
+    const Status together = store_.write(pieces);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-        if (status) {
+        // One sender's bad piece is not the others' failure.
+        const Status kept = together ? together : keep_alone(pieces[i]);
+        if (kept) {
             batch[i].on_kept(store_.offsets(pieces[i].epoch, pieces[i].rank));
         } else {
-            batch[i].on_kept(status.error());
+            batch[i].on_kept(kept.error());
         }
     }
+    updates_.notify();
 }
 
 }  // namespace rm

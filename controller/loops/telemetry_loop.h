@@ -13,9 +13,9 @@
 namespace rm {
 
 // The one thread that writes telemetry. Pieces are kept in batches; each sender hears, after the
-// batch is on disk, how far its rank's streams are kept. A batch that cannot be kept is an error to
-// its senders, who send it again later: telemetry never holds up anything else. While space is
-// short pieces are dropped, counted, and acknowledged as if they were kept.
+// batch is on disk, how far its rank's streams are kept. What cannot be kept, for want of space or
+// for any other reason, is an error to its sender, who has it still and sends it again later:
+// telemetry never holds up anything else, and nothing is acknowledged that is not on disk.
 class TelemetryLoop {
 public:
     using OnKept = std::function<void(Result<StreamOffsets>)>;  // on the telemetry thread: be quick
@@ -35,7 +35,8 @@ private:
     };
     void run();
     void keep(std::vector<Queued>& batch);
-    void drop(std::vector<Queued>& batch);
+    void refuse(std::vector<Queued>& batch);
+    Status keep_alone(const TelemetryPiece& piece);
 
     TelemetryStore& store_;
     UpdateSignal& updates_;

@@ -1,6 +1,10 @@
 #include "controller/loops/upkeep_loop.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
+#include <filesystem>
+#include <utility>
 
 #include "controller/store/backup.h"
 #include "service/log.h"
@@ -8,7 +12,14 @@
 namespace rm {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::chrono::seconds kLook{1};
+
+std::uint64_t inode_of(const std::string& path) {
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+}
 
 }  // namespace
 
@@ -17,6 +28,7 @@ UpkeepLoop::UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& cl
       space_(space),
       clock_(clock),
       last_backup_(clock.mono()),
+      inode_(inode_of(options_.database)),
       thread_([this] { run(); }) {}
 
 UpkeepLoop::~UpkeepLoop() {
@@ -33,19 +45,45 @@ void UpkeepLoop::run() {
     while (!stopping_) {
         lock.unlock();
         look_at_space();
-        if (clock_.mono() - last_backup_ >= options_.every) back_up();
+        look_at_database();
+        if (is_due()) back_up();
         lock.lock();
-        changed_.wait_for(lock, kLook, [this] { return stopping_; });
+        changed_.wait_for(lock, kLook, [this] { return stopping_ || begun_; });
     }
+}
+
+void UpkeepLoop::begin() {
+    const std::lock_guard lock(mutex_);
+    begun_ = true;
+    changed_.notify_one();
+}
+
+bool UpkeepLoop::is_due() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(begun_, false)) {
+            return !has_backup_since(options_.backups,
+                                     clock_.wall() + Seconds{-options_.every.value});
+        }
+    }
+    return clock_.mono() - last_backup_ >= options_.every;
+}
+
+void UpkeepLoop::look_at_database() {
+    if (!options_.on_fatal || inode_of(options_.database) == inode_) return;
+    options_.on_fatal(format(
+        "{} was removed or replaced while the controller ran: what it commits "
+        "would be lost. Put the tables back with {}",
+        options_.database, restore_advice(fs::path(options_.database).parent_path().string())));
 }
 
 void UpkeepLoop::look_at_space() {
     space_.restore_reserve();
-    const bool now_short = space_.drops_telemetry();
+    const bool now_short = space_.refuses_telemetry();
     if (now_short == short_) return;
     short_ = now_short;
     log_event(LogLevel::warning, now_short ? "space_short" : "space_back",
-              {{"free", to_string(space_.free_bytes())}, {"telemetry_dropped", space_.dropped()}});
+              {{"free", to_string(space_.free_bytes())}, {"telemetry_refused", space_.refused()}});
 }
 
 void UpkeepLoop::back_up() {

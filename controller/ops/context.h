@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/update_signal.h"
+#include "controller/ops/now.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
 
@@ -21,6 +22,8 @@ struct OpsContext {
     const Clock& clock;
     std::function<std::uint64_t()> random;
     const SpaceGuard& space;
+
+    Now now() const { return {clock.wall(), control.steady_now()}; }
 };
 
 // Of a streaming call.

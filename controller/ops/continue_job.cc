@@ -1,3 +1,4 @@
+#include "controller/ops/checkpoints.h"
 #include "controller/ops/ops.h"
 #include "controller/ops/owner.h"
 
@@ -5,17 +6,6 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kMaxRequestId = 128;
-
-// The newest checkpoint any attempt of the job has written; empty: none.
-std::string newest_checkpoint(const State& state, const JobId& id) {
-    const auto epochs = state.attempts_of.find(id);
-    if (epochs == state.attempts_of.end()) return "";
-    for (auto epoch = epochs->second.rbegin(); epoch != epochs->second.rend(); ++epoch) {
-        const std::string& path = state.attempts.at(*epoch).checkpoint_path;
-        if (!path.empty()) return path;
-    }
-    return "";
-}
 
 Error refused(const Job& job, std::string_view what, const std::string& remedy) {
     return make_error(ErrorCode::failed_precondition, "job {} {}; {}", job.id, what, remedy);
@@ -26,10 +16,27 @@ Error without_checkpoint(const Job& job) {
     if (!from.empty()) {
         return refused(
             job, "has written no checkpoint",
-            format("it began from {}: submit its job file again with --from that", from));
+            format("it started from {}: submit its job file again with --from that", from));
     }
     return refused(job, "has written no checkpoint",
-                   "submit its job file again, with checkpoint.every in it to have one earlier");
+                   "submit its job file again, with a checkpoint.every that comes earlier");
+}
+
+Error not_ended(const Job& job) {
+    if (job.state == JobState::stopping) {
+        return refused(job, "is stopping",
+                       format("continue it when it has ended: `ringmaster wait {}`", job.id));
+    }
+    return refused(job, format("is {}", to_string(job.state)),
+                   format("it can be continued when it has ended: `ringmaster cancel {}` ends it "
+                          "with a checkpoint",
+                          job.id));
+}
+
+Error without_steps(const Job& job, const std::string& checkpoints) {
+    return refused(job, "has succeeded and has no step left",
+                   format("submit a job file with more tokens{}",
+                          checkpoints.empty() ? "" : " and --from " + checkpoints));
 }
 
 Result<SubmitJob> continuation(const State& state, const std::string& text,
@@ -37,20 +44,12 @@ Result<SubmitJob> continuation(const State& state, const std::string& text,
     RM_TRY(const JobId id, resolve_job(state, text));
     RM_RETURN_IF_ERROR(check_owner(state, id, caller, "continue"));
     const Job& job = *find_job(state, id);
-    if (!is_terminal(job.state)) {
-        return refused(job, format("is {}", to_string(job.state)),
-                       format("it can be continued when it has ended: `ringmaster cancel {}` ends "
-                              "it with a checkpoint",
-                              id));
-    }
-    const std::string checkpoint = newest_checkpoint(state, id);
-    if (checkpoint.empty()) return without_checkpoint(job);
-    if (job.state == JobState::succeeded) {
-        return refused(job, "has succeeded and has no step left",
-                       format("submit a job file with more tokens and --from {}", checkpoint));
-    }
+    if (!is_terminal(job.state)) return not_ended(job);
+    const std::string checkpoints = checkpoints_of(state, job);
+    if (job.state == JobState::succeeded) return without_steps(job, checkpoints);
+    if (checkpoints.empty()) return without_checkpoint(job);
     SubmitJob next{.spec = job.spec, .yaml = job.yaml, .owner = job.owner, .continues = id};
-    next.spec.checkpoint.from = checkpoint;
+    next.spec.checkpoint.from = checkpoints;
     return next;
 }
 

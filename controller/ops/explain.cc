@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/checkpoint_words.h"
+#include "controller/ops/checkpoints.h"
+
 namespace rm {
 namespace {
 
@@ -38,13 +41,49 @@ std::string checkpoint_text(const Attempt& attempt) {
     return format("; checkpoint of step {}: {}", attempt.checkpoint_step, attempt.checkpoint_path);
 }
 
+// The host's memory is its device's.
+bool is_on_cpu(const State& state, const Attempt& attempt) {
+    const DeviceId& first = attempt.ranks.front().device;
+    const Node* node = find_node(state, first.node);
+    if (node == nullptr) return false;
+    const auto& devices = node->inventory.devices;
+    return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
+        return device.index == first.index && device.kind == "cpu";
+    });
+}
+
+// Names what gives a rank more memory or makes it need less, and is not so already.
+std::string more_memory(const State& state, const Attempt& attempt) {
+    const MemorySpec& memory = find_job(state, attempt.job)->spec.memory;
+    std::vector<std::string> ways;
+    if (memory.device) {
+        ways.push_back(format("a `memory.device` larger than {}", exact_text(*memory.device)));
+    }
+    if (memory.host) {
+        ways.push_back(format("a `memory.host` larger than {}", exact_text(*memory.host)));
+    }
+    ways.insert(ways.end(), {"more devices", "a shorter context"});
+    const bool moves = memory.offload != Switch::on && memory.windows != Switch::on;
+    if (moves && (memory.device || !is_on_cpu(state, attempt))) {
+        ways.emplace_back("`memory: {offload: on}`");
+    }
+    if (memory.keep != Keep::input) ways.emplace_back("`memory: {keep: input}`");
+    std::string text;
+    for (const std::string& way : ways)
+        text += (text.empty() ? "" : ", ") + way;
+    return text + " or a smaller `memory.chunk`";
+}
+
 // What to change, by why the attempt failed; empty where nothing is known to help.
-std::string remedy_of(const Attempt& attempt) {
+std::string remedy_of(const State& state, const Attempt& attempt) {
     switch (attempt.failure_class) {
         case FailureClass::bad_input:
-            return "the same input fails again: mend the job file, model or data and submit anew";
+            if (says_none_is_whole(attempt.cause)) {
+                return "`ring-checkpoint verify` says what each of them lacks";
+            }
+            return "the same input fails again: correct the job file, model or data first";
         case FailureClass::out_of_memory:
-            return "give it more devices, `memory: {offload: host}` or a smaller `memory.chunk`";
+            return "give it " + more_memory(state, attempt);
         case FailureClass::device_fault: {
             const auto rank = static_cast<std::size_t>(std::max(attempt.cause_rank, 0));
             if (rank >= attempt.ranks.size()) return "";
@@ -61,7 +100,7 @@ std::string remedy_of(const Attempt& attempt) {
     }
     return attempt.cause_rank < 0 ? ""
                                   : format(
-                                        "its last words: `ringmaster logs {} --attempt {} "
+                                        "Last log lines: `ringmaster logs {} --attempt {} "
                                         "--rank {}`",
                                         attempt.job, attempt.epoch, attempt.cause_rank);
 }
@@ -77,7 +116,7 @@ void add_ended_attempts(const State& state, const Job& job, Findings& findings) 
                    to_string(attempt.ended - attempt.started), class_text(attempt.failure_class),
                    attempt.cause.empty() ? "" : ": ", attempt.cause, checkpoint_text(attempt));
         findings.push_back((bad ? problem : info)(format("attempt {}", epoch), std::move(text),
-                                                  remedy_of(attempt)));
+                                                  remedy_of(state, attempt)));
     }
 }
 
@@ -100,11 +139,11 @@ pb::Finding from_reason(const std::string& reason) {
     return blocking(subject, reason.substr(0, cut), reason.substr(cut + 2));
 }
 
-void add_retry(const State& state, const Job& job, WallTime now, Findings& findings) {
-    if (job.retry_at <= now) return;
+void add_retry(const State& state, const Job& job, WallTime steady, Findings& findings) {
+    if (job.retry_at <= steady) return;
     findings.push_back(
         blocking("retry", format("further attempt {} of {} begins in {}", num_failed(state, job.id),
-                                 job.spec.retry.max, to_string(job.retry_at - now))));
+                                 job.spec.retry.max, to_string(job.retry_at - steady))));
 }
 
 void add_queue(const State& state, const Job& job, Findings& findings) {
@@ -120,10 +159,11 @@ void add_queue(const State& state, const Job& job, Findings& findings) {
         if (theirs > ours || (theirs == ours && other.number < job.number)) ++before;
     }
     if (pending < 2) return;
-    findings.push_back(info("queue",
-                            format("{} of {} pending jobs are looked at before it (priority {})",
-                                   before, pending - 1, job.spec.priority),
-                            before == 0 ? "" : "a higher `priority` in the job file goes first"));
+    findings.push_back(
+        info("queue",
+             format("{} of {} other pending jobs are ahead in the queue (priority {})", before,
+                    pending - 1, job.spec.priority),
+             before == 0 ? "" : "a higher `priority` in the job file goes first"));
 }
 
 std::string devices_text(const Node& node) {
@@ -141,15 +181,15 @@ void add_idle_nodes(const State& state, const Job& job, WallTime now, Findings& 
         });
         if (!fits || node.state == NodeState::gone) continue;
         if (!node.drained.empty()) {
-            findings.push_back(blocking(
-                format("node {}", id),
-                format("its {} not used: it is drained ({})", devices_text(node), node.drained),
-                format("`ringmaster resume {}`", id)));
+            findings.push_back(blocking(format("node {}", id),
+                                        format("its {} unavailable: the node is drained ({})",
+                                               devices_text(node), node.drained),
+                                        format("`ringmaster resume {}`", id)));
         } else if (!node.session.up) {
             findings.push_back(
                 blocking(format("node {}", id),
-                         format("its {} not used: it has no session since {}", devices_text(node),
-                                to_string(now - node.session.since)),
+                         format("its {} unavailable: its worker has had no session for {}",
+                                devices_text(node), to_string(now - node.session.since)),
                          format("start its worker again, or `ringmaster drain {} --gone` if the "
                                 "machine no longer exists",
                                 id)));
@@ -162,44 +202,63 @@ void add_excluded(const Job& job, Findings& findings) {
     std::string devices;
     for (const DeviceId& device : job.excluded)
         devices += (devices.empty() ? "" : ", ") + format("{}", device);
-    findings.push_back(blocking("devices", format("{}: not used after their faults", devices),
-                                "have them looked at; other jobs still use them"));
+    findings.push_back(blocking("devices",
+                                format("{}: excluded for this job after failures there", devices),
+                                "check them; other jobs still use them"));
 }
 
-Findings explain_pending(const State& state, const Job& job, WallTime now) {
+Findings explain_pending(const State& state, const Job& job, const Now& now) {
     Findings findings;
-    add_retry(state, job, now, findings);
+    add_retry(state, job, now.steady, findings);
     for (const std::string& reason : job.blocking_reasons)
         findings.push_back(from_reason(reason));
-    add_idle_nodes(state, job, now, findings);
+    add_idle_nodes(state, job, now.wall, findings);
     add_excluded(job, findings);
     add_queue(state, job, findings);
     add_ended_attempts(state, job, findings);
     return findings;
 }
 
-const Attempt* newest_with_checkpoint(const State& state, const Job& job) {
-    const std::vector<Epoch>& epochs = attempts_of(state, job.id);
-    for (auto epoch = epochs.rbegin(); epoch != epochs.rend(); ++epoch) {
-        const Attempt& attempt = state.attempts.at(*epoch);
-        if (!attempt.checkpoint_path.empty()) return &attempt;
+// Where no checkpoint is whole that an attempt could have begun from: its own, or those of
+// checkpoint.from.
+std::string another_beginning(const Job& job, const Attempt& attempt) {
+    const std::string& from = job.spec.checkpoint.from;
+    const bool named =
+        !from.empty() && attempt.cause.find("checkpoint.from " + from) != std::string::npos;
+    return format(
+        "submit the job file with --from another checkpoint, which `ring-checkpoint verify` finds "
+        "whole, or {}, to begin anew",
+        named ? "without checkpoint.from" : "without --from");
+}
+
+// The remedy for an ended job. A continuation has the same job file, and fails by it again.
+std::string remedy_of(const State& state, const Job& job) {
+    if (job.state == JobState::succeeded) return "";
+    const Attempt* last = newest_attempt(state, job.id);
+    const FailureClass failure = last == nullptr ? FailureClass::none : last->failure_class;
+    if (failure != FailureClass::none && says_none_is_whole(last->cause)) {
+        return another_beginning(job, *last);
     }
-    return nullptr;
+    const std::string checkpoints = checkpoints_of(state, job);
+    const std::string from = checkpoints.empty() ? "" : " with --from " + checkpoints;
+    if (failure == FailureClass::bad_input) {
+        return format("correct what it names, then submit the job file again{}", from);
+    }
+    if (failure == FailureClass::out_of_memory) {
+        return format(
+            "unchanged it runs out of memory again: give it {}, then submit the job file{}",
+            more_memory(state, *last), from);
+    }
+    if (checkpoints.empty()) return "No checkpoint was written; submit the job again";
+    return format("`ringmaster continue {}` resumes it from its newest checkpoint", job.id);
 }
 
 Findings explain_ended(const State& state, const Job& job) {
-    std::string remedy;
-    if (job.state != JobState::succeeded) {
-        remedy =
-            newest_with_checkpoint(state, job) == nullptr
-                ? "it has no checkpoint: submit its job file again"
-                : format("`ringmaster continue {}` goes on from its newest checkpoint", job.id);
-    }
     const std::string text =
         format("{} after {}{}{}", to_string(job.state), to_string(job.ended - job.submitted),
                job.failure.empty() ? "" : ": ", job.failure);
     const bool failed = job.state == JobState::failed;
-    Findings findings = {(failed ? problem : info)("job", text, remedy)};
+    Findings findings = {(failed ? problem : info)("job", text, remedy_of(state, job))};
     add_ended_attempts(state, job, findings);
     return findings;
 }
@@ -211,10 +270,10 @@ void add_origin(const State& state, const Job& job, Findings& findings) {
                           state.restored.micros == 0 ? "" : " at " + to_iso8601(state.restored))));
     }
     if (!job.continues.empty()) {
-        findings.push_back(info("job", format("goes on from job {}, checkpoint {}", job.continues,
-                                              job.spec.checkpoint.from)));
+        findings.push_back(info(
+            "job", format("continues job {} from {}", job.continues, job.spec.checkpoint.from)));
     } else if (!job.spec.checkpoint.from.empty()) {
-        findings.push_back(info("job", "began from checkpoint " + job.spec.checkpoint.from));
+        findings.push_back(info("job", "began from " + job.spec.checkpoint.from));
     }
 }
 
@@ -230,7 +289,7 @@ pb::Finding problem(std::string subject, std::string text, std::string remedy) {
     return make(pb::Finding::PROBLEM, std::move(subject), std::move(text), std::move(remedy));
 }
 
-Findings explain(const State& state, const Job& job, WallTime now) {
+Findings explain(const State& state, const Job& job, const Now& now) {
     Findings findings;
     const Attempt* attempt = newest_attempt(state, job.id);
     if (is_terminal(job.state)) {
@@ -238,7 +297,7 @@ Findings explain(const State& state, const Job& job, WallTime now) {
     } else if (attempt == nullptr || is_terminal(attempt->state)) {
         findings = explain_pending(state, job, now);
     } else {
-        findings = explain_attempt(state, *attempt, now);
+        findings = explain_attempt(state, *attempt, now.wall);
         add_ended_attempts(state, job, findings);
     }
     add_origin(state, job, findings);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "controller/core/state.h"
+#include "controller/ops/now.h"
 #include "ringmaster/v1/job.pb.h"
 
 // Why a job is where it is: findings out of a state and a step report. Pure. Every finding names
@@ -16,14 +17,20 @@ namespace pb = ringmaster::v1;
 using Findings = std::vector<pb::Finding>;
 
 // All there is to say about `job` at `now`; never empty.
-Findings explain(const State& state, const Job& job, WallTime now);
+Findings explain(const State& state, const Job& job, const Now& now);
 
 // Of an attempt that lives: what it is doing, node by node and rank by rank.
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now);
 
+// Whether the worker of rank 0 can tell of its steps.
+enum class StepsAre { reported, cut_off };
+StepsAre steps_are(const State& state, const Job& job);
 // What was unusual about the last step of a running job: compute that waited, a step that was
-// skipped, none for long. Empty when nothing was.
-Findings explain_step(const pb::StepReport& step, WallTime now);
+// skipped, none for long though there is somebody to report it. Empty when nothing was.
+Findings explain_step(const pb::StepReport& step, WallTime now, StepsAre steps);
+
+// Finds that the loss at the last step of a running or ended job is far from where it began.
+Findings explain_divergence(const pb::StepReport& step);
 
 // The steps of one rank, newest first; all of one attempt.
 struct RankPace {

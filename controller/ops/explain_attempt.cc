@@ -38,17 +38,20 @@ const AttemptStatus* reported_by(const Node& node, Epoch epoch) {
 
 // How training is, as the workers with a session report it.
 std::string others_say(const State& state, const Attempt& attempt) {
+    bool any = false;
     for (const NodeId& id : attempt.nodes()) {
         const Node* node = find_node(state, id);
         if (node == nullptr || !node->session.up) continue;
         const AttemptStatus* status = reported_by(*node, attempt.epoch);
         if (status == nullptr) continue;
+        any = true;
         const bool all_run =
             std::all_of(status->ranks.begin(), status->ranks.end(),
                         [](const RankStatus& rank) { return rank.running && !rank.exited; });
         if (!all_run) return "other workers report ranks that have ended";
     }
-    return "training goes on, nothing is wrong with it as far as other workers report";
+    if (!any) return "how its ranks are is not known: no worker of the attempt reports";
+    return "training continues; other workers report no problem with it";
 }
 
 void add_nodes_without_session(const State& state, const Attempt& attempt, WallTime now,
@@ -59,7 +62,7 @@ void add_nodes_without_session(const State& state, const Attempt& attempt, WallT
         const bool starting = attempt.state == AttemptState::starting;
         findings.push_back(
             problem(format("node {}", id),
-                    format("has no session since {}; {}", to_string(now - node->session.since),
+                    format("has had no session for {}; {}", to_string(now - node->session.since),
                            starting ? format("{} there wait for their launch",
                                              ranks_text(num_placed_on(attempt, id)))
                                     : others_say(state, attempt)),
@@ -76,7 +79,7 @@ void add_unconfirmed(const State& state, const Attempt& attempt, WallTime now, F
         const std::size_t waiting = num_placed_on(attempt, id);
         if (node == nullptr || !node->session.up || waiting == 0) continue;
         findings.push_back(info(format("node {}", id),
-                                format("has not confirmed the launch of {} since {}",
+                                format("has not confirmed the launch of {} for {}",
                                        ranks_text(waiting), to_string(now - attempt.started))));
     }
 }
@@ -162,16 +165,21 @@ void add_links(const State& state, const Attempt& attempt, WallTime now, Finding
         const auto& [ends, link] = order[i];
         findings.push_back(problem(
             format("link {} to {}", ends.first, ends.second),
-            format("degraded since {}: {}, its baseline is {}", to_string(now - link.since),
+            format("degraded for {}: {}, its baseline is {}", to_string(now - link.since),
                    rate_text(link.now), rate_text(link.baseline)),
-            format("look at its ends: `ringmaster links {} {}`; a further attempt is placed by "
-                   "what is measured",
+            format("check both ends: `ringmaster links {} {}`; the next attempt is placed by the "
+                   "new measurements",
                    ends.first, ends.second)));
     }
     if (order.size() <= kShownLinks) return;
     findings.push_back(
         problem("links", format("{} more of its links are degraded", order.size() - kShownLinks),
                 "`ringmaster links` shows them all"));
+}
+
+std::string training_text(std::size_t training, std::size_t all) {
+    if (training < all) return format("{} of {} training", training, ranks_text(all));
+    return format("{}{} training", all == 1 ? "" : "all ", ranks_text(all));
 }
 
 std::string doing(const Attempt& attempt) {
@@ -182,8 +190,7 @@ std::string doing(const Attempt& attempt) {
                           all - count_in(attempt, RankState::placed), ranks_text(all),
                           count_in(attempt, RankState::training));
         case AttemptState::running:
-            return format("runs: {} of {} train", count_in(attempt, RankState::training),
-                          ranks_text(all));
+            return training_text(count_in(attempt, RankState::training), all);
         case AttemptState::stopping:
             return format(
                 "is being stopped ({}, {}): {} of {} still run", to_string(attempt.stop_reason),
@@ -204,7 +211,7 @@ std::string doing(const Attempt& attempt) {
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now) {
     const std::size_t nodes = attempt.nodes().size();
     Findings findings = {info(attempt_text(attempt),
-                              format("{}, on {} node{} since {}", doing(attempt), nodes,
+                              format("{}, on {} node{} for {}", doing(attempt), nodes,
                                      nodes == 1 ? "" : "s", to_string(now - attempt.started)))};
     if (!attempt.cause.empty()) {
         findings.push_back(problem(attempt_text(attempt), attempt.cause));

@@ -29,23 +29,35 @@ Result<std::vector<RankPace>> read_pace(OpsContext& context, const pb::Job& job)
 }  // namespace
 
 Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request) {
-    const WallTime now = context.clock.wall();
+    const Now now = context.now();
+    StepsAre steps = StepsAre::reported;
     RM_TRY(pb::ExplainJobReply reply,
            context.control.read([&](const State& state) -> Result<pb::ExplainJobReply> {
                RM_TRY(const JobId id, resolve_job(state, request.job_id()));
                const Job& job = *find_job(state, id);
                pb::ExplainJobReply found;
-               *found.mutable_job() = to_message(state, job);
+               steps = steps_are(state, job);
+               *found.mutable_job() = to_message(state, job, now);
                for (pb::Finding& finding : explain(state, job, now))
                    *found.add_findings() = std::move(finding);
                return found;
            }));
     RM_RETURN_IF_ERROR(add_reports(context, *reply.mutable_job()));
+    for (pb::Finding& finding : explain_divergence(reply.job().last_step()))
+        *reply.add_findings() = std::move(finding);
+    RM_RETURN_IF_ERROR(add_alarms(context, *reply.mutable_job()));
+    for (const pb::Alarm& alarm : reply.job().alarms()) {
+        *reply.add_findings() = problem(
+            format("alarm of attempt {}", alarm.epoch()),
+            format("{} ago: {}", to_string(now.wall - from_proto(alarm.time())), alarm.text()),
+            "look at the disk of the checkpoints; `ring-checkpoint verify DIR` reads all of "
+            "them");
+    }
     if (reply.job().state() != pb::JOB_STATE_RUNNING) return reply;
     RM_TRY(const std::vector<RankPace> pace, read_pace(context, reply.job()));
     for (pb::Finding& finding : explain_pace(pace))
         *reply.add_findings() = std::move(finding);
-    for (pb::Finding& finding : explain_step(reply.job().last_step(), now))
+    for (pb::Finding& finding : explain_step(reply.job().last_step(), now.wall, steps))
         *reply.add_findings() = std::move(finding);
     return reply;
 }

@@ -12,6 +12,8 @@ constexpr std::size_t kLately = 8;     // steps
 constexpr std::size_t kLeast = 3;      // steps that say something about a rank
 constexpr std::size_t kBaseline = 24;  // steps before the last ones that say what is usual
 constexpr double kSlower = 1.25;
+constexpr double kLeastLead = 1e-3;       // s; less is noise of the clock and the scheduler
+constexpr double kLeastLeadShare = 0.02;  // of a step
 constexpr double kShownShare = 0.01;
 constexpr std::size_t kShownParts = 5;
 
@@ -70,14 +72,17 @@ void add_straggler(const std::vector<RankPace>& ranks, Findings& findings) {
         work.push_back(lately(rank, work_of));
     }
     const auto slow = find_straggler(work);
-    if (!slow) return;
+    const double step = lately(ranks.front(), [](const StepReport& s) { return s.seconds; });
+    const double least = std::max(kLeastLead, kLeastLeadShare * step);
+    if (!slow || slow->seconds - slow->others < least) return;
     const RankPace& rank = ranks[slow->rank];
     findings.push_back(problem(
         format("rank {}", rank.rank),
         format("on {}: works {} of each step, the other ranks {} (medians of {}): they wait for it",
                rank.device, to_string(Seconds{slow->seconds}), to_string(Seconds{slow->others}),
                steps_text(std::min(kLately, rank.steps.size()))),
-        format("look at what else runs on that machine, and how warm it is; `ringmaster drain {}` "
+        format("check for other load and for thermal throttling on that machine; `ringmaster drain "
+               "{}` "
                "moves the job elsewhere",
                rank.device.node)));
 }

@@ -49,7 +49,8 @@ void add_waits(const pb::StepReport& step, Findings& findings) {
 }
 
 void add_lateness(const pb::StepReport& step, WallTime now, Findings& findings) {
-    if (!step.has_time()) return;
+    const bool was_last = step.num_steps() > 0 && step.step() >= step.num_steps();
+    if (!step.has_time() || was_last) return;
     const Seconds since = now - from_proto(step.time());
     if (since.value < std::max(kLateAtLeast, kLate * step.seconds())) return;
     findings.push_back(
@@ -62,7 +63,24 @@ void add_lateness(const pb::StepReport& step, WallTime now, Findings& findings) 
 
 }  // namespace
 
-Findings explain_step(const pb::StepReport& step, WallTime now) {
+Findings explain_divergence(const pb::StepReport& step) {
+    const StepReport report = from_proto(step);
+    if (!has_diverged(report)) return {};
+    return {problem("loss",
+                    format("the run has diverged: the loss of step {} is {:.4}, and a run that "
+                           "learns stays below {:.2}",
+                           report.step, report.loss, report.diverged_above),
+                    "a lower learning rate or a longer warm-up")};
+}
+
+StepsAre steps_are(const State& state, const Job& job) {
+    const Attempt* attempt = newest_attempt(state, job.id);
+    if (attempt == nullptr || attempt->ranks.empty()) return StepsAre::reported;
+    const Node* node = find_node(state, attempt->ranks.front().device.node);
+    return node == nullptr || node->session.up ? StepsAre::reported : StepsAre::cut_off;
+}
+
+Findings explain_step(const pb::StepReport& step, WallTime now, StepsAre steps) {
     Findings findings;
     if (step.step() == 0) return findings;
     if (!step.finite()) {
@@ -72,7 +90,7 @@ Findings explain_step(const pb::StepReport& step, WallTime now) {
                                    "a lower learning rate, or fp32, if it happens again"));
     }
     add_waits(step, findings);
-    add_lateness(step, now, findings);
+    if (steps == StepsAre::reported) add_lateness(step, now, findings);
     return findings;
 }
 

@@ -18,6 +18,7 @@ pb::AuditRow to_message(const AuditRow& row) {
     message.set_subject(row.entry.subject);
     message.set_code(row.entry.code);
     message.set_reason(row.entry.reason);
+    message.set_arguments(row.entry.arguments);
     return message;
 }
 

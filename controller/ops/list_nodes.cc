@@ -8,7 +8,7 @@ namespace rm {
 Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request) {
     RM_TRY(const std::int64_t after, parse_page_token(request.page_token(), 0));
     const WallTime now = context.clock.wall();
-    const auto limit = static_cast<std::size_t>(page_size(request.page_size()));
+    const int limit = page_size(request.page_size());
     return context.control.read([&](const State& state) {
         std::vector<const Node*> nodes;
         for (const auto& [id, node] : state.nodes) {
@@ -17,14 +17,16 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
         std::sort(nodes.begin(), nodes.end(),
                   [](const Node* a, const Node* b) { return a->number < b->number; });
         pb::ListNodesReply reply;
-        reply.set_telemetry_dropped(context.space.dropped());
-        if (nodes.size() > limit) {
-            nodes.resize(limit);
-            reply.set_next_page_token(std::to_string(nodes.back()->number));
-        }
+        reply.set_telemetry_dropped(context.space.refused());
         const auto holders = device_holders(state);
-        for (const Node* node : nodes)
+        std::size_t bytes = 0;
+        for (const Node* node : nodes) {
+            if (bytes >= kMaxPageBytes || reply.nodes_size() == limit) return reply;
             *reply.add_nodes() = to_message(state, *node, holders, now);
+            bytes += reply.nodes(reply.nodes_size() - 1).ByteSizeLong();
+            reply.set_next_page_token(std::to_string(node->number));
+        }
+        reply.clear_next_page_token();
         return reply;
     });
 }

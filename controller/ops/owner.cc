@@ -11,4 +11,11 @@ Status check_owner(const State& state, const JobId& id, const Principal& caller,
                       caller.name, verb);
 }
 
+Status check_priority(int priority, const Principal& caller) {
+    if (priority <= kMostPriority || caller.role == Role::admin) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "priority: {}; a {} may ask for at most {}, an admin for more", priority,
+                      to_string(caller.role), kMostPriority);
+}
+
 }  // namespace rm

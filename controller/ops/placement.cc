@@ -39,8 +39,8 @@ Result<const Attempt*> find(const State& state, const Job& job, std::int64_t epo
     for (std::size_t rank = 0; rank < attempt->ranks.size(); ++rank) {
         if (!attempt->ranks[rank].device.node.empty()) continue;
         return make_error(ErrorCode::failed_precondition,
-                          "where rank {} of attempt {} is has yet to be said by its worker", rank,
-                          attempt->epoch);
+                          "the worker of rank {} of attempt {} has not reported where it runs yet",
+                          rank, attempt->epoch);
     }
     return attempt;
 }
@@ -156,13 +156,7 @@ private:
 
     // Of the links between nodes that its ranks use in any phase.
     std::vector<DegradedLink> degraded() const {
-        std::set<LinkEnds> used;
-        for (const CommPhase& phase : traffic_.phases) {
-            for (const Flow& flow : flows_of(attempt_.mesh, phase)) {
-                used.insert({attempt_.ranks[static_cast<std::size_t>(flow.from)].node,
-                             attempt_.ranks[static_cast<std::size_t>(flow.to)].node});
-            }
-        }
+        const std::set<LinkEnds> used = node_links(traffic_.phases, attempt_.mesh, attempt_.ranks);
         std::vector<DegradedLink> links;
         for (const LinkEnds& ends : book_.degraded()) {
             if (!used.contains(ends)) continue;

@@ -13,6 +13,20 @@ struct Source {
     bool ended = false;  // nothing more is to come
 };
 
+// "its attempts are 18, 21": epochs are the cluster's, so nobody can guess them.
+std::string attempts_text(const State& state, const JobId& id) {
+    std::string list;
+    int count = 0;
+    if (const auto found = state.attempts_of.find(id); found != state.attempts_of.end()) {
+        for (const Epoch epoch : found->second) {
+            list += format("{}{}", list.empty() ? "" : ", ", epoch);
+            ++count;
+        }
+    }
+    if (count == 0) return "it has had none yet";
+    return count == 1 ? "its only attempt is " + list : "its attempts are " + list;
+}
+
 Result<Source> find_source(const State& state, const pb::LogsRequest& request) {
     RM_TRY(const JobId id, resolve_job(state, request.job_id()));
     const bool ended = is_terminal(find_job(state, id)->state);
@@ -20,8 +34,8 @@ Result<Source> find_source(const State& state, const pb::LogsRequest& request) {
     if (request.epoch() != 0) {
         attempt = find_attempt(state, {request.epoch()});
         if (attempt == nullptr || attempt->job != id) {
-            return make_error(ErrorCode::not_found, "job {} has no attempt {}", id,
-                              request.epoch());
+            return make_error(ErrorCode::not_found, "job {} has no attempt {}; {}", id,
+                              request.epoch(), attempts_text(state, id));
         }
     }
     if (attempt == nullptr) {
@@ -39,9 +53,16 @@ Result<Source> find_source(const State& state, const pb::LogsRequest& request) {
 
 }  // namespace
 
+LogRange range_of(const pb::LogsRequest& request) {
+    LogRange range{.tail_lines = request.tail_lines()};
+    if (request.has_since()) range.since = from_proto(request.since());
+    return range;
+}
+
 Status read_logs(OpsContext& context, const pb::LogsRequest& request, const StreamCall& call,
                  const std::function<bool(const pb::LogPiece&)>& write) {
     std::int64_t offset = request.offset();
+    LogRange range = range_of(request);
     Linger linger;
     while (!call.cancelled()) {
         const std::uint64_t seen = context.updates.count();
@@ -50,6 +71,12 @@ Status read_logs(OpsContext& context, const pb::LogsRequest& request, const Stre
         }));
         LogPart part;
         if (source.epoch.value != 0) {
+            if (range.tail_lines > 0 || range.since.micros > 0) {
+                range.offset = offset;
+                RM_TRY(offset, context.telemetry.log_begin(source.job, source.epoch, request.rank(),
+                                                           range));
+                range = {};  // it was about where to begin
+            }
             RM_TRY(part, context.telemetry.log(source.job, source.epoch, request.rank(), offset,
                                                kPieceBytes));
         }
@@ -58,6 +85,7 @@ Status read_logs(OpsContext& context, const pb::LogsRequest& request, const Stre
             piece.set_offset(part.offset);
             piece.set_data(part.bytes);
             piece.set_dropped(part.dropped);
+            if (part.time.micros > 0) *piece.mutable_time() = to_proto(part.time);
             if (!write(piece)) return make_error(ErrorCode::cancelled, "the caller has gone");
             offset = part.offset + static_cast<std::int64_t>(part.bytes.size());
             linger.saw_data();

@@ -1,5 +1,9 @@
 #include "base/roots.h"
+#include "controller/ops/check_message.h"
+#include "controller/ops/memory_fit.h"
 #include "controller/ops/ops.h"
+#include "controller/ops/owner.h"
+#include "controller/ops/warnings.h"
 #include "controller/plan_trivial.h"
 #include "service/convert.h"
 
@@ -28,7 +32,7 @@ Status check_request(const pb::SubmitRequest& request) {
         return invalid_argument("yaml: {} bytes; at most {}", request.spec().yaml().size(),
                                 kMaxYaml);
     }
-    return {};
+    return check_message(request);
 }
 
 Status check_spec(const JobSpec& spec) {
@@ -73,9 +77,12 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
     RM_RETURN_IF_ERROR(context.space.check_submit());
     RM_RETURN_IF_ERROR(check_request(request));
     RM_TRY(JobSpec spec, from_proto(request.spec()));
+    RM_RETURN_IF_ERROR(check_priority(spec.priority, caller));
     RM_RETURN_IF_ERROR(context.control.read(
         [&](const State& state) { return resolve_placement(state, spec.resources.placement); }));
     RM_RETURN_IF_ERROR(check_spec(spec));
+    RM_RETURN_IF_ERROR(
+        context.control.read([&](const State& state) { return check_memory_fit(state, spec); }));
     SubmitJob job{.request = {request.request_id()},
                   .spec = spec,
                   .yaml = request.spec().yaml(),
@@ -84,6 +91,10 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
     RM_TRY(const JobId id, context.control.call(std::move(job)));
     pb::SubmitReply reply;
     reply.set_job_id(id.value);
+    for (const std::string& warning :
+         context.control.read([&](const State& state) { return warnings_about(state, spec); })) {
+        reply.add_warnings(warning);
+    }
     return reply;
 }
 

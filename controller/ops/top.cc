@@ -63,20 +63,20 @@ void add_ranks(pb::TopJob& out, const State& state, const Attempt& attempt) {
     }
 }
 
-pb::TopJob top_job(const State& state, const Job& job) {
+pb::TopJob top_job(const State& state, const Job& job, const Now& now) {
     pb::TopJob out;
-    *out.mutable_job() = to_message(state, job);
+    *out.mutable_job() = without_text(to_message(state, job, now));
     const Attempt* attempt = newest_attempt(state, job.id);
     if (attempt != nullptr && !is_terminal(attempt->state)) add_ranks(out, state, *attempt);
     return out;
 }
 
 // Live jobs that have ranks, or the one that was asked for.
-Result<pb::TopReply> look(const State& state, const std::string& id) {
+Result<pb::TopReply> look(const State& state, const std::string& id, const Now& now) {
     pb::TopReply reply;
     if (!id.empty()) {
         RM_TRY(const JobId one, resolve_job(state, id));
-        *reply.add_jobs() = top_job(state, *find_job(state, one));
+        *reply.add_jobs() = top_job(state, *find_job(state, one), now);
         return reply;
     }
     std::vector<const Job*> jobs;
@@ -85,7 +85,7 @@ Result<pb::TopReply> look(const State& state, const std::string& id) {
     std::sort(jobs.begin(), jobs.end(),
               [](const Job* a, const Job* b) { return a->number < b->number; });
     for (const Job* job : jobs) {
-        pb::TopJob top = top_job(state, *job);
+        pb::TopJob top = top_job(state, *job, now);
         if (top.ranks_size() > 0) *reply.add_jobs() = std::move(top);
     }
     return reply;
@@ -118,9 +118,10 @@ Status add_steps(OpsContext& context, pb::TopJob& job) {
 }
 
 Result<pb::TopReply> top(OpsContext& context, const std::string& id) {
+    const Now now = context.now();
     RM_TRY(pb::TopReply reply,
-           context.control.read([&](const State& state) { return look(state, id); }));
-    *reply.mutable_time() = to_proto(context.clock.wall());
+           context.control.read([&](const State& state) { return look(state, id, now); }));
+    *reply.mutable_time() = to_proto(now.wall);
     for (pb::TopJob& job : *reply.mutable_jobs())
         RM_RETURN_IF_ERROR(add_steps(context, job));
     return reply;

@@ -114,7 +114,7 @@ pb::JobState to_message(JobState state) {
     return pb::JOB_STATE_UNSPECIFIED;
 }
 
-pb::Job to_message(const State& state, const Job& job) {
+pb::Job to_message(const State& state, const Job& job, const Now& now) {
     pb::Job message;
     message.set_id(job.id.value);
     message.set_project(job.project);
@@ -128,7 +128,7 @@ pb::Job to_message(const State& state, const Job& job) {
         message.add_blocking_reasons(reason);
     message.set_failure(job.failure);
     message.set_num_steps(job.spec.num_steps());
-    if (job.retry_at.micros != 0) *message.mutable_retry_at() = to_proto(job.retry_at);
+    if (job.retry_at.micros != 0) *message.mutable_retry_at() = to_proto(now.shown(job.retry_at));
     for (const DeviceId& device : job.excluded)
         message.add_excluded_devices(format("{}", device));
     message.set_continues(job.continues.value);
@@ -158,6 +158,7 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
     message.set_drained(node.drained);
     for (const RootInfo& root : node.session.roots)
         add_root(message, state, node, root);
+    message.set_machine(node.session.machine);
     return message;
 }
 
@@ -179,15 +180,33 @@ Status add_reports(OpsContext& context, pb::Job& job) {
     if (step) *job.mutable_last_step() = step_message(*step);
     RM_TRY(const auto evaluation, context.telemetry.last({job.id()}, PieceKind::evaluation));
     if (evaluation) *job.mutable_last_evaluation() = evaluation_message(*evaluation);
+    for (pb::Attempt& attempt : *job.mutable_attempts()) {
+        RM_TRY(const auto last, context.telemetry.last_steps({attempt.epoch()}, 0, 1));
+        if (!last.empty()) *attempt.mutable_last_step() = step_message(last.front());
+    }
+    return {};
+}
+
+Status add_alarms(OpsContext& context, pb::Job& job) {
+    constexpr int kMost = 4;
+    RM_TRY(const auto alarms, context.telemetry.alarms({job.id()}, kMost));
+    for (auto alarm = alarms.rbegin(); alarm != alarms.rend(); ++alarm) {
+        pb::Alarm& message = *job.add_alarms();
+        message.set_epoch(alarm->epoch.value);
+        *message.mutable_time() = to_proto(alarm->received);
+        message.set_text(alarm->bytes);
+    }
     return {};
 }
 
 Result<pb::Job> view_job(OpsContext& context, const std::string& id) {
+    const Now now = context.now();
     RM_TRY(pb::Job job, context.control.read([&](const State& state) -> Result<pb::Job> {
         RM_TRY(const JobId resolved, resolve_job(state, id));
-        return to_message(state, *find_job(state, resolved));
+        return to_message(state, *find_job(state, resolved), now);
     }));
     RM_RETURN_IF_ERROR(add_reports(context, job));
+    RM_RETURN_IF_ERROR(add_alarms(context, job));
     return job;
 }
 
@@ -198,6 +217,11 @@ Status add_connections(OpsContext& context, pb::Job& job) {
             (*attempt.mutable_connections())[rank].ParseFromString(bytes);
     }
     return {};
+}
+
+pb::Job without_text(pb::Job job) {
+    job.mutable_spec()->clear_yaml();
+    return job;
 }
 
 int page_size(int requested) {

@@ -11,7 +11,7 @@ namespace rm {
 namespace pb = ringmaster::v1;
 
 pb::JobState to_message(JobState state);
-pb::Job to_message(const State& state, const Job& job);
+pb::Job to_message(const State& state, const Job& job, const Now& now);
 pb::Node to_message(const State& state, const Node& node, const std::map<DeviceId, Holder>& holders,
                     WallTime now);
 
@@ -19,11 +19,18 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
 Status add_reports(OpsContext& context, pb::Job& job);
 // What the ranks of its attempts have said of their connections, from telemetry.
 Status add_connections(OpsContext& context, pb::Job& job);
+// The last few of its alarms.
+Status add_alarms(OpsContext& context, pb::Job& job);
 pb::StepReport step_message(const KeptReport& kept);
 pb::EvaluationReport evaluation_message(const KeptReport& kept);
 
 // The job as of now with its reports; NOT_FOUND, or the id is ambiguous.
 Result<pb::Job> view_job(OpsContext& context, const std::string& id);
+
+// In lists a job is without the text of its file, which `Get` has: it may be a mebibyte.
+pb::Job without_text(pb::Job job);
+// A page ends with the entry that reaches this: a reply stays below what a client takes.
+constexpr std::size_t kMaxPageBytes = 1 << 20;
 
 // Pages: `page_size` 0 is 100, at most 1000; a token is the number the last page ended with.
 int page_size(int requested);

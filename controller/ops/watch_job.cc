@@ -10,8 +10,8 @@ namespace {
 
 constexpr Seconds kLook{0.2};
 constexpr int kBatch = 256;
-constexpr std::array<PieceKind, 3> kKinds = {PieceKind::step, PieceKind::evaluation,
-                                             PieceKind::note};
+constexpr std::array<PieceKind, 4> kKinds = {PieceKind::step, PieceKind::evaluation,
+                                             PieceKind::note, PieceKind::alarm};
 
 pb::JobUpdate update_of(PieceKind kind, const KeptReport& kept) {
     pb::JobUpdate update;
@@ -23,6 +23,7 @@ pb::JobUpdate update_of(PieceKind kind, const KeptReport& kept) {
             *update.mutable_evaluation() = evaluation_message(kept);
             break;
         case PieceKind::note:
+        case PieceKind::alarm:
         case PieceKind::connected:
         case PieceKind::log:
             update.set_note(kept.bytes);

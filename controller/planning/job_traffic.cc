@@ -29,4 +29,17 @@ JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh) {
     return traffic;
 }
 
+std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,
+                                               const std::vector<DeviceId>& ranks) {
+    std::set<std::pair<NodeId, NodeId>> links;
+    for (const CommPhase& phase : phases) {
+        for (const Flow& flow : flows_of(mesh, phase)) {
+            const NodeId& from = ranks[static_cast<std::size_t>(flow.from)].node;
+            const NodeId& to = ranks[static_cast<std::size_t>(flow.to)].node;
+            if (from != to) links.insert({from, to});
+        }
+    }
+    return links;
+}
+
 }  // namespace rm

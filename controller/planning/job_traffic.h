@@ -1,6 +1,9 @@
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/job_spec.h"
 #include "base/placement_cost.h"
@@ -16,5 +19,9 @@ struct JobTraffic {
 };
 // The stages are those of a valid spec: at least one.
 JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh);
+
+// The nodes between which these phases move bytes, sender first; `ranks` by rank.
+std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,
+                                               const std::vector<DeviceId>& ranks);
 
 }  // namespace rm

@@ -13,23 +13,12 @@ Result<Message> parse(std::string_view bytes, std::string_view what) {
     return make_error(ErrorCode::data_loss, "{} bytes are no {}", bytes.size(), what);
 }
 
-pb::PlacedDevice to_message(const DeviceId& device) {
-    pb::PlacedDevice out;
-    out.set_node_id(device.node.value);
-    out.set_device(device.index);
-    return out;
-}
-
-DeviceId device_from(const pb::PlacedDevice& device) {
-    return {{device.node_id()}, device.device()};
-}
-
 void fill(pb::PlanningJob& out, const PlanningJob& job) {
     out.set_job_id(job.id.value);
     *out.mutable_spec() = to_proto(job.spec);
     out.set_waiting_since_micros(job.waiting_since.micros);
     for (const DeviceId& device : job.excluded)
-        *out.add_excluded() = to_message(device);
+        *out.add_excluded() = to_proto(device);
     out.set_waits(job.waits);
     out.set_files(job.files + 1);
 }
@@ -39,7 +28,7 @@ Result<PlanningJob> job_from(const pb::PlanningJob& job) {
     RM_TRY(out.spec, from_proto(job.spec()));
     out.waiting_since = {job.waiting_since_micros()};
     for (const pb::PlacedDevice& device : job.excluded())
-        out.excluded.push_back(device_from(device));
+        out.excluded.push_back(from_proto(device));
     out.waits = job.waits();
     out.files = job.files() - 1;
     return out;
@@ -67,7 +56,7 @@ PlanningFiles files_from(const pb::PlanningFiles& files) {
 }
 
 void fill(pb::PlanningDevice& out, const PlanningDevice& device) {
-    *out.mutable_device() = to_message(device.id);
+    *out.mutable_device() = to_proto(device.id);
     out.set_kind(device.kind);
     out.set_build(device.build);
     out.set_availability(static_cast<int>(device.availability));
@@ -75,7 +64,7 @@ void fill(pb::PlanningDevice& out, const PlanningDevice& device) {
 }
 
 PlanningDevice device_from(const pb::PlanningDevice& device) {
-    return {.id = device_from(device.device()),
+    return {.id = from_proto(device.device()),
             .kind = device.kind(),
             .build = device.build(),
             .availability = static_cast<Availability>(device.availability()),
@@ -86,7 +75,7 @@ void fill(pb::Plan& out, const Plan& plan) {
     *out.mutable_mesh() = to_proto(plan.mesh);
     out.set_zero(plan.zero);
     for (const DeviceId& device : plan.placement)
-        *out.add_placement() = to_message(device);
+        *out.add_placement() = to_proto(device);
     *out.mutable_memory() = to_proto(plan.memory);
     out.set_collective_timeout_seconds(plan.collective_timeout.value);
 }
@@ -96,7 +85,7 @@ Result<Plan> plan_from(const pb::Plan& plan) {
     RM_TRY(out.mesh, from_proto(plan.mesh()));
     out.zero = plan.zero();
     for (const pb::PlacedDevice& device : plan.placement())
-        out.placement.push_back(device_from(device));
+        out.placement.push_back(from_proto(device));
     RM_TRY(out.memory, from_proto(plan.memory()));
     out.collective_timeout = {plan.collective_timeout_seconds()};
     return out;
@@ -122,6 +111,7 @@ std::string pack(const PlanningSnapshot& snapshot) {
     pb::PlanningRequest request;
     request.set_version(snapshot.version);
     request.set_now_micros(snapshot.now.micros);
+    request.set_max_bypass_seconds(snapshot.max_bypass.value);
     for (const PlanningJob& job : snapshot.pending)
         fill(*request.add_pending(), job);
     for (const PlanningDevice& device : snapshot.devices)
@@ -135,7 +125,9 @@ std::string pack(const PlanningSnapshot& snapshot) {
 Result<PlanningSnapshot> unpack_snapshot(std::string_view bytes) {
     RM_TRY(const pb::PlanningRequest request,
            parse<pb::PlanningRequest>(bytes, "planning request"));
-    PlanningSnapshot snapshot{.version = request.version(), .now = {request.now_micros()}};
+    PlanningSnapshot snapshot{.version = request.version(),
+                              .now = {request.now_micros()},
+                              .max_bypass = {request.max_bypass_seconds()}};
     for (const pb::PlanningJob& message : request.pending()) {
         RM_TRY(PlanningJob job, job_from(message));
         snapshot.pending.push_back(std::move(job));

@@ -3,6 +3,7 @@
 #include "controller/ops/ops.h"
 #include "controller/rpc/answer.h"
 #include "controller/rpc/caller.h"
+#include "controller/rpc/seats.h"
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
@@ -57,11 +58,15 @@ public:
     }
     grpc::Status Watch(grpc::ServerContext* context, const pb::WatchRequest* request,
                        grpc::ServerWriter<pb::JobUpdate>* stream) override {
-        return to_grpc(watch_job(ops_, *request, call_of(context), writer_to(stream)));
+        return seated(*context, [&] {
+            return watch_job(ops_, *request, call_of(context), writer_to(stream));
+        });
     }
     grpc::Status Logs(grpc::ServerContext* context, const pb::LogsRequest* request,
                       grpc::ServerWriter<pb::LogPiece>* stream) override {
-        return to_grpc(read_logs(ops_, *request, call_of(context), writer_to(stream)));
+        return seated(*context, [&] {
+            return read_logs(ops_, *request, call_of(context), writer_to(stream));
+        });
     }
     grpc::Status History(grpc::ServerContext*, const pb::HistoryRequest* request,
                          pb::HistoryReply* reply) override {
@@ -69,12 +74,24 @@ public:
     }
     grpc::Status Top(grpc::ServerContext* context, const pb::TopRequest* request,
                      grpc::ServerWriter<pb::TopReply>* stream) override {
-        return to_grpc(watch_top(ops_, *request, call_of(context), writer_to(stream)));
+        return seated(*context, [&] {
+            return watch_top(ops_, *request, call_of(context), writer_to(stream));
+        });
     }
 
 private:
+    // A stream holds its thread until the caller goes.
+    template <typename Call>
+    grpc::Status seated(grpc::ServerContext& context, const Call& call) {
+        const auto caller = caller_of(context, gatekeeper_);
+        if (!caller) return to_grpc(caller.error());
+        const auto seat = seats_.take(format("{} {}", caller->name, caller->credential));
+        return seat ? to_grpc(call()) : to_grpc(seat.error());
+    }
+
     OpsContext& ops_;
     const Gatekeeper& gatekeeper_;
+    Seats seats_{{}};
 };
 
 class NodeService final : public pb::NodeService::Service {

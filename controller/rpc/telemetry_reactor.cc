@@ -33,7 +33,7 @@ TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
         piece.kind = PieceKind::connected;
         piece.bytes = message.connected().SerializeAsString();
     } else if (message.piece_case() == pb::TelemetryMessage::kNote) {
-        piece.kind = PieceKind::note;
+        piece.kind = message.alarm() ? PieceKind::alarm : PieceKind::note;
         piece.bytes = message.note();
     } else {
         piece.bytes = message.log();
@@ -60,6 +60,15 @@ pb::TelemetryAck message_of(const AckQueue::Ack& ack) {
     message.set_reports_offset(offsets.reports);
     message.set_log_offset(offsets.log);
     return message;
+}
+
+// An offset is where a piece ends in its stream.
+Status check_offset(const TelemetryPiece& piece) {
+    const bool is_log = piece.kind == PieceKind::log;
+    const auto least = is_log ? static_cast<std::int64_t>(piece.bytes.size()) : std::int64_t{1};
+    if (piece.end_offset >= least) return {};
+    return invalid_argument("a piece of rank {} of attempt {} ends at offset {}, which is below {}",
+                            piece.rank, piece.epoch, piece.end_offset, least);
 }
 
 // Where a piece belongs; nothing: to no rank this controller knows, or not to one of the caller's
@@ -183,6 +192,7 @@ private:
         TelemetryLoop::OnKept on_kept = acks_->take(piece);
         const std::optional<JobId> job = job_of(ops_.control, piece, caller_);
         if (!job) return on_kept(claimed_offsets(piece));
+        if (const Status sound = check_offset(piece); !sound) return on_kept(sound.error());
         piece.job = *job;
         if (!incoming_.step().hops().empty()) hops_.hopped(hops_of(incoming_));
         telemetry_.push(std::move(piece), std::move(on_kept));

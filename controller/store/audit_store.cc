@@ -16,10 +16,12 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX refusals ON audit (id) WHERE code <> 'ok';
 )sql";
-constexpr std::array<const char*, 1> kMigrations = {kAudit1};
+constexpr const char* kAudit2 = "ALTER TABLE audit ADD COLUMN arguments TEXT NOT NULL DEFAULT ''";
+constexpr std::array<const char*, 2> kMigrations = {kAudit1, kAudit2};
 
 constexpr const char* kColumns =
-    "first, last, count, principal, credential, peer, method, subject, code, reason";
+    "first, last, count, principal, credential, peer, method, subject, code, reason, "
+    "arguments";
 
 AuditRow row_in(const Statement& row) {
     return {.id = row.whole(0),
@@ -30,27 +32,40 @@ AuditRow row_in(const Statement& row) {
                       .method = row.text(7),
                       .subject = row.text(8),
                       .code = row.text(9),
-                      .reason = row.text(10)},
+                      .reason = row.text(10),
+                      .arguments = row.text(11)},
             .last = {row.whole(2)},
             .count = row.whole(3)};
 }
 
+constexpr std::string_view kRefused = "code <> 'ok'";
+constexpr std::string_view kOfSession = "code = 'ok' AND method GLOB 'session *'";
+
+bool is_of_session(const AuditEntry& entry) {
+    return entry.allowed() && entry.method.starts_with("session ");
+}
+
+std::string prune_sql(std::string_view rows) {
+    return format(
+        "DELETE FROM audit WHERE {} AND id <= (SELECT id FROM audit WHERE {} "
+        "ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        rows, rows);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<AuditStore>> AuditStore::open(const std::string& path,
-                                                     std::int64_t kept_refusals) {
+Result<std::unique_ptr<AuditStore>> AuditStore::open(const std::string& path, std::int64_t kept) {
     RM_TRY(Database database, open_migrated(path, kMigrations, Durability::normal));
     RM_TRY(Statement insert,
-           database.prepare(
-               format("INSERT INTO audit ({}) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                      kColumns)));
+           database.prepare(format(
+               "INSERT INTO audit ({}) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+               kColumns)));
     RM_TRY(Statement update, database.prepare("UPDATE audit SET count = ?, last = ? WHERE id = ?"));
-    RM_TRY(Statement prune,
-           database.prepare("DELETE FROM audit WHERE code <> 'ok' AND id <= (SELECT id FROM audit "
-                            "WHERE code <> 'ok' ORDER BY id DESC LIMIT 1 OFFSET ?)"));
-    return std::unique_ptr<AuditStore>(new AuditStore(kept_refusals, std::move(database),
-                                                      std::move(insert), std::move(update),
-                                                      std::move(prune)));
+    RM_TRY(Statement prune_refusals, database.prepare(prune_sql(kRefused)));
+    RM_TRY(Statement prune_sessions, database.prepare(prune_sql(kOfSession)));
+    return std::unique_ptr<AuditStore>(new AuditStore(kept, std::move(database), std::move(insert),
+                                                      std::move(update), std::move(prune_refusals),
+                                                      std::move(prune_sessions)));
 }
 
 Status AuditStore::together(const std::function<void()>& writes) {
@@ -69,19 +84,21 @@ Result<std::int64_t> AuditStore::add(const AuditEntry& entry) {
         .bind(6, entry.method)
         .bind(7, entry.subject)
         .bind(8, entry.code)
-        .bind(9, entry.reason);
+        .bind(9, entry.reason)
+        .bind(10, entry.arguments);
     RM_TRY(const bool made, insert_.step());
     const std::int64_t id = made ? insert_.whole(0) : 0;
     insert_.reset();
-    if (!entry.allowed()) RM_RETURN_IF_ERROR(prune());
+    if (!entry.allowed()) RM_RETURN_IF_ERROR(make_room(refusals_));
+    if (is_of_session(entry)) RM_RETURN_IF_ERROR(make_room(sessions_));
     return id;
 }
 
 // Finding the oldest row to keep reads as many: not for every row.
-Status AuditStore::prune() {
-    const std::int64_t interval = std::max<std::int64_t>(1, kept_refusals_ / 100);
-    if (++refusals_added_ % interval != 0) return {};
-    return prune_.bind(1, kept_refusals_).run();
+Status AuditStore::make_room(Bounded& rows) {
+    const std::int64_t interval = std::max<std::int64_t>(1, kept_ / 100);
+    if (++rows.added % interval != 0) return {};
+    return rows.prune.bind(1, kept_).run();
 }
 
 Status AuditStore::repeat(std::int64_t id, std::int64_t count, WallTime last) {

@@ -25,9 +25,11 @@ struct AuditRow {
 // Not thread safe: it belongs to the audit loop.
 class AuditStore {
 public:
-    // Of refusals about the newest `kept_refusals` stay; calls that were allowed are never removed.
+    // About the newest `kept` refusals stay, and as many rows of workers' sessions: strangers and a
+    // worker that reconnects for ever fill no disk. Other calls that were allowed are never
+    // removed.
     static Result<std::unique_ptr<AuditStore>> open(const std::string& path,
-                                                    std::int64_t kept_refusals = 100'000);
+                                                    std::int64_t kept = 100'000);
 
     // What `writes` adds and repeats is one transaction: rows that come together share their pages.
     Status together(const std::function<void()>& writes);
@@ -35,22 +37,28 @@ public:
     Status repeat(std::int64_t id, std::int64_t count, WallTime last);
 
 private:
-    AuditStore(std::int64_t kept_refusals, Database database, Statement insert, Statement update,
-               Statement prune)
-        : kept_refusals_(kept_refusals),
+    // A kind of rows that comes without end.
+    struct Bounded {
+        Statement prune;
+        std::int64_t added = 0;
+    };
+    AuditStore(std::int64_t kept, Database database, Statement insert, Statement update,
+               Statement prune_refusals, Statement prune_sessions)
+        : kept_(kept),
           database_(std::move(database)),
           insert_(std::move(insert)),
           update_(std::move(update)),
-          prune_(std::move(prune)) {}
+          refusals_{std::move(prune_refusals)},
+          sessions_{std::move(prune_sessions)} {}
 
-    Status prune();
+    Status make_room(Bounded& rows);
 
-    const std::int64_t kept_refusals_;
-    std::int64_t refusals_added_ = 0;
+    const std::int64_t kept_;
     Database database_;
     Statement insert_;
     Statement update_;
-    Statement prune_;
+    Bounded refusals_;
+    Bounded sessions_;
 };
 
 struct AuditFilter {

@@ -41,6 +41,13 @@ Status rename_durably(const std::string& from, const std::string& to) {
     return sync(fs::absolute(to).parent_path().string());
 }
 
+Status move_aside(const std::string& path, const std::string& aside) {
+    RM_RETURN_IF_ERROR(rename_durably(path, aside));
+    std::error_code no_log;
+    fs::rename(path + "-wal", aside + "-wal", no_log);
+    return {};
+}
+
 Status check_whole(Database& database, const std::string& path) {
     RM_TRY(Statement check, database.prepare("PRAGMA integrity_check(1)"));
     RM_TRY(const bool row, check.step());
@@ -63,13 +70,31 @@ Status check_backup(const std::string& path) {
     return make_error(ErrorCode::data_loss, "{} is not a backup of a controller", path);
 }
 
-void remove_oldest(const std::string& directory, std::size_t keep) {
+std::string backup_name(WallTime time) {
+    return format("control-{}.db", stamp(time));
+}
+
+// Oldest first. A directory that is missing or cannot be read has none.
+std::vector<std::string> backups_in(const std::string& directory) {
     std::vector<std::string> kept;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with("control-") && name.ends_with("Z.db")) kept.push_back(entry.path());
+    std::error_code failure;
+    for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+        const std::string name = entry->path().filename().string();
+        if (name.starts_with("control-") && name.ends_with("Z.db")) kept.push_back(entry->path());
     }
     std::sort(kept.begin(), kept.end());
+    return kept;
+}
+
+bool has_entries(const std::string& directory) {
+    std::error_code failure;
+    const fs::directory_iterator entry(directory, failure);
+    return !failure && entry != fs::directory_iterator();
+}
+
+void remove_oldest(const std::string& directory, std::size_t keep) {
+    const std::vector<std::string> kept = backups_in(directory);
     for (std::size_t i = 0; i + keep < kept.size(); ++i)
         std::remove(kept[i].c_str());
 }
@@ -94,10 +119,41 @@ Result<std::string> keep_backup(const std::string& source, const std::string& di
         return make_error(ErrorCode::unavailable, "cannot make {}: {}", directory,
                           failure.message());
     }
-    const std::string target = format("{}/control-{}.db", directory, stamp(now));
+    const std::string target = format("{}/{}", directory, backup_name(now));
     RM_RETURN_IF_ERROR(backup_database(source, target));
     remove_oldest(directory, static_cast<std::size_t>(keep));
     return target;
+}
+
+std::string newest_backup(const std::string& directory) {
+    const std::vector<std::string> kept = backups_in(directory);
+    return kept.empty() ? "" : kept.back();
+}
+
+bool has_backup_since(const std::string& directory, WallTime time) {
+    const std::string newest = newest_backup(directory);
+    return !newest.empty() && fs::path(newest).filename().string() > backup_name(time);
+}
+
+std::string restore_advice(const std::string& state_dir) {
+    const std::string newest = newest_backup(state_dir + "/backups");
+    if (!newest.empty()) return format("`ringmaster restore {} --state {}`", newest, state_dir);
+    return format(
+        "`ringmaster restore FILE --state {}` with a backup of yours ({}/backups has none)",
+        state_dir, state_dir);
+}
+
+Status check_may_found(const std::string& state_dir) {
+    for (const char* name : {"backups", "logs", "checkpoints"}) {
+        const std::string remains = format("{}/{}", state_dir, name);
+        if (!has_entries(remains)) continue;
+        return make_error(ErrorCode::failed_precondition,
+                          "{}/control.db holds no cluster, but {} is of one; a new cluster is not "
+                          "founded beside it, because its workers would be strangers. Put the "
+                          "tables back with {}, or start with an empty state directory",
+                          state_dir, remains, restore_advice(state_dir));
+    }
+    return {};
 }
 
 Result<std::string> restore_database(const std::string& backup, const std::string& state_dir,
@@ -108,10 +164,11 @@ Result<std::string> restore_database(const std::string& backup, const std::strin
     const std::string fresh = path + ".restoring";
     RM_RETURN_IF_ERROR(backup_database(backup, fresh));
     std::string aside;
-    if (fs::exists(path)) {
+    if (::access(path.c_str(), F_OK) == 0) {
         aside = format("{}.replaced-{}", path, stamp(now));
-        // The log of what was committed last belongs to the database.
-        RM_RETURN_IF_ERROR(backup_database(path, aside));
+        // The log of what was committed last belongs to the database. One that cannot be read any
+        // more is kept as it is.
+        if (!backup_database(path, aside)) RM_RETURN_IF_ERROR(move_aside(path, aside));
     }
     std::ofstream(restore_marker(state_dir)) << backup << "\n";
     RM_RETURN_IF_ERROR(sync(restore_marker(state_dir)));

@@ -16,6 +16,17 @@ Status backup_database(const std::string& source, const std::string& target);
 Result<std::string> keep_backup(const std::string& source, const std::string& directory,
                                 WallTime now, int keep);
 
+// The last of those in `directory`; empty: there is none.
+std::string newest_backup(const std::string& directory);
+// Whether one was made there after `time`, by its name.
+bool has_backup_since(const std::string& directory, WallTime time);
+
+// The remedy for tables that cannot be read, as a clause of a message.
+std::string restore_advice(const std::string& state_dir);
+// FAILED_PRECONDITION: control.db holds no cluster, though backups, logs or checkpoints of one lie
+// beside it. Founding another would make strangers of its workers.
+Status check_may_found(const std::string& state_dir);
+
 // Puts `backup` in the place of `<state_dir>/control.db`; the caller holds the state directory.
 // What was there is kept as control.db.replaced-<UTC time>, whose path is returned (empty: nothing
 // was). The next start finds restore_marker(). DATA_LOSS: the backup is damaged or no control

@@ -134,6 +134,16 @@ constexpr const char* kControl6 = R"sql(
 ALTER TABLE jobs ADD COLUMN resources_placement TEXT NOT NULL DEFAULT '';  -- as `excluded`, by rank
 )sql";
 
+// Checkpoints by time: of jobs that say nothing, every ten minutes.
+constexpr const char* kControl7 = R"sql(
+ALTER TABLE jobs ADD COLUMN checkpoint_every REAL NOT NULL DEFAULT 600;
+)sql";
+
+// Jobs fail when their updates stay non-finite.
+constexpr const char* kControl8 = R"sql(
+ALTER TABLE jobs ADD COLUMN optimizer_max_skipped INTEGER NOT NULL DEFAULT 10;
+)sql";
+
 // Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -211,9 +221,21 @@ CREATE TABLE connections (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 6> kControl = {kControl1, kControl2, kControl3,
-                                                 kControl4, kControl5, kControl6};
-constexpr std::array<const char*, 3> kTelemetry = {kTelemetry1, kTelemetry2, kTelemetry3};
+// Alarms: words of a run that went on, which somebody should look at.
+constexpr const char* kTelemetry4 = R"sql(
+CREATE TABLE alarms (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, end_offset INTEGER NOT NULL,
+    received INTEGER NOT NULL, report TEXT NOT NULL,
+    UNIQUE (epoch, rank, end_offset)
+) STRICT;
+CREATE INDEX alarms_of_job ON alarms (job, rank, id);
+)sql";
+
+constexpr std::array<const char*, 8> kControl = {kControl1, kControl2, kControl3, kControl4,
+                                                 kControl5, kControl6, kControl7, kControl8};
+constexpr std::array<const char*, 4> kTelemetry = {kTelemetry1, kTelemetry2, kTelemetry3,
+                                                   kTelemetry4};
 
 }  // namespace
 

@@ -67,7 +67,7 @@ Status SpaceGuard::check_submit() const {
     if (free >= marks_.submits) return {};
     return make_error(ErrorCode::resource_exhausted,
                       "the controller has {} free at {} and takes no new jobs below {}; free some "
-                      "space there. Running jobs go on",
+                      "space there. Running jobs continue",
                       to_string(free), directory_, to_string(marks_.submits));
 }
 

@@ -13,7 +13,7 @@ namespace rm {
 
 // Free bytes below which something gives way. Control writes never do: they have the reserve.
 struct SpaceMarks {
-    Bytes telemetry{512 << 20};  // step reports and logs are dropped
+    Bytes telemetry{512 << 20};  // step reports and logs are refused
     Bytes submits{128 << 20};    // submits are refused
     Bytes reserve{8 << 20};      // a file that control writes may take the place of
     int telemetry_percent = 5;   // of the file system: the first mark is no higher
@@ -28,10 +28,10 @@ public:
     Bytes free_bytes() const;
     // RESOURCE_EXHAUSTED: what is free, what is needed, where.
     Status check_submit() const;
-    // Whether telemetry is dropped now; what is dropped is counted.
-    bool drops_telemetry() const { return free_bytes() < marks_.telemetry; }
-    void count_dropped(std::int64_t pieces) { dropped_ += pieces; }
-    std::int64_t dropped() const { return dropped_; }
+    // Whether telemetry is refused now: workers keep it and send it again. Refusals are counted.
+    bool refuses_telemetry() const { return free_bytes() < marks_.telemetry; }
+    void count_refused(std::int64_t pieces) { refused_ += pieces; }
+    std::int64_t refused() const { return refused_; }
 
     // The reserve's space is free for a control write; false: it was already.
     bool release_reserve();
@@ -44,7 +44,7 @@ private:
 
     const std::string directory_;
     const SpaceMarks marks_;
-    std::atomic<std::int64_t> dropped_{0};
+    std::atomic<std::int64_t> refused_{0};
     std::mutex mutex_;
     std::atomic<bool> reserved_ = false;
 };

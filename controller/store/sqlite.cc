@@ -8,8 +8,11 @@
 namespace rm {
 namespace {
 
-// A full disk may be helped; anything else that fails is lost.
+// A full disk may be helped, and another program that holds the tables may let go; anything else
+// that fails is lost.
 ErrorCode code_of(sqlite3* database) {
+    const int code = sqlite3_errcode(database) & 0xff;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return ErrorCode::unavailable;
     const bool full =
         sqlite3_errcode(database) == SQLITE_FULL || sqlite3_system_errno(database) == ENOSPC;
     return full ? ErrorCode::resource_exhausted : ErrorCode::data_loss;
@@ -179,7 +182,7 @@ Result<Database> open_migrated(const std::string& path, std::span<const char* co
                                             : "PRAGMA synchronous = NORMAL"));
     RM_TRY(const int version, database.user_version());
     for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from) {
-        if (from > 0) {
+        if (version > 0) {
             RM_RETURN_IF_ERROR(database.backup_to(format("{}.before-{}", path, from + 1)));
         }
         RM_RETURN_IF_ERROR(migrate(database, static_cast<int>(from), migrations[from]));

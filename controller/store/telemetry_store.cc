@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "controller/store/log_file.h"
+#include "controller/store/log_times.h"
 #include "controller/store/schema.h"
 
 namespace rm {
@@ -51,12 +52,21 @@ const char* table_of(PieceKind kind) {
             return "evaluations";
         case PieceKind::note:
             return "notes";
+        case PieceKind::alarm:
+            return "alarms";
         case PieceKind::connected:
         case PieceKind::log:
             break;
     }
     RM_CHECK(false, "logs and connections are not in a table of reports");
     return "";
+}
+
+std::string insert_words(const char* table) {
+    return format(
+        "INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        table);
 }
 
 std::int64_t align_down(std::int64_t value, std::int64_t step) {
@@ -80,16 +90,15 @@ Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPath
                                            "VALUES (?, ?, ?, ?, ?, ?)"));
     RM_TRY(Statement step, database.prepare(insert_report("steps")));
     RM_TRY(Statement evaluation, database.prepare(insert_report("evaluations")));
-    RM_TRY(Statement note, database.prepare("INSERT OR IGNORE INTO notes (job, epoch, rank, "
-                                            "end_offset, received, report) "
-                                            "VALUES (?, ?, ?, ?, ?, ?)"));
+    RM_TRY(Statement note, database.prepare(insert_words("notes")));
+    RM_TRY(Statement alarm, database.prepare(insert_words("alarms")));
     RM_TRY(Statement connected,
            database.prepare("INSERT OR REPLACE INTO connections (epoch, rank, job, received, "
                             "report) VALUES (?, ?, ?, ?, ?)"));
     return std::unique_ptr<TelemetryStore>(
         new TelemetryStore(paths, log_cap, std::move(database),
                            {std::move(find), std::move(put), std::move(step), std::move(evaluation),
-                            std::move(note), std::move(connected)}));
+                            std::move(note), std::move(alarm), std::move(connected)}));
 }
 
 Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
@@ -134,13 +143,15 @@ Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& o
     if (piece.kind == PieceKind::connected) return keep_connected(piece);
     Statement& insert = piece.kind == PieceKind::step         ? sql_.put_step
                         : piece.kind == PieceKind::evaluation ? sql_.put_evaluation
+                        : piece.kind == PieceKind::alarm      ? sql_.put_alarm
                                                               : sql_.put_note;
     insert.bind(1, piece.job.value)
         .bind(2, piece.epoch.value)
         .bind(3, std::int64_t{piece.rank})
         .bind(4, piece.end_offset)
         .bind(5, piece.received.micros);
-    if (piece.kind == PieceKind::note) return insert.bind(6, piece.bytes).run();
+    const bool words = piece.kind == PieceKind::note || piece.kind == PieceKind::alarm;
+    if (words) return insert.bind(6, piece.bytes).run();
     // SQLite has no NaN: it stores NULL.
     return insert.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
 }
@@ -159,6 +170,8 @@ Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offs
     const std::string path = log_path(paths_.logs, piece.job.value, piece.epoch.value, piece.rank);
     const auto size = static_cast<std::int64_t>(piece.bytes.size());
     RM_RETURN_IF_ERROR(write_log(path, piece.end_offset - size, piece.bytes));
+    RM_RETURN_IF_ERROR(
+        note_log_time(log_times_path(path), piece.end_offset - size, piece.received));
     offsets.log = piece.end_offset;
     return enforce_cap(path, offsets);
 }
@@ -180,8 +193,13 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
                                    kReportColumns)));
     RM_TRY(Statement connections,
            database.prepare("SELECT rank, report FROM connections WHERE epoch = ?"));
-    Statements statements{std::move(find), std::move(last_steps), std::move(connections), {}, {}};
-    for (const PieceKind kind : {PieceKind::step, PieceKind::evaluation, PieceKind::note}) {
+    RM_TRY(Statement alarms, database.prepare(format("SELECT {} FROM alarms WHERE job = ? "
+                                                     "ORDER BY id DESC LIMIT ?",
+                                                     kReportColumns)));
+    Statements statements{
+        std::move(find), std::move(last_steps), std::move(alarms), std::move(connections), {}, {}};
+    for (const PieceKind kind :
+         {PieceKind::step, PieceKind::evaluation, PieceKind::note, PieceKind::alarm}) {
         const char* table = table_of(kind);
         RM_TRY(Statement last, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
                                                        "rank = 0 ORDER BY id DESC LIMIT 1",
@@ -222,6 +240,12 @@ Result<std::vector<KeptReport>> TelemetryReader::last_steps(Epoch epoch, int ran
     return rows_of(select);
 }
 
+Result<std::vector<KeptReport>> TelemetryReader::alarms(const JobId& job, int limit) {
+    const std::lock_guard lock(mutex_);
+    sql_.alarms.bind(1, job.value).bind(2, std::int64_t{limit});
+    return rows_of(sql_.alarms);
+}
+
 Result<std::map<int, std::string>> TelemetryReader::connections(Epoch epoch) {
     const std::lock_guard lock(mutex_);
     Statement& select = sql_.connections;
@@ -241,12 +265,54 @@ Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, st
         const std::lock_guard lock(mutex_);
         RM_TRY(kept, find_stream(sql_.find_stream, epoch, rank));
     }
-    LogPart part{std::max(offset, kept.log_dropped), "", kept.log_dropped};
-    const std::int64_t size = std::min(max_bytes, kept.log - part.offset);
-    if (size <= 0) return part;
+    LogPart part{std::max(offset, kept.log_dropped), "", kept.log_dropped, {}};
+    if (kept.log <= part.offset) return part;
     const std::string path = log_path(paths_.logs, job.value, epoch.value, rank);
-    RM_TRY(part.bytes, read_log(path, part.offset, size));
+    const LogTime arrived = find_log_time(log_times_path(path), part.offset);
+    part.time = arrived.time;
+    const std::int64_t end = std::min(kept.log, arrived.end);
+    RM_TRY(part.bytes, read_log(path, part.offset, std::min(max_bytes, end - part.offset)));
     return part;
+}
+
+namespace {
+
+// Behind the line break before the last `lines` lines of what lies in [begin, end).
+Result<std::int64_t> tail_offset(const std::string& path, std::int64_t begin, std::int64_t end,
+                                 std::int64_t lines) {
+    constexpr std::int64_t kStep = 64 * 1024;
+    std::int64_t breaks = 0;
+    for (std::int64_t high = end; high > begin;) {
+        const std::int64_t low = std::max(begin, high - kStep);
+        std::int64_t at = low;  // moves past what was dropped
+        RM_TRY(const std::string bytes, read_log(path, at, high - low));
+        for (std::size_t i = bytes.size(); i-- > 0;) {
+            const std::int64_t place = at + static_cast<std::int64_t>(i);
+            if (place + 1 >= end || bytes[i] != '\n') continue;  // the log's last break ends a line
+            if (++breaks == lines) return place + 1;
+        }
+        high = low;
+    }
+    return begin;
+}
+
+}  // namespace
+
+Result<std::int64_t> TelemetryReader::log_begin(const JobId& job, Epoch epoch, int rank,
+                                                const LogRange& range) {
+    StreamOffsets kept;
+    {
+        const std::lock_guard lock(mutex_);
+        RM_TRY(kept, find_stream(sql_.find_stream, epoch, rank));
+    }
+    std::int64_t begin = std::max(range.offset, kept.log_dropped);
+    const std::string path = log_path(paths_.logs, job.value, epoch.value, rank);
+    if (range.since.micros > 0) {
+        const std::int64_t since = find_log_offset(log_times_path(path), range.since);
+        begin = std::max(begin, std::min(since, kept.log));
+    }
+    if (range.tail_lines == 0 || begin >= kept.log) return begin;
+    return tail_offset(path, begin, kept.log, range.tail_lines);
 }
 
 }  // namespace rm

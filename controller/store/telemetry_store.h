@@ -18,7 +18,7 @@
 // may be lost or dropped, and it must never make a commit of the control plane wait.
 namespace rm {
 
-enum class PieceKind { step, evaluation, note, connected, log };
+enum class PieceKind { step, evaluation, note, alarm, connected, log };
 
 struct TelemetryPiece {
     JobId job;
@@ -56,6 +56,14 @@ struct LogPart {
     std::int64_t offset = 0;   // of `bytes`; may be past what was asked for
     std::string bytes;         // empty: nothing beyond `offset` yet
     std::int64_t dropped = 0;  // bytes before `offset` that the cap removed
+    WallTime time;             // when `bytes` arrived; 0: not known
+};
+
+// Which part of a log is wanted.
+struct LogRange {
+    std::int64_t offset = 0;
+    std::int64_t tail_lines = 0;  // the last so many; 0: all
+    WallTime since;               // what arrived then or later; 0: all
 };
 
 struct TelemetryPaths {
@@ -81,6 +89,7 @@ private:
         Statement put_step;
         Statement put_evaluation;
         Statement put_note;
+        Statement put_alarm;
         Statement put_connected;
     };
     TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements)
@@ -109,12 +118,16 @@ public:
 
     // Of rank 0, which speaks for the job. `kind` is not connected or log.
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
+    // The newest of a job, newest first.
+    Result<std::vector<KeptReport>> alarms(const JobId& job, int limit);
     Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
                                           int limit);
     // The last whole steps of any rank of one attempt, newest first.
     Result<std::vector<KeptReport>> last_steps(Epoch epoch, int rank, int limit);
     // By rank, the newest report of kind connected of those that have sent one.
     Result<std::map<int, std::string>> connections(Epoch epoch);
+    // Where to begin reading a range of a log: never before its offset.
+    Result<std::int64_t> log_begin(const JobId& job, Epoch epoch, int rank, const LogRange& range);
     // NOT_FOUND when the rank has no log yet.
     Result<LogPart> log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
                         std::int64_t max_bytes);
@@ -123,6 +136,7 @@ private:
     struct Statements {
         Statement find_stream;
         Statement last_steps;
+        Statement alarms;
         Statement connections;
         std::map<PieceKind, Statement> last;
         std::map<PieceKind, Statement> since;

@@ -1,21 +1,9 @@
 #include "controller/survey/hop_watch.h"
 
-#include <algorithm>
-
 #include "base/format.h"
+#include "base/median.h"
 
 namespace rm {
-namespace {
-
-template <typename Rates>
-double median(const Rates& rates) {
-    std::vector<double> sorted(rates.begin(), rates.end());
-    const auto middle = sorted.begin() + std::ssize(sorted) / 2;
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
-}
-
-}  // namespace
 
 std::optional<std::string> HopWatch::take(const HopSample& sample, MonoTime now) {
     Series& series = series_[{sample.epoch, {sample.from_rank, sample.to_rank}}];
@@ -29,7 +17,7 @@ std::optional<std::string> HopWatch::take(const HopSample& sample, MonoTime now)
     series.last.push_back(sample.rate.value);
     if (series.last.size() > kSteps) series.last.pop_front();
     if (series.last.size() < kSteps) return std::nullopt;
-    const double share = median(series.last) / median(series.first);
+    const double share = median({series.last.begin(), series.last.end()}) / median(series.first);
     if (share >= kSlow) return std::nullopt;
     const auto [said, first_time] = said_.try_emplace(sample.epoch, now);
     if (!first_time && now - said->second < kPause) return std::nullopt;

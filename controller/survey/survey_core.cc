@@ -106,7 +106,7 @@ std::set<std::string> SurveyCore::jobs_of(const SurveyStep& step) const {
     for (const ProbeTask& task : step) {
         for (const int end : {task.from, task.to}) {
             const SurveyNode* node = present(end);
-            if (node != nullptr && !node->job.empty()) jobs.insert(node->job);
+            if (node != nullptr) jobs.insert(node->jobs.begin(), node->jobs.end());
         }
     }
     return jobs;
@@ -151,7 +151,7 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
             fail(i, format("{} has left", run_->nodes()[static_cast<std::size_t>(gone)].id));
         } else if (unanswered_[from->id] >= kUnanswered) {
             fail(i, format("{} is not asked any more", from->id));
-        } else if (pacer_.forbids(jobs) && !(from->job.empty() && to->job.empty())) {
+        } else if (pacer_.forbids(jobs) && !(from->jobs.empty() && to->jobs.empty())) {
             fail(i, format("{} to {}: a job runs there and the budget is 0", from->id, to->id));
         } else {
             asked_[++last_probe_] = {i, from->id};

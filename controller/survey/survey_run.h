@@ -19,8 +19,8 @@ struct SurveyNode {
     std::string address;  // its data address
     int probe_port = 0;
     int num_devices = 1;
-    std::string job;            // what runs there; empty: nothing
-    std::set<NodeId> sends_to;  // nodes that its ranks send to
+    std::set<std::string> jobs;  // that run there
+    std::set<NodeId> sends_to;   // nodes that their ranks send to
     bool operator==(const SurveyNode&) const = default;
 
     bool on_loopback() const { return address.starts_with("127.") || address == "::1"; }

@@ -16,33 +16,34 @@
 
 namespace rm {
 
-// A checkpoint opened for reading, whatever mesh wrote it. Reading is const and thread safe.
+// A checkpoint opened for reading, whatever mesh wrote it: CheckpointReader reads.
 class Checkpoint {
 public:
     // data_loss names the checkpoint, the file and what is wrong with it.
     static Result<Checkpoint> open(const std::string& path, Verify verify);
+    Checkpoint(std::string path, VerifiedCheckpoint verified);
 
     const CheckpointName& name() const { return name_; }
     const nlohmann::json& state() const { return state_; }
+    const std::string& path() const { return path_; }
     // By name; each as the slice that is the whole tensor.
     const std::map<std::string, Slice>& tensors() const { return tensors_; }
+    const std::vector<ShardInfo>& shards() const { return shards_; }
 
-    // Assembles `slice` from whatever slices are stored. `out` has exactly its bytes. not_found: no
-    // such tensor; failed_precondition: it is stored with another shape or type; data_loss: the
-    // disk.
-    Status read(const Slice& slice, std::span<std::byte> out) const;
-
-private:
     struct Location {
-        Slice slice;
-        std::string file;     // full path
+        int shard = 0;
+        int slice = 0;        // among its shard's
         std::int64_t at = 0;  // byte of its first element in the file
     };
-    Status check_stored(const Slice& slice) const;
+    // Where the slices of a tensor are. not_found: no such tensor; failed_precondition: it is
+    // stored with another shape or type.
+    Result<std::span<const Location>> locate(const Slice& slice) const;
 
+private:
     std::string path_;
     CheckpointName name_;
     nlohmann::json state_;
+    std::vector<ShardInfo> shards_;
     std::map<std::string, Slice> tensors_;
     std::map<std::string, std::vector<Location>> locations_;
 };

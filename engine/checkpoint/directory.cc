@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/checkpoint_words.h"
 #include "engine/checkpoint/durable_file.h"
-#include "engine/checkpoint/verify.h"
 #include "engine/checkpoint/writer.h"
 
 namespace rm {
@@ -17,24 +17,30 @@ std::string path_of(const std::string& dir, const CheckpointName& name) {
     return format("{}/{}", dir, name);
 }
 
-// Whole, and what its directory's name says.
-Status verify_named(const std::string& dir, const CheckpointName& name) {
-    RM_TRY(const VerifiedCheckpoint checkpoint,
-           verify_checkpoint(path_of(dir, name), Verify::hashes));
-    if (checkpoint.manifest.name == name) return {};
+// The checkpoints to remove, given those of this epoch and older ones, newest first.
+std::vector<CheckpointName> surplus(const std::vector<CheckpointName>& checkpoints,
+                                    const KnownCheckpoints& known, int keep) {
+    std::vector<CheckpointName> old;
+    int kept = 0;
+    for (const CheckpointName& name : checkpoints) {
+        const bool bad = known.bad.contains(name);
+        const bool stays = !bad && kept < keep;
+        kept += stays ? 1 : 0;
+        if (!stays && name < known.good) old.push_back(name);
+    }
+    return old;
+}
+
+}  // namespace
+
+Result<VerifiedCheckpoint> verify_named(const std::string& dir, const CheckpointName& name,
+                                        Verify verify) {
+    RM_TRY(VerifiedCheckpoint checkpoint, verify_checkpoint(path_of(dir, name), verify));
+    if (checkpoint.manifest.name == name) return checkpoint;
     return make_error(ErrorCode::data_loss, "{} is that of {}", kManifestFile,
                       checkpoint.manifest.name);
 }
 
-std::string join(const std::vector<std::string>& sentences) {
-    std::string text;
-    for (const std::string& sentence : sentences) {
-        text += format("{}{}", text.empty() ? "" : "; ", sentence);
-    }
-    return text;
-}
-
-// What a crash left on the way to something newer than `found`.
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
                                           const CheckpointName& found) {
     std::vector<std::string> notes;
@@ -46,18 +52,12 @@ std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
     return notes;
 }
 
-// The checkpoints to remove, given those of one epoch, newest first.
-std::vector<CheckpointName> surplus(const std::string& dir,
-                                    const std::vector<CheckpointName>& checkpoints, int keep) {
-    if (static_cast<int>(checkpoints.size()) <= keep) return {};
-    const auto verifies = [&](const CheckpointName& name) { return verify_named(dir, name).ok(); };
-    const auto good = std::find_if(checkpoints.begin(), checkpoints.end(), verifies);
-    std::vector<CheckpointName> old(checkpoints.begin() + keep, checkpoints.end());
-    if (good != checkpoints.end()) std::erase(old, *good);
-    return old;
+std::string join_sentences(const std::vector<std::string>& sentences) {
+    std::string text;
+    for (const std::string& sentence : sentences)
+        text += format("{}{}", text.empty() ? "" : "; ", sentence);
+    return text;
 }
-
-}  // namespace
 
 Result<DirectoryListing> list_checkpoints(const std::string& dir) {
     DirectoryListing listing;
@@ -80,11 +80,19 @@ Result<DirectoryListing> list_checkpoints(const std::string& dir) {
     return listing;
 }
 
+bool is_checkpoint(const std::string& path) {
+    std::error_code failure;
+    if (fs::exists(fs::path(path) / kManifestFile, failure)) return true;
+    const fs::path full(path);
+    const fs::path last = full.has_filename() ? full : full.parent_path();
+    return parse_checkpoint_name(last.filename().string()).has_value();
+}
+
 Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
     RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
     FoundCheckpoint found;
     for (const CheckpointName& name : listing.checkpoints) {
-        const Status verified = verify_named(dir, name);
+        const auto verified = verify_named(dir, name, Verify::hashes);
         if (!verified) {
             found.notes.push_back(
                 format("checkpoint {} skipped: {}", name, verified.error().message));
@@ -101,24 +109,35 @@ Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
     if (found.notes.empty()) {
         return make_error(ErrorCode::not_found, "there is no checkpoint in {}", dir);
     }
-    return make_error(ErrorCode::data_loss, "no checkpoint in {} is whole: {}", dir,
-                      join(found.notes));
+    return make_error(ErrorCode::data_loss, "{}", none_is_whole(dir, join_sentences(found.notes)));
 }
 
-Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir, Epoch epoch, int keep,
-                                                      Faults& faults) {
+Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,
+                                                      const KnownCheckpoints& known, int keep,
+                                                      Faults& faults, Activity& activity) {
     RM_CHECK(keep >= 1, "keep {} checkpoints; at least 1", keep);
     RM_TRY(DirectoryListing listing, list_checkpoints(dir));
     std::erase_if(listing.checkpoints,
-                  [&](const CheckpointName& name) { return name.epoch != epoch; });
-    std::vector<CheckpointName> old = surplus(dir, listing.checkpoints, keep);
+                  [&](const CheckpointName& name) { return name.epoch > known.epoch; });
+    std::vector<CheckpointName> old = surplus(listing.checkpoints, known, keep);
     for (const CheckpointName& name : old) {
+        RM_RETURN_IF_ERROR(activity.check());
         // Renamed first, so that a crash half way leaves nothing that looks like a checkpoint.
         const std::string aside = temporary_path(dir, name) + ".removed";
         RM_RETURN_IF_ERROR(rename_path(path_of(dir, name), aside, faults));
         RM_RETURN_IF_ERROR(remove_tree(aside, faults));
+        ++activity.done;
     }
     return old;
+}
+
+Status remove_leftovers(const std::string& dir, Epoch epoch, Faults& faults) {
+    RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
+    for (const TemporaryEntry& entry : listing.temporary) {
+        if (entry.name.epoch < epoch)
+            RM_RETURN_IF_ERROR(remove_tree(dir + "/" + entry.file, faults));
+    }
+    return {};
 }
 
 }  // namespace rm

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/manifest.h"
+#include "engine/checkpoint/verify.h"
 
 // A directory of checkpoints: which are there, which is the newest good one, which may go.
 namespace rm {
@@ -24,6 +27,10 @@ struct DirectoryListing {
 };
 Result<DirectoryListing> list_checkpoints(const std::string& dir);
 
+// Whether `path` is a checkpoint, by its manifest or, where that is missing, by its name; otherwise
+// it can only be a directory of checkpoints.
+bool is_checkpoint(const std::string& path);
+
 struct FoundCheckpoint {
     std::string path;
     CheckpointName name;
@@ -36,9 +43,29 @@ struct FoundCheckpoint {
 // no `dir`); data_loss: there are some and none verifies, with all reasons.
 Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir);
 
-// Removes the checkpoints of `epoch` but for its `keep` (at least 1) newest, and returns those
-// removed. Never another epoch's, and never the newest of this one that verifies, however old.
-Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir, Epoch epoch, int keep,
-                                                      Faults& faults);
+// The checkpoint of that name, verified; data_loss where its manifest is another's.
+Result<VerifiedCheckpoint> verify_named(const std::string& dir, const CheckpointName& name,
+                                        Verify verify);
+// Sentences, like those above, on what a crash left on the way to something newer than `found`.
+std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
+                                          const CheckpointName& found);
+
+std::string join_sentences(const std::vector<std::string>& sentences);  // by semicolons
+
+// An attempt's knowledge of its job's checkpoints, which it need not read again.
+struct KnownCheckpoints {
+    Epoch epoch;                     // the attempt's own
+    CheckpointName good;             // the newest that it has written, or read and verified
+    std::set<CheckpointName> bad{};  // found damaged
+};
+
+// Removes what is older than the `keep` (at least 1) newest checkpoints that are not known to be
+// bad, of this epoch and of older ones; returns those removed. Never `good` or what is newer, and
+// never a newer epoch's. Looks into none.
+Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,
+                                                      const KnownCheckpoints& known, int keep,
+                                                      Faults& faults, Activity& activity);
+// Removes what attempts older than `epoch` left unfinished or half removed.
+Status remove_leftovers(const std::string& dir, Epoch epoch, Faults& faults);
 
 }  // namespace rm

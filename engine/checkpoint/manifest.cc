@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "engine/checkpoint/block_hashes.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/data/hash.h"
 #include "engine/data/json_fields.h"
@@ -15,6 +16,8 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "ringmaster-checkpoint";
 constexpr std::int64_t kVersion = 1;
 constexpr const char* kHashKey = "xxh3_128";
+constexpr const char* kBlockBytesKey = "block_bytes";
+constexpr const char* kBlockHashesKey = "block_xxh3_128";
 
 // The digits at the front of `text`, which loses them. No sign, no leading zero.
 std::optional<std::int64_t> take_number(std::string_view& text) {
@@ -34,6 +37,7 @@ std::string to_text(const json& value, int indent) {
 json to_json(const StoredSlice& stored) {
     const Slice& slice = stored.slice;
     return {{"entry", stored.entry},
+            {kBlockHashesKey, stored.block_hashes},
             {"tensor", slice.tensor},
             {"dtype", to_string(storage_of(slice.dtype))},
             {"shape", slice.shape},
@@ -44,7 +48,24 @@ json to_json(const StoredSlice& stored) {
             {"count", slice.count}};
 }
 
-Result<StoredSlice> stored_slice_from_json(const json& value) {
+Status read_block_hashes(const json& value, std::int64_t block_bytes, StoredSlice& stored) {
+    RM_TRY(const json* hashes, array_at(value, kBlockHashesKey));
+    const std::int64_t expected = num_hash_blocks(num_bytes(stored.slice), block_bytes);
+    if (std::ssize(*hashes) != expected) {
+        return make_error(ErrorCode::data_loss, "{} has {} hashes of blocks of {} bytes, not {}",
+                          stored.entry, hashes->size(), block_bytes, expected);
+    }
+    for (const json& hash : *hashes) {
+        if (!hash.is_string()) {
+            return make_error(ErrorCode::data_loss, "a hash of {} is {}, not a string",
+                              stored.entry, hash.type_name());
+        }
+        stored.block_hashes.push_back(hash.get<std::string>());
+    }
+    return {};
+}
+
+Result<StoredSlice> stored_slice_from_json(const json& value, std::int64_t block_bytes) {
     StoredSlice stored;
     Slice& slice = stored.slice;
     RM_TRY(stored.entry, string_at(value, "entry"));
@@ -59,6 +80,7 @@ Result<StoredSlice> stored_slice_from_json(const json& value) {
     RM_TRY(slice.first, integer_at(value, "first"));
     RM_TRY(slice.count, integer_at(value, "count"));
     RM_RETURN_IF_ERROR(check_slice(slice));
+    if (block_bytes > 0) RM_RETURN_IF_ERROR(read_block_hashes(value, block_bytes, stored));
     return stored;
 }
 
@@ -132,6 +154,7 @@ json to_json(const ShardInfo& shard) {
     return {{"file", shard.file},
             {"bytes", shard.bytes},
             {kHashKey, shard.hash},
+            {kBlockBytesKey, shard.block_bytes},
             {"slices", std::move(slices)}};
 }
 
@@ -140,9 +163,15 @@ Result<ShardInfo> shard_from_json(const json& value) {
     RM_TRY(shard.file, string_at(value, "file"));
     RM_TRY(shard.bytes, integer_at(value, "bytes"));
     RM_TRY(shard.hash, string_at(value, kHashKey));
+    if (value.contains(kBlockBytesKey)) {
+        RM_TRY(shard.block_bytes, integer_at(value, kBlockBytesKey));
+    }
+    if (shard.block_bytes < 0) {
+        return make_error(ErrorCode::data_loss, "'{}' is {}", kBlockBytesKey, shard.block_bytes);
+    }
     RM_TRY(const json* slices, array_at(value, "slices"));
     for (const json& item : *slices) {
-        RM_TRY(StoredSlice stored, stored_slice_from_json(item));
+        RM_TRY(StoredSlice stored, stored_slice_from_json(item, shard.block_bytes));
         shard.slices.push_back(std::move(stored));
     }
     return shard;

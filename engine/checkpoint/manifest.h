@@ -29,6 +29,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view text);
 struct StoredSlice {
     std::string entry;
     Slice slice;
+    std::vector<std::string> block_hashes = {};  // XXH3-128 of each block, where there are blocks
 };
 
 // One rank's file.
@@ -37,10 +38,11 @@ struct ShardInfo {
     std::int64_t bytes = 0;
     std::string hash;  // XXH3-128 of the whole file
     std::vector<StoredSlice> slices;
+    std::int64_t block_bytes = 0;  // of block_hashes; 0: of a build that hashed whole files only
 };
 std::string shard_file(int index, int num_shards);  // shard-00000-of-00004.safetensors
 
-// What manifest.json says (docs/formats/checkpoint.md). `state` is the trainer's own.
+// The contents of manifest.json (docs/formats/checkpoint.md). `state` is the trainer's own.
 struct Manifest {
     CheckpointName name;
     nlohmann::json state;

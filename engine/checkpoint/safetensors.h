@@ -51,7 +51,7 @@ constexpr std::int64_t kSafetensorsLengthBytes = 8;
 // The reference implementation's limit on the JSON.
 constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
-// What a file's first eight bytes say, checked against its size and the limit.
+// The header's size from a file's first eight bytes, checked against the file's size and the limit.
 Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
                                               std::int64_t file_bytes);
 

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the next event may be.
+// The place in the document, which decides the events that may come next.
 enum class At {
     start,
     top,             // a tensor's name, or the end

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/checkpoint/block_hashes.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/durable_file.h"
 #include "engine/checkpoint/safetensors.h"
@@ -72,10 +73,15 @@ std::string header_of(std::span<const SliceData* const> order) {
 }
 
 Status write_safetensors(const std::string& path, std::span<const SliceData* const> order,
-                         ShardInfo& shard, Faults& faults) {
+                         ShardInfo& shard, Faults& faults, Activity* activity) {
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     Xxh3 hash;
-    const ByteSink append = [&](std::span<const std::byte> bytes) {
+    const ByteSink append = [&](std::span<const std::byte> bytes) -> Status {
+        if (activity != nullptr) {
+            RM_RETURN_IF_ERROR(activity->check());
+            activity->done += static_cast<std::int64_t>(bytes.size());
+        }
+        pass_slowly(&faults, "checkpoint.slow_write");
         hash.update(bytes);
         shard.bytes += static_cast<std::int64_t>(bytes.size());
         return file.write(bytes);
@@ -84,11 +90,17 @@ Status write_safetensors(const std::string& path, std::span<const SliceData* con
     RM_RETURN_IF_ERROR(append(std::as_bytes(std::span(header))));
     for (const SliceData* data : order) {
         const std::int64_t begin = shard.bytes;
-        RM_RETURN_IF_ERROR(data->read ? data->read(append) : append(data->bytes));
+        BlockHashes blocks;
+        const ByteSink append_slice = [&](std::span<const std::byte> bytes) {
+            blocks.update(bytes);
+            return append(bytes);
+        };
+        RM_RETURN_IF_ERROR(data->read ? data->read(append_slice) : append_slice(data->bytes));
         RM_CHECK(shard.bytes - begin == num_bytes(data->slice), "{} bytes read of {}",
                  shard.bytes - begin, to_string(data->slice));
-        shard.slices.push_back({entry_name(data->slice), data->slice});
+        shard.slices.push_back({entry_name(data->slice), data->slice, blocks.finish()});
     }
+    shard.block_bytes = kHashBlockBytes;
     shard.hash = hash.hex();
     return file.finish();
 }
@@ -131,7 +143,7 @@ Result<std::string> begin_checkpoint(const std::string& dir, const CheckpointNam
     RM_RETURN_IF_ERROR(make_directories(dir));
     RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
     for (const TemporaryEntry& entry : listing.temporary) {
-        if (entry.name.epoch != name.epoch) continue;
+        if (entry.name.epoch > name.epoch) continue;
         RM_RETURN_IF_ERROR(remove_tree(dir + "/" + entry.file, faults));
     }
     std::string path = temporary_path(dir, name);
@@ -140,13 +152,15 @@ Result<std::string> begin_checkpoint(const std::string& dir, const CheckpointNam
 }
 
 Result<ShardInfo> write_shard(const std::string& temp_dir, int shard_index, int num_shards,
-                              std::span<const SliceData> slices, Faults& faults) {
+                              std::span<const SliceData> slices, Faults& faults,
+                              Activity* activity) {
     RM_CHECK(shard_index >= 0 && shard_index < num_shards, "shard {} of {}", shard_index,
              num_shards);
     RM_RETURN_IF_ERROR(check_slices(slices));
     ShardInfo shard{.file = shard_file(shard_index, num_shards)};
     const std::vector<const SliceData*> order = in_file_order(slices);
-    RM_RETURN_IF_ERROR(write_safetensors(temp_dir + "/" + shard.file, order, shard, faults));
+    RM_RETURN_IF_ERROR(
+        write_safetensors(temp_dir + "/" + shard.file, order, shard, faults, activity));
     RM_RETURN_IF_ERROR(write_durable_file(sidecar_path(temp_dir, shard_index, num_shards),
                                           to_json(shard).dump(), faults));
     return shard;

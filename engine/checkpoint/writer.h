@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/manifest.h"
@@ -31,15 +32,17 @@ struct SliceData {
 // <dir>/.tmp-e<epoch>-s<step>: where the shards of a checkpoint in the making lie.
 std::string temporary_path(const std::string& dir, const CheckpointName& name);
 
-// Removes what earlier writers of the same epoch left unfinished and makes the temporary directory,
-// and `dir` with its parents; returns the temporary path.
+// Removes what writers of this and of older epochs left unfinished and makes the temporary
+// directory, and `dir` with its parents; returns the temporary path.
 Result<std::string> begin_checkpoint(const std::string& dir, const CheckpointName& name,
                                      Faults& faults);
 
 // Writes one safetensors file, hashed on the way, and beside it what publish_checkpoint needs to
-// know. Slices may come in any order; across all shards they must hold each tensor exactly once.
+// know. `activity` counts bytes; when it is cancelled the writing ends. Null: nobody watches.
+// Slices may come in any order; across all shards they must hold each tensor exactly once.
 Result<ShardInfo> write_shard(const std::string& temp_dir, int shard_index, int num_shards,
-                              std::span<const SliceData> slices, Faults& faults);
+                              std::span<const SliceData> slices, Faults& faults,
+                              Activity* activity = nullptr);
 
 // Composes the manifest, makes everything durable and gives the checkpoint its name; returns its
 // path. A checkpoint of that name is replaced. Fails when a shard is missing or a tensor is

@@ -32,7 +32,7 @@ MemoryRange own_part(const TensorView& x, const Group& group) {
     return elements_of(x, part_of(x.num_elements(), group.size(), group.index));
 }
 
-// What is before this rank's own part, and what is after it.
+// The ranges before and after this rank's own part.
 std::vector<MemoryRange> other_parts(const TensorView& x, const Group& group) {
     const Part own = part_of(x.num_elements(), group.size(), group.index);
     const std::int64_t end = own.first + own.count;

@@ -75,7 +75,7 @@ struct CommCounters {
 // stream and returns. Operands must live and stay untouched until an event recorded after the call
 // has passed; ordering against compute is by events, the engine's job. One thread issues all of a
 // rank's communication, in program order, the same on every rank. A failure is sticky on the
-// stream. Groups of one move nothing and queue nothing. What is queued says what it touches and
+// stream. Groups of one move nothing and queue nothing. Queued work says what it touches and
 // sends, a Traffic for each group, whose number is its GroupKey.
 class Communicator {
 public:
@@ -111,7 +111,7 @@ public:
 
 private:
     using Play = std::function<void(const Group&)>;
-    // What a collective touches, beside the staging's memory, which no other stream knows.
+    // Memory that a collective touches, beside the staging's, which no other stream knows.
     struct Operands {
         std::vector<MemoryRange> reads;
         std::vector<MemoryRange> writes;

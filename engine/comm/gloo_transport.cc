@@ -1,9 +1,9 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/tcp/address.h>
-#include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <limits>
 #include <map>
@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/comm/blocked_signals.h"
+#include "engine/comm/gloo_contexts.h"
 #include "engine/comm/local_address.h"
 #include "engine/comm/message.h"
 #include "engine/comm/pair_table.h"
@@ -26,10 +27,6 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kGlooWaitsForever = std::chrono::hours(24 * 365);
 // How often a waiting thread wakes to look at its deadline and at its peer.
 constexpr Milliseconds kNudgeInterval{100};
-
-Milliseconds milliseconds(Seconds seconds) {
-    return Milliseconds(static_cast<std::int64_t>(seconds.value * 1e3));
-}
 
 // Messages match by slot. It holds the pair's running number and the length, so that the two sides
 // of a message agree on both: a longer payload than the receiver's would end gloo's thread and the
@@ -48,6 +45,21 @@ std::string_view reason_of(const std::exception& failure) {
     const std::string_view text = failure.what();
     const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
     return end == std::string_view::npos ? text : text.substr(end + 2);
+}
+
+// Why connecting failed, without the address that gloo's messages repeat. Packets that nobody
+// answers may have been dropped on the way.
+std::string connect_reason(const std::exception& failure, const TransportOptions& options) {
+    const std::string text(reason_of(failure));
+    if (text.starts_with("Connect timeout")) {
+        return format(
+            "no answer within {}; a firewall between the two must let TCP {} through, "
+            "both ways",
+            options.timeout,
+            options.ports.is_any() ? "on any port" : "ports " + to_string(options.ports));
+    }
+    const std::size_t end = text.starts_with("connect [") ? text.find(": ") : std::string::npos;
+    return end == std::string::npos ? text : text.substr(end + 2);
 }
 
 std::string text_of(const gloo::transport::Address& address) {
@@ -72,7 +84,9 @@ struct Message {
 struct Peer {
     std::uint64_t num_sends = 0;
     std::uint64_t num_recvs = 0;
-    std::string address;  // at which it has listened for this rank
+    std::string address;                                // at which it has listened for this rank
+    std::shared_ptr<gloo::transport::Context> context;  // of the pair with it
+    gloo::transport::Pair& pair(int rank) const { return *context->getPair(rank); }
     // gloo tells a broken connection to the messages that wait for their turn, not to the one whose
     // bytes are on the wire. The probe is a receive that nobody answers, so it is always told.
     char probe_byte = 0;
@@ -82,8 +96,8 @@ struct Peer {
 class GlooTransport final : public Transport {
 public:
     GlooTransport(const std::string& address, Exchange& exchange, const TransportOptions& options)
-        : Transport(options.peers), options_(options), address_(address) {
-        listen(address);
+        : Transport(options.peers, options.timeout), options_(options), address_(address) {
+        listen(address, exchange);
         {
             const BlockedSignals blocked = BlockedSignals::all();  // for the thread
             nudger_ = std::jthread([this](const std::stop_token& stop) { nudge_regularly(stop); });
@@ -126,11 +140,11 @@ public:
                  options_.rank);
         const Message& message = found->second;
         const ShownWait shown(options_, message.info.peer);
-        const auto deadline = deadline_after(options_.timeout);
+        const auto deadline = deadline_after(timeout());
         while (!wait_until_nudged(message)) {
             if (peer_is_lost(message)) break;
             if (std::chrono::steady_clock::now() < deadline) continue;
-            fail(message.info, format("timed out after {}", to_string(options_.timeout)));
+            fail(message.info, format("timed out after {}", to_string(timeout())));
         }
         const MessageInfo info = message.info;
         const auto posted = message.posted;
@@ -149,12 +163,13 @@ public:
     }
 
 private:
-    void listen(const std::string& address) {
+    void listen(const std::string& address, Exchange& exchange) {
         if (const Status local = check_local_address(address); !local) {
             throw_error(local.error().message);
         }
+        const std::vector<std::string> addresses = addresses_of_ranks(exchange);
         try {
-            open_pairs(address);
+            open_pairs(addresses);
         } catch (const std::exception& failure) {
             throw_error(format("cannot listen on {}: {}", address, reason_of(failure)));
         }
@@ -169,24 +184,27 @@ private:
         }
     }
 
-    void open_pairs(const std::string& address) {
-        {
-            const BlockedSignals blocked = BlockedSignals::all();  // for gloo's thread
-            device_ = gloo::transport::tcp::CreateDevice(address.c_str());
-        }
-        context_ = device_->createContext(options_.rank, options_.num_ranks);
-        // A pair waits five times its timeout for its connection.
-        context_->setTimeout(std::max(milliseconds(options_.timeout) / 5, Milliseconds(1)));
+    // By rank; where no range of ports is asked for it does not matter who is where.
+    std::vector<std::string> addresses_of_ranks(Exchange& exchange) {
+        if (options_.ports.is_any() || options_.num_ranks == 1)
+            return std::vector<std::string>(static_cast<std::size_t>(options_.num_ranks), address_);
+        auto addresses = exchange.exchange("address", address_, options_.timeout);
+        if (!addresses) throw_error(addresses.error().message);
+        return *std::move(addresses);
+    }
+
+    void open_pairs(const std::vector<std::string>& addresses) {
+        GlooContexts contexts(address_, options_);
         for (const int rank : options_.peers) {
-            context_->createPair(rank);
-            peers_[rank];
+            const std::string& at = addresses[static_cast<std::size_t>(rank)];
+            peers_[rank].context = contexts.with_pair(rank, at);
         }
     }
 
     PairTable own_addresses() const {
         PairTable table;
         for (const auto& [rank, peer] : peers_) {
-            const std::vector<char> bytes = context_->getPair(rank)->address().bytes();
+            const std::vector<char> bytes = peer.pair(rank).address().bytes();
             table[rank] = std::string(bytes.begin(), bytes.end());
         }
         return table;
@@ -201,17 +219,21 @@ private:
         if (entry == table->end()) {
             throw_error(format("rank {} does not list this rank as a peer", rank));
         }
+        const auto started = std::chrono::steady_clock::now();
         try {
             const std::vector<char> address(entry->second.begin(), entry->second.end());
             peer.address = to_string(gloo::transport::tcp::Address(address).getSockaddr());
-            context_->getPair(rank)->connect(address);
+            peer.pair(rank).connect(address);
             const BlockedSignals blocked = BlockedSignals::sigpipe();
-            peer.probe = context_->createUnboundBuffer(&peer.probe_byte, 1);
+            peer.probe = peer.context->createUnboundBuffer(&peer.probe_byte, 1);
             peer.probe->recv(rank, kProbeSlot, 0, 1);
         } catch (const std::exception& failure) {
             if (const auto reason = end_reason(); !reason.empty()) throw_error(reason);
-            throw_error(format("cannot connect to rank {} within {}: {}", rank,
-                               to_string(options_.timeout), reason_of(failure)));
+            const std::chrono::duration<double> tried = std::chrono::steady_clock::now() - started;
+            throw_error(format("could not connect to rank {}{} in {}: {}", rank,
+                               peer.address.empty() ? "" : " at " + peer.address,
+                               to_string(Seconds{tried.count()}),
+                               connect_reason(failure, options_)));
         }
     }
 
@@ -244,7 +266,7 @@ private:
         for (const auto& [rank, peer] : peers_) {
             auto found = find(&SocketEnds::other, peer.address);
             if (found == sockets.end()) {
-                found = find(&SocketEnds::own, text_of(context_->getPair(rank)->address()));
+                found = find(&SocketEnds::own, text_of(peer.pair(rank).address()));
             }
             if (found == sockets.end()) continue;
             connections_.push_back({rank, found->own, found->other});
@@ -264,7 +286,7 @@ private:
         const BlockedSignals blocked = BlockedSignals::sigpipe();
         try {
             const auto [place, added] = in_flight_.emplace(
-                next_id_, Message{info, context_->createUnboundBuffer(data, size)});
+                next_id_, Message{info, peer.context->createUnboundBuffer(data, size)});
             GlooBuffer& buffer = *place->second.buffer;
             if (info.direction == Direction::send) {
                 buffer.send(info.peer, message_slot(peer.num_sends++, size), 0, size);
@@ -349,7 +371,7 @@ private:
     // After this gloo touches no message's memory, and the peers' connections are reset.
     void close_pairs() {
         for (const auto& [rank, peer] : peers_)
-            context_->getPair(rank)->close();
+            peer.pair(rank).close();
     }
 
     // Closes the pairs also when abort() is just doing so: only then may the caller's memory go.
@@ -375,9 +397,8 @@ private:
     const TransportOptions options_;
     const std::string address_;
     std::vector<Connection> connections_;  // once they are all there
-    // Destroyed in reverse: messages, probes, pairs, then the device with gloo's thread.
-    std::shared_ptr<gloo::transport::Device> device_;    // also owned by the context
-    std::shared_ptr<gloo::transport::Context> context_;  // also owned by every buffer
+    // Destroyed in reverse: messages, then probes and pairs with gloo's devices and threads. gloo's
+    // contexts own their devices, and its buffers own their contexts.
     std::map<int, Peer> peers_;
     std::map<std::int64_t, Message> in_flight_;
     std::int64_t next_id_ = 0;

@@ -13,6 +13,9 @@ namespace rm {
 // resolved.
 Status check_local_address(const std::string& address);
 
+// Whether a socket can listen on that port of a literal address now.
+bool can_listen(const std::string& address, int port);
+
 // "127.0.0.2:40112", "[::1]:40112"; empty for addresses that are not IP.
 std::string to_string(const sockaddr_storage& address);
 

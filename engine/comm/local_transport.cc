@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One direction of one pair: a rendezvous. Whoever posts second copies, straight from the sender's
+// One direction of one pair: a rendezvous. The second to post copies, straight from the sender's
 // memory to the receiver's, and a message is over `delay` later. The copy is made under the mutex,
 // so that after leave() returned nobody touches the memory of that side.
 class Channel {
@@ -153,7 +153,7 @@ namespace {
 class LocalTransport final : public Transport {
 public:
     LocalTransport(std::shared_ptr<LocalHub> hub, const TransportOptions& options)
-        : Transport(options.peers), hub_(std::move(hub)), options_(options) {}
+        : Transport(options.peers, options.timeout), hub_(std::move(hub)), options_(options) {}
     ~LocalTransport() override { leave("its transport was closed"); }
 
     std::string_view name() const override { return "local"; }
@@ -180,7 +180,7 @@ public:
         const auto [info, index, posted] = found->second;
         in_flight_.erase(found);
         const ShownWait shown(options_, info.peer);
-        const Status status = channel(info).wait(info.direction, index, options_.timeout);
+        const Status status = channel(info).wait(info.direction, index, timeout());
         if (!status) fail(info, status.error().message);
         if (info.direction == Direction::send) {
             bytes_sent_ += info.bytes;

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "engine/comm/transport.h"
 
-// What the transports and exchanges share: how a message is named in errors, and small checks.
+// Shared by the transports and exchanges: how a message is named in errors, and small checks.
 namespace rm {
 
 enum class Direction { send = 0, recv = 1 };

@@ -8,7 +8,7 @@
 
 namespace rm {
 
-// What a rank publishes so that its peers can connect: for each peer, the address at which this
+// A rank publishes this so that its peers can connect: for each peer, the address at which this
 // rank listens for that peer. The blob is, per peer: rank and length as little-endian u32, then the
 // bytes.
 using PairTable = std::map<int, std::string>;  // peer -> address bytes

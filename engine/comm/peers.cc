@@ -13,7 +13,7 @@ std::vector<int> inner_ring(const Mesh& mesh, int rank) {
     return {first, first + size};
 }
 
-// Of it the slots that have its place in their inner rings.
+// The slots of the ring that have the rank's place in their inner rings.
 std::vector<int> outer_ring(const Mesh& mesh, int rank) {
     const std::vector<int> ring = mesh.group(rank, Axis::ring);
     const int size = mesh.inner_ring();

@@ -23,7 +23,7 @@ struct Pulse {
     // The time since the last beat was spent on something else than a step.
     void begin_step();
     void end_step();
-    // What is usual changes: until the next end_step() nothing is.
+    // The usual pause changes: none is known until the next end_step().
     void forget() { num_steps = 0; }
 
     // The longest pause of the last steps; 0: no step has ended yet.

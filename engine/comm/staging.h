@@ -23,7 +23,7 @@ public:
     // Pieces that can travel at once in one direction.
     std::size_t num_slots() const;
 
-    // The bytes of `part`, at most a piece, to send. What other slots hold stays.
+    // The bytes of `part`, at most a piece, to send. The contents of other slots stay.
     std::span<const std::byte> load(const TensorView& part, int slot);
     // Where to receive `part`; store() with the same slot puts it there.
     std::span<std::byte> room(const TensorView& part, int slot);

@@ -3,7 +3,7 @@
 #include "engine/comm/collectives.h"
 #include "kernels/device.h"
 
-// What one rank sends in a collective: the bytes of docs/communication.md, and how many messages
+// One rank's traffic in a collective: the bytes of docs/communication.md, and how many messages
 // after each other, as collectives.h cuts them. `group` is left to the caller, who numbers them. A
 // group of one sends nothing. Messages of no bytes are not sent.
 namespace rm {

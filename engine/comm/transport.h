@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fault.h"
+#include "base/port_range.h"
 #include "base/units.h"
 #include "engine/comm/arrivals.h"
 #include "engine/comm/exchange.h"
@@ -34,7 +35,7 @@ struct Connection {
     std::string other;
 };
 
-// Byte ranges between ranks; all that `local`, `gloo` and `sim` implement. Messages between one
+// Byte ranges between ranks; all that `local` and `gloo` implement. Messages between one
 // pair of ranks arrive in the order they were sent; the receiver names the exact length (a sender
 // that disagrees is an error on `local` and a timeout on `gloo`). Never to oneself. Nothing moves
 // before both sides have posted, so a send may be waited for only when its receive does not depend
@@ -60,6 +61,10 @@ public:
     virtual std::string address() const { return ""; }
     virtual std::vector<Connection> connections() const { return {}; }
 
+    // How long one wait may take from now on: what the phase at hand does decides. Any thread.
+    void set_timeout(Seconds timeout) { timeout_seconds_ = timeout.value; }
+    Seconds timeout() const { return {timeout_seconds_.load()}; }
+
     // Bytes of payload of the messages whose wait returned, since the start. Any thread.
     std::int64_t bytes_sent() const { return bytes_sent_.load(); }
     std::int64_t bytes_received() const { return bytes_received_.load(); }
@@ -70,12 +75,16 @@ public:
 
 protected:
     Transport() = default;
-    explicit Transport(const std::vector<int>& peers) : arrivals_(peers) {}
+    Transport(const std::vector<int>& peers, Seconds timeout)
+        : arrivals_(peers), timeout_seconds_(timeout.value) {}
 
     Arrivals arrivals_;
     std::atomic<std::int64_t> bytes_sent_{0};
     std::atomic<std::int64_t> bytes_received_{0};
     std::atomic<std::int64_t> waited_nanos_{0};
+
+private:
+    std::atomic<double> timeout_seconds_{60};
 };
 
 // The ranks each rank talks to: neighbours on every ring of the mesh (see communicator.h), sorted.
@@ -86,7 +95,8 @@ struct TransportOptions {
     int rank = 0;
     int num_ranks = 1;
     std::vector<int> peers;  // connections to make, mutual; empty means none
-    Seconds timeout{60};     // of one wait, and of connecting; comes from the plan
+    PortRange ports;         // to listen on for ranks at other addresses; of every rank
+    Seconds timeout{60};     // of connecting, and at first of one wait; comes from the plan
     Faults* faults = nullptr;
     // Shows whom a wait is for: 1 + its rank, 0 between waits. Null: nobody looks.
     std::atomic<std::int32_t>* waits_for = nullptr;
@@ -105,8 +115,10 @@ std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links = {});
 std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
                                                 const TransportOptions& options);
 
-// TCP through gloo's pairs, bound to `address` (a local IP) and ports the kernel chooses. Publishes
-// one blob through `exchange`, group "gloo", and connects to `options.peers` only. Not encrypted.
+// TCP through gloo's pairs, bound to `address` (a local IP) and ports of `options.ports`, or that
+// the kernel chooses for peers at the same address and where there is no range. Publishes one blob
+// through `exchange`, group "gloo", with a range its address before that, group "address", and
+// connects to `options.peers` only. Not encrypted.
 // Throws TransportError, also when this build has no gloo.
 std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
                                                const TransportOptions& options);

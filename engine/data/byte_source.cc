@@ -25,10 +25,12 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> ByteSource::open(std::unique_ptr<TextSource> text) {
+Result<std::unique_ptr<ByteSource>> ByteSource::open(std::unique_ptr<TextSource> text,
+                                                     const ReadWatch& watch) {
     std::vector<std::int64_t> bytes;
     const auto reader = text->make_reader();
     for (std::int64_t i = 0; i < text->num_documents(); ++i) {
+        RM_RETURN_IF_ERROR(watch.pass(text->stored_bytes(i)));
         RM_TRY(const std::int64_t count, reader->num_bytes(i));
         bytes.push_back(count);
     }

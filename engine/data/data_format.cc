@@ -60,11 +60,12 @@ bool has_llmc_magic(const fs::path& path) {
 }
 
 // The regular files below a directory, hidden ones apart, by path.
-Result<std::vector<fs::path>> files_below(const fs::path& directory) {
+Result<std::vector<fs::path>> files_below(const fs::path& directory, const ReadWatch& watch) {
     std::vector<fs::path> files;
     std::error_code failure;
     fs::recursive_directory_iterator at(directory, failure);
     for (; !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
+        RM_RETURN_IF_ERROR(watch.pass());
         const std::string name = at->path().filename().string();
         std::error_code ignored;  // what cannot be looked at is no data file
         if (name.starts_with('.')) {
@@ -81,7 +82,7 @@ Result<std::vector<fs::path>> files_below(const fs::path& directory) {
     return files;
 }
 
-// What a path would be read as in each format: empty where it is not that.
+// The files that each format would read at a path: empty where there are none.
 struct Candidates {
     std::vector<std::string> jsonl, megatron, llmc;
     std::size_t others = 0;
@@ -102,7 +103,7 @@ void classify(const fs::path& file, Candidates& found) {
     }
 }
 
-Result<Candidates> look_at(const fs::path& path) {
+Result<Candidates> look_at(const fs::path& path, const ReadWatch& watch) {
     Candidates found;
     if (const std::string prefix = prefix_of(path); !prefix.empty()) {
         found.megatron = {prefix};
@@ -118,9 +119,11 @@ Result<Candidates> look_at(const fs::path& path) {
         classify(path, found);
         return found;
     }
-    RM_TRY(const std::vector<fs::path> files, files_below(path));
-    for (const fs::path& file : files)
+    RM_TRY(const std::vector<fs::path> files, files_below(path, watch));
+    for (const fs::path& file : files) {
+        RM_RETURN_IF_ERROR(watch.pass());
         classify(file, found);
+    }
     return found;
 }
 
@@ -137,8 +140,8 @@ Result<std::vector<std::string>> files_as(DataFormat format, const std::string& 
     const auto some = [&](const std::vector<std::string>& files,
                           std::string_view what) -> Result<std::vector<std::string>> {
         if (!files.empty()) return files;
-        return invalid_argument("{} holds no {} data: looked for {}", path, to_string(format),
-                                what);
+        return make_error(ErrorCode::not_found, "{} holds no {} data: looked for {}", path,
+                          to_string(format), what);
     };
     switch (format) {
         case DataFormat::text:
@@ -178,25 +181,26 @@ std::string_view to_string(DataFormat format) {
     return "?";
 }
 
-Result<FoundData> find_data(const std::string& path, std::string_view format) {
+Result<FoundData> find_data(const std::string& path, std::string_view format,
+                            const ReadWatch& watch) {
     FoundData found{DataFormat::text, path, {}};
     if (format == "text") return found;
     if (format != "auto") {
         RM_TRY(found.format, parse_format(format));
     }
-    RM_TRY(const Candidates candidates, look_at(path));
+    RM_TRY(const Candidates candidates, look_at(path, watch));
     if (format == "auto") found.format = guess(candidates);
     RM_TRY(found.files, files_as(found.format, path, candidates));
     return found;
 }
 
-Result<std::unique_ptr<TextSource>> open_text(const FoundData& found) {
+Result<std::unique_ptr<TextSource>> open_text(const FoundData& found, const ReadWatch& watch) {
     if (found.format == DataFormat::text) {
-        RM_TRY(TextCorpus corpus, TextCorpus::open(found.path));
+        RM_TRY(TextCorpus corpus, TextCorpus::open(found.path, watch));
         return std::unique_ptr<TextSource>(new TextFiles(std::move(corpus)));
     }
     if (found.format == DataFormat::jsonl) {
-        RM_TRY(std::unique_ptr<JsonlText> lines, JsonlText::open(found.path, found.files));
+        RM_TRY(std::unique_ptr<JsonlText> lines, JsonlText::open(found.path, found.files, watch));
         return std::unique_ptr<TextSource>(std::move(lines));
     }
     return invalid_argument("{} is {} data, which holds tokens and no text", found.path,
@@ -204,11 +208,11 @@ Result<std::unique_ptr<TextSource>> open_text(const FoundData& found) {
 }
 
 Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
-                                                 std::int64_t vocabulary) {
+                                                 std::int64_t vocabulary, const ReadWatch& watch) {
     if (found.format == DataFormat::megatron || found.format == DataFormat::llmc) {
         auto files = found.format == DataFormat::megatron
-                         ? TokenFiles::open_megatron(found.path, found.files)
-                         : TokenFiles::open_llmc(found.path, found.files);
+                         ? TokenFiles::open_megatron(found.path, found.files, watch)
+                         : TokenFiles::open_llmc(found.path, found.files, watch);
         if (!files) return files.error();
         return std::unique_ptr<TokenSource>(std::move(*files));
     }
@@ -219,12 +223,13 @@ Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const T
             "least {}",
             tokenizer.name(), tokenizer.vocabulary() - 1, vocabulary, tokenizer.vocabulary());
     }
-    RM_TRY(std::unique_ptr<TextSource> text, open_text(found));
+    RM_TRY(std::unique_ptr<TextSource> text, open_text(found, watch));
     if (tokenizer.name() == ByteTokenizer::kName) {
-        RM_TRY(std::unique_ptr<ByteSource> bytes, ByteSource::open(std::move(text)));
+        RM_TRY(std::unique_ptr<ByteSource> bytes, ByteSource::open(std::move(text), watch));
         return std::unique_ptr<TokenSource>(std::move(bytes));
     }
-    RM_TRY(std::unique_ptr<EncodedSource> encoded, EncodedSource::open(std::move(text), tokenizer));
+    RM_TRY(std::unique_ptr<EncodedSource> encoded,
+           EncodedSource::open(std::move(text), tokenizer, watch));
     return std::unique_ptr<TokenSource>(std::move(encoded));
 }
 

@@ -24,16 +24,18 @@ struct FoundData {
 // `format` is one of the names or "auto". Auto: PREFIX.idx beside PREFIX.bin (the path is any of
 // the three) is megatron, a .bin file that begins with llm.c's magic is llmc, a file named .jsonl
 // or .ndjson is jsonl, any other file is text; a directory is what all its data files are, and text
-// where they differ or it has none of those kinds. not_found names the path; invalid_argument says
-// what a named format looked for.
-Result<FoundData> find_data(const std::string& path, std::string_view format);
+// where they differ or it has none of those kinds. not_found names the path, or what a named format
+// looked for.
+Result<FoundData> find_data(const std::string& path, std::string_view format,
+                            const ReadWatch& watch = {});
 
-// Of text and jsonl; invalid_argument for the others, which hold tokens.
-Result<std::unique_ptr<TextSource>> open_text(const FoundData& found);
+// For text and jsonl; invalid_argument for the others, which hold tokens.
+Result<std::unique_ptr<TextSource>> open_text(const FoundData& found, const ReadWatch& watch = {});
 
 // The tokenizer is used, and must fit the model's vocabulary, where there is text; ids in files are
 // looked at when they are read.
 Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
-                                                 std::int64_t vocabulary);
+                                                 std::int64_t vocabulary,
+                                                 const ReadWatch& watch = {});
 
 }  // namespace rm

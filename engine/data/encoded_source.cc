@@ -1,6 +1,7 @@
 #include "engine/data/encoded_source.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "engine/data/hash.h"
@@ -36,7 +37,8 @@ EncodedSource::EncodedSource(std::unique_ptr<TextSource> text, const Tokenizer& 
       end_(end) {}
 
 Result<std::unique_ptr<EncodedSource>> EncodedSource::open(std::unique_ptr<TextSource> text,
-                                                           const Tokenizer& tokenizer) {
+                                                           const Tokenizer& tokenizer,
+                                                           const ReadWatch& watch) {
     if (text->total_stored_bytes() > kMostBytes) {
         return invalid_argument(
             "{} has {} of text; at most {} are encoded in memory when a job starts. Encode it once "
@@ -46,14 +48,15 @@ Result<std::unique_ptr<EncodedSource>> EncodedSource::open(std::unique_ptr<TextS
     }
     RM_TRY(const TokenId end, require_end_of_document(tokenizer));
     std::unique_ptr<EncodedSource> source(new EncodedSource(std::move(text), tokenizer, end));
-    RM_RETURN_IF_ERROR(source->encode(tokenizer));
+    RM_RETURN_IF_ERROR(source->encode(tokenizer, watch));
     return source;
 }
 
-Status EncodedSource::encode(const Tokenizer& tokenizer) {
+Status EncodedSource::encode(const Tokenizer& tokenizer, const ReadWatch& watch) {
     const auto reader = text_->make_reader();
     const auto encoder = tokenizer.make_encoder();
     for (std::int64_t i = 0; i < text_->num_documents(); ++i) {
+        RM_RETURN_IF_ERROR(watch.pass(text_->stored_bytes(i)));
         RM_TRY(const std::string text, reader->load(i));
         RM_RETURN_IF_ERROR(encode_document(tokenizer, *encoder, text, tokens_));
         tokens_.pop_back();  // the end of the document
@@ -81,9 +84,9 @@ std::unique_ptr<TokenReader> EncodedSource::make_reader() const {
     return std::make_unique<MemoryReader>(tokens_, begins_);
 }
 
-Result<std::string> EncodedSource::content_hash() const {
-    RM_TRY(const std::string text, text_->content_hash());
-    return xxh3_hex(text + tokenizer_fingerprint_);
+Result<std::string> EncodedSource::content_hash(const ReadWatch& watch) const {
+    RM_TRY(const std::string text, text_->content_hash(watch));
+    return combined_hash(std::array{text, tokenizer_fingerprint_});
 }
 
 }  // namespace rm

@@ -17,7 +17,8 @@ public:
     // invalid_argument beyond kMostBytes of text, naming the command to use; failed_precondition
     // when the tokenizer has no token for the end of a document.
     static Result<std::unique_ptr<EncodedSource>> open(std::unique_ptr<TextSource> text,
-                                                       const Tokenizer& tokenizer);
+                                                       const Tokenizer& tokenizer,
+                                                       const ReadWatch& watch = {});
 
     const std::string& path() const override { return text_->path(); }
     std::string describe() const override;
@@ -26,11 +27,11 @@ public:
     std::string document_name(std::int64_t document) const override;
     std::optional<TokenId> end_of_document() const override { return end_; }
     std::unique_ptr<TokenReader> make_reader() const override;
-    Result<std::string> content_hash() const override;
+    Result<std::string> content_hash(const ReadWatch& watch) const override;
 
 private:
     EncodedSource(std::unique_ptr<TextSource> text, const Tokenizer& tokenizer, TokenId end);
-    Status encode(const Tokenizer& tokenizer);
+    Status encode(const Tokenizer& tokenizer, const ReadWatch& watch);
 
     std::unique_ptr<TextSource> text_;
     std::string tokenizer_name_;

@@ -1,5 +1,6 @@
 #include "engine/data/entropy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -28,9 +29,16 @@ struct ByteCounts {
     std::vector<std::int64_t> pair = std::vector<std::int64_t>(kNumBytes * kNumBytes);
 };
 
-Status count_document(TextReader& reader, std::int64_t document, ByteCounts& counts) {
+Status count_document(TextReader& reader, std::int64_t document, const Activity& activity,
+                      ByteCounts& counts) {
+    constexpr std::int64_t kBlockBytes = 1 << 20;
+    RM_TRY(const std::int64_t total, reader.num_bytes(document));
+    std::vector<std::uint8_t> block;
     std::int64_t previous = -1;  // blocks of one document continue each other
-    return reader.visit(document, [&](std::span<const std::uint8_t> block) {
+    for (std::int64_t at = 0; at < total; at += kBlockBytes) {
+        RM_RETURN_IF_ERROR(activity.check());
+        block.resize(static_cast<std::size_t>(std::min(kBlockBytes, total - at)));
+        RM_RETURN_IF_ERROR(reader.read(document, at, block));
         for (const std::uint8_t byte : block) {
             ++counts.single[byte];
             if (previous >= 0) {
@@ -38,17 +46,19 @@ Status count_document(TextReader& reader, std::int64_t document, ByteCounts& cou
             }
             previous = byte;
         }
-    });
+    }
+    return {};
 }
 
 }  // namespace
 
-Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources) {
+Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources,
+                                     const Activity& activity) {
     ByteCounts counts;
     for (const TextSource* source : sources) {
         const auto reader = source->make_reader();
         for (std::int64_t i = 0; i < source->num_documents(); ++i)
-            RM_RETURN_IF_ERROR(count_document(*reader, i, counts));
+            RM_RETURN_IF_ERROR(count_document(*reader, i, activity, counts));
     }
     TextEntropies entropies;
     const auto num_bytes =

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "base/activity.h"
 #include "base/result.h"
 #include "engine/data/text_source.h"
 
@@ -14,7 +15,8 @@ struct TextEntropies {
     double bigram = 0;   // H(x_t | x_{t-1})
 };
 
-// Of all documents of the sources together; reads everything once.
-Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources);
+// Counts all documents of the sources together; reads everything once, or until it is given up.
+Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources,
+                                     const Activity& activity);
 
 }  // namespace rm

@@ -63,17 +63,38 @@ Status FileBytes::read(std::int64_t offset, std::span<std::byte> out) const {
     return {};
 }
 
-Status FileBytes::add_to(Xxh3& hash) const {
-    constexpr std::int64_t kBlockBytes = 1 << 20;
+Status FileBytes::add_to(Xxh3& hash, const ReadWatch& watch) const {
+    constexpr std::int64_t kBlockBytes = kSampleBytes;
     std::vector<std::byte> block(static_cast<std::size_t>(std::min(size_, kBlockBytes)));
     hash.update(size_);
     for (std::int64_t at = 0; at < size_; at += kBlockBytes) {
         const std::span part(block.data(),
                              static_cast<std::size_t>(std::min(kBlockBytes, size_ - at)));
+        RM_RETURN_IF_ERROR(watch.pass(std::ssize(part)));
         RM_RETURN_IF_ERROR(read(at, part));
         hash.update(part);
     }
     return {};
+}
+
+Result<std::string> content_hash_of(std::span<const FileBytes* const> files,
+                                    const ReadWatch& watch) {
+    std::int64_t total = 0;
+    for (const FileBytes* file : files)
+        total += file->size();
+    if (total > kHashedWhole) {
+        std::vector<HashedFile> parts;
+        for (const FileBytes* file : files) {
+            parts.push_back({"", file->size(), [file](std::int64_t at, std::span<std::byte> out) {
+                                 return file->read(at, out);
+                             }});
+        }
+        return sampled_hash(parts, watch);
+    }
+    Xxh3 hash;
+    for (const FileBytes* file : files)
+        RM_RETURN_IF_ERROR(file->add_to(hash, watch));
+    return hash.hex();
 }
 
 }  // namespace rm

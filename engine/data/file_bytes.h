@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/data/hash.h"
+#include "engine/data/content_hash.h"
 
 namespace rm {
 
@@ -26,7 +26,7 @@ public:
     // failed_precondition when the file ends before that.
     Status read(std::int64_t offset, std::span<std::byte> out) const;
     // All of it, in blocks, after its size.
-    Status add_to(Xxh3& hash) const;
+    Status add_to(Xxh3& hash, const ReadWatch& watch) const;
 
 private:
     FileBytes(std::string path, int fd, std::int64_t size)
@@ -35,5 +35,9 @@ private:
     int fd_ = -1;
     std::int64_t size_ = 0;
 };
+
+// Hashes files whose names do not matter.
+Result<std::string> content_hash_of(std::span<const FileBytes* const> files,
+                                    const ReadWatch& watch);
 
 }  // namespace rm

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "base/words.h"
 
 namespace rm {
 namespace {
@@ -89,9 +90,17 @@ private:
     bool blank_ = true;
 };
 
+// The parser's own words without what stands around them: "... syntax error while parsing value -
+// invalid string: ill-formed UTF-8 byte; last read: '"\xff'".
+std::string reason_of(const std::string& what) {
+    const std::size_t dash = what.find(" - ");
+    const std::size_t begin = dash == std::string::npos ? 0 : dash + 3;
+    return what.substr(begin, what.find("; last read") - begin);
+}
+
 }  // namespace
 
-Status JsonlText::find_lines(std::int64_t index) {
+Status JsonlText::find_lines(std::int64_t index, const ReadWatch& watch) {
     constexpr std::int64_t kBlockBytes = 1 << 20;
     const FileBytes& file = files_[static_cast<std::size_t>(index)];
     const auto keep = [&](std::int64_t number, std::int64_t begin, std::int64_t bytes) {
@@ -102,6 +111,7 @@ Status JsonlText::find_lines(std::int64_t index) {
     for (std::int64_t at = 0; at < file.size(); at += kBlockBytes) {
         const std::span block(buffer.data(),
                               static_cast<std::size_t>(std::min(kBlockBytes, file.size() - at)));
+        RM_RETURN_IF_ERROR(watch.pass(std::ssize(block)));
         RM_RETURN_IF_ERROR(file.read(at, block));
         finder.block(block, keep);
     }
@@ -110,22 +120,24 @@ Status JsonlText::find_lines(std::int64_t index) {
 }
 
 Result<std::unique_ptr<JsonlText>> JsonlText::open(const std::string& path,
-                                                   const std::vector<std::string>& files) {
+                                                   const std::vector<std::string>& files,
+                                                   const ReadWatch& watch) {
     std::unique_ptr<JsonlText> source(new JsonlText(path));
     for (const std::string& name : files) {
         RM_TRY(FileBytes file, FileBytes::open(name));
         source->files_.push_back(std::move(file));
-        RM_RETURN_IF_ERROR(source->find_lines(std::ssize(source->files_) - 1));
+        RM_RETURN_IF_ERROR(source->find_lines(std::ssize(source->files_) - 1, watch));
     }
     if (source->lines_.empty()) {
-        return invalid_argument("{} holds no line of JSON ({} files)", path, files.size());
+        return invalid_argument("{} holds no line of JSON ({})", path,
+                                counted(files.size(), "file"));
     }
     return source;
 }
 
 std::string JsonlText::describe() const {
-    return format("{} lines of JSON in {} files, {}", num_documents(), files_.size(),
-                  Bytes{total_stored_bytes()});
+    return format("{} of JSON in {}, {}", counted(num_documents(), "line"),
+                  counted(files_.size(), "file"), Bytes{total_stored_bytes()});
 }
 
 std::string JsonlText::document_name(std::int64_t document) const {
@@ -146,12 +158,20 @@ Result<std::string> JsonlText::text_of(std::int64_t document) const {
     std::string raw(static_cast<std::size_t>(at.bytes), '\0');
     RM_RETURN_IF_ERROR(files_[static_cast<std::size_t>(at.file)].read(
         at.offset, std::as_writable_bytes(std::span(raw))));
-    json value = json::parse(raw, nullptr, false);
+    json value;
+    std::string wrong;
+    try {
+        value = json::parse(raw);
+    } catch (const json::parse_error& error) {
+        wrong = format("not JSON: byte {}: {}", error.byte, reason_of(error.what()));
+    } catch (const json::exception&) {
+        wrong = "not JSON: a number beyond the range of a double";
+    }
     const auto bad = [&](std::string_view what) {
         return make_error(ErrorCode::data_loss, "{}: {}; each line is an object with a \"{}\"",
                           document_name(document), what, kKey);
     };
-    if (value.is_discarded()) return bad("not JSON");
+    if (!wrong.empty()) return bad(wrong);
     if (!value.is_object()) return bad(format("{}, not an object", value.type_name()));
     const auto found = value.find(kKey);
     if (found == value.end()) return bad(format("no \"{}\"", kKey));
@@ -160,11 +180,11 @@ Result<std::string> JsonlText::text_of(std::int64_t document) const {
     return std::move(found->get_ref<std::string&>());
 }
 
-Result<std::string> JsonlText::content_hash() const {
-    Xxh3 hash;
+Result<std::string> JsonlText::content_hash(const ReadWatch& watch) const {
+    std::vector<const FileBytes*> files;
     for (const FileBytes& file : files_)
-        RM_RETURN_IF_ERROR(file.add_to(hash));
-    return hash.hex();
+        files.push_back(&file);
+    return content_hash_of(files, watch);
 }
 
 }  // namespace rm

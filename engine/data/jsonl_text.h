@@ -16,7 +16,8 @@ public:
     // `files`: paths in order; `root`, which their names in messages are relative to. Finds the
     // lines, without reading what they say. invalid_argument when there is none.
     static Result<std::unique_ptr<JsonlText>> open(const std::string& path,
-                                                   const std::vector<std::string>& files);
+                                                   const std::vector<std::string>& files,
+                                                   const ReadWatch& watch = {});
 
     const std::string& path() const override { return path_; }
     std::string describe() const override;
@@ -24,7 +25,7 @@ public:
     std::string document_name(std::int64_t document) const override;
     std::int64_t stored_bytes(std::int64_t document) const override;
     std::unique_ptr<TextReader> make_reader() const override;
-    Result<std::string> content_hash() const override;
+    Result<std::string> content_hash(const ReadWatch& watch) const override;
 
     // The text of one line.
     Result<std::string> text_of(std::int64_t document) const;
@@ -37,7 +38,7 @@ private:
         std::int64_t bytes;
     };
     explicit JsonlText(std::string path) : path_(std::move(path)) {}
-    Status find_lines(std::int64_t file);
+    Status find_lines(std::int64_t file, const ReadWatch& watch);
     const Line& line(std::int64_t document) const {
         return lines_.at(static_cast<std::size_t>(document));
     }

@@ -12,8 +12,8 @@
 namespace rm {
 
 // Writes PREFIX.bin and PREFIX.idx. Both have other names until finish() has put all of it on the
-// disk; the index comes last, so where there is an index there is all of its data. What is not
-// finished is removed.
+// disk; the index comes last, so where there is an index there is all of its data. Files that are
+// not finished are removed.
 class MegatronWriter {
 public:
     // As Megatron chooses: uint16 below 65,500 ids, else int32. already_exists rather than over-

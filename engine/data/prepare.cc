@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/words.h"
 #include "engine/data/megatron_writer.h"
 
 namespace rm {
@@ -198,8 +199,9 @@ Result<PrepareCounts> prepare(const std::vector<std::unique_ptr<TextSource>>& te
         progress.stored_done += batches[written++].stored;
     }
     if (progress.counts.documents == 0) {
-        return invalid_argument("there is no text: all {} documents are empty",
-                                progress.counts.empty_documents);
+        return invalid_argument("there is no text: {} in all, and nothing in {}",
+                                counted(progress.counts.empty_documents, "document"),
+                                progress.counts.empty_documents == 1 ? "it" : "them");
     }
     RM_RETURN_IF_ERROR(writer.finish());
     options.on_progress(progress);

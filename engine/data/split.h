@@ -17,7 +17,7 @@ struct DocumentSpan {
     bool operator==(const DocumentSpan&) const = default;
 };
 
-// What is trained on, or what is held out.
+// Documents to train on, or documents held out.
 struct DocumentSet {
     std::vector<DocumentSpan> spans;
     std::optional<TokenId> end;  // follows each span

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/words.h"
 #include "engine/data/document_reader.h"
 #include "engine/data/hash.h"
 
@@ -56,6 +57,7 @@ Result<bool> has_nul(const fs::path& path) {
 // One walk over a directory tree.
 class Scan {
 public:
+    explicit Scan(const ReadWatch& watch) : watch_(watch) {}
     Status directory(const fs::path& path, const std::string& prefix);
 
     std::vector<Document> documents;
@@ -65,6 +67,7 @@ private:
     Status entry(const fs::path& path, const std::string& prefix);
     Status file(const fs::path& path, const std::string& relative);
 
+    const ReadWatch& watch_;
     std::set<fs::path> seen_;  // real paths, so that a link to a parent ends the walk
 };
 
@@ -92,6 +95,7 @@ Status Scan::entry(const fs::path& path, const std::string& prefix) {
         ++skipped.hidden;
         return {};
     }
+    RM_RETURN_IF_ERROR(watch_.pass());
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);
     if (fs::is_directory(status)) return directory(path, prefix + name + "/");
@@ -122,11 +126,12 @@ Status Scan::file(const fs::path& path, const std::string& relative) {
 Status check_not_empty(const Scan& scan, const std::string& path) {
     if (!scan.documents.empty()) return {};
     if (scan.skipped.empty > 0 && scan.skipped.empty == scan.skipped.total()) {
-        return invalid_argument("{} holds no text: its {} text file(s) are empty", path,
-                                scan.skipped.empty);
+        return invalid_argument("{} holds no text: {} {} there, and empty", path,
+                                counted(scan.skipped.empty, "text file"),
+                                scan.skipped.empty == 1 ? "is" : "are");
     }
-    return invalid_argument("no text file in {}: looked for {}; skipped {}", path,
-                            text_extensions(), to_string(scan.skipped));
+    return make_error(ErrorCode::not_found, "no text file in {}: looked for {}; skipped {}", path,
+                      text_extensions(), to_string(scan.skipped));
 }
 
 Result<Document> single_file(const fs::path& path) {
@@ -150,7 +155,7 @@ std::string to_string(const SkippedFiles& skipped) {
                   skipped.not_file);
 }
 
-Result<TextCorpus> TextCorpus::open(const std::string& path) {
+Result<TextCorpus> TextCorpus::open(const std::string& path, const ReadWatch& watch) {
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);
     if (!fs::exists(status)) return cannot_read(path, failure);
@@ -158,7 +163,7 @@ Result<TextCorpus> TextCorpus::open(const std::string& path) {
     TextCorpus corpus;
     corpus.path_ = path;
     if (fs::is_directory(status)) {
-        Scan scan;
+        Scan scan(watch);
         RM_RETURN_IF_ERROR(scan.directory(path, ""));
         RM_RETURN_IF_ERROR(check_not_empty(scan, path));
         corpus.root_ = path;
@@ -182,7 +187,26 @@ std::string TextCorpus::file_path(std::int64_t document) const {
     return (fs::path(root_) / documents_.at(static_cast<std::size_t>(document)).path).string();
 }
 
-Result<std::string> content_hash(const TextCorpus& corpus) {
+namespace {
+
+Result<std::string> sampled_hash(const TextCorpus& corpus, const ReadWatch& watch) {
+    DocumentReader reader(corpus);
+    std::vector<HashedFile> files;
+    for (const Document& document : corpus.documents()) {
+        const auto i = static_cast<std::int64_t>(files.size());
+        files.push_back({document.path, document.bytes,
+                         [&reader, i](std::int64_t offset, std::span<std::byte> out) {
+                             auto* bytes = reinterpret_cast<std::uint8_t*>(out.data());
+                             return reader.read(i, offset, {bytes, out.size()});
+                         }});
+    }
+    return sampled_hash(files, watch);
+}
+
+}  // namespace
+
+Result<std::string> content_hash(const TextCorpus& corpus, const ReadWatch& watch) {
+    if (corpus.num_bytes() > kHashedWhole) return sampled_hash(corpus, watch);
     Xxh3 hash;
     DocumentReader reader(corpus);
     for (std::size_t i = 0; i < corpus.documents().size(); ++i) {
@@ -191,6 +215,7 @@ Result<std::string> content_hash(const TextCorpus& corpus) {
         hash.update(static_cast<std::int64_t>(document.path.size()));
         hash.update(document.path);
         hash.update(document.bytes);
+        RM_RETURN_IF_ERROR(watch.pass(document.bytes));
         RM_RETURN_IF_ERROR(reader.visit(
             static_cast<std::int64_t>(i),
             [&](std::span<const std::uint8_t> block) { hash.update(std::as_bytes(block)); }));

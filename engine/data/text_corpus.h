@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/data/content_hash.h"
 
 namespace rm {
 
@@ -29,10 +30,11 @@ std::string to_string(const SkippedFiles& skipped);
 // the byte order of their relative paths. Sizes are taken at open; nothing is held in memory.
 class TextCorpus {
 public:
-    // Fails with not_found (no such path), permission_denied (a file or directory that cannot be
-    // read) or invalid_argument (no text file, with what was looked for and what was skipped; only
-    // empty files). A single file may have any extension but no NUL byte.
-    static Result<TextCorpus> open(const std::string& path);
+    // Fails with not_found (no such path; no text file, as below a mount point without its mount,
+    // with what was looked for and what was skipped), permission_denied (a file or directory that
+    // cannot be read) or invalid_argument (only empty files). A single file may have any extension
+    // but no NUL byte.
+    static Result<TextCorpus> open(const std::string& path, const ReadWatch& watch = {});
 
     const std::string& path() const { return path_; }
     const std::vector<Document>& documents() const { return documents_; }
@@ -48,7 +50,7 @@ private:
     SkippedFiles skipped_;
 };
 
-// XXH3-128 over path, size and bytes of every document, in order. Reads everything.
-Result<std::string> content_hash(const TextCorpus& corpus);
+// XXH3-128 over path, size and bytes of every document, in order; of much text, of a sample.
+Result<std::string> content_hash(const TextCorpus& corpus, const ReadWatch& watch);
 
 }  // namespace rm

@@ -1,13 +1,14 @@
 #include "engine/data/text_files.h"
 
 #include "base/units.h"
+#include "base/words.h"
 #include "engine/data/document_reader.h"
 
 namespace rm {
 
 std::string TextFiles::describe() const {
     const std::string files =
-        format("{} text files, {}", num_documents(), Bytes{corpus_.num_bytes()});
+        format("{}, {}", counted(num_documents(), "text file"), Bytes{corpus_.num_bytes()});
     if (corpus_.skipped().total() == 0) return files;
     return format("{}; passed over {}", files, to_string(corpus_.skipped()));
 }

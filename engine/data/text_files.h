@@ -16,7 +16,9 @@ public:
     std::string document_name(std::int64_t document) const override;
     std::int64_t stored_bytes(std::int64_t document) const override;
     std::unique_ptr<TextReader> make_reader() const override;
-    Result<std::string> content_hash() const override { return rm::content_hash(corpus_); }
+    Result<std::string> content_hash(const ReadWatch& watch) const override {
+        return rm::content_hash(corpus_, watch);
+    }
 
 private:
     TextCorpus corpus_;

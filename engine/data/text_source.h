@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "engine/data/content_hash.h"
 
 namespace rm {
 
@@ -14,7 +15,7 @@ namespace rm {
 class TextReader {
 public:
     virtual ~TextReader() = default;
-    // Of the document's text.
+    // The size of the document's text.
     virtual Result<std::int64_t> num_bytes(std::int64_t document) = 0;
     // Bytes [offset, offset + out.size()); failed_precondition if a file has become shorter than it
     // was when it was opened.
@@ -35,11 +36,11 @@ public:
     virtual std::string describe() const = 0;     // "12 text files, 1.5 MiB"
     virtual std::int64_t num_documents() const = 0;
     virtual std::string document_name(std::int64_t document) const = 0;  // "a/b.txt", "c.jsonl:17"
-    // What it takes in its file: the text itself, or about that.
+    // The bytes it takes in its file: the text itself, or about that.
     virtual std::int64_t stored_bytes(std::int64_t document) const = 0;
     virtual std::unique_ptr<TextReader> make_reader() const = 0;
-    // XXH3-128 of everything that decides the documents. Reads everything.
-    virtual Result<std::string> content_hash() const = 0;
+    // Covers all that decides the documents, as engine/data/content_hash.h has it. Any thread.
+    virtual Result<std::string> content_hash(const ReadWatch& watch) const = 0;
 
     std::int64_t total_stored_bytes() const;
 };

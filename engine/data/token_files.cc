@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "engine/data/llmc_header.h"
 #include "engine/data/megatron_index.h"
 
@@ -41,16 +42,17 @@ void TokenFiles::add(File file) {
 
 Status TokenFiles::check_not_empty() const {
     if (total_tokens() > 0) return {};
-    return invalid_argument("{} holds no tokens ({} files, {} documents)", path_, files_.size(),
-                            num_documents_);
+    return invalid_argument("{} holds no tokens ({}, {})", path_, counted(files_.size(), "file"),
+                            counted(num_documents_, "document"));
 }
 
 Result<std::unique_ptr<TokenFiles>> TokenFiles::open_megatron(
-    const std::string& path, const std::vector<std::string>& prefixes) {
+    const std::string& path, const std::vector<std::string>& prefixes, const ReadWatch& watch) {
     std::unique_ptr<TokenFiles> source(new TokenFiles(path, "Megatron"));
     for (const std::string& prefix : prefixes) {
         RM_TRY(FileBytes idx, FileBytes::open(prefix + ".idx"));
         RM_TRY(FileBytes bin, FileBytes::open(prefix + ".bin"));
+        RM_RETURN_IF_ERROR(watch.pass(idx.size()));
         RM_TRY(const std::vector<std::byte> bytes, read_head(idx, idx.size()));
         RM_TRY(MegatronIndex index, of_file(idx, parse_megatron_index(bytes)));
         const std::int64_t expected = index.num_tokens() * size_of(index.dtype);
@@ -68,10 +70,12 @@ Result<std::unique_ptr<TokenFiles>> TokenFiles::open_megatron(
 }
 
 Result<std::unique_ptr<TokenFiles>> TokenFiles::open_llmc(const std::string& path,
-                                                          const std::vector<std::string>& files) {
+                                                          const std::vector<std::string>& files,
+                                                          const ReadWatch& watch) {
     std::unique_ptr<TokenFiles> source(new TokenFiles(path, "llm.c"));
     for (const std::string& name : files) {
         RM_TRY(FileBytes bin, FileBytes::open(name));
+        RM_RETURN_IF_ERROR(watch.pass(LlmcHeader::kBytes));
         RM_TRY(const std::vector<std::byte> head, read_head(bin, LlmcHeader::kBytes));
         RM_TRY(const LlmcHeader header, of_file(bin, parse_llmc_header(head, bin.size())));
         source->add({std::move(bin), header.dtype, LlmcHeader::kBytes, {0, header.num_tokens}, 0});
@@ -81,8 +85,9 @@ Result<std::unique_ptr<TokenFiles>> TokenFiles::open_llmc(const std::string& pat
 }
 
 std::string TokenFiles::describe() const {
-    return format("{} tokens of {} in {} documents ({}, {} files)", total_tokens(),
-                  to_string(files_.front().dtype), num_documents_, kind_, files_.size());
+    return format("{} of {} in {} ({}, {})", counted(total_tokens(), "token"),
+                  to_string(files_.front().dtype), counted(num_documents_, "document"), kind_,
+                  counted(files_.size(), "file"));
 }
 
 const TokenFiles::File& TokenFiles::file_of(std::int64_t document) const {
@@ -122,13 +127,53 @@ Status TokenFiles::read(std::int64_t document, std::int64_t offset, std::span<To
                       offset, decoded.error().message);
 }
 
-Result<std::string> TokenFiles::content_hash() const {
-    Xxh3 hash;
+Status TokenFiles::check_piece(const File& file, std::int64_t first, std::int64_t count,
+                               std::int64_t vocabulary) const {
+    const std::int64_t size = size_of(file.dtype);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count * size));
+    std::vector<TokenId> ids(static_cast<std::size_t>(count));
+    RM_RETURN_IF_ERROR(file.data.read(file.first_byte + first * size, bytes));
+    const Status decoded = decode_tokens(bytes, file.dtype, ids);
+    if (!decoded) {
+        return make_error(decoded.error().code, "{}, from token {}: {}", file.data.path(), first,
+                          decoded.error().message);
+    }
+    const auto bad = std::find_if(ids.begin(), ids.end(),
+                                  [=](TokenId id) { return id < 0 || id >= vocabulary; });
+    if (bad == ids.end()) return {};
+    return make_error(ErrorCode::out_of_range,
+                      "{}: token {} is {}; the model's vocabulary has ids 0 to {}",
+                      file.data.path(), first + (bad - ids.begin()), *bad, vocabulary - 1);
+}
+
+// Data of another tokenizer show it almost everywhere. Rarer ids are found when they are read.
+Status TokenFiles::check_ids(std::int64_t vocabulary, const ReadWatch& watch) const {
+    constexpr std::int64_t kMostLooked = std::int64_t{4} << 20;  // tokens of the set, about
+    const std::int64_t piece =
+        std::clamp<std::int64_t>(kMostLooked / (2 * std::ssize(files_)), 1024, 65'536);
+    const double share = static_cast<double>(kMostLooked) / static_cast<double>(total_tokens());
+    for (const File& file : files_) {
+        const std::int64_t tokens = file.begins.back();
+        const double looked = std::min(1.0, share) * static_cast<double>(tokens);
+        const auto pieces = std::max<std::int64_t>(2, static_cast<std::int64_t>(looked) / piece);
+        // From its first to its last token.
+        const std::int64_t step = std::max(piece, (tokens - piece) / (pieces - 1));
+        for (std::int64_t first = 0; first < tokens; first += step) {
+            const std::int64_t count = std::min(piece, tokens - first);
+            RM_RETURN_IF_ERROR(watch.pass(count * size_of(file.dtype)));
+            RM_RETURN_IF_ERROR(check_piece(file, first, count, vocabulary));
+        }
+    }
+    return {};
+}
+
+Result<std::string> TokenFiles::content_hash(const ReadWatch& watch) const {
+    std::vector<const FileBytes*> files;
     for (const FileBytes& index : indexes_)
-        RM_RETURN_IF_ERROR(index.add_to(hash));
+        files.push_back(&index);
     for (const File& file : files_)
-        RM_RETURN_IF_ERROR(file.data.add_to(hash));
-    return hash.hex();
+        files.push_back(&file.data);
+    return content_hash_of(files, watch);
 }
 
 }  // namespace rm

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "engine/data/content_hash.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace rm {
@@ -33,8 +34,13 @@ public:
     // tokens; nothing where the data has its own.
     virtual std::optional<TokenId> end_of_document() const = 0;
     virtual std::unique_ptr<TokenReader> make_reader() const = 0;
-    // XXH3-128 of everything that decides the tokens. Reads everything.
-    virtual Result<std::string> content_hash() const = 0;
+    // Covers all that decides the tokens, as engine/data/content_hash.h has it. Any thread.
+    virtual Result<std::string> content_hash(const ReadWatch& watch) const = 0;
+    // Looks for ids that a vocabulary of this size does not have, at little cost: in all of a small
+    // set, in pieces all over a large one. Ids that are made here need no look.
+    virtual Status check_ids(std::int64_t /*vocabulary*/, const ReadWatch& /*watch*/) const {
+        return {};
+    }
 
     std::int64_t total_tokens() const {
         std::int64_t tokens = 0;

@@ -70,7 +70,7 @@ Status SpanReader::check(const DocumentSpan& span, std::int64_t offset,
                          std::span<const TokenId> ids) const {
     for (std::size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] >= 0 && ids[i] < vocabulary_) continue;
-        return make_error(ErrorCode::data_loss,
+        return make_error(ErrorCode::out_of_range,
                           "{}: token {} of {} is {}; the model's vocabulary has ids 0 to {}",
                           source_->path(), span.first + offset + static_cast<std::int64_t>(i),
                           source_->document_name(span.document), ids[i], vocabulary_ - 1);

@@ -30,7 +30,7 @@ Result<StreamPosition> stream_position_from_json(const nlohmann::json& value);
 // Context + 1 consecutive tokens: inputs are the first `context`, targets the last.
 struct Sample {
     std::vector<std::int32_t> tokens;
-    // Of the first `context` tokens, the lengths of the documents they are of, in order; one where
+    // Lengths of the documents that the first `context` tokens are of, in order; one where
     // documents are joined. A document's end belongs to it, and what a sample has of a document
     // that began before it is a document of its own.
     std::vector<std::int64_t> documents;
@@ -39,7 +39,7 @@ struct Sample {
 };
 
 // Documents of a source read as one sequence, each with its end. An id that is not below
-// `vocabulary` is data_loss, naming document, token and value.
+// `vocabulary` is out_of_range, naming document, token and value.
 class SpanReader {
 public:
     SpanReader(const TokenSource& source, std::int64_t vocabulary);

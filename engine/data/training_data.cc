@@ -20,7 +20,7 @@ std::uint64_t seed_of(std::uint64_t seed, std::size_t source) {
 }  // namespace
 
 Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed,
-                                        std::int64_t vocabulary) {
+                                        std::int64_t vocabulary, const ReadWatch& watch) {
     TrainingData data;
     data.vocabulary_ = vocabulary;
     data.documents_ = spec.documents;
@@ -28,9 +28,9 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
     std::vector<MixedStream::Part> parts;
     for (std::size_t i = 0; i < spec.sources.size(); ++i) {
         const DataSource& asked = spec.sources[i];
-        RM_TRY(const FoundData found, find_data(asked.path, spec.format));
+        RM_TRY(const FoundData found, find_data(asked.path, spec.format, watch));
         Source source;
-        RM_TRY(source.tokens, open_tokens(found, *tokenizer, vocabulary));
+        RM_TRY(source.tokens, open_tokens(found, *tokenizer, vocabulary, watch));
         RM_TRY(source.split, split_held_out(*source.tokens, spec.holdout, seed_of(seed, i)));
         if (source.split.train.spans.empty()) {
             return invalid_argument("{} holds no tokens ({})", asked.path,
@@ -45,6 +45,12 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
     }
     data.stream_ = std::make_unique<MixedStream>(std::move(parts), seed);
     return data;
+}
+
+Status TrainingData::check_ids(const ReadWatch& watch) const {
+    for (const Source& source : sources_)
+        RM_RETURN_IF_ERROR(source.tokens->check_ids(vocabulary_, watch));
+    return {};
 }
 
 Result<std::vector<Sample>> TrainingData::evaluation_samples(std::int64_t context,
@@ -74,20 +80,18 @@ Result<std::vector<Sample>> TrainingData::evaluation_samples(std::int64_t contex
     return all;
 }
 
-Result<std::string> TrainingData::content_hash() {
-    if (!hash_.empty()) return hash_;
-    std::string all;
+Result<std::string> TrainingData::content_hash(const ReadWatch& watch) const {
+    std::vector<std::string> hashes;
     for (const Source& source : sources_) {
-        RM_TRY(const std::string hash, source.tokens->content_hash());
-        all += hash;
+        RM_TRY(std::string hash, source.tokens->content_hash(watch));
+        hashes.push_back(std::move(hash));
     }
-    hash_ = sources_.size() == 1 ? all : xxh3_hex(all);
-    return hash_;
+    return hashes.size() == 1 ? hashes.front() : combined_hash(hashes);
 }
 
-Status TrainingData::check_same(const std::string& recorded_hash) {
-    RM_TRY(const std::string hash, content_hash());
-    if (hash == recorded_hash) return {};
+Status TrainingData::check_same(const std::string& hash, const std::string& recorded) const {
+    if (hash == recorded) return {};
+    if (is_sampled(hash) && !is_sampled(recorded)) return {};
     std::string paths;
     for (const Source& source : sources_)
         paths += format("{}{}", paths.empty() ? "" : ", ", source.tokens->path());
@@ -95,11 +99,10 @@ Status TrainingData::check_same(const std::string& recorded_hash) {
         ErrorCode::failed_precondition,
         "the data in {} has hash {}, the checkpoint was trained on {}: resume with the "
         "same data and tokenizer, or start a new job",
-        paths, hash, recorded_hash);
+        paths, hash, recorded);
 }
 
-Result<std::optional<TextEntropies>> TrainingData::entropies() {
-    if (entropies_) return *entropies_;
+Result<std::optional<TextEntropies>> TrainingData::entropies(const Activity& activity) const {
     std::vector<const TextSource*> texts;
     for (const Source& source : sources_) {
         if (const auto* bytes = dynamic_cast<const ByteSource*>(source.tokens.get())) {
@@ -108,9 +111,8 @@ Result<std::optional<TextEntropies>> TrainingData::entropies() {
     }
     std::optional<TextEntropies> measured;
     if (texts.size() == sources_.size()) {
-        RM_TRY(measured, text_entropies(texts));
+        RM_TRY(measured, text_entropies(texts, activity));
     }
-    entropies_ = measured;
     return measured;
 }
 

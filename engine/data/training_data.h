@@ -22,24 +22,29 @@ public:
     // proportion, each gets its number of training tokens. Samples know their documents where the
     // spec says that these are separate.
     static Result<TrainingData> open(const DataSpec& spec, std::uint64_t seed,
-                                     std::int64_t vocabulary);
+                                     std::int64_t vocabulary, const ReadWatch& watch = {});
     TrainingData(TrainingData&&) noexcept = default;
     TrainingData& operator=(TrainingData&&) noexcept = default;
 
+    // Looks for tokens that the model does not know; see TokenSource::check_ids.
+    Status check_ids(const ReadWatch& watch = {}) const;
+
     MixedStream& stream() { return *stream_; }
 
-    // Of each source by its share, at least one sample of each that has one. Empty when nothing is
+    // Samples of each source by its share, at least one of each that has one. Empty when nothing is
     // held out; invalid_argument when no source's held-out part is as long as one sample.
     Result<std::vector<Sample>> evaluation_samples(std::int64_t context,
                                                    std::int64_t max_tokens) const;
 
-    // XXH3-128 of everything; of one source it is that source's own. Reads everything, once.
-    Result<std::string> content_hash();
-    // failed_precondition unless the data has the hash a checkpoint recorded.
-    Status check_same(const std::string& recorded_hash);
+    // Covers all sources; a single source's hash is its own. These may take long: on a thread of
+    // their own, beside all the others.
+    Result<std::string> content_hash(const ReadWatch& watch) const;
+    // Entropies of the text, when all of it is tokenised as bytes; else nothing. Reads everything.
+    Result<std::optional<TextEntropies>> entropies(const Activity& activity) const;
 
-    // Of the text, when all of it is tokenised as bytes; else nothing. Reads everything, once.
-    Result<std::optional<TextEntropies>> entropies();
+    // failed_precondition unless `hash`, that of the data, is what a checkpoint recorded. A sample
+    // cannot be compared with a whole that an older build recorded: that passes.
+    Status check_same(const std::string& hash, const std::string& recorded) const;
 
     // For people: a line per source, what was found there and its share.
     std::vector<std::string> describe() const;
@@ -56,8 +61,6 @@ private:
     std::int64_t vocabulary_ = 0;
     Documents documents_ = Documents::joined;
     std::unique_ptr<MixedStream> stream_;
-    std::string hash_;
-    std::optional<std::optional<TextEntropies>> entropies_;
 };
 
 }  // namespace rm

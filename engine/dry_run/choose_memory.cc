@@ -41,11 +41,11 @@ double share_of_limits(const MemoryPolicy& policy, const Prediction& prediction)
         if (limit.value == 0) return 0.0;
         return static_cast<double>(taken.value) / static_cast<double>(limit.value);
     };
-    return std::max(share(prediction.device.planned, policy.device),
-                    share(prediction.host.planned, policy.host));
+    return std::max(share(prediction.device_total(), policy.device),
+                    share(prediction.host_total(), policy.host));
 }
 
-// What is best so far, and what is nearest where nothing fits.
+// The best choice so far, and the nearest one where nothing fits.
 class Choice {
 public:
     explicit Choice(bool by_time) : by_time_(by_time) {}
@@ -194,13 +194,29 @@ Result<bool> try_alphas(const MemorySpec& spec, const MemoryPolicy& policy, Pred
     return choice.offer(policy, prediction);
 }
 
+// Whether a chunk with as little kept as the spec allows stays within the limits.
+Result<bool> can_fit(const MemorySpec& spec, MemoryPolicy policy, std::int64_t chunk,
+                     Predictor& predictor, Choice& choice) {
+    policy.chunk_tokens = chunk;
+    if (!spec.alpha) policy.alpha = 0;
+    RM_TRY(const Prediction prediction, predictor(policy));
+    if (share_of_limits(policy, prediction) <= 1) return true;
+    choice.offer(policy, prediction);
+    return false;
+}
+
 // Chunks from the usual one down to the first that fits; and a long one, where the usual one does.
+// A shorter chunk takes no more than a longer one, so where the shortest does not fit none does.
 Status try_place(const MemorySpec& spec, MemoryPolicy policy, Predictor& predictor,
                  Choice& choice) {
     const std::vector<std::int64_t> chunks = chunks_of(spec);
     for (const std::int64_t chunk : chunks) {
         policy.chunk_tokens = chunk;
         RM_TRY(const bool fits, try_alphas(spec, policy, predictor, choice));
+        if (!fits && chunk == chunks.front()) {
+            RM_TRY(const bool any, can_fit(spec, policy, chunks.back(), predictor, choice));
+            if (!any) return {};
+        }
         if (!fits) continue;
         if (!predictor.has_times() || spec.chunk > 0 || chunk != chunks.front()) return {};
         policy.chunk_tokens = kLongChunk * chunk;
@@ -222,8 +238,8 @@ Error nothing_fits(const ChosenMemory& nearest) {
         ErrorCode::resource_exhausted,
         "{} is not enough for any policy that the job allows; the nearest takes {} of the device "
         "and {} of the host: {}",
-        limits_text(nearest.policy), exact_text(nearest.prediction.device.planned),
-        exact_text(nearest.prediction.host.planned), to_string([&] {
+        limits_text(nearest.policy), exact_text(nearest.prediction.device_total()),
+        exact_text(nearest.prediction.host_total()), to_string([&] {
             MemoryPolicy without = nearest.policy;
             without.device = without.host = {};
             return without;

@@ -41,7 +41,7 @@ struct Walk {
             peak = std::max(peak, live);
         }
     }
-    // What a period adds is the same every time, so that the first one or the last one has the
+    // Every period adds the same, so that the first one or the last one has the
     // peak.
     void pass_repeated(Span deltas, std::int64_t times) {
         if (times == 0) return;

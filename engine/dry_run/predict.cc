@@ -35,8 +35,8 @@ Result<ArenaPrediction> plan(const ArenaTrace& trace, ArenaReuse reuse) {
     return ArenaPrediction{result.plan.peak, result.lower_bound};
 }
 
-// Of a pass that is longer than `few` by `periods`: what the plan of `more` lost against its lower
-// bound, any other loses too. Nothing: layers do not repeat.
+// Extrapolates to a pass longer than `few` by `periods`: any such plan is as far above its lower
+// bound as the plan of `more` is. Nothing: layers do not repeat.
 std::optional<ArenaPrediction> repeat(const ArenaTrace& few, const ArenaTrace& more,
                                       const ArenaPrediction& planned, std::int64_t periods,
                                       ArenaReuse reuse) {
@@ -78,12 +78,9 @@ void set_rates(const RankSpec& spec, const StageShape& shape, const DryRunOption
                             (options.profile->peak_flops * spec.mesh.num_ranks());
 }
 
-StepFigures clock_alone(const RankRecord& record, const LinkSpeeds& links) {
-    return figures_of(record, run_clock(leading_part(record), links),
-                      run_clock(record.schedule, links));
-}
-
-Status plan_arenas_of(const RankRecord& record, ArenaReuse reuse, Prediction& prediction) {
+// A record or an outline.
+template <typename Traces>
+Status plan_arenas_of(const Traces& record, ArenaReuse reuse, Prediction& prediction) {
     RM_TRY(prediction.device, plan(record.device, reuse));
     RM_TRY(prediction.host, plan(record.host, reuse));
     return {};
@@ -91,10 +88,10 @@ Status plan_arenas_of(const RankRecord& record, ArenaReuse reuse, Prediction& pr
 
 Result<Prediction> predict_one(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options) {
-    RM_TRY(const RankRecord record, record_rank(spec, shape, options));
+    RM_TRY(const RankOutline rank, outline_rank(spec, shape, options));
     Prediction prediction;
-    RM_RETURN_IF_ERROR(plan_arenas_of(record, shape.memory.reuse, prediction));
-    set_figures(clock_alone(record, options.links), prediction);
+    RM_RETURN_IF_ERROR(plan_arenas_of(rank, shape.memory.reuse, prediction));
+    set_figures(rank.figures, prediction);
     return prediction;
 }
 
@@ -105,9 +102,9 @@ Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shap
     if (layers <= few_layers + kPeriod) return predict_one(spec, shape, options);
     RankSpec part = spec;
     part.model.num_layers = few_layers;
-    RM_TRY(const RankRecord few, record_rank(part, shape, options));
+    RM_TRY(const RankOutline few, outline_rank(part, shape, options));
     part.model.num_layers = few_layers + kPeriod;
-    RM_TRY(const RankRecord more, record_rank(part, shape, options));
+    RM_TRY(const RankOutline more, outline_rank(part, shape, options));
     const std::int64_t periods = (layers - few_layers) / kPeriod;
 
     Prediction prediction;
@@ -118,9 +115,7 @@ Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shap
     if (!device || !host) return predict_one(spec, shape, options);
     prediction.device = *device;
     prediction.host = *host;
-    set_figures(
-        extrapolate(clock_alone(few, options.links), clock_alone(more, options.links), periods),
-        prediction);
+    set_figures(extrapolate(few.figures, more.figures, periods), prediction);
     return prediction;
 }
 

@@ -9,11 +9,11 @@
 #include "engine/train/rank_engine.h"
 #include "kernels/meta/device_profile.h"
 
-// What a step will take: the engine's own schedule on the meta device, timed by a profile of the
+// Predicts a step: runs the engine's own schedule on the meta device, timed by a profile of the
 // machine. Nothing is measured and nothing runs: the same question has the same answer everywhere.
 namespace rm {
 
-// What is executed for an answer.
+// The part of the schedule that is executed for an answer.
 enum class DryRunMode {
     // Few layers, the middle ones repeated; of the ranks at both ends of the ring, which stand for
     // all: of a document that is zigzag-cut all slots do equal work, the first with all keys of
@@ -27,7 +27,7 @@ enum class DryRunMode {
 struct DryRunOptions {
     NumericTypes types{DType::bf16, DType::f32, DType::f32};
     const DeviceProfile* profile = nullptr;  // null: work takes no time
-    // Of what updates state that lives on the host; null: it takes the device's time.
+    // The machine that updates state on the host; null: it takes the device's time.
     const DeviceProfile* host_profile = nullptr;
     Kernels* like = nullptr;  // asked for workspace sizes; null: the profile says them
     LinkSpeeds links;         // of each GroupKey: its slowest link
@@ -44,8 +44,8 @@ struct ArenaPrediction {
     bool operator==(const ArenaPrediction&) const = default;
 };
 
-// Of one rank and one step, a steady one: not the first. Of several ranks the largest of each
-// memory and each traffic, and else the rank that takes longest.
+// One rank and one steady step: not the first. For several ranks: the maximum of each memory
+// and traffic figure; all else from the slowest rank.
 struct Prediction {
     Seconds step;
     // Seconds of the compute stream, which add up to the step: attention, products (with the head),
@@ -60,13 +60,20 @@ struct Prediction {
     // uploaded, downloaded; and sent by group.
     std::map<std::string, Bytes> moved;
     double executed_flops = 0;  // of the rank
-    // Of all ranks, their sequences one document each. FLOPs are causal, without recomputation.
+    // For all ranks, their sequences one document each. FLOPs are causal, without recomputation.
     double tokens = 0;
     double model_flops = 0;
     double tokens_per_sec = 0;  // 0 where work takes no time
     double causal_mfu = 0;      // of the profile's peak, all ranks together
 
     Bytes device_total() const { return state.total + device.planned + held; }
+    // Pinned memory of the host.
+    Bytes host_total() const {
+        Bytes total = host.planned;
+        for (const auto& [kind, bytes] : state.by_kind)
+            if (kind.starts_with("host ")) total += bytes;
+        return total;
+    }
 };
 
 // Errors: those of RankEngine::enter, but for limits of memory,

@@ -28,7 +28,7 @@ std::string group_name(int group) {
     return std::string(to_string(key));
 }
 
-// What compute stood still for, by the names of RankEngine's streams and of the clock.
+// The phase in which compute waited for a stream, named as RankEngine and the clock name it.
 std::string wait_name(const std::string& stream) {
     constexpr std::string_view kGroup = "communication ";
     if (stream.starts_with(kGroup))
@@ -60,7 +60,7 @@ void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
         phases[wait_name(stream)] += waited;
         if (stream.starts_with("communication ")) by_group += waited;
     }
-    // Of the communication stream without a message: sums of gradients on the host.
+    // Time on the communication stream without a message: sums of gradients on the host.
     const double rest = value_of(clocked.exposed, "communication") -
                         value_of(before.exposed, "communication") - by_group;
     if (rest > 1e-9 * (1 + by_group)) phases["communication_exposed"] += rest;
@@ -84,6 +84,12 @@ void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTime
 template <typename Value>
 using ByName = std::map<std::string, Value>;
 
+template <typename Value>
+Value value_at(const ByName<Value>& values, const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? Value{} : found->second;
+}
+
 double along(double few, double more, std::int64_t periods) {
     return few + static_cast<double>(periods) * (more - few);
 }
@@ -95,11 +101,35 @@ ByName<Value> along(const ByName<Value>& few, const ByName<Value>& more, std::in
     ByName<Value> all = few;
     for (const auto& [name, value] : more)
         all.try_emplace(name);
+    for (auto& [name, value] : all)
+        value = along(value, value_at(more, name), periods);
+    return all;
+}
+
+double at_end(const SteadyChunks& chunks, const std::array<double, 3>& values) {
+    return chunks.at_end(values);
+}
+template <typename Value>
+ByName<Value> at_end(const SteadyChunks& chunks, const std::array<ByName<Value>, 3>& samples) {
+    ByName<Value> all;
+    for (const ByName<Value>& sample : samples) {
+        for (const auto& [name, value] : sample)
+            all.try_emplace(name);
+    }
     for (auto& [name, value] : all) {
-        const auto found = more.find(name);
-        value = along(value, found == more.end() ? Value{} : found->second, periods);
+        value = chunks.at_end(std::array{value_at(samples[0], name), value_at(samples[1], name),
+                                         value_at(samples[2], name)});
     }
     return all;
+}
+
+RankOutline outline_of(RankRecord record, const LinkSpeeds& links) {
+    RankOutline outline;
+    outline.figures = figures_of(record, run_clock(leading_part(record), links),
+                                 run_clock(record.schedule, links));
+    outline.device = std::move(record.device);
+    outline.host = std::move(record.host);
+    return outline;
 }
 
 }  // namespace
@@ -125,8 +155,23 @@ Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
 }
 
 StepSchedule leading_part(const RankRecord& record) {
-    StepSchedule part = record.schedule;
-    part.items.resize(record.first_item);
+    const StepSchedule& whole = record.schedule;
+    StepSchedule part;
+    part.streams = whole.streams;
+    part.names = whole.names;
+    part.buffers = whole.buffers;
+    part.items.assign(whole.items.begin(),
+                      whole.items.begin() + static_cast<std::ptrdiff_t>(record.first_item));
+    std::size_t ranges = 0, traffic = 0;
+    for (const ScheduleItem& item : part.items) {
+        const std::size_t touched = item.num_reads + std::size_t{item.num_writes};
+        ranges = std::max(ranges, item.first_range + touched);
+        traffic = std::max(traffic, std::size_t{item.first_traffic} + item.num_traffic);
+    }
+    part.ranges.assign(whole.ranges.begin(),
+                       whole.ranges.begin() + static_cast<std::ptrdiff_t>(ranges));
+    part.traffic.assign(whole.traffic.begin(),
+                        whole.traffic.begin() + static_cast<std::ptrdiff_t>(traffic));
     return part;
 }
 
@@ -153,6 +198,39 @@ StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::in
             .moved = along(few.moved, more.moved, periods),
             .state = along(few.state, more.state, periods),
             .flops = along(few.flops, more.flops, periods)};
+}
+
+StepFigures extrapolate(const std::array<StepFigures, 3>& samples, const SteadyChunks& chunks) {
+    const auto whole = [&](auto figure) {
+        return at_end(chunks,
+                      std::array{samples[0].*figure, samples[1].*figure, samples[2].*figure});
+    };
+    return {.seconds = whole(&StepFigures::seconds),
+            .phases = whole(&StepFigures::phases),
+            .busy = whole(&StepFigures::busy),
+            .moved = whole(&StepFigures::moved),
+            .state = whole(&StepFigures::state),
+            .flops = whole(&StepFigures::flops)};
+}
+
+Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options) {
+    RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
+    if (!chunks) {
+        RM_TRY(RankRecord record, record_rank(spec, shape, options));
+        return outline_of(std::move(record), options.links);
+    }
+    RankOutline outline;
+    std::array<StepFigures, 3> figures;
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+        StageShape sampled = shape;
+        sampled.sample = chunks->samples[i];
+        RM_TRY(RankRecord record, record_rank(spec, sampled, options));
+        outline = outline_of(std::move(record), options.links);
+        figures[i] = outline.figures;
+    }
+    outline.figures = extrapolate(figures, *chunks);
+    return outline;
 }
 
 }  // namespace rm

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/dry_run/predict.h"
+#include "engine/dry_run/steady_chunks.h"
 #include "engine/train/dry_rank.h"
 
 namespace rm {
@@ -21,7 +22,7 @@ struct RankRecord {
 Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options);
 
-// What of a step adds up over layers.
+// The figures of a step that add up over layers.
 struct StepFigures {
     double seconds = 0;
     std::map<std::string, double> phases;
@@ -38,5 +39,16 @@ StepSchedule leading_part(const RankRecord& record);
 
 // few + periods * (more - few), figure by figure.
 StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods);
+// Computes the figures of the whole context from its samples.
+StepFigures extrapolate(const std::array<StepFigures, 3>& samples, const SteadyChunks& chunks);
+
+// The figures that a prediction takes from one rank that is clocked alone.
+struct RankOutline {
+    StepFigures figures;
+    ArenaTrace device, host;
+};
+// In steady mode of a sample of the chunks, where there are many.
+Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options);
 
 }  // namespace rm

@@ -1,8 +1,11 @@
 #include "engine/dry_run/timeline.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "engine/dry_run/rank_record.h"
+#include "engine/dry_run/steady_chunks.h"
 
 namespace rm {
 namespace {
@@ -59,10 +62,9 @@ void count_changes(std::vector<LiveBytes>& live, double length) {
         live[i].seconds = static_cast<double>(i) * length / static_cast<double>(live.size());
 }
 
-}  // namespace
-
-Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
-                                 const DryRunOptions& options) {
+// As it was recorded; where work takes no time, all of it at once.
+Result<StepTimeline> record_timeline(const RankSpec& spec, const StageShape& shape,
+                                     const DryRunOptions& options) {
     RM_TRY(const RankRecord record, record_rank(spec, shape, options));
     const ClockedSchedule clocked = run_clock(record.schedule, options.links);
     const double begin = record.first_item == 0 ? 0 : clocked.items[record.first_item].begin;
@@ -73,6 +75,83 @@ Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
     timeline.device = live_in_step(record, clocked, begin, kDeviceArena);
     timeline.host = live_in_step(record, clocked, begin, kHostArena);
     timeline.streams = busy_streams(record, clocked, begin);
+    return timeline;
+}
+
+using Samples = std::array<StepTimeline, 3>;
+
+// When the same requests and releases are made in the whole context.
+std::vector<LiveBytes> whole_changes(const std::array<const std::vector<LiveBytes>*, 3>& samples,
+                                     const SteadyChunks& chunks, double length) {
+    std::vector<LiveBytes> whole = *samples.back();
+    double last = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const double at = chunks.at_end(std::array{
+            samples[0]->at(i).seconds, samples[1]->at(i).seconds, samples[2]->at(i).seconds});
+        last = whole[i].seconds = std::clamp(at, last, length);
+    }
+    return whole;
+}
+
+// From a time of the sample to one of the whole context, which is as far between the same requests.
+class Stretch {
+public:
+    Stretch(const StepTimeline& sample, const StepTimeline& whole) {
+        points_ = {{0, 0}};
+        for (std::size_t i = 0; i < sample.device.size(); ++i)
+            points_.emplace_back(sample.device[i].seconds, whole.device[i].seconds);
+        points_.emplace_back(sample.length, whole.length);
+    }
+    double operator()(double seconds) const {
+        const auto after = std::upper_bound(
+            points_.begin(), points_.end(), seconds,
+            [](double at, const std::pair<double, double>& point) { return at < point.first; });
+        if (after == points_.end()) return points_.back().second;
+        const auto before = after - 1;
+        const double share = (seconds - before->first) / (after->first - before->first);
+        return before->second + share * (after->second - before->second);
+    }
+
+private:
+    std::vector<std::pair<double, double>> points_;
+};
+
+StepTimeline stretched(const Samples& samples, const SteadyChunks& chunks) {
+    StepTimeline whole = samples.back();
+    whole.length =
+        chunks.at_end(std::array{samples[0].length, samples[1].length, samples[2].length});
+    whole.device = whole_changes({&samples[0].device, &samples[1].device, &samples[2].device},
+                                 chunks, whole.length);
+    whole.host =
+        whole_changes({&samples[0].host, &samples[1].host, &samples[2].host}, chunks, whole.length);
+    const Stretch stretch(samples.back(), whole);
+    for (StepTimeline::Stream& stream : whole.streams) {
+        for (StepTimeline::Busy& busy : stream.busy)
+            busy = {stretch(busy.begin), stretch(busy.end)};
+    }
+    return whole;
+}
+
+Result<StepTimeline> sampled_timeline(const RankSpec& spec, const StageShape& shape,
+                                      const DryRunOptions& options, const SteadyChunks& chunks) {
+    Samples samples;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        StageShape sampled = shape;
+        sampled.sample = chunks.samples[i];
+        RM_TRY(samples[i], record_timeline(spec, sampled, options));
+        // Requests are the same ones in all samples: without times one says it all.
+        if (!samples[i].timed) return std::move(samples[i]);
+    }
+    return stretched(samples, chunks);
+}
+
+}  // namespace
+
+Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options) {
+    RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
+    RM_TRY(StepTimeline timeline, chunks ? sampled_timeline(spec, shape, options, *chunks)
+                                         : record_timeline(spec, shape, options));
     if (timeline.timed) return timeline;
     timeline.length = static_cast<double>(timeline.device.size());
     count_changes(timeline.device, timeline.length);
@@ -87,7 +166,7 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
     std::size_t part = 0;
     for (const LiveBytes& at : live) {
         const auto to = static_cast<std::size_t>(at.seconds / length * static_cast<double>(count));
-        // What was live until then.
+        // `now` was live until then.
         for (; part < std::min(to, count - 1); ++part)
             most[part + 1] = now;
         now = at.bytes;

@@ -5,7 +5,7 @@
 
 #include "engine/dry_run/predict.h"
 
-// What happens when in a step, for people: every layer of one rank.
+// Shows people what happens when in a step.
 namespace rm {
 
 struct StepTimeline {
@@ -16,7 +16,7 @@ struct StepTimeline {
         std::string name;
         std::vector<Busy> busy;  // ascending
     };
-    // Of the step. Where work takes no time, one for each request and release of a buffer, and
+    // The step's. Where work takes no time, one for each request and release of a buffer, and
     // times count these.
     double length = 0;
     bool timed = false;
@@ -25,7 +25,9 @@ struct StepTimeline {
     MemoryReport state;
 };
 
-// Of rank `spec.rank`, whatever the options' mode. Errors: those of predict.
+// Every layer of rank `spec.rank`, whatever the options' mode; in steady mode from samples of the
+// chunks of a long context, where streams are busy as in the longest sample. Errors: those of
+// predict.
 Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options);
 

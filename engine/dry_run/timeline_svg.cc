@@ -144,7 +144,7 @@ double draw_host(Svg& svg, Legend& legend, const StepTimeline& timeline, double 
     return bottom;
 }
 
-// What is closer than half a pixel is one.
+// Joins times that are closer than half a pixel.
 std::vector<StepTimeline::Busy> joined(const std::vector<StepTimeline::Busy>& busy,
                                        double resolution) {
     std::vector<StepTimeline::Busy> all;

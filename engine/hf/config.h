@@ -23,7 +23,7 @@ struct HfConfig {
 // not looked at.
 Result<HfConfig> parse_hf_config(std::string_view text);
 
-// What an export writes: `base` (an earlier config.json, or null) with everything that says
+// The config.json of an export: `base` (an earlier config.json, or null) with everything that says
 // something about the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
 nlohmann::json make_hf_config(const ModelConfig& model, const nlohmann::json& base,
                               std::string_view torch_dtype);

@@ -4,12 +4,15 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <future>
+#include <utility>
 #include <vector>
 
 #include "engine/checkpoint/durable_file.h"
 #include "engine/hf/convert.h"
 #include "engine/hf/directory.h"
 #include "engine/hf/index.h"
+#include "engine/model/nonfinite.h"
 #include "engine/model/rope.h"
 
 namespace rm {
@@ -17,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kBlockElements = 1 << 18;
+constexpr std::int64_t kCopyBytes = std::int64_t{8} << 20;
 // transformers asks for `format`; `writer` tells an earlier export from somebody's model.
 SafetensorsMetadata export_metadata() {
     return {{"format", "pt"}, {"writer", "ringmaster"}};
@@ -52,18 +55,42 @@ std::vector<Shard> cut_shards(const ParameterTable& table, const HfExport& optio
     return shards;
 }
 
-template <typename T>
-Status write_elements(DurableFile& file, const TensorView& weight, StorageType type) {
-    std::span<const T> rest(weight.as<T>(), static_cast<std::size_t>(weight.num_elements()));
-    std::vector<std::byte> block;
-    while (!rest.empty()) {
-        const auto count = std::min<std::size_t>(rest.size(), kBlockElements);
-        block.resize(count * static_cast<std::size_t>(size_of(type)));
-        narrow<T>(rest.first(count), type, block);
-        RM_RETURN_IF_ERROR(file.write(block));
-        rest = rest.subspan(count);
+// Writes a block while the next one is put together.
+class BlockWriter {
+public:
+    BlockWriter(DurableFile& file, StorageType type) : file_(file), type_(type) {}
+
+    Status write(const TensorView& block) {
+        next_.resize(static_cast<std::size_t>(block.num_elements() * size_of(type_)));
+        block.dtype() == DType::f64 ? convert<double>(block) : convert<float>(block);
+        RM_RETURN_IF_ERROR(finish());
+        std::swap(next_, writing_);
+        written_ = std::async(std::launch::async, [this] { return file_.write(writing_); });
+        return {};
     }
-    return {};
+    Status finish() { return written_.valid() ? written_.get() : Status(); }
+
+private:
+    template <typename T>
+    void convert(const TensorView& block) {
+        narrow<T>({block.as<T>(), static_cast<std::size_t>(block.num_elements())}, type_, next_);
+    }
+
+    DurableFile& file_;
+    const StorageType type_;
+    std::vector<std::byte> next_;
+    std::vector<std::byte> writing_;
+    std::future<Status> written_;  // last: it ends before what it writes
+};
+
+Status check_finite(const ParameterTable& table, int parameter, std::int64_t first,
+                    const TensorView& block) {
+    const auto found = find_nonfinite(block);
+    if (!found) return {};
+    const Parameter& p = table.all[static_cast<std::size_t>(parameter)];
+    return make_error(ErrorCode::out_of_range,
+                      "{}{} is {}: a model that is not finite is not exported", p.name,
+                      coordinates_text(first + found->element, p.shape), found->value);
 }
 
 Status write_shard_file(const std::string& path, const Shard& shard, WholeWeights& weights,
@@ -71,13 +98,15 @@ Status write_shard_file(const std::string& path, const Shard& shard, WholeWeight
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     const std::string header = encode_safetensors_header(shard.entries, export_metadata());
     RM_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(header))));
+    BlockWriter writer(file, type);
     for (const int parameter : shard.parameters) {
         RM_RETURN_IF_ERROR(
-            weights.read(parameter, [&](std::int64_t /*first*/, const TensorView& block) {
-                return block.dtype() == DType::f64 ? write_elements<double>(file, block, type)
-                                                   : write_elements<float>(file, block, type);
+            weights.read(parameter, [&](std::int64_t first, const TensorView& block) -> Status {
+                RM_RETURN_IF_ERROR(check_finite(weights.table(), parameter, first, block));
+                return writer.write(block);
             }));
     }
+    RM_RETURN_IF_ERROR(writer.finish());
     return file.finish();
 }
 
@@ -113,7 +142,7 @@ Status copy_file(const std::string& from, const std::string& to, Faults& faults)
     RM_TRY(DurableFile writer, DurableFile::create(to, faults));
     std::vector<std::byte> block;
     for (std::int64_t at = 0; at < reader.size(); at += static_cast<std::int64_t>(block.size())) {
-        block.resize(static_cast<std::size_t>(std::min(kBlockElements, reader.size() - at)));
+        block.resize(static_cast<std::size_t>(std::min(kCopyBytes, reader.size() - at)));
         RM_RETURN_IF_ERROR(reader.read(at, block));
         RM_RETURN_IF_ERROR(writer.write(block));
     }
@@ -150,7 +179,7 @@ Status carry_tokenizer(const fs::path& tokenizer, const std::string& dir, Faults
     return {};
 }
 
-// What old and new transformers would make of the configuration is what was trained with.
+// Both old and new transformers must make of the configuration what was trained with.
 ModelConfig exported_model(const HfExport& options, ModelConfig model) {
     RopeConfig& rope = model.rope;
     if (rope.type == RopeType::yarn || rope.type == RopeType::longrope) {
@@ -211,7 +240,7 @@ std::string aside_prefix(const fs::path& target) {
     return format("{}/.tmp-export-{}-e", target.parent_path().string(), target.filename().string());
 }
 
-// What attempts that died left beside `target`.
+// Removes what attempts that died left beside `target`.
 Status remove_left_aside(const fs::path& target, Epoch below, Faults& faults) {
     const std::string prefix = aside_prefix(target);
     std::vector<std::string> left;
@@ -230,28 +259,48 @@ Status remove_left_aside(const fs::path& target, Epoch below, Faults& faults) {
     return {};
 }
 
+// An empty directory beside the target.
+Result<StagedExport> make_aside(const HfExport& options, Faults& faults) {
+    fs::path target = fs::absolute(options.path).lexically_normal();
+    if (!target.has_filename()) target = target.parent_path();  // a slash at the end
+    RM_RETURN_IF_ERROR(check_target(options, target));
+    const std::string temporary = aside_prefix(target) + format("{}", options.epoch);
+    RM_RETURN_IF_ERROR(make_directories(target.parent_path().string()));
+    RM_RETURN_IF_ERROR(remove_tree(temporary, faults));
+    RM_RETURN_IF_ERROR(make_directories(temporary));
+    return StagedExport{temporary, target.string()};
+}
+
+Status write_export(const std::string& dir, const HfExport& options, const ModelConfig& model,
+                    WholeWeights& weights, Faults& faults) {
+    RM_RETURN_IF_ERROR(write_config(dir, options, model, faults));
+    if (!options.source.empty()) {
+        RM_RETURN_IF_ERROR(carry_files(options.source, dir, faults));
+    }
+    RM_RETURN_IF_ERROR(carry_tokenizer(options.tokenizer, dir, faults));
+    RM_RETURN_IF_ERROR(write_weights(dir, options, weights, faults));
+    return sync_directory(dir, faults);
+}
+
 }  // namespace
+
+Status try_hf_place(const HfExport& options, Faults& faults) {
+    RM_TRY(const StagedExport tried, make_aside(options, faults));
+    return discard_hf(tried, faults);
+}
 
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
                               WholeWeights& weights, Faults& faults) {
     RM_CHECK(options.dtype == StorageType::bf16 || options.dtype == StorageType::f32,
              "export as {}", to_string(options.dtype));
-    fs::path target = fs::absolute(options.path).lexically_normal();
-    if (!target.has_filename()) target = target.parent_path();  // a slash at the end
-    RM_RETURN_IF_ERROR(check_target(options, target));
-    const std::string parent = target.parent_path().string();
-    const std::string temporary = aside_prefix(target) + format("{}", options.epoch);
-    RM_RETURN_IF_ERROR(make_directories(parent));
-    RM_RETURN_IF_ERROR(remove_tree(temporary, faults));
-    RM_RETURN_IF_ERROR(make_directories(temporary));
-    RM_RETURN_IF_ERROR(write_config(temporary, options, model, faults));
-    if (!options.source.empty()) {
-        RM_RETURN_IF_ERROR(carry_files(options.source, temporary, faults));
-    }
-    RM_RETURN_IF_ERROR(carry_tokenizer(options.tokenizer, temporary, faults));
-    RM_RETURN_IF_ERROR(write_weights(temporary, options, weights, faults));
-    RM_RETURN_IF_ERROR(sync_directory(temporary, faults));
-    return StagedExport{temporary, target.string()};
+    RM_TRY(StagedExport staged, make_aside(options, faults));
+    const Status written = write_export(staged.temporary, options, model, weights, faults);
+    if (written) return staged;
+    // A full disk has no room for half a model. What cannot be removed the next export removes.
+    const Status gone = discard_hf(staged, faults);
+    if (gone) return written.error();
+    return make_error(written.error().code, "{}; {}", written.error().message,
+                      gone.error().message);
 }
 
 Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults) {

@@ -27,12 +27,17 @@ struct StagedExport {
     std::string target;
 };
 
+// Whether stage_hf and publish_hf could write at `options.path`: makes its parent, and a directory
+// beside it that goes again. already_exists and invalid_argument as they say it.
+Status try_hf_place(const HfExport& options, Faults& faults);
+
 // Writes `weights` as a Hugging Face directory: config.json, weights in one file or in shards with
 // an index, what `source` holds besides (tokenizer, licence, ...; no weights), and the files of
 // `tokenizer`, which is what was trained with. `model.rope` is
 // the rotary embedding trained with. Written beside `path`, synced and, by publish_hf, renamed: a
 // reader sees all of it or nothing. An earlier export at `path` is replaced; anything else there is
-// already_exists and left alone. Host side, while no work is queued; rank 0 while the others serve.
+// already_exists and left alone; weights that are not finite are out_of_range. Host side, while no
+// work is queued; rank 0 while the others serve.
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
                               WholeWeights& weights, Faults& faults);
 // Puts it in its place; also removes what lower epochs left aside.

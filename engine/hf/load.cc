@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/model/nonfinite.h"
 #include "kernels/host_blocks.h"
 
 namespace rm {
@@ -17,7 +18,15 @@ Status read_part(const HfDirectory& directory, const Parameter& p, std::int64_t 
         const std::int64_t rest = out.num_elements() - done;
         const std::int64_t row = p.cut == Cut::columns ? p.part_shape[1] : 0;
         const std::int64_t count = row == 0 ? rest : std::min(rest, row - at % row);
-        RM_RETURN_IF_ERROR(directory.read(p.name, p.whole_index(at), out.rows(done, count)));
+        const TensorView part = out.rows(done, count);
+        RM_RETURN_IF_ERROR(directory.read(p.name, p.whole_index(at), part));
+        if (const auto found = find_nonfinite(part)) {
+            return make_error(ErrorCode::data_loss,
+                              "{}: {}{} is {}; a model can only be trained on from finite weights",
+                              directory.path(), p.name,
+                              coordinates_text(p.whole_index(at + found->element), p.shape),
+                              found->value);
+        }
         done += count;
     }
     return {};
@@ -46,12 +55,16 @@ Status check_tied_head(const HfDirectory& directory, const Parameter& embedding)
 
 }  // namespace
 
-Status load_hf_weights(const HfDirectory& directory, WeightState& weights) {
+Status load_hf_weights(const HfDirectory& directory, WeightState& weights, Activity* activity) {
     HostBlocks blocks(weights.device());
     for (const StatePiece& piece : weights.held()) {
         const Parameter& p = weights.parameter(piece.parameter);
         RM_RETURN_IF_ERROR(
-            blocks.write(piece.weight, [&](std::int64_t first, const TensorView& block) {
+            blocks.write(piece.weight, [&](std::int64_t first, const TensorView& block) -> Status {
+                if (activity != nullptr) {
+                    RM_RETURN_IF_ERROR(activity->check());
+                    activity->done += block.num_bytes().value;
+                }
                 return read_part(directory, p, piece.first + first, block);
             }));
     }

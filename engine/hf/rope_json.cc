@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What stands beside the object in config.json.
+// Values that stand beside the object in config.json.
 struct Surroundings {
     std::optional<double> theta;
     std::int64_t max_positions = 0;     // 0: not known

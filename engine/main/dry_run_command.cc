@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/mesh_key.h"
 #include "engine/dry_run/choose_memory.h"
 #include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"
 #include "engine/train/resolve_model.h"
+#include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/meta_kernels.h"
 
 namespace rm {
@@ -22,7 +24,8 @@ public:
                                                 const DryRunRequest& request) {
         auto job = std::unique_ptr<DryJob>(new DryJob(config));
         RM_TRY(job->spec_.model, resolve_model(config.spec, config.model));
-        RM_RETURN_IF_ERROR(check_mesh(job->spec_.mesh, job->spec_.model.dims()));
+        const Status fits = check_mesh(job->spec_.mesh, job->spec_.model.dims());
+        if (!fits) return under_key(fits.error(), "parallel");
         RM_RETURN_IF_ERROR(job->set_profile(request.profile));
         RM_RETURN_IF_ERROR(job->set_host_profile(request.host_profile));
         if (request.link_gbit > 0)
@@ -48,7 +51,7 @@ private:
     explicit DryJob(const RingTrainConfig& config) : config_(config) {
         const JobSpec& spec = config.spec;
         spec_.mesh = config.mesh();
-        // Of a ring's ranks the last one, which the others wait for: see DryRunMode.
+        // The last rank of the ring, which the others wait for: see DryRunMode.
         Mesh::Coords coords{};
         coords[static_cast<std::size_t>(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
         spec_.rank = spec_.mesh.rank(coords);
@@ -60,7 +63,13 @@ private:
         host_ = make_meta_kernels(unread_, {.types = options_.types});
         spec_.host = host_.get();
     }
+    // Without a profile it is about this machine, whose kernels say how much they need.
     Status set_profile(const std::string& name) {
+        if (name.empty() && config_.device.kind == RankDevice::Kind::cpu) {
+            like_ = make_cpu_kernels({.num_threads = rank_config(config_, spec_.rank).num_threads,
+                                      .compute = options_.types.compute});
+            options_.like = like_.get();
+        }
         if (name.empty()) return {};
         RM_TRY(profile_, find_profile(name));
         if (profile_->compute != options_.types.compute) {
@@ -84,6 +93,7 @@ private:
     RankSpec spec_;
     DryRunOptions options_;
     std::optional<DeviceProfile> profile_, host_profile_;
+    std::unique_ptr<Kernels> like_;
     ScheduleRecorder unread_;
     std::unique_ptr<Kernels> host_;  // that there is one says where state lives
 };
@@ -108,18 +118,48 @@ std::string title_of(const RingTrainConfig& config, const DryJob& job, const Sta
                   job.profile() == nullptr ? "" : " on " + job.profile()->name);
 }
 
-Result<std::string> describe_stage(const DryJob& job, const StageSpec& stage, std::size_t number,
-                                   const StepTimeline& timeline) {
+struct Limit {
+    Bytes taken;
+    Bytes limit;  // 0: none
+    std::string source;
+};
+
+// The limits of the device and of the host.
+std::vector<Limit> limits_of(const Prediction& prediction, const MemoryPolicy& policy,
+                             const DeviceProfile* profile) {
+    std::vector<Limit> limits = {
+        {prediction.device_total(), policy.device, "memory.device"},
+        {prediction.host_total(), policy.host, "memory.host"},
+    };
+    if (policy.device.value == 0 && profile != nullptr)
+        limits.push_back({prediction.device_total(), profile->memory, "the " + profile->name});
+    std::erase_if(limits, [](const Limit& limit) { return limit.limit.value == 0; });
+    return limits;
+}
+
+std::string verdict_line(const Limit& limit) {
+    return format("  {}{} of {} ({})\n",
+                  limit.taken <= limit.limit ? "fits          " : "does not fit  ", limit.taken,
+                  limit.limit, limit.source);
+}
+
+Result<DryRunAnswer> describe_stage(const DryJob& job, const StageSpec& stage, std::size_t number,
+                                    const StepTimeline& timeline) {
     const StageShape shape = job.shape(stage);
     RM_TRY(const Prediction prediction, predict(job.spec(), shape, job.options(stage)));
-    std::string text =
-        format("step of stage {}, of one rank\n", number) + describe(prediction, job.profile()) +
+    DryRunAnswer answer{format("step of stage {}, of one rank\n", number) +
+                        describe(prediction, job.profile())};
+    for (const Limit& limit : limits_of(prediction, shape.memory, job.profile())) {
+        answer.text += verdict_line(limit);
+        answer.fits = answer.fits && limit.taken <= limit.limit;
+    }
+    answer.text +=
         format("  device arena over the step, {}:\n{}",
                timeline.timed ? to_string(Seconds{timeline.length}) : "request by request",
                plot(timeline.device, timeline.length));
     if (prediction.host.planned.value > 0)
-        text += format("  host arena:\n{}", plot(timeline.host, timeline.length));
-    return text;
+        answer.text += format("  host arena:\n{}", plot(timeline.host, timeline.length));
+    return answer;
 }
 
 }  // namespace
@@ -147,28 +187,29 @@ Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequ
     return chosen.policy;
 }
 
-Result<std::string> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request) {
+Result<DryRunAnswer> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request) {
     RM_TRY(const std::unique_ptr<DryJob> job, DryJob::make(config, request));
-    std::string text;
+    DryRunAnswer answer;
     std::size_t number = 0;
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY(const StepTimeline timeline,
                timeline_of(job->spec(), job->shape(stage), job->options(stage)));
-        RM_TRY(const std::string described, describe_stage(*job, stage, ++number, timeline));
-        text += described;
+        RM_TRY(const DryRunAnswer of_stage, describe_stage(*job, stage, ++number, timeline));
+        answer.text += of_stage.text;
+        answer.fits = answer.fits && of_stage.fits;
         if (!request.figure.empty() && number == config.spec.stages.size()) {
             RM_RETURN_IF_ERROR(
                 write_figure(request.figure, to_svg(timeline, title_of(config, *job, stage))));
         }
     }
     if (job->profile() == nullptr) {
-        text +=
+        answer.text +=
             "times: none without --profile NAME|FILE; `ring-bench device --out FILE` measures this "
             "machine\n";
     } else if (request.link_gbit == 0 && config.mesh().num_ranks() > 1) {
-        text += "links: messages take no time without --link GBIT\n";
+        answer.text += "links: messages take no time without --link GBIT\n";
     }
-    return text;
+    return answer;
 }
 
 }  // namespace rm

@@ -8,7 +8,7 @@
 
 namespace rm {
 
-// What ring-train's words say of a dry run.
+// The options of a dry run on ring-train's command line.
 struct DryRunRequest {
     std::string profile;       // a published profile's name or a file; empty: none
     std::string host_profile;  // the same of what updates state on the host; empty: `profile`
@@ -16,15 +16,20 @@ struct DryRunRequest {
     std::string figure;        // SVG file of the last stage's timeline; empty: none
 };
 
-// Of a published name (L40S), or of a file. The error names those there are.
+// Finds a published name (L40S), or reads a file. The error names those there are.
 Result<DeviceProfile> find_profile(const std::string& name_or_file);
 
 // The policy that the ranks of the job train with: chosen within the spec's limits, for the stage
 // of the longest context. Errors of choose_memory.
 Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequest& request);
 
-// What --dry-run prints after the layout, for every stage: memory, its course over the step and,
-// with a profile, times. Writes the figure.
-Result<std::string> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request);
+struct DryRunAnswer {
+    std::string text;
+    bool fits = true;  // every stage, in what the job and the profile say there is
+};
+
+// The text of --dry-run that follows the layout, for every stage: memory, its course over the step,
+// whether it fits where a limit is known and, with a profile, times. Writes the figure.
+Result<DryRunAnswer> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request);
 
 }  // namespace rm

@@ -18,7 +18,7 @@ struct RankDevice {
 };
 Result<RankDevice> parse_rank_device(std::string_view text);
 
-// What is missing on this machine, or that the device does not compute in the job's precision.
+// The error says what is missing on this machine, or that the device lacks the job's precision.
 Status check_rank_device(const RankDevice& device, const JobSpec& spec);
 
 // The backend that computes a rank; errors as above.

@@ -1,8 +1,8 @@
 // ring-arena: places the blocks of a memory trace in one arena (docs/formats/arena_trace.md).
 
+#include <CLI/CLI.hpp>
 #include <signal.h>
 
-#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -11,21 +11,20 @@
 #include "engine/memory/arena_csv.h"
 #include "engine/memory/arena_planner.h"
 #include "engine/memory/arena_validator.h"
+#include "options/checks.h"
+#include "options/usage.h"
 
 namespace rm {
 namespace {
 
 constexpr int kExitError = 1;
-constexpr int kExitUsage = 2;
 constexpr int kExitDoesNotFit = 4;
-constexpr std::string_view kUsage =
-    "usage: ring-arena TRACE.csv [--capacity BYTES] [--solver search|milp|greedy]\n"
-    "                  [--timeout SECONDS] [--threads N] [-o OUT.csv]\n"
-    "  Gives every block of TRACE.csv (id,lower,upper,size; docs/formats/arena_trace.md) an "
-    "offset\n"
-    "  and writes them to OUT.csv. With --capacity any plan within it will do, without it the\n"
-    "  least peak is looked for. After SECONDS (60), or at SIGINT, the best so far counts.\n"
-    "  Exit codes: 0 done, 1 failed, 2 wrong arguments or trace, 4 it does not fit.\n";
+constexpr const char* kFooter =
+    "\nWith --capacity any plan within it will do; without it the least peak is looked for. When "
+    "the\n"
+    "time is over, reading included, or at SIGINT, the best plan so far counts. The trace is\n"
+    "id,lower,upper,size (docs/formats/arena_trace.md).\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong arguments or trace, 4 it does not fit.\n";
 
 std::atomic<bool> stop_requested{false};
 
@@ -39,59 +38,32 @@ struct Arguments {
     ArenaOptions options;
 };
 
-Result<ArenaSolverKind> parse_solver(std::string_view word) {
-    if (word == "search") return ArenaSolverKind::search;
+ArenaSolverKind solver_of(const std::string& word) {
     if (word == "milp") return ArenaSolverKind::milp;
-    if (word == "greedy") return ArenaSolverKind::greedy;
-    return invalid_argument("--solver '{}' is not known; search, milp or greedy", word);
+    return word == "greedy" ? ArenaSolverKind::greedy : ArenaSolverKind::search;
 }
 
-template <typename T>
-Result<T> parse_number(std::string_view option, std::string_view word, T least, T most) {
-    T value{};
-    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
-    const bool whole = parsed.ec == std::errc{} && parsed.ptr == word.data() + word.size();
-    if (whole && value >= least && value <= most) return value;
-    return invalid_argument("{} '{}' is not a number from {} to {}", option, word, least, most);
-}
-
-Status set_option(Arguments& arguments, std::string_view option, std::string_view word) {
+void declare(CLI::App& app, Arguments& arguments) {
     ArenaOptions& options = arguments.options;
-    if (option == "--capacity") {
-        RM_TRY(const auto bytes, parse_number(option, word, std::int64_t{0}, kMaxArenaTotal.value));
-        options.capacity = Bytes{bytes};
-    } else if (option == "--solver") {
-        RM_TRY(options.solver, parse_solver(word));
-    } else if (option == "--timeout") {
-        RM_TRY(options.timeout.value, parse_number(option, word, 0.0, 1e6));
-    } else if (option == "--threads") {
-        RM_TRY(options.num_threads, parse_number(option, word, 1, 64));
-    } else if (option == "-o") {
-        arguments.out_path = word;
-    } else {
-        return invalid_argument("'{}' is not expected\n{}", option, kUsage);
-    }
-    return {};
-}
-
-Result<Arguments> parse_arguments(std::span<char*> words) {
-    Arguments arguments;
-    arguments.options.num_threads = 2;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string_view word = words[i];
-        if (!word.starts_with('-')) {
-            if (!arguments.trace_path.empty()) {
-                return invalid_argument("'{}' is a second trace\n{}", word, kUsage);
-            }
-            arguments.trace_path = word;
-        } else if (i + 1 == words.size()) {
-            return invalid_argument("'{}' is not expected at the end\n{}", word, kUsage);
-        } else {
-            RM_RETURN_IF_ERROR(set_option(arguments, word, words[++i]));
-        }
-    }
-    if (arguments.trace_path.empty()) return invalid_argument("no trace given\n{}", kUsage);
-    return arguments;
+    options.num_threads = 2;
+    app.add_option("TRACE", arguments.trace_path, "The memory trace, TRACE.csv")->required();
+    app.add_option_function<std::int64_t>(
+           "--capacity", [&options](const std::int64_t& bytes) { options.capacity = Bytes{bytes}; },
+           "Bytes of the arena")
+        ->type_name("BYTES")
+        ->check(whole_number(0, kMaxArenaTotal.value));
+    app.add_option_function<std::string>(
+           "--solver", [&options](const std::string& word) { options.solver = solver_of(word); },
+           "Solver [search]")
+        ->type_name("search|milp|greedy")
+        ->check(one_of({"search", "milp", "greedy"}));
+    app.add_option("--timeout", options.timeout.value, "Give up after this many seconds [60]")
+        ->type_name("S")
+        ->check(number(0, 1e6));
+    app.add_option("--threads", options.num_threads, "Threads [2]")
+        ->type_name("N")
+        ->check(whole_number(1, 64));
+    app.add_option("-o,--output", arguments.out_path, "Write the plan there")->type_name("OUT.csv");
 }
 
 Result<NamedTrace> read_trace(const std::string& path) {
@@ -106,8 +78,9 @@ Result<NamedTrace> read_trace(const std::string& path) {
 // Says whether the plan may be used.
 bool report(const Arguments& arguments, const NamedTrace& named, const ArenaResult& result,
             Seconds took) {
-    std::cout << format("{}: {} blocks in {} parts of time\n", arguments.trace_path,
-                        named.ids.size(), result.num_parts)
+    std::cout << format("{}: {} block{} in {} part{} of time\n", arguments.trace_path,
+                        named.ids.size(), named.ids.size() == 1 ? "" : "s", result.num_parts,
+                        result.num_parts == 1 ? "" : "s")
               << format("peak {}, lower bound {}, {}, {}\n", result.plan.peak.value,
                         result.lower_bound.value,
                         result.proved_least() ? "proved least" : "not proved least", took);
@@ -134,16 +107,20 @@ Status write_plan(const std::string& path, const NamedTrace& named, const ArenaR
 }
 
 int fail(const Error& error, int code) {
-    std::cerr << error.message << '\n';
+    std::cerr << "ring-arena: " << error.message << '\n';
     return code;
 }
 
 int run(const Arguments& arguments) {
-    const auto named = read_trace(arguments.trace_path);
-    if (!named) return fail(named.error(), kExitUsage);
     const SystemClock clock;
     const MonoTime started = clock.mono();
-    const auto result = plan_arena(named->trace, arguments.options, clock, &stop_requested);
+    const auto named = read_trace(arguments.trace_path);
+    if (!named) return fail(named.error(), kExitUsage);
+    // To check a plan and to write it takes about twice as long as to read a trace.
+    const double read = (clock.mono() - started).value;
+    ArenaOptions options = arguments.options;
+    options.timeout = Seconds{std::max(0.0, options.timeout.value - 3 * read)};
+    const auto result = plan_arena(named->trace, options, clock, &stop_requested);
     if (!result) return fail(result.error(), kExitError);
     if (!report(arguments, *named, *result, clock.mono() - started)) return kExitDoesNotFit;
     if (arguments.out_path.empty()) return 0;
@@ -156,13 +133,20 @@ int run(const Arguments& arguments) {
 }  // namespace rm
 
 int main(int argc, char** argv) {
-    const auto arguments =
-        rm::parse_arguments({argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))});
-    if (!arguments) return rm::fail(arguments.error(), rm::kExitUsage);
+    CLI::App app("Gives every block of a memory trace an offset in one arena", "ring-arena");
+    app.set_version_flag("--version", "ring-arena " RM_VERSION);
+    app.footer(rm::kFooter);
+    rm::Arguments arguments;
+    rm::declare(app, arguments);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return rm::exit_usage(app, error);
+    }
     signal(SIGINT, rm::request_stop);
     signal(SIGTERM, rm::request_stop);
     try {
-        return rm::run(*arguments);
+        return rm::run(arguments);
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';
         return rm::kExitError;

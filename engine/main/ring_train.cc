@@ -1,17 +1,23 @@
 // ring-train: the engine alone, without a controller. N ranks as threads or processes of this
 // machine.
 
+#include <CLI/CLI.hpp>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -21,6 +27,8 @@
 #include "engine/main/ring_train_config.h"
 #include "engine/train/cpu_peak.h"
 #include "engine/train/report_json.h"
+#include "options/checks.h"
+#include "options/usage.h"
 
 extern char** environ;
 
@@ -28,18 +36,17 @@ namespace rm {
 namespace {
 
 constexpr int kExitError = 1;
-constexpr int kExitUsage = 2;
+constexpr int kExitDoesNotFit = 3;  // into the memory that the job or its profile allows
 constexpr int kExitInterrupted = 130;
-constexpr std::string_view kUsage =
-    "usage: ring-train CONFIG.json [--device cpu|cuda|cuda:N] [--dry-run [--figure FILE.svg]]\n"
-    "                  [--profile NAME|FILE [--host-profile FILE] [--link GBIT]]\n"
-    "  Trains as CONFIG.json says (docs/formats/ring_train.md): ranks are threads or processes of\n"
-    "  this machine. --device is stronger than the configuration's. --dry-run prints the layout, "
+constexpr const char* kFooter =
+    "\nThe configuration is described in docs/formats/ring_train.md. --dry-run prints the layout, "
     "the\n"
-    "  memory of a step and, for a machine of this profile, its time, and trains nothing; "
-    "--figure\n"
-    "  draws the step. Memory that the configuration limits and leaves open is chosen for the "
-    "profile.\n";
+    "memory of a step and, with --profile, its time on such a machine, and trains nothing. Memory\n"
+    "that the configuration limits and leaves open is chosen for the profile.\n"
+    "Exit codes: 0 done (a dry run: it fits, or no limit is known), 1 failed, 2 wrong arguments "
+    "or\n"
+    "configuration, 3 does not fit into memory.device, memory.host or the profile's device, 130\n"
+    "interrupted.\n";
 
 std::atomic<bool> stop_requested{false};
 
@@ -47,15 +54,63 @@ void request_stop(int /*signal*/) {
     stop_requested = true;
 }
 
+// While there is nothing to be finished: before ranks start, and in a dry run.
+void stop_at_once(int /*signal*/) {
+    _exit(kExitInterrupted);
+}
+
+void on_stop(void (*handler)(int)) {
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
+}
+
 struct Arguments {
     std::string config_path;
     std::string device;  // empty: the configuration's
     bool dry_run = false;
     DryRunRequest request;
-    std::string link;  // as it was given
-    int rank = -1;     // of a process rank, with its exchange directory
+    int rank = -1;  // of a process rank, with its exchange directory and who started it
     std::string exchange_dir;
+    int parent = 0;
 };
+
+// Whether what ended a rank is its own, or that of a rank that it has lost or been told of.
+enum class Blame { own, others };
+struct RankEnd {
+    int code = 0;
+    std::string words;  // of what went wrong
+    Blame blame = Blame::own;
+};
+
+RankEnd failed_with(const Error& error) {
+    return {kExitError, error.message,
+            error.code == ErrorCode::aborted ? Blame::others : Blame::own};
+}
+
+// Where a process rank leaves its words.
+std::string words_path(const std::string& exchange_dir, std::size_t rank) {
+    return format("{}/failed-{}", exchange_dir, rank);
+}
+
+// Tells once what several ranks found alike, and leaves out what only follows from it.
+void tell(const std::vector<RankEnd>& ends) {
+    std::map<std::string, std::vector<std::size_t>> ranks;
+    for (const Blame blame : {Blame::own, Blame::others}) {
+        for (std::size_t rank = 0; rank < ends.size() && (blame == Blame::own || ranks.empty());
+             ++rank) {
+            const RankEnd& end = ends[rank];
+            if (end.code == kExitError && end.blame == blame) ranks[end.words].push_back(rank);
+        }
+    }
+    for (const auto& [words, by] : ranks) {
+        if (words.empty()) continue;  // it has said them itself
+        std::string who = by.size() == 1 ? format("rank {}", by[0]) : "ranks";
+        for (std::size_t i = 0; i < by.size() && by.size() > 1; ++i)
+            who += format("{} {}", i == 0 ? "" : ",", by[i]);
+        if (by.size() == ends.size() && by.size() > 1) who = format("all {} ranks", by.size());
+        std::cerr << format("{}: {}\n", who, words);
+    }
+}
 
 class PrintingObserver final : public RankObserver {
 public:
@@ -103,27 +158,24 @@ RankConfig with_peak(const RingTrainConfig& config, int rank) {
     return out;
 }
 
-// Runs one rank to its end; prints what went wrong.
-int train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
-               const std::shared_ptr<LocalHub>& hub) {
+// Runs one rank to its end.
+RankEnd train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
+                   const std::shared_ptr<LocalHub>& hub) {
     try {
         const RankConfig own = with_peak(config, rank);
         const auto kernels = make_rank_kernels(config.device, own, config.tuning_file);
-        if (!kernels) {
-            std::cerr << format("rank {}: {}\n", rank, kernels.error().message);
-            return kExitError;
-        }
+        if (!kernels) return failed_with(kernels.error());
         const auto transport = connect(config, own, exchange, hub);
         PrintingObserver observer(rank, own.peak_name);
         ProgressPage progress{};
         const auto outcome =
             run_rank(own, {**kernels, *transport, observer, progress, stop_requested, nullptr});
-        if (outcome) return *outcome == Outcome::finished ? 0 : kExitInterrupted;
-        std::cerr << format("rank {}: {}\n", rank, outcome.error().message);
-        return kExitError;
+        if (!outcome) return failed_with(outcome.error());
+        return {.code = *outcome == Outcome::finished ? 0 : kExitInterrupted};
+    } catch (const TransportError& error) {
+        return {kExitError, error.what(), Blame::others};
     } catch (const std::exception& error) {
-        std::cerr << format("rank {}: {}\n", rank, error.what());
-        return kExitError;
+        return {kExitError, error.what(), Blame::own};
     }
 }
 
@@ -131,28 +183,33 @@ int run_threads(const RingTrainConfig& config) {
     const int num_ranks = config.mesh().num_ranks();
     const auto hub = make_local_hub(num_ranks);
     auto exchanges = make_local_exchanges(num_ranks);
-    std::vector<int> codes(static_cast<std::size_t>(num_ranks));
+    std::vector<RankEnd> ends(static_cast<std::size_t>(num_ranks));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < num_ranks; ++rank) {
         const auto i = static_cast<std::size_t>(rank);
         threads.emplace_back(
-            [&, rank, i] { codes[i] = train_rank(config, rank, exchanges[i].get(), hub); });
+            [&, rank, i] { ends[i] = train_rank(config, rank, exchanges[i].get(), hub); });
     }
     for (std::thread& thread : threads)
         thread.join();
-    return *std::max_element(codes.begin(), codes.end());
+    tell(ends);
+    const auto failed = [](const RankEnd& end) { return end.code == kExitError; };
+    if (std::any_of(ends.begin(), ends.end(), failed)) return kExitError;
+    return ends.front().code;
 }
 
 pid_t spawn_rank(const Arguments& arguments, int rank, const std::string& exchange_dir) {
-    std::vector<std::string> words = {"ring-train",         arguments.config_path, "--rank",
-                                      std::to_string(rank), "--exchange",          exchange_dir};
+    std::vector<std::string> words = {
+        "ring-train", arguments.config_path, "--rank",   std::to_string(rank),
+        "--exchange", exchange_dir,          "--parent", std::to_string(getpid())};
     const auto pass_on = [&words](const std::string& flag, const std::string& value) {
         if (!value.empty()) words.insert(words.end(), {flag, value});
     };
     pass_on("--device", arguments.device);
     pass_on("--profile", arguments.request.profile);
     pass_on("--host-profile", arguments.request.host_profile);
-    pass_on("--link", arguments.link);
+    const double link = arguments.request.link_gbit;
+    pass_on("--link", link > 0 ? format("{}", link) : "");
     std::vector<char*> argv;
     for (std::string& word : words)
         argv.push_back(word.data());
@@ -163,86 +220,106 @@ pid_t spawn_rank(const Arguments& arguments, int rank, const std::string& exchan
     return pid;
 }
 
-int exit_code_of(int wait_status) {
-    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+// A rank that failed by itself has left its words; the others follow it.
+struct Child {
+    pid_t pid = -1;
+    RankEnd end;
+};
+
+RankEnd end_of(int wait_status, const std::string& words_path) {
+    if (!WIFEXITED(wait_status)) {
+        const int signal = WTERMSIG(wait_status);
+        return {kExitError, format("ended by signal {} ({})", signal, strsignal(signal)),
+                Blame::own};
+    }
+    const int code = WEXITSTATUS(wait_status);
+    // Any other code is a failure.
+    RankEnd end{.code = code == 0 || code == kExitInterrupted ? code : kExitError};
+    std::ifstream file(words_path);
+    end.blame = file ? Blame::own : Blame::others;
+    end.words.assign(std::istreambuf_iterator<char>(file), {});
+    return end;
 }
 
-// Waits for all; passes a request to stop on, and ends the others when one has failed.
-int wait_for(std::vector<pid_t> pids) {
-    int worst = 0;
+// Waits for all; passes a request to stop on, and ends the others when one has failed. Those count
+// no more.
+int wait_for(std::vector<Child>& children, const std::string& dir) {
+    std::size_t running = children.size();
     bool told = false;
-    while (!pids.empty()) {
+    bool failed = false;
+    while (running > 0) {
         int status = 0;
         const pid_t ended = waitpid(-1, &status, WNOHANG);
-        if (ended > 0) {
-            std::erase(pids, ended);
-            worst = std::max(worst, exit_code_of(status));
-        } else {
-            usleep(20'000);
+        if (ended <= 0) usleep(20'000);
+        for (std::size_t rank = 0; ended > 0 && rank < children.size(); ++rank) {
+            if (children[rank].pid != ended) continue;
+            children[rank].pid = -1;
+            --running;
+            if (!failed) children[rank].end = end_of(status, words_path(dir, rank));
+            failed = failed || children[rank].end.code == kExitError;
         }
-        const bool failed = worst != 0 && worst != kExitInterrupted;
-        if ((stop_requested || failed) && !told) {
-            told = true;
-            for (const pid_t pid : pids)
-                kill(pid, failed ? SIGKILL : SIGTERM);
+        if (!(stop_requested || failed) || told) continue;
+        told = true;
+        for (const Child& child : children) {
+            if (child.pid > 0) kill(child.pid, failed ? SIGKILL : SIGTERM);
         }
     }
-    return worst;
+    return failed ? kExitError : children.front().end.code;
 }
 
 int run_processes(const RingTrainConfig& config, const Arguments& arguments) {
     std::string dir = (std::filesystem::temp_directory_path() / "ring-train.XXXXXX").string();
     RM_CHECK(mkdtemp(dir.data()) != nullptr, "cannot make {}", dir);
-    std::vector<pid_t> pids;
+    std::vector<Child> children;
     for (int rank = 0; rank < config.mesh().num_ranks(); ++rank) {
-        pids.push_back(spawn_rank(arguments, rank, dir));
+        children.push_back({spawn_rank(arguments, rank, dir), {}});
     }
-    const int code = wait_for(std::move(pids));
+    const int code = wait_for(children, dir);
     std::filesystem::remove_all(dir);
+    std::vector<RankEnd> ends;
+    for (const Child& child : children)
+        ends.push_back(child.end);
+    tell(ends);
     return code;
 }
 
-Status read_link(Arguments& arguments) {
-    if (arguments.link.empty()) return {};
-    char* end = nullptr;
-    arguments.request.link_gbit = std::strtod(arguments.link.c_str(), &end);
-    if (*end == '\0' && arguments.request.link_gbit > 0) return {};
-    return invalid_argument("--link {}: it must be a positive number of Gbit/s", arguments.link);
+// Dies with the process that started it, also when that is killed. It may have ended before the
+// call: then the parent is another already.
+bool tie_to_parent(int parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return ::getppid() == parent;
 }
 
-Result<Arguments> parse_arguments(int argc, char** argv) {
-    Arguments arguments;
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        const bool has_value = i + 1 < argc;
-        if (word == "--dry-run") {
-            arguments.dry_run = true;
-        } else if (word == "--device" && has_value) {
-            arguments.device = argv[++i];
-        } else if (word == "--profile" && has_value) {
-            arguments.request.profile = argv[++i];
-        } else if (word == "--host-profile" && has_value) {
-            arguments.request.host_profile = argv[++i];
-        } else if (word == "--figure" && has_value) {
-            arguments.request.figure = argv[++i];
-        } else if (word == "--link" && has_value) {
-            arguments.link = argv[++i];
-        } else if (word == "--rank" && has_value) {
-            arguments.rank = std::atoi(argv[++i]);
-        } else if (word == "--exchange" && has_value) {
-            arguments.exchange_dir = argv[++i];
-        } else if (word.rfind("-", 0) == 0 || !arguments.config_path.empty()) {
-            return invalid_argument("'{}' is not expected\n{}", word, kUsage);
-        } else {
-            arguments.config_path = word;
-        }
+int run_process_rank(const Arguments& arguments, const RingTrainConfig& config) {
+    const auto exchange =
+        make_directory_exchange(arguments.exchange_dir, arguments.rank, config.mesh().num_ranks());
+    const RankEnd end = train_rank(config, arguments.rank, exchange.get(), nullptr);
+    if (end.code == kExitError && end.blame == Blame::own) {
+        std::ofstream(words_path(arguments.exchange_dir, static_cast<std::size_t>(arguments.rank)))
+            << end.words;
     }
-    if (arguments.config_path.empty())
-        return invalid_argument("no configuration given\n{}", kUsage);
-    if (!arguments.request.figure.empty() && !arguments.dry_run)
-        return invalid_argument("--figure is drawn by --dry-run only\n{}", kUsage);
-    RM_RETURN_IF_ERROR(read_link(arguments));
-    return arguments;
+    return end.code;
+}
+
+void declare(CLI::App& app, Arguments& arguments) {
+    app.add_option("CONFIG", arguments.config_path, "The configuration, CONFIG.json")->required();
+    app.add_option("--device", arguments.device, "cpu, cuda or cuda:N; overrides the configuration")
+        ->type_name("DEVICE");
+    CLI::Option* dry_run = app.add_flag("--dry-run", arguments.dry_run, "Predict; train nothing");
+    app.add_option("--figure", arguments.request.figure, "Draw the step of the dry run")
+        ->type_name("FILE.svg")
+        ->needs(dry_run);
+    app.add_option("--profile", arguments.request.profile, "Device profile: a name or a file")
+        ->type_name("NAME|FILE");
+    app.add_option("--host-profile", arguments.request.host_profile, "Profile of the host's CPU")
+        ->type_name("FILE");
+    app.add_option("--link", arguments.request.link_gbit, "Link between machines, in Gbit/s")
+        ->type_name("GBIT")
+        ->check(number(1e-6, 1e6));
+    // A parent gives these to a rank that is a process.
+    app.add_option("--rank", arguments.rank)->group("")->check(whole_number(0));
+    app.add_option("--exchange", arguments.exchange_dir)->group("");
+    app.add_option("--parent", arguments.parent)->group("")->check(whole_number(0));
 }
 
 Result<RingTrainConfig> read_config(const Arguments& arguments) {
@@ -262,21 +339,21 @@ Result<RingTrainConfig> read_config(const Arguments& arguments) {
 
 int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
     if (arguments.dry_run) {
-        const auto text = describe_layout(config);
-        if (text) std::cout << *text;
-        const auto steps =
-            text ? describe_dry_run(config, arguments.request) : Result<std::string>(text.error());
-        (steps ? std::cout : std::cerr) << (steps ? *steps : steps.error().message + "\n");
-        return steps ? 0 : kExitUsage;
+        const auto layout = describe_layout(config);
+        if (layout) std::cout << *layout;
+        const auto steps = layout ? describe_dry_run(config, arguments.request)
+                                  : Result<DryRunAnswer>(layout.error());
+        if (!steps) {
+            std::cerr << "ring-train: " << steps.error().message << '\n';
+            return kExitUsage;
+        }
+        std::cout << steps->text;
+        return steps->fits ? 0 : kExitDoesNotFit;
     }
-    if (arguments.rank >= 0) {
-        const auto exchange = make_directory_exchange(arguments.exchange_dir, arguments.rank,
-                                                      config.mesh().num_ranks());
-        return train_rank(config, arguments.rank, exchange.get(), nullptr);
-    }
+    if (arguments.rank >= 0) return run_process_rank(arguments, config);
     // Once, and before any rank is started.
     if (const Status usable = check_rank_device(config.device, config.spec); !usable) {
-        std::cerr << usable.error().message << '\n';
+        std::cerr << "ring-train: " << usable.error().message << '\n';
         return kExitError;
     }
     return config.ranks == RankKind::threads ? run_threads(config)
@@ -287,22 +364,30 @@ int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
 }  // namespace rm
 
 int main(int argc, char** argv) {
-    const auto arguments = rm::parse_arguments(argc, argv);
-    if (!arguments) {
-        std::cerr << arguments.error().message << '\n';
-        return rm::kExitUsage;
-    }
-    const auto config = rm::read_config(*arguments);
-    if (!config) {
-        std::cerr << config.error().message << '\n';
-        return rm::kExitUsage;
-    }
-    signal(SIGINT, rm::request_stop);
-    signal(SIGTERM, rm::request_stop);
+    CLI::App app("Trains without a controller: ranks are threads or processes of this machine",
+                 "ring-train");
+    app.set_version_flag("--version", "ring-train " RM_VERSION);
+    app.footer(rm::kFooter);
+    rm::Arguments arguments;
+    rm::declare(app, arguments);
     try {
-        return rm::dispatch(*arguments, *config);
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return rm::exit_usage(app, error);
+    }
+    if (arguments.rank >= 0 && !rm::tie_to_parent(arguments.parent)) return rm::kExitError;
+    rm::on_stop(rm::stop_at_once);
+    const auto config = rm::read_config(arguments);
+    if (!config) {
+        std::cerr << "ring-train: " << config.error().message << '\n';
+        return config.error().code == rm::ErrorCode::resource_exhausted ? rm::kExitDoesNotFit
+                                                                        : rm::kExitUsage;
+    }
+    if (!arguments.dry_run) rm::on_stop(rm::request_stop);
+    try {
+        return rm::dispatch(arguments, *config);
     } catch (const std::exception& error) {
-        std::cerr << error.what() << '\n';
+        std::cerr << "ring-train: " << error.what() << '\n';
         return rm::kExitError;
     }
 }

@@ -40,7 +40,7 @@ Result<RingTrainConfig> parse_ring_train_config(std::string_view text);
 
 RankConfig rank_config(const RingTrainConfig& config, int rank);
 
-// What --dry-run prints: mesh, parameters, and for every rank the runs and tiles of each stage.
+// The layout, for --dry-run: mesh, parameters, and for every rank the runs and tiles of each stage.
 Result<std::string> describe_layout(const RingTrainConfig& config);
 
 }  // namespace rm

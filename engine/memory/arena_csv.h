@@ -16,7 +16,7 @@ struct NamedTrace {
 // `name` is what errors call the text; they have its line and column.
 Result<NamedTrace> parse_arena_csv(std::string_view name, std::string_view text);
 
-// What parse_arena_csv reads.
+// Writes the form that parse_arena_csv reads.
 std::string write_arena_csv(const NamedTrace& named);
 // The same columns in their fixed order, and `offset`.
 std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan);

@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "engine/memory/arena_solver.h"
 
@@ -85,11 +89,94 @@ private:
     Order by_offset_;
 };
 
-ArenaPlan place_in_order(std::span<const ArenaBlock> blocks, const Order& order, Fit fit) {
+// Nothing: the limits were reached before all had their places.
+std::optional<ArenaPlan> place_in_order(std::span<const ArenaBlock> blocks, const Order& order,
+                                        Fit fit, const ArenaLimits& limits) {
     ArenaPlan plan{std::vector<Bytes>(blocks.size()), {}};
     Placed placed(blocks, plan.offsets);
-    for (const std::size_t index : order)
+    for (const std::size_t index : order) {
+        if (limits.reached()) return std::nullopt;
         placed.place(index, fit);
+    }
+    plan.peak = peak_of(blocks, plan.offsets);
+    return plan;
+}
+
+// Bytes below the top that nobody has, as an allocator knows them that does not look ahead.
+class FreeRanges {
+public:
+    // The tightest that takes it, else at the top.
+    Bytes take(Bytes size) {
+        const auto fit = by_size_.lower_bound({size, Bytes{0}});
+        if (fit == by_size_.end()) return grow(size);
+        const auto [length, offset] = *fit;
+        remove(offset, length);
+        if (length > size) add(offset + size, Bytes{length.value - size.value});
+        return offset;
+    }
+    void give(Bytes offset, Bytes size) {
+        const auto after = by_offset_.lower_bound(offset);
+        if (after != by_offset_.end() && after->first == offset + size) {
+            const Bytes joined = after->second;
+            remove(offset + size, joined);
+            size += joined;
+        }
+        const auto next = by_offset_.lower_bound(offset);
+        if (next != by_offset_.begin()) {
+            const auto [begin, length] = *std::prev(next);
+            if (begin + length == offset) {
+                remove(begin, length);
+                offset = begin;
+                size += length;
+            }
+        }
+        add(offset, size);
+    }
+
+private:
+    // A free range at the top is a part of it.
+    Bytes grow(Bytes size) {
+        Bytes offset = top_;
+        if (!by_offset_.empty()) {
+            const auto [begin, length] = *by_offset_.rbegin();
+            if (begin + length == top_) {
+                remove(begin, length);
+                offset = begin;
+            }
+        }
+        top_ = offset + size;
+        return offset;
+    }
+    void add(Bytes offset, Bytes size) {
+        by_offset_.emplace(offset, size);
+        by_size_.emplace(size, offset);
+    }
+    void remove(Bytes offset, Bytes size) {
+        by_offset_.erase(offset);
+        by_size_.erase({size, offset});
+    }
+
+    std::map<Bytes, Bytes> by_offset_;
+    std::set<std::pair<Bytes, Bytes>> by_size_;
+    Bytes top_;
+};
+
+// In the order of time, without looking ahead: n log n, for traces of any size.
+ArenaPlan place_as_they_come(std::span<const ArenaBlock> blocks) {
+    ArenaPlan plan{std::vector<Bytes>(blocks.size()), {}};
+    const auto ends_first = [](const ArenaBlock& a, const ArenaBlock& b) {
+        return a.upper < b.upper;
+    };
+    const Order ending = sorted(blocks, ends_first);
+    FreeRanges free;
+    std::size_t num_ended = 0;
+    for (const std::size_t index : make_order(blocks, By::begin)) {
+        for (; blocks[ending[num_ended]].upper <= blocks[index].lower; ++num_ended) {
+            const std::size_t ended = ending[num_ended];
+            free.give(plan.offsets[ended], blocks[ended].size);
+        }
+        plan.offsets[index] = free.take(blocks[index].size);
+    }
     plan.peak = peak_of(blocks, plan.offsets);
     return plan;
 }
@@ -98,12 +185,16 @@ class GreedySolver final : public ArenaSolver {
 public:
     void improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
                  const ArenaLimits& limits, ArenaOutcome& best) const override {
+        ArenaPlan first = place_as_they_come(blocks);
+        if (first.peak < best.plan.peak) best.plan = std::move(first);
+        if (goal.is_reached(best)) return;
         for (const By by : kOrders) {
             const Order order = make_order(blocks, by);
             for (const Fit fit : {Fit::lowest, Fit::tightest}) {
-                ArenaPlan plan = place_in_order(blocks, order, fit);
-                if (plan.peak < best.plan.peak) best.plan = std::move(plan);
-                if (goal.is_reached(best) || limits.reached()) return;
+                std::optional<ArenaPlan> plan = place_in_order(blocks, order, fit, limits);
+                if (!plan) return;
+                if (plan->peak < best.plan.peak) best.plan = *std::move(plan);
+                if (goal.is_reached(best)) return;
             }
         }
     }

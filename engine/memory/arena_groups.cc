@@ -51,7 +51,7 @@ std::map<int, Group> collect(const ArenaTrace& trace) {
 // The step as its groups and what is in none.
 struct Outer {
     std::vector<ArenaBlock> blocks;
-    // Of each block: the members it stands for, and their offsets in it.
+    // For each block: the members it stands for, and their offsets in it.
     std::vector<std::vector<std::size_t>> members;
     std::vector<std::vector<Bytes>> offsets;
 

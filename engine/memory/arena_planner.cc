@@ -103,7 +103,11 @@ Result<ArenaResult> plan_arena(const ArenaTrace& trace, const ArenaOptions& opti
     const Bytes lower_bound = best.bound;
     const ArenaGoal goal{std::max(lower_bound, options.capacity.value_or(lower_bound)),
                          options.capacity};
-    if (!trace.groups.empty()) best.plan = plan_grouped(trace, goal, work);
+    // Groups are placed for the least peak of each, which a capacity does not ask for.
+    if (!trace.groups.empty() && options.capacity)
+        ArenaWork(nullptr, limits).improve(trace.blocks, goal, best);
+    if (!trace.groups.empty() && !goal.is_reached(best))
+        best.plan = plan_grouped(trace, goal, work);
     work.improve(trace.blocks, goal, best);
     if (const Status valid = validate_arena(trace, best.plan); !valid) {
         return make_error(ErrorCode::internal, "the planned arena is wrong: {}",

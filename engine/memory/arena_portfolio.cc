@@ -8,6 +8,7 @@
 namespace rm {
 namespace {
 
+using Ranking = ArenaSearch::Ranking;
 using Verdict = ArenaSearch::Verdict;
 
 // Its searches go as deep as there are blocks.
@@ -18,7 +19,7 @@ constexpr std::int64_t kPrecision = 512;
 
 using enum SearchKey;
 // No order is good for every trace; on each hard public instance one of the first two is.
-constexpr std::array<std::array<SearchKey, 3>, 6> kOrders = {{
+constexpr std::array<SearchKeys, 6> kOrders = {{
     {total, lifetime, area},
     {lifetime, total, area},
     {total, area, lifetime},
@@ -27,15 +28,19 @@ constexpr std::array<std::array<SearchKey, 3>, 6> kOrders = {{
     {area, total, lifetime},
 }};
 
-std::vector<std::vector<int>> make_ranks(std::span<const ArenaBlock> blocks,
-                                         const SearchProblem& problem) {
-    std::vector<std::vector<int>> ranks;
-    for (const auto& keys : kOrders) {
-        std::vector<int> rank = rank_blocks(blocks, problem, keys);
-        if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end())
-            ranks.push_back(std::move(rank));
+struct SearchOrder {
+    SearchKeys keys;
+    std::vector<int> rank;
+};
+
+std::vector<SearchOrder> make_orders(const SearchProblem& problem) {
+    std::vector<SearchOrder> orders;
+    for (const SearchKeys& keys : kOrders) {
+        SearchOrder order{keys, rank_blocks(problem, keys)};
+        const auto same = [&](const SearchOrder& other) { return other.rank == order.rank; };
+        if (std::none_of(orders.begin(), orders.end(), same)) orders.push_back(std::move(order));
     }
-    return ranks;
+    return orders;
 }
 
 // One target, one number of nodes, one order after another until one decides. With several threads
@@ -49,18 +54,19 @@ public:
         std::int64_t least_peak = 0;        // of `impossible`
     };
 
-    Round(const SearchProblem& problem, const std::vector<std::vector<int>>& ranks,
+    Round(const SearchProblem& problem, const std::vector<SearchOrder>& orders, Ranking ranking,
           const ArenaLimits& limits)
         : problem_(problem),
-          ranks_(ranks),
+          orders_(orders),
+          ranking_(ranking),
           limits_(limits),
-          decisions_(ranks.size()),
-          first_decided_(static_cast<int>(ranks.size())) {}
+          decisions_(orders.size()),
+          first_decided_(static_cast<int>(orders.size())) {}
 
     Decision run(std::int64_t target, std::int64_t max_nodes, int num_threads) {
         const auto work = [&] { take_orders(target, max_nodes); };
         std::vector<std::thread> others;
-        for (int i = 1; i < std::min(num_threads, static_cast<int>(ranks_.size())); ++i)
+        for (int i = 1; i < std::min(num_threads, static_cast<int>(orders_.size())); ++i)
             others.emplace_back(work);
         work();
         for (std::thread& thread : others)
@@ -73,7 +79,7 @@ private:
     void take_orders(std::int64_t target, std::int64_t max_nodes) {
         for (int order = next_++; order < first_decided_; order = next_++) {
             const auto i = static_cast<std::size_t>(order);
-            ArenaSearch search(problem_, ranks_[i]);
+            ArenaSearch search(problem_, orders_[i].rank, orders_[i].keys, ranking_);
             const auto interrupted = [&] { return order > first_decided_ || limits_.reached(); };
             const Verdict verdict = search.run(target, max_nodes, interrupted);
             if (verdict == Verdict::stopped) continue;
@@ -89,7 +95,8 @@ private:
     }
 
     const SearchProblem& problem_;
-    const std::vector<std::vector<int>>& ranks_;
+    const std::vector<SearchOrder>& orders_;
+    const Ranking ranking_;
     const ArenaLimits& limits_;
     std::vector<Decision> decisions_;  // of each order; written by its thread only
     std::atomic<int> next_{0};
@@ -104,12 +111,14 @@ public:
                  const ArenaLimits& limits, ArenaOutcome& best) const override {
         if (blocks.size() > kMaxBlocks || goal.is_settled(best)) return;
         const SearchProblem problem(blocks);
-        const auto ranks = make_ranks(blocks, problem);
+        const auto orders = make_orders(problem);
         // Enough for a few dives to the bottom.
         std::int64_t max_nodes = 1000 + 4 * problem.num_blocks;
+        // Each is far quicker on some traces.
+        Ranking ranking = Ranking::kept;
         const auto is_over = [&] { return goal.is_settled(best) || limits.reached(); };
         const auto try_target = [&](std::int64_t target) {
-            Round round(problem, ranks, limits);
+            Round round(problem, orders, ranking, limits);
             return apply(round.run(target, max_nodes, num_threads_), blocks, best);
         };
         while (!is_over()) {
@@ -121,7 +130,8 @@ public:
                 const std::int64_t middle = missed + (best.plan.peak.value - missed) / 2;
                 if (try_target(middle) != Verdict::placed) missed = middle;
             }
-            if (lowest == Verdict::stopped) max_nodes *= kBudgetGrowth;
+            if (lowest == Verdict::stopped && ranking == Ranking::anew) max_nodes *= kBudgetGrowth;
+            ranking = Ranking::anew;
         }
     }
 

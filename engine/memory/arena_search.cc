@@ -38,61 +38,82 @@ std::vector<int> sort_by_time(const ArenaSections& sections) {
     return order;
 }
 
-std::vector<double> key_values(std::span<const ArenaBlock> blocks, const SearchProblem& problem,
-                               SearchKey key) {
-    std::vector<double> values;
-    const std::vector<std::int64_t> totals = section_totals(blocks, problem.sections);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        const double lifetime = static_cast<double>(blocks[i].upper - blocks[i].lower);
-        const double size = static_cast<double>(blocks[i].size.value);
-        switch (key) {
-            case SearchKey::total:
-                values.push_back(static_cast<double>(
-                    *std::max_element(totals.begin() + problem.sections.first[i],
-                                      totals.begin() + problem.sections.end[i])));
-                break;
-            case SearchKey::lifetime:
-                values.push_back(lifetime);
-                break;
-            case SearchKey::area:
-                values.push_back(lifetime * size);
-                break;
-            case SearchKey::size:
-                values.push_back(size);
-                break;
-        }
+double key_value(const SearchProblem& problem, int block, SearchKey key, std::int64_t total) {
+    const auto lifetime = static_cast<double>(problem.lifetimes[at(block)]);
+    const auto size = static_cast<double>(problem.sizes[at(block)]);
+    switch (key) {
+        case SearchKey::total:
+            return static_cast<double>(total);
+        case SearchKey::lifetime:
+            return lifetime;
+        case SearchKey::area:
+            return lifetime * size;
+        case SearchKey::size:
+            return size;
     }
-    return values;
+    return 0;
+}
+
+// The blocks in the order of the keys, the largest first; ties stay as they are. `totals`: of each
+// section, from the blocks' first one on.
+std::vector<int> ordered(const SearchProblem& problem, std::vector<int> blocks,
+                         const SearchKeys& keys, const std::vector<std::int64_t>& totals) {
+    struct Ranked {
+        std::array<double, 3> values{};
+        int block = 0;
+    };
+    std::vector<Ranked> ranked;
+    for (const int block : blocks) {
+        const auto begin = totals.begin();
+        const std::int64_t total = *std::max_element(begin + problem.sections.first[at(block)],
+                                                     begin + problem.sections.end[at(block)]);
+        Ranked next{{}, block};
+        for (std::size_t k = 0; k < keys.size(); ++k)
+            next.values[k] = key_value(problem, block, keys[k], total);
+        ranked.push_back(next);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.values > b.values; });
+    for (std::size_t i = 0; i < ranked.size(); ++i)
+        blocks[i] = ranked[i].block;
+    return blocks;
 }
 
 }  // namespace
 
 SearchProblem::SearchProblem(std::span<const ArenaBlock> blocks)
     : num_blocks(static_cast<int>(blocks.size())), sections(make_sections(blocks)) {
-    for (const ArenaBlock& block : blocks)
+    for (const ArenaBlock& block : blocks) {
         sizes.push_back(block.size.value);
+        lifetimes.push_back(block.upper - block.lower);
+    }
     by_time = sort_by_time(sections);
     neighbours = find_neighbours(by_time, sections);
 }
 
-std::vector<int> rank_blocks(std::span<const ArenaBlock> blocks, const SearchProblem& problem,
-                             std::span<const SearchKey> keys) {
-    std::vector<int> order(blocks.size());
-    std::iota(order.begin(), order.end(), 0);
-    for (std::size_t k = keys.size(); k-- > 0;) {
-        const std::vector<double> values = key_values(blocks, problem, keys[k]);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int i, int j) { return values[at(i)] > values[at(j)]; });
+std::vector<int> rank_blocks(const SearchProblem& problem, const SearchKeys& keys) {
+    std::vector<std::int64_t> totals(at(problem.sections.num_sections));
+    std::vector<int> blocks(at(problem.num_blocks));
+    std::iota(blocks.begin(), blocks.end(), 0);
+    for (const int block : blocks) {
+        for (int s = problem.sections.first[at(block)]; s < problem.sections.end[at(block)]; ++s)
+            totals[at(s)] += problem.sizes[at(block)];
     }
-    std::vector<int> rank(blocks.size());
+    const std::vector<int> order = ordered(problem, std::move(blocks), keys, totals);
+    std::vector<int> rank(order.size());
     for (std::size_t place = 0; place < order.size(); ++place)
         rank[at(order[place])] = static_cast<int>(place);
     return rank;
 }
 
-ArenaSearch::ArenaSearch(const SearchProblem& problem, const std::vector<int>& rank)
-    : problem_(problem), rank_(rank), stacked_(at(problem.sections.num_sections)) {
-    RM_CHECK(rank.size() == at(problem.num_blocks), "{} ranks for {} blocks", rank.size(),
+ArenaSearch::ArenaSearch(const SearchProblem& problem, std::vector<int> rank, SearchKeys keys,
+                         Ranking ranking)
+    : problem_(problem),
+      rank_(std::move(rank)),
+      keys_(keys),
+      ranking_(ranking),
+      stacked_(at(problem.sections.num_sections)) {
+    RM_CHECK(rank_.size() == at(problem.num_blocks), "{} ranks for {} blocks", rank_.size(),
              problem.num_blocks);
 }
 
@@ -149,13 +170,48 @@ std::vector<ArenaSearch::Items> ArenaSearch::split(const Items& items) const {
     return parts;
 }
 
-// Parts do not touch each other: when one has no plan, no choice in another helps. The smallest
-// first. What one leaves behind is taken back by the branch above, with its items.
+// Parts do not touch each other: when one has no plan, no choice in another helps. All are tested
+// before any is searched, the smallest first. The branch above takes back what one leaves behind,
+// with its items.
 bool ArenaSearch::place_parts(std::vector<Items> parts, Frontier frontier) {
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Items& a, const Items& b) { return a.size() < b.size(); });
-    return std::all_of(parts.begin(), parts.end(),
-                       [&](const Items& part) { return place_all(part, frontier); });
+    const auto fits = [&](const Items& part) { return may_fit(part, frontier); };
+    if (!std::all_of(parts.begin(), parts.end(), fits)) return false;
+    std::vector<std::pair<int, int>> before;
+    for (const Items& part : parts) {
+        for (const int block : part)
+            before.emplace_back(block, rank_[at(block)]);
+    }
+    const auto place = [&](const Items& part) {
+        return part.size() == 1 || ranking_ == Ranking::kept
+                   ? place_all(part, frontier)
+                   : place_all(part, rank_again(part, frontier));
+    };
+    if (std::all_of(parts.begin(), parts.end(), place)) return true;
+    for (const auto& [block, rank] : before)
+        rank_[at(block)] = rank;
+    return false;
+}
+
+bool ArenaSearch::may_fit(const Items& items, Frontier frontier) {
+    return raise_lows(items, frontier) && sections_fit(items);
+}
+
+// By the part's own totals, which may_fit has left. Blocks that lie at the frontier and whose turn
+// has passed stay before it, all others come after it.
+ArenaSearch::Frontier ArenaSearch::rank_again(const Items& part, Frontier frontier) {
+    int num_passed = 0;
+    std::vector<int> blocks = ordered(problem_, part, keys_, stacked_);
+    std::stable_partition(blocks.begin(), blocks.end(), [&](int block) {
+        const bool passed =
+            floors_[at(block)] == frontier.offset && rank_[at(block)] < frontier.rank;
+        num_passed += passed ? 1 : 0;
+        return passed;
+    });
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        rank_[at(blocks[i])] = static_cast<int>(i);
+    return {frontier.offset, num_passed};
 }
 
 bool ArenaSearch::place_single(int block) {
@@ -164,8 +220,11 @@ bool ArenaSearch::place_single(int block) {
 }
 
 bool ArenaSearch::branch(const Items& items, Frontier frontier) {
-    if (!raise_lows(items, frontier) || !sections_fit(items)) return false;
+    if (!may_fit(items, frontier)) return false;
+    const std::int64_t fullest = fullest_section(items);
     for (const int block : candidates(items, frontier)) {
+        // Nothing that is to come lies lower than the next block.
+        if (exceeds(floors_[at(block)] + fullest)) return false;
         const std::size_t num_lifted = lifted_.size();
         Items rest;
         rest.reserve(items.size() - 1);
@@ -214,6 +273,17 @@ bool ArenaSearch::raise_past(const Items& items, Frontier frontier, bool& raised
     return true;
 }
 
+// After sections_fit.
+std::int64_t ArenaSearch::fullest_section(const Items& items) const {
+    std::int64_t fullest = 0;
+    for (const int block : items) {
+        const auto begin = stacked_.begin();
+        fullest = std::max(fullest, *std::max_element(begin + problem_.sections.first[at(block)],
+                                                      begin + problem_.sections.end[at(block)]));
+    }
+    return fullest;
+}
+
 // In one section, blocks that cannot lie below x occupy at least the bytes [x, x + their sizes);
 // checked for every x and section at once, from the highest block down.
 bool ArenaSearch::sections_fit(const Items& items) {
@@ -240,8 +310,8 @@ bool ArenaSearch::add_to_sections(int block) {
     return true;
 }
 
-// What may come next, the lowest first. At or above the lowest top that a block still to come could
-// have, placing anything would leave that block a hole to move down into.
+// Blocks that may come next, the lowest first. Once the lowest top that a block to come could have
+// is reached, placing anything would leave that block a hole to move down into.
 ArenaSearch::Items ArenaSearch::candidates(const Items& items, Frontier frontier) const {
     std::int64_t lowest_top = kNever;
     for (const int block : items)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -7,12 +8,13 @@
 
 namespace rm {
 
-// What every search over the same blocks shares and none changes.
+// Data that every search over the same blocks shares and none changes.
 struct SearchProblem {
     explicit SearchProblem(std::span<const ArenaBlock> blocks);
 
     int num_blocks = 0;
     std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> lifetimes;
     ArenaSections sections;
     std::vector<std::vector<int>> neighbours;  // of each block: those that live together with it
     std::vector<int> by_time;                  // blocks by their first section
@@ -20,8 +22,8 @@ struct SearchProblem {
 
 // The order in which blocks of one offset are tried.
 enum class SearchKey { total, lifetime, area, size };  // the largest first, ties by the next key
-std::vector<int> rank_blocks(std::span<const ArenaBlock> blocks, const SearchProblem& problem,
-                             std::span<const SearchKey> keys);
+using SearchKeys = std::array<SearchKey, 3>;
+std::vector<int> rank_blocks(const SearchProblem& problem, const SearchKeys& keys);
 
 // Decides whether blocks can be placed within `target` bytes. Exact: facts from M. Moffitt,
 // "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", 2023.
@@ -32,13 +34,18 @@ std::vector<int> rank_blocks(std::span<const ArenaBlock> blocks, const SearchPro
 // on a partial plan when
 //   * a block that is still to come could be moved down below this offset (it is dominated),
 //   * in some section the blocks still to come, each no lower than it can lie, exceed the target.
-// What is left and shares no moment with the rest is searched on its own.
+// It searches on their own blocks that share no moment with the rest, in the order of the whole
+// or one of its own: the fullest section of the whole may be the emptiest of a part.
 class ArenaSearch {
 public:
     enum class Verdict { placed, impossible, stopped };
 
-    // `rank` is a permutation; both outlive the search.
-    ArenaSearch(const SearchProblem& problem, const std::vector<int>& rank);
+    // The order of the blocks of a part.
+    enum class Ranking { kept, anew };
+
+    // `rank` is a permutation, made by these keys. The problem outlives the search.
+    ArenaSearch(const SearchProblem& problem, std::vector<int> rank, SearchKeys keys,
+                Ranking ranking);
 
     Verdict run(std::int64_t target, std::int64_t max_nodes,
                 const std::function<bool()>& interrupted);
@@ -63,6 +70,8 @@ private:
     void reset();
     bool place_all(const Items& items, Frontier frontier);
     bool place_parts(std::vector<Items> parts, Frontier frontier);
+    bool may_fit(const Items& items, Frontier frontier);
+    Frontier rank_again(const Items& part, Frontier frontier);
     bool place_single(int block);
     bool branch(const Items& items, Frontier frontier);
     bool is_out_of_budget();
@@ -71,6 +80,7 @@ private:
     bool raise_lows(const Items& items, Frontier frontier);
     bool raise_past(const Items& items, Frontier frontier, bool& raised);
     bool sections_fit(const Items& items);
+    std::int64_t fullest_section(const Items& items) const;
     bool add_to_sections(int block);
     Items candidates(const Items& items, Frontier frontier) const;
     void place(int block);
@@ -78,7 +88,9 @@ private:
     bool exceeds(std::int64_t top);
 
     const SearchProblem& problem_;
-    const std::vector<int>& rank_;
+    std::vector<int> rank_;
+    const SearchKeys keys_;
+    const Ranking ranking_;
     std::int64_t target_ = 0;
     std::int64_t nodes_left_ = 0;
     const std::function<bool()>* interrupted_ = nullptr;
@@ -88,7 +100,7 @@ private:
     std::vector<std::int64_t> floors_;  // the top of what is placed below each block
     std::vector<std::int64_t> lows_;    // of each item of the node: it cannot lie lower
     std::vector<char> to_come_;
-    std::vector<std::int64_t> stacked_;  // of each section, scratch
+    std::vector<std::int64_t> stacked_;  // of each section of the node: what is to come; scratch
     Items by_low_;                       // scratch
     std::vector<Lifted> lifted_;         // floors to restore, in order
 };

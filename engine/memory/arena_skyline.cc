@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxLooks = std::int64_t{1} << 22;
 constexpr int kShuffles = 32;
 
 using enum SearchKey;
-constexpr std::array<std::array<SearchKey, 3>, 3> kOrders = {{
+constexpr std::array<SearchKeys, 3> kOrders = {{
     {lifetime, total, area},
     {total, lifetime, area},
     {total, area, lifetime},
@@ -253,7 +253,7 @@ public:
         const SearchProblem problem(blocks);
         std::vector<std::vector<int>> ranks;
         for (const auto& keys : kOrders) {
-            ranks.push_back(rank_blocks(blocks, problem, keys));
+            ranks.push_back(rank_blocks(problem, keys));
             take(Skyline(problem, ranks.back(), nullptr).build(), blocks, best);
             if (goal.is_reached(best) || limits.reached()) return;
         }

@@ -20,7 +20,7 @@ struct ArenaLimits {
     }
 };
 
-// What is known about one trace; solvers only improve it. The plan is valid at any time.
+// The best that is known about one trace; solvers only improve it. The plan is valid at any time.
 struct ArenaOutcome {
     ArenaPlan plan;
     Bytes bound;  // no plan has a lower peak
@@ -51,9 +51,9 @@ public:
 // Every block on top of the others at first; the bound is peak_live.
 ArenaOutcome stacked_outcome(std::span<const ArenaBlock> blocks);
 
-// Each of several orders, every block at the lowest offset that is free for its whole life; and
-// every block into the smallest gap that takes it. Quadratic. Finishes one order whatever the
-// limits, so it always answers.
+// Blocks as they come, each into the tightest free range, which takes n log n whatever the limits;
+// then each of several orders, every block at the lowest offset that is free for its whole life,
+// and every block into the smallest gap that takes it, which is quadratic.
 std::unique_ptr<ArenaSolver> make_greedy_solver();
 
 // From the ground up, always the block that can lie lowest; again without blocks that would leave

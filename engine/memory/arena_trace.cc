@@ -40,7 +40,7 @@ Status check_trace(const ArenaTrace& trace) {
 }
 
 Bytes peak_live(std::span<const ArenaBlock> blocks) {
-    // What ends at a time sorts before what begins at it: lifetimes are half open.
+    // Ends sort before beginnings at the same time: lifetimes are half open.
     std::vector<std::pair<std::int64_t, std::int64_t>> changes;
     changes.reserve(2 * blocks.size());
     for (const ArenaBlock& block : blocks) {

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-// What an arena has to hold, and where it is held. An arena is one allocation; its blocks get their
+// The blocks of an arena, and their places. An arena is one allocation; its blocks get their
 // offsets before the run, from the trace of every request's size and lifetime.
 namespace rm {
 

@@ -1,7 +1,9 @@
 #include "engine/memory/arena_validator.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace rm {
 namespace {
@@ -24,20 +26,33 @@ Status check_pair(const ArenaTrace& trace, const ArenaPlan& plan, std::size_t i,
         i, j, a.lower, a.upper, a_begin, a_end, b.lower, b.upper, b_begin, b_end);
 }
 
-// Every block with those that began before it and have not ended.
+// Sorts blocks that live at one time by offset: as long as none overlap, a new one that overlaps
+// with any does so with one of its two neighbours.
 Status check_pairs(const ArenaTrace& trace, const ArenaPlan& plan) {
-    std::vector<std::size_t> by_begin(trace.blocks.size());
-    std::iota(by_begin.begin(), by_begin.end(), std::size_t{0});
-    std::stable_sort(by_begin.begin(), by_begin.end(), [&](std::size_t i, std::size_t j) {
-        return trace.blocks[i].lower < trace.blocks[j].lower;
-    });
-    std::vector<std::size_t> live;
-    for (const std::size_t i : by_begin) {
-        std::erase_if(
-            live, [&](std::size_t j) { return trace.blocks[j].upper <= trace.blocks[i].lower; });
-        for (const std::size_t j : live)
-            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, j), std::max(i, j)));
-        live.push_back(i);
+    using Edge = std::pair<std::int64_t, std::size_t>;  // time, block
+    std::vector<Edge> begins, ends;
+    for (std::size_t i = 0; i < trace.blocks.size(); ++i) {
+        begins.emplace_back(trace.blocks[i].lower, i);
+        ends.emplace_back(trace.blocks[i].upper, i);
+    }
+    std::sort(begins.begin(), begins.end());
+    std::sort(ends.begin(), ends.end());
+    std::map<std::int64_t, std::size_t> live;
+    std::size_t num_ended = 0;
+    for (const auto& [time, i] : begins) {
+        for (; ends[num_ended].first <= time; ++num_ended)
+            live.erase(plan.offsets[ends[num_ended].second].value);
+        const auto [place, is_new] = live.try_emplace(plan.offsets[i].value, i);
+        if (!is_new)
+            return check_pair(trace, plan, std::min(i, place->second), std::max(i, place->second));
+        if (place != live.begin()) {
+            const std::size_t below = std::prev(place)->second;
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, below), std::max(i, below)));
+        }
+        if (const auto next = std::next(place); next != live.end()) {
+            const std::size_t above = next->second;
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, above), std::max(i, above)));
+        }
     }
     return {};
 }

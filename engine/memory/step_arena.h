@@ -94,7 +94,7 @@ public:
     TensorView request(BufferName name, DType dtype,
                        std::initializer_list<std::int64_t> shape) override;
     void release(const TensorView& buffer) override;
-    // What was requested since the last take; all of it has been released.
+    // The requests since the last take; all of them have been released.
     PassRequests take();
 
 private:

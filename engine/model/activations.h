@@ -38,7 +38,7 @@ struct QueryKeyValue {
     TokenStore v;   // likewise
 };
 
-// What of a layer lives from its forward to its backward pass: its input, and as the policy says
+// Parts of a layer that live from its forward to its backward pass: its input, and as policy says
 // attention's output and some tiles of the rest. Everything else is computed again, tile by tile.
 struct LayerKept {
     TokenStore x;    // (Ts, C) compute: the layer's input

@@ -6,7 +6,7 @@
 #include "engine/model/host_kv.h"
 
 // The page to read first. Every GEMM over tokens is one tile; a chunk is only what moves together.
-// Names: x residual stream, normed its RMSNorm, d_ gradients. What is opened and closed is a window
+// Names: x residual stream, normed its RMSNorm, d_ gradients. The code opens and closes windows
 // on tokens that may lie on the host. Views of the current tile end in no suffix. The backward pass
 // is block_backward.cc.
 namespace rm {

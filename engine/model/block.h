@@ -28,7 +28,7 @@ public:
     virtual void on_attention_sent() = 0;
 };
 
-// What a block works with besides its weights and activations; borrowed for one micro-batch.
+// Everything but weights and activations that a block works with; borrowed for one micro-batch.
 struct BlockContext {
     const ModelConfig& model;
     const RankLayout& layout;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace block;
 
-// What attention's backward pass works on besides queries, keys and values; token side or attended.
+// The inputs of attention's backward pass besides queries, keys and values; token side or attended.
 struct OutGradients {
     TokenStore d_out;  // (N, heads, D) compute
     TokenStore delta;  // (N, heads) accum

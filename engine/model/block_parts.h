@@ -6,7 +6,7 @@
 #include "engine/model/block.h"
 #include "engine/model/layer_stores.h"
 
-// What both passes of a block are made of (block.cc, block_backward.cc).
+// The pieces that both passes of a block share (block.cc, block_backward.cc).
 namespace rm::block {
 
 inline double attention_scale(const ModelConfig& model) {
@@ -48,7 +48,7 @@ void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryK
 void project_again(const BlockContext& c, const LayerWeights& w, LayerKept& kept,
                    QueryKeyValue& tokens);
 
-// What attention works on, from a function that projects the tokens.
+// Makes the inputs of attention with a function that projects the tokens.
 template <typename Project>
 QueryKeyValue make_attended(const BlockContext& c, int layer, Project project_tokens) {
     QueryKeyValue attended = attended_store(c, layer);

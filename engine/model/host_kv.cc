@@ -1,18 +1,16 @@
 #include "engine/model/host_kv.h"
 
+#include <utility>
+
 namespace rm {
 namespace {
 
-// Of all passes, one after the other: chunks 0 to that of the pass. What a chunk's own pass does to
-// it first is `first`.
-std::vector<Opening> chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access,
-                                    RowAccess first) {
+// Every pass goes over chunks 0 to its own, and accesses its own as `first`.
+Openings chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
     std::vector<Opening> list;
-    for (std::size_t pass = 0; pass < chunks.size(); ++pass) {
-        for (std::size_t block = 0; block <= pass; ++block)
-            list.push_back({chunks[block].range, block == pass ? first : access});
-    }
-    return list;
+    for (const QueryChunk& chunk : chunks)
+        list.push_back({chunk.range, access});
+    return Openings::up_to_each(std::move(list), first);
 }
 
 TokenWindow key_window(StepMemory& memory, TokenStore& store, const std::vector<QueryChunk>& chunks,

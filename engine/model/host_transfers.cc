@@ -12,7 +12,7 @@ Bytes workspace_for(Kernels& host, const WeightState& state) {
     return most;
 }
 
-// Of a rank's part of the largest unit, in the type that computes.
+// Bytes of a rank's part of the largest unit, in the type that computes.
 Bytes slot_bytes(const WeightState& state, DType compute) {
     std::int64_t most = 0;
     for (std::size_t unit = 0; unit < state.table().units.size(); ++unit)

@@ -11,7 +11,7 @@
 
 namespace rm {
 
-// What passes between the device and state that lives on the host: gradients come down, squares and
+// Moves data between the device and state that lives on the host: gradients come down, squares and
 // the clip factor cross, updated weights go up in the type that computes. Host memory is touched in
 // the order of the host stream. Weights go up on a stream of this class's own: they are queued when
 // their update is, long before it runs, and would hold up whatever shares a stream with them.

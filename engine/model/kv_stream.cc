@@ -12,12 +12,12 @@ int behind(int index, int steps, int size) {
     return (index - steps + size) % size;
 }
 
-// Of the two buffers that take turns, the one of the n-th block that lies in them, counted from 1.
+// Index (0 or 1) of the double buffer that holds the n-th block, counted from 1.
 std::size_t turn(int n) {
     return static_cast<std::size_t>((n - 1) % 2);
 }
 
-// Of a tensor that has several hops of another ring to arrive, what travels beside this one.
+// The slice of an outer-ring transfer to send during inner hop `index` of `num_parts`.
 TensorView part(const TensorView& x, int num_parts, int index) {
     const Part rows = part_of(x.dim(0), num_parts, index);
     return x.rows(rows.first, rows.count);
@@ -109,7 +109,7 @@ RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
     buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
 }
 
-// What lay in the block's place must have been used. Before the layer's first hop all is free.
+// The block that lay in this place must have been used. Before the layer's first hop all are free.
 void RingKv::wait_until_free(int block) {
     bool& is_used = is_used_[buffers_.place(block)];
     if (std::exchange(is_used, true))
@@ -185,8 +185,8 @@ void RingKvGrad::start_first_hops() {
     buffers_.order_of_streams.record(buffers_.communication, *buffers_.hops_over);
 }
 
-// What has the current block's compute to hide behind: the sum that this rank added to last, and
-// the block that is next.
+// Starts the hops that the current block's compute hides: the sum that this rank added to last, and
+// the next block.
 void RingKvGrad::start_hops() {
     Shifts shifts;
     if (place_in_round() > 0) {
@@ -239,7 +239,7 @@ void RingKvGrad::add_what_arrived() {
     }
 }
 
-// What was sent before has left, so its buffer receives; what had arrived has been added.
+// The buffer that was sent last has left and receives now; the sum that arrived has been added to.
 void RingKvGrad::pass_on() {
     if (ends_round()) return std::swap(places_.outer_sent, places_.share);
     const Places before = places_;

@@ -75,7 +75,7 @@ struct RingOrder {
     int outer_index = 0;
 };
 
-// What every layer's ring uses in turn: events, made once per stage, and the sizes of its buffers.
+// Every layer's ring uses these in turn: events, made once per stage, and the sizes of its buffers.
 // S tokens of a ring slot, Hk key-value heads of this rank.
 class RingBuffers {
 public:
@@ -87,7 +87,7 @@ public:
         std::unique_ptr<Event> arrived;
         std::unique_ptr<Event> consumed;
     };
-    // Of a block that is not this rank's own.
+    // The events of a block that is not this rank's own.
     Events& events(int block) { return events_[place(block)]; }
     // Blocks that are not this rank's own, one after the other in at most four places: within a
     // round step s in (s - 1) mod 2, the first of round o in 2 + (o - 1) mod 2.

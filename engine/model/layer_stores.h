@@ -5,21 +5,21 @@
 // Where a layer's tensors of many tokens lie, as the memory policy says.
 namespace rm {
 
-// Of what the layer at hand works on, and of what is kept for the backward pass.
+// Where the layer's working tensors lie, and where the tensors kept for the backward pass lie.
 TokenStore::Place working_place(const MemoryPolicy& policy);
 TokenStore::Place kept_place(const MemoryPolicy& policy);
 
-// What the layer at hand works on.
+// Makes a store for a working tensor of the layer at hand.
 TokenStore working_store(const BlockContext& c, BufferName name, DType dtype,
                          std::initializer_list<std::int64_t> shape);
-// What is kept for the backward pass.
+// Makes a store for a tensor that is kept for the backward pass.
 TokenStore kept_store(const BlockContext& c, BufferName name, DType dtype,
                       std::initializer_list<std::int64_t> shape);
 
 // (N, heads, D) compute.
 QueryKeyValue working_query_key_value(const BlockContext& c, int layer, std::int64_t tokens,
                                       std::int64_t query_heads, std::int64_t kv_heads);
-// What attention works on, (S, ...).
+// Makes the stores of attention's inputs, (S, ...).
 QueryKeyValue attended_store(const BlockContext& c, int layer);
 
 // Whether what attention works on stays until the backward pass as it lies.
@@ -30,8 +30,8 @@ bool copies_out(const MemoryPolicy& policy);
 // Fills in stores for the tiles that are kept.
 void make_kept(const BlockContext& c, int layer, LayerKept& kept);
 
-// A loop over the chunks of this rank's tokens, whose rows `cut` lists. Of a store that is empty:
-// of nothing.
+// A loop over the chunks of this rank's tokens, whose rows `cut` lists. An empty store gives an
+// empty window.
 TokenWindow cut_window(StepMemory& memory, TokenStore& store, const RowCut& cut, RowAccess access);
 TokenWindow token_window(const BlockContext& c, TokenStore& store, RowAccess access);
 TokenWindow shard_window(const BlockContext& c, TokenStore& store, RowAccess access);

@@ -208,6 +208,11 @@ private:
 
 }  // namespace
 
+void Model::show_residual(int layer, const TokenStore& x) const {
+    if (!watcher_ || kept_place(layout_.memory) == TokenStore::Place::host) return;
+    watcher_(layer, x.whole());
+}
+
 void Model::queue_forward(MicroPass& pass) {
     const auto num_layers = static_cast<int>(config_.num_layers);
     timers_.forward.begin(ops_.stream());
@@ -215,6 +220,7 @@ void Model::queue_forward(MicroPass& pass) {
     weights_.prefetch(ops_, table().layer_unit(0));
     pass.x = pass.residual(0);
     queue_embedding(pass, pass.x);
+    show_residual(0, pass.x);
     weights_.send_prefetched(table().layer_unit(0));
     for (int layer = 0; layer < num_layers; ++layer) {
         const bool last = layer + 1 == num_layers;
@@ -227,6 +233,7 @@ void Model::queue_forward(MicroPass& pass) {
         block_forward(pass.context(timers_.attention.forward, sender), weights, layer, pass.x,
                       x_next, kept);
         weights_.release(layer, Pass::forward);
+        show_residual(layer + 1, x_next);
         if (kept != nullptr) kept->x = std::move(pass.x);
         pass.x = std::move(x_next);
     }
@@ -291,7 +298,7 @@ void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum
     if (d_x != nullptr) weights_.release_head();
 }
 
-// What a layer needs goes first: the first hop of its ring, then the weights of the next one, its
+// Queues first what a layer needs: the first hop of its ring, then the weights of the next one, its
 // other hops, and last the gradients of the one before, which nobody waits for.
 void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
     const auto num_layers = static_cast<int>(config_.num_layers);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/model_preset.h"
@@ -26,8 +28,8 @@ struct ModelTimers {
     PassTimers attention;  // within both, ring waits included
 };
 
-// The model over one rank's share of a sequence: the schedule of a stage's passes. What lives
-// between them is made here; the calls below only queue, and take what a pass needs from its arena.
+// The model over one rank's share of a sequence: the schedule of a stage's passes. It owns the data
+// that lives between them; the calls below only queue, and take what a pass needs from its arena.
 class Model {
 public:
     // All references outlive the model. `rope` is the stage's (config.rope, its theta maybe
@@ -48,6 +50,12 @@ public:
     void queue_loss_and_gradients(const SequenceRuns& runs, double scale,
                                   const TensorView& loss_sum, Accumulate accumulate);
 
+    // Called as a forward pass is queued: with the embedding's output (layer 0) and what each layer
+    // makes of it, (Ts, C) compute on the device; not where the policy keeps it on the host. May
+    // queue on compute. An empty one ends it.
+    using ResidualWatcher = std::function<void(int layer, const TensorView& x)>;
+    void watch_residual(ResidualWatcher watcher) { watcher_ = std::move(watcher); }
+
     const Ops& ops() const { return ops_; }
     ModelTimers& timers() { return timers_; }
     PassTimers& ring_exposed() { return ring_.exposed; }
@@ -64,6 +72,7 @@ private:
     void queue_embedding(MicroPass& pass, TokenStore& x);
     void queue_embedding_grad(MicroPass& pass, TokenStore& d_x);
     void queue_forward(MicroPass& pass);
+    void show_residual(int layer, const TokenStore& x) const;
     // Into d_x where there is one: then also the backward pass of head and loss.
     void queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x);
     void queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
@@ -91,6 +100,7 @@ private:
     Buffer workspace_;
     Ops ops_;
     ModelTimers timers_;
+    ResidualWatcher watcher_;
 };
 
 }  // namespace rm

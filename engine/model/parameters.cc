@@ -80,7 +80,7 @@ LayerParameters add_layer(Builder& builder, const ModelConfig& m, std::int64_t l
     const std::string prefix = format("model.layers.{}.", layer);
     const std::int64_t q_size = m.num_query_heads * m.head_dim;
     const std::int64_t kv_size = m.num_kv_heads * m.head_dim;
-    // What is summed into the residual stream starts smaller the more layers add to it (GPT-2).
+    // Weights that add to the residual stream start smaller the more layers there are (GPT-2).
     const double residual = 1 / std::sqrt(2.0 * static_cast<double>(m.num_layers));
     const auto linear = [&](const char* name, std::int64_t out, std::int64_t in, double gain,
                             Cut cut) { return builder.linear(prefix + name, out, in, gain, cut); };

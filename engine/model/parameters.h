@@ -15,7 +15,7 @@ enum class ParameterKind { embedding, norm, linear, head };
 // as can be (the first ones one longer), or all of it.
 enum class Cut { none, rows, columns };
 
-// What a rank holds of every parameter. The ZeRO group is data x ring x ulysses.
+// The share of every parameter that a rank holds. The ZeRO group is data x ring x ulysses.
 struct WeightShare {
     int tensor = 1;
     int tensor_index = 0;

@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// What is queued for one micro-batch: loss and gradients, the loss alone, the last hidden states.
+// The passes over one micro-batch: loss and gradients, the loss alone, the last hidden states.
 enum class PassKind { train, loss, hidden };
 constexpr std::array<PassKind, 3> kPassKinds = {PassKind::train, PassKind::loss, PassKind::hidden};
 
@@ -21,7 +21,7 @@ public:
     virtual void end() = 0;
 };
 
-// What was requested in each kind of pass, and where it lies.
+// The requests of each kind of pass, with their places.
 struct ArenaPasses {
     std::array<PassRequests, kPassKinds.size()> by_kind;
     Bytes size;  // the most that a pass takes

@@ -51,12 +51,20 @@ std::vector<AttentionPass> cut_passes(const std::vector<QueryChunk>& chunks,
     return passes;
 }
 
-// Of n tiles alpha n are kept, evenly spread.
+// Keeps alpha n of n tiles, evenly spread.
 bool is_kept(std::int64_t tile, double alpha) {
     const auto before = [&](std::int64_t tiles) {
         return std::floor(static_cast<double>(tiles) * alpha + 1e-9);
     };
     return before(tile + 1) > before(tile);
+}
+
+// All but the front and the back.
+template <typename T>
+void erase_middle(std::vector<T>& list, const ChunkSample& sample) {
+    if (sample.front + sample.back >= list.size()) return;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(sample.front),
+               list.end() - static_cast<std::ptrdiff_t>(sample.back));
 }
 
 void add_rows(RowCut& cut, std::int64_t count) {
@@ -114,6 +122,42 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
     return layout;
 }
 
+namespace {
+
+// Keeps the tiles that another alpha would keep, at places that the stores have.
+void keep_by(RankLayout& layout, double alpha) {
+    RankLayout other = layout;
+    other.memory.alpha = alpha;
+    for (RowCut* cut : {&other.tokens, &other.shards, &other.kept, &other.kept_shards})
+        *cut = {};
+    other.chunks.clear();
+    cut_chunks(other);
+    const auto move_in = [](RowCut& cut, const RowCut& from) {
+        cut.ranges = from.ranges;
+        for (TokenRange& rows : cut.ranges)
+            rows.first = std::min(rows.first, cut.total - rows.count);
+    };
+    move_in(layout.kept, other.kept);
+    move_in(layout.kept_shards, other.kept_shards);
+    layout.chunks = std::move(other.chunks);
+    for (std::size_t i = 0; i < layout.chunks.size(); ++i) {
+        const std::int64_t back = other.kept.ranges[i].first - layout.kept.ranges[i].first;
+        for (Tile& tile : layout.chunks[i]) {
+            if (tile.kept()) tile.kept_first -= back;
+        }
+    }
+}
+
+}  // namespace
+
+void sample_chunks(RankLayout& layout, const ChunkSample& sample) {
+    if (sample.alpha && *sample.alpha != layout.memory.alpha) keep_by(layout, *sample.alpha);
+    erase_middle(layout.chunks, sample);
+    for (RowCut* cut : {&layout.tokens, &layout.shards, &layout.kept, &layout.kept_shards})
+        erase_middle(cut->ranges, sample);
+    layout.sample = sample;
+}
+
 SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& layout) {
     SequenceRuns runs;
     for (const std::vector<Piece>& pieces : placement.slots)
@@ -123,6 +167,8 @@ SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& la
         runs.by_chunk.push_back(slice_runs(runs.local, chunk.first, chunk.count));
     runs.query_chunks =
         cut_queries(runs.by_slot[static_cast<std::size_t>(layout.ring_slot)], layout);
+    if (layout.sample && layout.sample->queries == ChunkSample::Queries::sampled)
+        erase_middle(runs.query_chunks, *layout.sample);
     runs.passes = cut_passes(runs.query_chunks, layout);
     return runs;
 }

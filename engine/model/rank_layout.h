@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/layout.h"
 #include "base/mesh.h"
 #include "base/plan.h"
+#include "engine/model/chunk_sample.h"
 
 namespace rm {
 
@@ -48,9 +50,10 @@ struct RankLayout {
     RowCut kept;                // of what is kept, per token
     RowCut kept_shards;         // likewise
     std::int64_t max_tile = 0;
-    // Of the slot's tokens that attention takes at once; see QueryChunk.
+    // The most tokens of the slot that attention takes at once; see QueryChunk.
     std::int64_t max_query_chunk = 0;
     MemoryPolicy memory;
+    std::optional<ChunkSample> sample;  // what `chunks` and the cuts list; nothing: all
 };
 
 // Calls body(tile) for every tile of the T tokens, ascending.
@@ -66,13 +69,16 @@ void for_each_tile(const RankLayout& layout, F body) {
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
                                     const MemoryPolicy& memory);
 
+// Leaves out all chunks but the sample's. Sizes and places stay those of the whole context.
+void sample_chunks(RankLayout& layout, const ChunkSample& sample);
+
 // Consecutive tokens of a slot that attention takes at once. They are cut at tiles of their runs,
 // as near below multiples of chunk_tokens as these allow: their number does not depend on the runs.
 struct QueryChunk {
     TokenRange range;  // of the S tokens
     std::vector<Run> runs;
 };
-// What attention has the state of at one time: all query chunks while keys and values come by, or
+// The state that attention holds at one time: all query chunks while keys and values come by, or
 // each of them alone, with the key-value chunks up to its own.
 struct AttentionPass {
     TokenRange rows;  // of the S tokens

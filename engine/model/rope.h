@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// What RopeTable turns into cos and sin.
+// The input that RopeTable turns into cos and sin.
 struct RopeFrequencies {
     std::vector<double> inv_freq;  // D / 2, radians per position
     double attention_factor = 1;   // multiplies cos and sin

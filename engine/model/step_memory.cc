@@ -15,9 +15,28 @@ StepMemory::~StepMemory() {
     order().set_pending(streams_.compute, nullptr);
 }
 
+// Whether all that may wait for a mark of this class has passed it: nobody will be given a wait for
+// it any more.
+bool StepMemory::is_over(const StreamOrder::Mark& mark) const {
+    for (const Stream* stream : {&streams_.compute, &streams_.to_host, &streams_.from_host}) {
+        if (streams_.order.needs_wait(*stream, mark)) return false;
+    }
+    return true;
+}
+
+// The oldest event again where it is over: a long context has more records than events fit in
+// memory.
 StreamOrder::Mark StepMemory::record(Stream& stream) {
-    if (num_used_ == events_.size()) events_.push_back(device().make_event());
-    return order().record(stream, *events_[num_used_++]);
+    std::unique_ptr<Event> event;
+    if (!events_.empty() && is_over(events_.front().mark)) {
+        event = std::move(events_.front().event);
+        events_.pop_front();
+    } else {
+        event = device().make_event();
+    }
+    const StreamOrder::Mark mark = order().record(stream, *event);
+    events_.push_back({std::move(event), mark});
+    return mark;
 }
 
 void StepMemory::wait_soon(const StreamOrder::Mark& mark) {
@@ -44,7 +63,8 @@ void StepMemory::note(Marks& marks, const StreamOrder::Mark& mark) {
 }
 
 void StepMemory::begin_pass() {
-    num_used_ = 0;
+    for (UsedEvent& used : events_)
+        used.mark = {};
     users_ = {};
     note(users_, passed());
     used_by_compute_ = false;
@@ -69,7 +89,7 @@ void StepMemory::join_users() {
 
 void StepMemory::add_former_users(std::vector<StreamOrder::Mark>& marks) {
     if (std::exchange(used_by_compute_, false)) {
-        // What compute is still to wait for is among the users itself.
+        // The marks that compute has yet to wait for are among the users themselves.
         const bool has_pending = std::exchange(has_pending_, false);
         note(users_, passed());
         has_pending_ = has_pending;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -30,7 +33,7 @@ public:
     StepMemory& operator=(const StepMemory&) = delete;
     ~StepMemory() override;
 
-    // Nothing of an earlier pass is still moving: its events are used again.
+    // Nothing of an earlier pass is still moving.
     void begin_pass();
     // Waits for all that still moves and gives it back.
     void end_pass();
@@ -56,8 +59,8 @@ public:
     void wait_soon(const StreamOrder::Mark& mark);
     void flush() override;
     StreamOrder::Mark passed() { return record(streams_.compute); }
-    // What a stream besides compute waits for before it is the first to touch a buffer: whoever may
-    // have had its bytes before.
+    // A stream besides compute waits for these before it is the first to touch a buffer: the marks
+    // of everyone who may have had its bytes before.
     void add_former_users(std::vector<StreamOrder::Mark>& marks);
     Device& device() const { return streams_.kernels.device(); }
     const MemoryPolicy& policy() const { return policy_; }
@@ -78,13 +81,17 @@ private:
     static void note(Marks& marks, const StreamOrder::Mark& mark);
     void give_back(std::vector<Leaving>& buffers);
     void join_users();
+    bool is_over(const StreamOrder::Mark& mark) const;
 
     RankStreams streams_;
     StepArena& device_;
     StepArena& host_;
     const MemoryPolicy policy_;
-    std::vector<std::unique_ptr<Event>> events_;
-    std::size_t num_used_ = 0;           // of the events
+    struct UsedEvent {
+        std::unique_ptr<Event> event;
+        StreamOrder::Mark mark;
+    };
+    std::deque<UsedEvent> events_;       // in the order of their records
     std::vector<Leaving> leaving_;       // since the last settle()
     std::vector<Leaving> leaving_next_;  // since the one before
     Marks pending_{};                    // what compute waits for before its next op

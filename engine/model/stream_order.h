@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// What a stream is to wait for before it is given more work, or a mark.
+// The waits that a stream must be given before more work or a mark.
 class PendingWaits {
 public:
     virtual ~PendingWaits() = default;
@@ -30,17 +30,17 @@ public:
     static constexpr std::size_t kMaxStreams = 8;
     using Clock = std::array<std::int64_t, kMaxStreams>;
 
-    // What an event stood for when it was recorded.
+    // The point that an event stood for when it was recorded.
     struct Mark {
         const Event* event = nullptr;  // null: nothing, which nobody waits for
         const Stream* stream = nullptr;
         std::size_t index = 0;  // of the stream
         Clock clock{};
-        // Of two marks of one stream.
+        // `other` is a mark of the same stream.
         bool is_later_than(const Mark& other) const { return clock[index] > other.clock[index]; }
     };
 
-    // Of a stream that has been given no work since its last mark, the same point again.
+    // If the stream has been given no work since its last mark, returns that mark.
     Mark record(Stream& stream, Event& event);
     // Returns whether the stream has been given a wait. An event that was recorded elsewhere is
     // always waited for.

@@ -32,7 +32,7 @@ private:
     std::int64_t nanos_ = 0;
 };
 
-// What is timed in both passes.
+// Timers of both passes.
 struct PassTimers {
     StreamTimer forward;
     StreamTimer backward;

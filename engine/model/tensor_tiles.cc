@@ -19,7 +19,7 @@ TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes, i
     sum_ = make(MemoryKind::communication, shapes.tile / size);
 }
 
-// What is queued from here on the communication stream sees what compute has done.
+// Communication that is queued from here on sees the results of compute.
 void TensorTiles::begin() {
     streams_.order.record(streams_.compute, *ready_);
     streams_.order.wait(streams_.communication, *ready_);

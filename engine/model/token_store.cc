@@ -1,6 +1,7 @@
 #include "engine/model/token_store.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -39,13 +40,43 @@ const TensorView& TokenStore::whole() const {
 }
 
 void TokenStore::note_stored(const TokenRange& rows, const StreamOrder::Mark& mark) {
-    for (Stored& stored : stored_) {
-        if (stored.rows == rows) {
-            stored.mark = mark;
+    most_stored_ = std::max(most_stored_, rows.count);
+    auto at = std::ranges::lower_bound(stored_, rows.first, {}, &Stored::first);
+    for (; at != stored_.end() && at->first() == rows.first; ++at) {
+        if (at->rows == rows) {
+            at->mark = mark;
             return;
         }
     }
-    stored_.push_back({rows, mark});
+    stored_.insert(at, {rows, mark});
+}
+
+void TokenStore::add_marks(const TokenRange& rows, std::vector<StreamOrder::Mark>& marks) const {
+    const auto from =
+        std::ranges::lower_bound(stored_, rows.first - most_stored_, {}, &Stored::first);
+    for (auto at = from; at != stored_.end() && at->first() < rows.first + rows.count; ++at) {
+        if (overlap(at->rows, rows)) marks.push_back(at->mark);
+    }
+}
+
+Openings Openings::up_to_each(std::vector<Opening> list, RowAccess last) {
+    Openings openings(std::move(list));
+    const std::size_t count = openings.list_.size();
+    openings.size_ = count * (count + 1) / 2;
+    openings.last_ = last;
+    return openings;
+}
+
+Opening Openings::operator[](std::size_t index) const {
+    if (!last_) return list_[index];
+    // Pass p begins with opening p (p + 1) / 2; the root may be off by one.
+    auto pass = static_cast<std::size_t>((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
+    while (pass * (pass + 1) / 2 > index)
+        --pass;
+    while ((pass + 1) * (pass + 2) / 2 <= index)
+        ++pass;
+    const std::size_t block = index - pass * (pass + 1) / 2;
+    return {list_[block].rows, block == pass ? *last_ : list_[block].access};
 }
 
 std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess access) {
@@ -55,7 +86,7 @@ std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess acc
     return list;
 }
 
-TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, std::vector<Opening> openings,
+TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Openings openings,
                          std::int64_t most_rows)
     : memory_(&memory), store_(&store), openings_(std::move(openings)) {
     if (!on_host()) return;
@@ -80,7 +111,7 @@ TensorView TokenWindow::slot_rows(std::size_t opening) {
 }
 
 TensorView TokenWindow::host_rows(std::size_t opening) const {
-    const TokenRange& rows = openings_[opening].rows;
+    const TokenRange rows = openings_[opening].rows;
     return store_->view_.rows(rows.first, rows.count);
 }
 
@@ -109,9 +140,7 @@ bool TokenWindow::bring_ahead() {
 void TokenWindow::bring(std::size_t opening) {
     std::vector<StreamOrder::Mark> marks = {slot(opening).free};
     if (marks[0].event == nullptr) memory_->add_former_users(marks);
-    for (const TokenStore::Stored& stored : store_->stored_) {
-        if (overlap(stored.rows, openings_[opening].rows)) marks.push_back(stored.mark);
-    }
+    store_->add_marks(openings_[opening].rows, marks);
     Stream& from_host = memory_->from_host();
     memory_->order().wait_all(from_host, marks);
     memory_->device().upload(host_rows(opening).data(), slot_rows(opening), from_host);
@@ -127,7 +156,7 @@ void TokenWindow::begin() {
              openings_.size(), to_string(store_->name_));
     open_ = true;
     if (!on_host()) return;
-    const Opening& opening = openings_[current_];
+    const Opening opening = openings_[current_];
     memory_->wait_soon(opening.access == RowAccess::write ? slot(current_).free
                                                           : slot(current_).arrived);
 }
@@ -195,7 +224,7 @@ void WindowGroup::close() {
 
 TensorView TokenWindow::at(const TokenRange& rows) const {
     if (!on_host()) return store_->view_.rows(rows.first, rows.count);
-    const TokenRange& open = openings_[current_].rows;
+    const TokenRange open = openings_[current_].rows;
     const Slot& here = slots_[current_ % slots_.size()];
     return like(here.memory.view(), store_->view_, open.count)
         .rows(rows.first - open.first, rows.count);

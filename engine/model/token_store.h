@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/layout.h"
@@ -26,7 +28,7 @@ public:
     bool empty() const { return view_.rank() == 0; }
     // Place::device.
     const TensorView& whole() const;
-    // Of all rows, wherever they lie.
+    // The shape of all rows, wherever they lie.
     const TensorView& shape() const { return view_; }
 
 private:
@@ -35,21 +37,44 @@ private:
     struct Stored {
         TokenRange rows;
         StreamOrder::Mark mark;
+        std::int64_t first() const { return rows.first; }
     };
     void note_stored(const TokenRange& rows, const StreamOrder::Mark& mark);
+    // Adds the marks of windows that share rows with these.
+    void add_marks(const TokenRange& rows, std::vector<StreamOrder::Mark>& marks) const;
 
     BufferName name_;
     ArenaTensor memory_;  // none: borrowed
     TensorView view_;     // whole
     Place place_ = Place::device;
-    std::vector<Stored> stored_;  // of the host
+    std::vector<Stored> stored_;    // of the host, by their first rows
+    std::int64_t most_stored_ = 0;  // rows of one of them
 };
 
-// What is done to the rows that a window is opened on.
+// How a window accesses the rows that it is opened on.
 enum class RowAccess { read, write, update };
 struct Opening {
     TokenRange rows;
     RowAccess access = RowAccess::read;
+};
+
+// The openings of a window, in their order.
+class Openings {
+public:
+    Openings() = default;
+    Openings(std::vector<Opening> list)  // NOLINT(google-explicit-constructor)
+        : list_(std::move(list)), size_(list_.size()) {}
+    // One pass after the other: each opens the rows of `list` up to its own, which it opens
+    // as `last` says. None of them is written down: there are as many as pairs.
+    static Openings up_to_each(std::vector<Opening> list, RowAccess last);
+
+    std::size_t size() const { return size_; }
+    Opening operator[](std::size_t index) const;
+
+private:
+    std::vector<Opening> list_;
+    std::size_t size_ = 0;
+    std::optional<RowAccess> last_;  // nothing: one pass over the list
 };
 
 // Goes over a store's rows in a known order of openings. For a store on the host: `prefetch`
@@ -59,8 +84,7 @@ class TokenWindow {
 public:
     TokenWindow() = default;  // of nothing
     // `most_rows`: of any opening. Borrows both.
-    TokenWindow(StepMemory& memory, TokenStore& store, std::vector<Opening> openings,
-                std::int64_t most_rows);
+    TokenWindow(StepMemory& memory, TokenStore& store, Openings openings, std::int64_t most_rows);
     TokenWindow(TokenWindow&&) noexcept = default;
     TokenWindow& operator=(TokenWindow&&) = delete;
     ~TokenWindow();
@@ -87,8 +111,8 @@ private:
     bool is_written_before(std::size_t opening) const;
     void bring(std::size_t opening);
 
-    // What a group does for all of its windows in turn. Those that bring something return true;
-    // what has been brought or sent is known by the mark that follows.
+    // A group calls these for all of its windows in turn. Those that bring something return true;
+    // the mark that follows covers what they have brought or sent.
     bool bring_ahead();
     void note_brought(const StreamOrder::Mark& mark);
     void begin();
@@ -99,7 +123,7 @@ private:
 
     StepMemory* memory_ = nullptr;
     TokenStore* store_ = nullptr;
-    std::vector<Opening> openings_;
+    Openings openings_;
     std::vector<Slot> slots_;
     std::size_t current_ = 0;  // open, or next to be
     std::size_t brought_ = 0;  // openings before it are there, on their way, or need not be
@@ -107,8 +131,8 @@ private:
     bool open_ = false;
 };
 
-// Windows that go on together. Borrows them; empty ones are left out. What is read should be named
-// before what is updated: it is brought first.
+// Windows that go on together. Borrows them; leaves empty ones out. Name those that are read
+// before those that are updated: they are brought first.
 class WindowGroup {
 public:
     template <typename... Windows>

@@ -21,15 +21,15 @@ struct StatePiece {
     TensorView moment2;  // like moment1
 };
 
-// Of a gradient that every tensor rank has a share in (replicated key-value heads), what this rank
-// holds: elements `in_unit` of the unit's flat buffer.
+// This rank's share of a gradient to which every tensor rank adds (replicated key-value heads):
+// elements `in_unit` of the unit's flat buffer.
 struct SharedGrad {
     int unit = 0;
     Part in_unit;
     TensorView grad;
 };
 
-// What a rank trains: master weights, their gradients and both moments, whole or sharded. Units are
+// A rank's state: master weights, their gradients and both moments, whole or sharded. Units are
 // held whole at stage 0 and as this rank's part from stage 1 on; gradients as parts from stage 2
 // on. Norms are whole on every rank. All of it is on the device, or all of it in pinned host
 // memory: there the stage is 2 at least, also for a rank that is alone, whose part is the whole.
@@ -62,7 +62,7 @@ public:
     TensorView master_part(int unit) const;
     TensorView grad_part(int unit) const;
     Part part_in_unit(int unit) const;
-    // Of a whole unit: weights at stage 0, gradients at stages 0 and 1.
+    // A whole unit: weights at stage 0, gradients at stages 0 and 1.
     TensorView whole_weights(int unit) const;
     TensorView whole_grads(int unit) const;
     const TensorView& all_grads() const { return grads_; }

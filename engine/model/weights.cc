@@ -138,7 +138,7 @@ void Weights::stage(const Ops& ops, int unit) {
     buffer.sent = false;
     const Part part = state_.part_in_unit(unit);
     const TensorView place = buffer.memory->rows(part.first, part.count);
-    // What was gathered here before has been used: the compute stream is past it.
+    // Compute is past the last use of what was gathered here before.
     if (host_stale(unit)) {
         queue_updates(unit);
         host_->bring(state_.master_part(unit), place, buffer.used.get());
@@ -164,7 +164,7 @@ void Weights::wait_for(const Ops& ops, int unit, Pass pass) {
     stage(ops, unit);
     send(unit);
     const bool from_host = host_stale(unit);
-    // Of several ranks, the gather has waited for it.
+    // With several ranks, the gather has waited for it.
     if (from_host && state_.share().zero_size == 1) wait_for_host(unit);
     StreamTimer& gather =
         pass == Pass::forward ? gather_exposed_.forward : gather_exposed_.backward;
@@ -175,7 +175,7 @@ void Weights::wait_for(const Ops& ops, int unit, Pass pass) {
     if (from_host) keep_part(ops, unit);
 }
 
-// Of what has come from the host: later passes gather it from here.
+// Keeps the part that has come from the host: later passes gather it from here.
 void Weights::keep_part(const Ops& ops, int unit) {
     host_stale_[static_cast<std::size_t>(unit)] = false;
     if (resident()) return;
@@ -191,7 +191,7 @@ TensorView Weights::used_rows(const TensorView& flat, int index) const {
     return part.rows(heads_.kv_first * head_dim_, heads_.kv_count * head_dim_);
 }
 
-// Of a unit that is whole on this rank: master weights at stage 0, else gathered ones.
+// The weights of a unit that is whole on this rank: master weights at stage 0, else gathered ones.
 TensorView Weights::whole_unit(int unit) {
     const std::int64_t size = state_.unit(unit).num_elements;
     return gathers() ? gather_buffer(unit).memory->rows(0, size) : state_.whole_weights(unit);
@@ -334,7 +334,7 @@ void Weights::wait_until_formed(Stream& stream) {
 void Weights::sum_gradients(int unit) {
     if (grads_whole() && accumulate_ == Accumulate::more) return;
     const TensorView flat = gradients_of(unit);
-    // What tensor ranks share is summed by them, too, before it leaves for the host.
+    // Gradients that tensor ranks share are summed over these, too, before they leave for the host.
     const bool shared = host_ && !state_.tensor_shared_grads().empty();
     Stream& stream = stream_for(shared ? GroupKey::world : GroupKey::gradient);
     if (unit == table().embedding_unit) {
@@ -355,7 +355,7 @@ void Weights::sum_gradients(int unit) {
     if (host_) take_gradients(buffer);
 }
 
-// What other tensor ranks have a share in leaves the device as the sum of all shares.
+// A gradient that other tensor ranks share in leaves the device as the sum of all shares.
 void Weights::reduce_shared(int unit, const TensorView& flat) {
     for (const SharedGrad& shared : state_.tensor_shared_grads()) {
         if (shared.unit != unit) continue;
@@ -364,7 +364,7 @@ void Weights::reduce_shared(int unit, const TensorView& flat) {
     }
 }
 
-// Of this rank's part; with the last micro-batch the sums are complete.
+// Adds this rank's part to the sums; with the last micro-batch they are complete.
 void Weights::take_gradients(GradBuffer& buffer) {
     const Part part = state_.part_in_unit(buffer.unit);
     streams_.order.wait(host_->stream(), *buffer.reduced);
@@ -402,7 +402,7 @@ void Weights::finish_gradients(const Ops& ops) {
     Stream& stream = stream_for(GroupKey::world);
     wait_until_formed(stream);  // norms
     if (!host_ && !state_.tensor_shared_grads().empty()) {
-        // What has just been drained.
+        // Communication must see the gradients that compute has just drained.
         streams_.order.record(streams_.compute, *grads_ready_);
         streams_.order.wait(stream, *grads_ready_);
         for (const SharedGrad& shared : state_.tensor_shared_grads())

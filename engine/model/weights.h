@@ -53,7 +53,7 @@ public:
     void refresh(const Ops& ops);
     // Queues the update of all that this rank holds, and the same. Unit by unit: one is on its way
     // to where passes use it while the next is updated. `clip` (3) f64 is on the device; update_of
-    // gives a piece's op but for that, and is not called later. Of state on the host, whose last
+    // gives a piece's op but for that, and is not called later. With state on the host, whose last
     // update has been waited for, compute does not wait for this one: units are updated in the
     // order of the next forward pass, each queued as the pass comes near it, and acquire waits for
     // the one it is asked for.
@@ -82,7 +82,7 @@ public:
     RowShare vocabulary_rows() const;  // of embedding and head here
     const NormWeight& final_norm() const { return final_norm_; }
 
-    // Of a step: before the first micro-batch, before each backward pass, after the last one. After
+    // In a step: before the first micro-batch, before each backward pass, after the last one. After
     // the compute stream has passed finish_gradients, every rank's part of every gradient is the
     // sum over all ranks and micro-batches.
     void begin_gradients(const Ops& ops);
@@ -190,7 +190,7 @@ private:
     Accumulate accumulate_ = Accumulate::last;
     Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch makes them
     bool fresh_sums_ = true;
-    // Of state on the host:
+    // With state on the host:
     std::vector<PieceUpdate> updates_;  // of the last step, that are not queued yet
     std::vector<bool> host_stale_;      // by unit: what passes use is older than the master weights
     bool host_head_stale_ = false;      // likewise the prepared head

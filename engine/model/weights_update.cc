@@ -65,9 +65,9 @@ void Weights::finish_renewal(const Ops& ops, int unit) {
     if (unit == table().head_unit) prepare_head(ops);
 }
 
-// All that passes use is out of date. What the next one begins with sets out now, the rest as it
-// comes to it; nothing is sent to other ranks, so that the end of a step waits for no update. Norms
-// go up first: what waits for any unit has them.
+// All that passes use is out of date. The units that the next one begins with set out now, the rest
+// as it comes to them; other ranks are sent nothing, so no end of a step waits for an update. Norms
+// go up first, so a pass that waits for any unit has them.
 void Weights::renew_from_host(const Ops& ops) {
     for (GatherBuffer& buffer : gather_)
         buffer.unit = kNone;
@@ -79,7 +79,7 @@ void Weights::renew_from_host(const Ops& ops) {
         stage(ops, unit);
 }
 
-// Of the last step, where they have not been queued yet.
+// Queues the updates of a unit that the last step has left.
 void Weights::queue_updates(int unit) {
     for (const PieceUpdate& update : updates_) {
         if (update.unit == unit) host_->ops()(update.op);

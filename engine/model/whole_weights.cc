@@ -5,7 +5,8 @@
 namespace rm {
 namespace {
 
-constexpr std::int64_t kBlockElements = 1 << 18;
+// 8 MiB of f32: long messages, and little beside a device that is full.
+constexpr std::int64_t kBlockElements = 1 << 21;
 
 // The first element of the parameter's part that is at or after `whole` in the whole tensor.
 std::int64_t part_element_at(const Parameter& p, const StatePiece& piece, std::int64_t whole) {
@@ -36,7 +37,7 @@ WholeWeights::WholeWeights(const RankStreams* streams, const WeightState& state)
              state.share().world_size);
 }
 
-// What this rank owns of elements [first, first + count), zeros elsewhere.
+// Writes the elements of [first, first + count) that this rank owns, and zeros elsewhere.
 template <typename T>
 void WholeWeights::fill(int parameter, std::int64_t first, std::int64_t count) {
     const Parameter& p = state_.parameter(parameter);
@@ -49,8 +50,12 @@ void WholeWeights::fill(int parameter, std::int64_t first, std::int64_t count) {
         const std::int64_t end = part_element_at(p, piece, first + count);
         if (begin == end) continue;
         state_.device().read(piece.weight.rows(begin - piece.first, end - begin), elements);
-        for (std::int64_t i = begin; i < end; ++i)
-            block[p.whole_index(i) - first] = elements[i - begin];
+        const std::int64_t row = p.cut == Cut::columns ? p.part_shape[1] : end;
+        for (std::int64_t i = begin; i < end;) {
+            const std::int64_t run = std::min(end - i, row - i % row);
+            std::copy_n(elements + (i - begin), run, block + (p.whole_index(i) - first));
+            i += run;
+        }
     }
 }
 

@@ -37,7 +37,7 @@ struct BufferLife {
     std::int64_t release = kNever;
 };
 
-// Of each buffer. Errors: one that is requested or released twice, or released before its request.
+// Each buffer's life. Errors: one is requested or released twice, or released before its request.
 Result<std::vector<BufferLife>> buffer_lives(const StepSchedule& schedule);
 
 }  // namespace rm

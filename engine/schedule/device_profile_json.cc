@@ -108,12 +108,13 @@ Error in_file(const std::string& path, const Error& error) {
 }  // namespace
 
 std::string to_json(const DeviceProfile& profile) {
-    const json head{{"name", profile.name},
-                    {"provenance", profile.provenance},
-                    {"compute", to_string(profile.compute)},
-                    {"peak_flops", profile.peak_flops},
-                    {"held_bytes", profile.held.value},
-                    {"prepared_copies", profile.prepared_copies}};
+    json head{{"name", profile.name},
+              {"provenance", profile.provenance},
+              {"compute", to_string(profile.compute)},
+              {"peak_flops", profile.peak_flops},
+              {"held_bytes", profile.held.value},
+              {"prepared_copies", profile.prepared_copies}};
+    if (profile.memory.value > 0) head["memory_bytes"] = profile.memory.value;
     std::string text = "{\n";
     for (const auto& [key, value] : head.items())
         text += format("  {}: {},\n", json(key).dump(), value.dump());
@@ -135,6 +136,7 @@ Result<DeviceProfile> device_profile_from_json(std::string_view text) {
     members.read("compute", compute).read("peak_flops", profile.peak_flops);
     members.read_integer("held_bytes", profile.held.value);
     members.read_integer("prepared_copies", profile.prepared_copies);
+    if (value.contains("memory_bytes")) members.read_integer("memory_bytes", profile.memory.value);
     const json* ops = members.array("ops");
     RM_RETURN_IF_ERROR(members.finish());
     RM_TRY(profile.compute, dtype_from(compute));

@@ -42,7 +42,7 @@ bool RankClock::over() const {
                        [](const StreamState& s) { return s.next == s.queue.size(); });
 }
 
-// Up to a join of a stream that is not empty yet. What is queued begins at the host's time at the
+// Queues up to a join of a stream that is not empty yet. Items begin at the host's time at the
 // earliest, which stands in its `begin` meanwhile.
 bool RankClock::queue_items() {
     const std::uint32_t before = num_queued_;

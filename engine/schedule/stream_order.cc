@@ -73,7 +73,7 @@ void raise(std::span<std::uint32_t> to, std::span<const std::uint32_t> from) {
         to[i] = std::max(to[i], from[i]);
 }
 
-// Who was last at each cell, by stream.
+// Remembers the last access to each cell, by stream.
 class LastTouch {
 public:
     LastTouch(std::size_t num_cells, std::size_t num_streams)

@@ -6,7 +6,7 @@
 
 #include "kernels/meta/schedule.h"
 
-// What must be ordered in a schedule, and what is. Work is numbered by stream: the first of each is
+// The order that a schedule needs and has. Work is numbered by stream: the first of each is
 // 1, and 0 is none.
 namespace rm {
 

@@ -8,7 +8,7 @@
 #include "engine/schedule/races.h"
 #include "kernels/meta/schedule.h"
 
-// What each wait of a schedule is there for.
+// The purpose of each wait of a schedule.
 namespace rm {
 
 struct WaitFinding {

@@ -12,7 +12,7 @@
 
 namespace rm {
 
-// What two neighbouring tokens become, and when: lower ranks first.
+// The token that two neighbouring ones become, and when: lower ranks first.
 struct Merge {
     std::int32_t rank = 0;
     TokenId result = 0;

@@ -12,7 +12,7 @@
 
 namespace rm {
 
-// What a tokenizer.json says, read and checked.
+// The contents of a tokenizer.json, read and checked.
 struct BpeParts {
     Bpe bpe;
     // Searched one after the other: first what is spelled as in the file, then what a normalizer

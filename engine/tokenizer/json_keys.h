@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-// What reading a tokenizer's files needs beside engine/data/json_fields.h. Errors name the key.
+// Reads a tokenizer's files, beside engine/data/json_fields.h. Errors name the key.
 namespace rm {
 
 // Nothing where the key is missing or null.

@@ -8,7 +8,7 @@
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/vocabulary.h"
 
-// What a tokenizer.json does around its model. Each function reads one top-level value (null where
+// A tokenizer.json's steps around its model. Each function reads one top-level value (null where
 // the key is missing); what would be tokenised differently is unimplemented, by name.
 namespace rm {
 

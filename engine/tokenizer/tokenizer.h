@@ -30,15 +30,15 @@ class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
 
-    // What it was opened from, for messages.
+    // The path it was opened from, for messages.
     virtual const std::string& name() const = 0;
     // Changes with everything that decides ids.
     virtual const std::string& fingerprint() const = 0;
     // The largest id plus one: what a model's vocabulary must hold.
     virtual std::int64_t vocabulary() const = 0;
-    // What stands between documents; nothing where the tokenizer's files do not say.
+    // The token between documents; nothing where the tokenizer's files do not say.
     virtual std::optional<TokenId> end_of_document() const = 0;
-    // What its template puts around a text (Llama 3: the beginning-of-text token before).
+    // Tokens that its template puts around a text (Llama 3: the beginning-of-text token before).
     virtual std::span<const TokenId> prefix() const = 0;
     virtual std::span<const TokenId> suffix() const = 0;
 

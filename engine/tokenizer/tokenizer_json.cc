@@ -28,7 +28,7 @@ const json& value_or_null(const json& root, std::string_view key) {
     return value == nullptr ? null : *value;
 }
 
-// What `parsed` is, or its error with the key in front.
+// Returns `parsed`, or its error with the key in front.
 template <typename T>
 Result<T> under(std::string_view key, Result<T> parsed) {
     if (!parsed) return within(key, parsed.error());

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// Of each file; the largest tokenizer.json in use has 33 MB.
+// The limit for each file, well above those in use.
 constexpr std::size_t kMostTokenizerBytes = std::size_t{64} << 20;
 
 // The files that describe one tokenizer, as text. The last two say which token ends a text.

@@ -19,7 +19,7 @@ std::size_t find_invalid_utf8(std::string_view text, std::size_t from = 0);
 // Python's errors="replace" give.
 std::string replace_invalid_utf8(std::string_view text);
 
-// Of well-formed text that does not end, respectively begin, at the place looked at.
+// `text` is well-formed and does not end at `at`, respectively begin at `end`.
 CodePoint code_point_at(std::string_view text, std::size_t at);
 CodePoint code_point_before(std::string_view text, std::size_t end);
 

@@ -3,21 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <chrono>
 #include <utility>
 
-#include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/directory.h"
+#include "base/checkpoint_words.h"
+#include "engine/checkpoint/checkpoint_reader.h"
+#include "engine/checkpoint/durable_file.h"
 
 namespace rm {
 namespace {
 
-double seconds_now() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double>(now).count();
-}
-
-// What a piece of a parameter's part is of the whole tensor.
+// The slice of the whole tensor that a piece of a parameter's part is.
 Slice slice_of(const WeightState& state, const StatePiece& piece, const char* suffix,
                const TensorView& view) {
     const Parameter& p = state.parameter(piece.parameter);
@@ -52,40 +47,28 @@ std::vector<StateSlice> state_slices(const WeightState& state,
     return slices;
 }
 
+// Every note ends with the checkpoint that is used instead.
+void add_notes(std::vector<std::string> unfinished, const CheckpointName& used,
+               Checkpointer::Restored& restored) {
+    for (std::string& note : unfinished)
+        restored.notes.push_back(std::move(note));
+    for (std::string& note : restored.notes)
+        note += format("; using {}", used);
+}
+
 }  // namespace
 
-Checkpointer::Checkpointer(Options options, const RankStreams& streams, WeightState& state,
-                           Faults& faults)
+Checkpointer::Checkpointer(Options options, const RankStreams& streams, Meeting& meeting,
+                           WeightState& state, Faults& faults)
     : options_(std::move(options)),
       streams_(streams),
+      meeting_(meeting),
       state_(state),
       faults_(faults),
-      agreed_(streams.kernels.device(), MemoryKind::communication, DType::f64, {2}),
+      known_{.epoch = options_.epoch, .good = {}},
       written_(streams.kernels.device().make_event()),
       blocks_(state.device()),
       writer_(streams.kernels.device().make_host_stream("checkpoint")) {}
-
-Status Checkpointer::everyone(const Status& mine, std::string_view what) {
-    Device& device = streams_.kernels.device();
-    std::array<double, 2> values = {mine ? 0.0 : 1.0, 0};
-    device.write(values.data(), agreed_);
-    streams_.communicator.all_reduce_sum(GroupKey::world, agreed_);
-    streams_.communication.synchronize();
-    device.read(agreed_, values.data());
-    if (values[0] == 0) return {};
-    if (!mine) return mine;
-    return make_error(ErrorCode::aborted, "{}: {} of {} ranks failed", what, values[0],
-                      options_.num_ranks);
-}
-
-void Checkpointer::broadcast_from_0(std::span<double> values) {
-    RM_CHECK(values.size() == 2, "{} values", values.size());
-    Device& device = streams_.kernels.device();
-    device.write(values.data(), agreed_);
-    streams_.communicator.broadcast(GroupKey::world, agreed_, 0);
-    streams_.communication.synchronize();
-    device.read(agreed_, values.data());
-}
 
 std::vector<SliceData> Checkpointer::my_slices() {
     std::vector<SliceData> slices;
@@ -100,15 +83,21 @@ std::vector<SliceData> Checkpointer::my_slices() {
     return slices;
 }
 
+Bytes Checkpointer::own_bytes() {
+    Bytes bytes;
+    for (const SliceData& mine : my_slices())
+        bytes.value += num_bytes(mine.slice);
+    return bytes;
+}
+
 Status Checkpointer::begin(const TrainPosition& position, nlohmann::json state) {
     RM_CHECK(!writing(), "a checkpoint is begun while {} is being written", writing_->name);
     const CheckpointName name{options_.epoch, position.step};
-    Status status;
-    if (options_.rank == 0) {
-        const auto begun = begin_checkpoint(options_.dir, name, faults_);
-        if (!begun) status = begun.error();
-    }
-    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: making its directory"));
+    const Status begun = meeting_.together("checkpoint: making its directory", [&](Activity&) {
+        if (options_.rank != 0) return Status();
+        return status_of(begin_checkpoint(options_.dir, name, faults_));
+    });
+    if (!begun) return discard(name, begun.error());
     writing_.emplace(Writing{name, std::move(state), my_slices(), {}, 0});
     writer_->enqueue("write_checkpoint", [this] { write(*writing_, options_, faults_); });
     writer_->record(*written_);
@@ -116,14 +105,15 @@ Status Checkpointer::begin(const TrainPosition& position, nlohmann::json state) 
 }
 
 void Checkpointer::write(Writing& writing, const Options& options, Faults& faults) {
-    const double begin = seconds_now();
-    const auto shard = write_shard(temporary_path(options.dir, writing.name), options.rank,
-                                   options.num_ranks, writing.slices, faults);
+    const Stopwatch watch;
+    const auto shard =
+        write_shard(temporary_path(options.dir, writing.name), options.rank, options.num_ranks,
+                    writing.slices, faults, writing.activity.get());
     if (!shard) writing.status = shard.error();
-    writing.seconds = seconds_now() - begin;
+    writing.seconds = watch.seconds();
 }
 
-// What the writer threw is thrown here as it was.
+// Throws what the writer threw, as it was.
 void Checkpointer::wait_for_writer() {
     try {
         writer_->synchronize();
@@ -133,81 +123,195 @@ void Checkpointer::wait_for_writer() {
     }
 }
 
-Status Checkpointer::publish(const Writing& writing, std::string& path) {
-    RM_TRY(path, publish_checkpoint(options_.dir, writing.name, options_.num_ranks, writing.state,
-                                    faults_));
-    const auto pruned = prune_checkpoints(options_.dir, options_.epoch, options_.keep, faults_);
-    return pruned ? Status() : Status(pruned.error());
+// Empty, or what could not be removed: no reason to stop.
+std::string Checkpointer::prune(Activity& activity) {
+    const auto pruned = prune_checkpoints(options_.dir, known_, options_.keep, faults_, activity);
+    return pruned ? "" : pruned.error().message;
 }
 
-Result<Checkpointer::Saved> Checkpointer::finish() {
+Status Checkpointer::publish(Writing& writing, const Complete& complete, Saved& saved,
+                             Activity& activity) {
+    RM_RETURN_IF_ERROR(complete(writing.state, activity));
+    RM_TRY(saved.path, publish_checkpoint(options_.dir, writing.name, options_.num_ranks,
+                                          writing.state, faults_));
+    known_.good = writing.name;
+    saved.trouble = prune(activity);
+    return {};
+}
+
+// The disk it lies on may be full because of it.
+Error Checkpointer::discard(const CheckpointName& name, Error why) {
+    const Status gone = meeting_.together("removing it", [&](Activity&) {
+        return options_.rank == 0 ? remove_tree(temporary_path(options_.dir, name), faults_)
+                                  : Status();
+    });
+    if (!gone) why.message += "; " + gone.error().message;
+    return why;
+}
+
+Result<Checkpointer::Saved> Checkpointer::finish(const Complete& complete) {
     RM_CHECK(writing(), "no checkpoint is being written");
-    wait_for_writer();
-    const Writing done = *std::exchange(writing_, std::nullopt);
-    RM_RETURN_IF_ERROR(everyone(done.status, "checkpoint: writing shards"));
-    Saved saved{done.name.step, "", done.seconds};
-    const Status status = options_.rank == 0 ? publish(done, saved.path) : Status();
-    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: publishing"));
+    const auto all_written = [this](Activity&) {
+        wait_for_writer();
+        return writing_->status;
+    };
+    Status status =
+        meeting_.together("checkpoint: writing shards", *writing_->activity, all_written);
+    Writing done = *std::exchange(writing_, std::nullopt);
+    Saved saved{done.name.step, "", done.seconds, ""};
+    if (status) {
+        status = meeting_.together("checkpoint: publishing", [&](Activity& activity) {
+            return options_.rank == 0 ? publish(done, complete, saved, activity) : Status();
+        });
+    }
+    if (!status) return discard(done.name, status.error());
     return saved;
 }
 
-Status Checkpointer::load(const std::string& path, Restored& restored) {
-    // Rank 0 has verified every hash; the others check sizes and the tensors' table.
-    RM_TRY(const Checkpoint checkpoint,
-           Checkpoint::open(path, options_.rank == 0 ? Verify::hashes : Verify::sizes));
+Status Checkpointer::abandon() {
+    RM_CHECK(writing(), "no checkpoint is being written");
+    const Status written =
+        meeting_.together("checkpoint: giving one up", *writing_->activity, [this](Activity&) {
+            wait_for_writer();
+            return Status();
+        });
+    const Writing done = *std::exchange(writing_, std::nullopt);
+    RM_RETURN_IF_ERROR(written);
+    return meeting_.together("checkpoint: removing one", [&](Activity&) {
+        return options_.rank == 0 ? remove_tree(temporary_path(options_.dir, done.name), faults_)
+                                  : Status();
+    });
+}
+
+Status Checkpointer::load(const Checkpoint& checkpoint, Restored& restored, Activity& activity) {
+    CheckpointReader reader(checkpoint, {.activity = &activity, .faults = &faults_});
     for (const StateSlice& held : state_slices(state_, state_.held())) {
         RM_RETURN_IF_ERROR(
             blocks_.write(held.view, [&](std::int64_t first, const TensorView& block) {
                 Slice slice = held.slice;
                 slice.first += first;
                 slice.count = block.num_elements();
-                return checkpoint.read(slice, block.bytes());
+                return reader.read(slice, block.bytes());
             }));
     }
-    restored.path = path;
+    bytes_read_ = reader.bytes_read();
+    restored.path = checkpoint.path();
     restored.state = checkpoint.state();
     return {};
 }
 
-Result<Checkpointer::Restored> Checkpointer::restore() {
-    Restored restored;
-    std::array<double, 2> found = {-1, -1};
-    Status status;
-    if (options_.rank == 0 && enabled()) {
-        auto latest = find_latest_checkpoint(options_.dir);
-        if (latest) {
-            found = {static_cast<double>(latest->name.epoch.value),
-                     static_cast<double>(latest->name.step)};
-            restored.notes = latest->notes;
-        } else if (latest.error().code != ErrorCode::not_found) {
-            status = latest.error();
-        }
+// Newest first; empty on all but rank 0.
+Result<DirectoryListing> Checkpointer::list(const std::string& dir) {
+    DirectoryListing listing;
+    RM_RETURN_IF_ERROR(meeting_.together("checkpoint: looking for the newest", [&](Activity&) {
+        if (options_.rank != 0) return Status();
+        auto found = list_checkpoints(dir);
+        if (found) listing = std::move(*found);
+        const bool none = !found && found.error().code == ErrorCode::not_found;
+        return found || none ? Status() : Status(found.error());
+    }));
+    return listing;
+}
+
+// The name that stands at `index` in rank 0's listing; nothing past its end.
+std::optional<CheckpointName> Checkpointer::agreed_name(const DirectoryListing& listing,
+                                                        std::size_t index) {
+    std::array<double, 2> numbers = {-1, -1};
+    if (index < listing.checkpoints.size()) {
+        const CheckpointName& name = listing.checkpoints[index];
+        numbers = {static_cast<double>(name.epoch.value), static_cast<double>(name.step)};
     }
-    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: looking for the newest"));
-    broadcast_from_0(found);
-    if (found[0] < 0) return make_error(ErrorCode::not_found, "no checkpoint in {}", options_.dir);
-    const CheckpointName name{{static_cast<std::int64_t>(found[0])},
-                              static_cast<std::int64_t>(found[1])};
-    status = load(format("{}/{}", options_.dir, to_string(name)), restored);
-    RM_RETURN_IF_ERROR(everyone(status, "checkpoint: reading"));
+    const auto [epoch, step] = meeting_.as_rank_0_says(numbers);
+    if (epoch < 0) return std::nullopt;
+    return CheckpointName{{static_cast<std::int64_t>(epoch)}, static_cast<std::int64_t>(step)};
+}
+
+// Each rank reads and verifies what it needs, all at the same time.
+Meeting::Verdict Checkpointer::try_load(const std::string& dir, const CheckpointName& name,
+                                        Restored& restored) {
+    return meeting_.work_and_agree("checkpoint: reading", [&](Activity& activity) -> Status {
+        auto verified = verify_named(dir, name, Verify::sizes);
+        if (!verified) {
+            return make_error(ErrorCode::data_loss, "{}", verified.error().message);
+        }
+        const Checkpoint checkpoint(format("{}/{}", dir, name), std::move(*verified));
+        return load(checkpoint, restored, activity);
+    });
+}
+
+void Checkpointer::count_bytes(Restored& restored, const Stopwatch& watch) {
+    restored.bytes_read = meeting_.gather(bytes_read_);
+    restored.seconds = watch.seconds();
+}
+
+Result<Checkpointer::Found> Checkpointer::load_newest(const std::string& dir) {
+    RM_TRY(const DirectoryListing listing, list(dir));
+    Found found;
+    std::vector<std::string>& notes = found.restored.notes;
+    for (std::size_t i = 0; const auto name = agreed_name(listing, i); ++i) {
+        found.name = *name;
+        const Meeting::Verdict verdict = try_load(dir, found.name, found.restored);
+        if (!verdict.status && !verdict.damaged) return verdict.status.error();
+        if (!verdict.status) {
+            found.bad.insert(found.name);
+            notes.push_back(format("checkpoint {} skipped: {}", found.name, verdict.words));
+            continue;
+        }
+        add_notes(unfinished_notes(listing, found.name), found.name, found.restored);
+        return found;
+    }
+    if (notes.empty()) return make_error(ErrorCode::not_found, "no checkpoint in {}", dir);
+    return make_error(ErrorCode::data_loss, "{}", none_is_whole(dir, join_sentences(notes)));
+}
+
+Result<Checkpointer::Restored> Checkpointer::restore() {
+    if (!enabled()) return make_error(ErrorCode::not_found, "no checkpoint directory");
+    const Stopwatch watch;
+    RM_TRY(Found found, load_newest(options_.dir));
+    known_.good = found.name;
+    known_.bad = std::move(found.bad);
+    count_bytes(found.restored, watch);
+    tidy(found.restored);
+    return std::move(found.restored);
+}
+
+// Removes what earlier attempts left: half-written checkpoints, or more than the job keeps.
+void Checkpointer::tidy(Restored& restored) {
+    const auto remove = [&](Activity& activity) {
+        if (options_.rank != 0) return Status();
+        const Status gone = remove_leftovers(options_.dir, options_.epoch, faults_);
+        if (!gone) restored.troubles.push_back(gone.error().message);
+        const std::string trouble = prune(activity);
+        if (!trouble.empty()) restored.troubles.push_back(trouble);
+        return Status();
+    };
+    const Status tidied = meeting_.together("checkpoint: removing old ones", remove);
+    if (!tidied) restored.troubles.push_back(tidied.error().message);
+}
+
+Result<Checkpointer::Restored> Checkpointer::load_one(const std::string& path) {
+    Restored restored;
+    RM_RETURN_IF_ERROR(meeting_.together("checkpoint: reading", [&](Activity& activity) -> Status {
+        RM_TRY(const Checkpoint checkpoint, Checkpoint::open(path, Verify::sizes));
+        return load(checkpoint, restored, activity);
+    }));
     return restored;
 }
 
 Result<Checkpointer::Restored> Checkpointer::restore_from(const std::string& path) {
-    Restored restored;
-    const std::string what = format("checkpoint.from {}", path);
-    Status loaded = load(path, restored);
-    if (!loaded) {
-        loaded = make_error(loaded.error().code, "{}: {}", what, loaded.error().message);
+    const Stopwatch watch;
+    const auto read = [&]() -> Result<Restored> {
+        if (meeting_.as_rank_0_says(is_checkpoint(path))) return load_one(path);
+        RM_TRY(Found found, load_newest(path));
+        return std::move(found.restored);
+    };
+    auto restored = read();
+    if (!restored) {
+        return make_error(restored.error().code, "checkpoint.from {}: {}", path,
+                          restored.error().message);
     }
-    RM_RETURN_IF_ERROR(everyone(loaded, what));
+    count_bytes(*restored, watch);
     return restored;
-}
-
-bool Checkpointer::as_rank_0_says(bool mine) {
-    std::array<double, 2> values = {mine ? 1.0 : 0.0, 0};
-    broadcast_from_0(values);
-    return values[0] != 0;
 }
 
 }  // namespace rm

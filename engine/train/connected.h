@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// Of a rank whose transport has connected.
+// The report of a rank whose transport has connected.
 ConnectedReport connected_report(const Transport& transport, const Communicator& communicator);
 
 // The ranks before this one on the rings that attention shifts around.

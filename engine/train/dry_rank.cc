@@ -1,7 +1,5 @@
 #include "engine/train/dry_rank.h"
 
-#include <fstream>
-#include <limits>
 #include <map>
 
 #include "base/clock.h"
@@ -70,18 +68,6 @@ std::string_view knob_advice(const MemoryPolicy& policy) {
     return "a smaller memory.chunk or memory.prefetch needs less";
 }
 
-// Bytes of host memory that nobody uses; the largest number where the system does not say.
-Bytes available_host_memory() {
-    std::ifstream lines("/proc/meminfo");
-    std::string key, unit;
-    std::int64_t kibibytes = 0;
-    while (lines >> key >> kibibytes) {
-        std::getline(lines, unit);
-        if (key == "MemAvailable:") return {kibibytes * 1024};
-    }
-    return {std::numeric_limits<std::int64_t>::max()};
-}
-
 Status place(ArenaPasses& passes, ArenaReuse reuse) {
     for (PassRequests& pass : passes.by_kind) {
         std::vector<Bytes> offsets;
@@ -105,7 +91,7 @@ Status place(ArenaPasses& passes, ArenaReuse reuse) {
     return {};
 }
 
-// Of all passes, as they were recorded one after the other.
+// The plan of all passes, as they were recorded one after the other.
 ArenaPlan plan_of(const ArenaPasses& passes) {
     ArenaPlan plan{{}, passes.size};
     for (const PassRequests& pass : passes.by_kind) {
@@ -115,22 +101,38 @@ ArenaPlan plan_of(const ArenaPasses& passes) {
     return plan;
 }
 
-Status check_limits(const StageArenas& arenas, const MemoryPolicy& policy) {
-    if (policy.device.value > 0 && arenas.device.size > policy.device) {
+// The machine's memory is the device's, too, where that is the host's.
+Status check_share(const RankMemory& all, const RankMemory& step, const RankSpec& spec,
+                   bool device_is_host) {
+    const Bytes used = device_is_host ? all.device + all.host : all.host;
+    if (spec.host_memory.value == 0 || used <= spec.host_memory) return {};
+    const Bytes for_step = device_is_host ? step.device + step.host : step.host;
+    return make_error(
+        ErrorCode::resource_exhausted,
+        "a rank takes {} of the machine's memory, {} of it for a step, and its share of what the "
+        "machine has for ranks is {}; a smaller memory.alpha, memory.keep: input, a higher ZeRO "
+        "stage (parallel.zero) or more nodes need less of each",
+        used, for_step, spec.host_memory);
+}
+
+Status check_limits(const RankMemory& held, const RankMemory& step, const RankSpec& spec,
+                    const MemoryPolicy& policy, bool device_is_host) {
+    const RankMemory all{held.device + step.device, held.host + step.host};
+    if (policy.device.value > 0 && all.device > policy.device) {
         return make_error(
             ErrorCode::resource_exhausted,
-            "memory.device: a step takes {} of the device with chunks of {} tokens, the limit is "
-            "{}; {}",
-            arenas.device.size, policy.chunk_tokens, policy.device, knob_advice(policy));
+            "memory.device: a rank takes {} of the device, {} of it for a step with chunks of {} "
+            "tokens and the rest in all steps; the limit is {}; {}",
+            all.device, step.device, policy.chunk_tokens, policy.device, knob_advice(policy));
     }
-    if (policy.host.value > 0 && arenas.host.size > policy.host) {
+    if (policy.host.value > 0 && all.host > policy.host) {
         return make_error(
             ErrorCode::resource_exhausted,
-            "memory.host: a step keeps {} on the host, the limit is {}; a smaller memory.alpha or "
-            "memory.keep: input needs less",
-            arenas.host.size, policy.host);
+            "memory.host: a rank takes {} of the host, {} of it for a step; the limit is {}; a "
+            "smaller memory.alpha or memory.keep: input needs less",
+            all.host, step.host, policy.host);
     }
-    return {};
+    return check_share(all, step, spec, device_is_host);
 }
 
 }  // namespace
@@ -186,6 +188,17 @@ Status DryRank::enter(const StageShape& shape) {
     return engine_->enter(shape, *passes_);
 }
 
+RankMemory DryRank::held() const {
+    RankMemory held;
+    for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
+        const auto kind = static_cast<MemoryKind>(i);
+        held.host += engine_->state().host_bytes(kind);
+        // A pass has released all that it requested.
+        held.device += kernels_->device().allocated(kind);
+    }
+    return held;
+}
+
 const StageArenas& DryRank::requests() const {
     return passes_->recorded;
 }
@@ -220,7 +233,7 @@ StageArenas DryRank::record_passes() {
 void DryRank::step(std::int64_t micro_batches) {
     recorder_.mark("step");
     const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
-    engine_->trainer().step(batch(micro_batches), optimizer, Trainer::StopRequest::no);
+    engine_->trainer().step(batch(micro_batches), optimizer, Trainer::Wish::none);
     recorder_.mark("step over");
 }
 
@@ -236,25 +249,27 @@ void check_races(const StepSchedule& schedule, const StageArenas& arenas) {
     const StepSchedule placed = place_buffers(schedule, plans);
     const std::vector<Race> races = find_races(placed, 1);
     RM_CHECK(races.empty(), "the planned arenas of a pass: {}", describe(placed, races[0]));
+    const std::vector<ReuseRace> reused = find_reuse_races(schedule, 1);
+    RM_CHECK(reused.empty(), "an arena of a pass: {}", describe(schedule, reused[0]));
 }
 
 Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like) {
     DryRank rank(spec, {.types = like.types(), .like = &like});
-    RM_RETURN_IF_ERROR(rank.enter(shape));
+    StageShape sampled = shape;
+    if (!sampled.sample) sampled.sample = planning_sample(shape.memory);
+    RM_RETURN_IF_ERROR(rank.enter(sampled));
     StageArenas arenas = rank.record_passes();
     RM_RETURN_IF_ERROR(place(arenas.device, shape.memory.reuse));
     RM_RETURN_IF_ERROR(place(arenas.host, shape.memory.reuse));
     check_races(rank.schedule(), arenas);
-    RM_RETURN_IF_ERROR(check_limits(arenas, shape.memory));
-    const Bytes available = available_host_memory();
-    if (arenas.host.size > available) {
-        return make_error(
-            ErrorCode::resource_exhausted,
-            "a step keeps {} on the host, which has {} available; a smaller memory.alpha, "
-            "memory.keep: input, or more ranks need less",
-            arenas.host.size, available);
-    }
+    RM_RETURN_IF_ERROR(check_limits(rank.held(), {arenas.device.size, arenas.host.size}, spec,
+                                    shape.memory, like.device().host_visible()));
     return arenas;
+}
+
+Status check_state_fits(const RankSpec& spec, const MemoryPolicy& policy, Kernels& like) {
+    const DryRank rank(spec, {.types = like.types(), .like = &like});
+    return check_limits(rank.held(), {}, spec, policy, like.device().host_visible());
 }
 
 PlannedPasses::PlannedPasses(Device& device, StageArenas plan)

@@ -8,10 +8,15 @@
 
 namespace rm {
 
+// Memory that a rank takes of its device, and of the host's pinned memory.
+struct RankMemory {
+    Bytes device, host;
+};
+
 // A rank that computes nothing: the engine's own schedule on the meta device, written down.
 class DryRank {
 public:
-    // Of RankSpec, `host` says only whether state lives on the host; `host_profile` how long its
+    // `spec.host` only says whether state lives on the host; `host_profile` how long its
     // update takes there, null: as long as on the device. Borrows what `options` names.
     DryRank(const RankSpec& spec, const MetaOptions& options,
             const DeviceProfile* host_profile = nullptr);
@@ -19,14 +24,17 @@ public:
 
     // Errors of RankEngine::enter.
     Status enter(const StageShape& shape);
-    // What each kind of pass requests; no places yet. The schedule then has the passes, one after
+    // Records what each kind of pass requests, without places. The schedule has these, one after
     // the other, in place of steps.
     StageArenas record_passes();
     // A step of `micro_batches` on sequences of one document each.
     void step(std::int64_t micro_batches = 1);
 
+    // Memory that the rank holds besides its arenas.
+    RankMemory held() const;
+
     const StepSchedule& schedule() const { return recorder_.schedule(); }
-    // What the latest pass of each kind has requested; no places.
+    // The requests of the latest pass of each kind; no places.
     const StageArenas& requests() const;
     Device& device() { return kernels_->device(); }
     RankEngine& engine() { return *engine_; }
@@ -46,18 +54,24 @@ private:
     std::int64_t num_steps_ = 0;
 };
 
-// What a rank's passes will request; no places yet. Errors: those of enter.
+// Records the requests of a rank's passes; no places yet. Errors: those of enter.
 Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
                                   const MetaOptions& options);
 
-// Of passes as record_passes() leaves them in the schedule, with their places: CheckError for two
-// accesses of the same bytes that nothing orders. No spec and no policy excuses them: the engine
+// Checks passes as record_passes() leaves them, with places: CheckError for two
+// accesses of the same bytes that nothing orders, and for two that another plan would give the same
+// bytes. No spec and no policy excuses them: the engine
 // has queued what it must not, and nothing has run yet.
 void check_races(const StepSchedule& schedule, const StageArenas& arenas);
 
-// What a rank's passes will request, and where it lies: every request of the real run has to be the
-// planned one. Errors: those of enter; a limit of the policy that is not enough. Its races
-// are checked.
+// Whether what the rank holds in all stages stays within the limits of spec and policy: asked
+// before any of it is allocated. RESOURCE_EXHAUSTED: it does not.
+Status check_state_fits(const RankSpec& spec, const MemoryPolicy& policy, Kernels& like);
+
+// Plans a rank's requests and their places: every request of the real run has to be the
+// planned one. Recorded from a sample of a long context's chunks: its races are checked at these
+// places, and at any others that a plan might choose. Errors: those of enter; RESOURCE_EXHAUSTED:
+// with what the rank holds besides it is more than a limit of spec or policy.
 Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like);
 
 // Passes served from planned arenas: one allocation on the device, one pinned on the host.

@@ -145,6 +145,8 @@ Result<json> parse_json_text(std::string_view text, std::string_view what) {
         const auto line =
             1 + std::count(text.begin(), text.begin() + std::min(error.byte, text.size()), '\n');
         return invalid_argument("{}: line {}: not JSON: {}", what, line, error.what());
+    } catch (const json::exception& error) {  // a number beyond a double's range
+        return invalid_argument("{}: not JSON: {}", what, error.what());
     }
 }
 

@@ -22,6 +22,10 @@ std::string_view to_string(Phase phase) {
             return "evaluation";
         case Phase::done:
             return "done";
+        case Phase::loading:
+            return "loading";
+        case Phase::exporting:
+            return "exporting";
     }
     return "?";
 }
@@ -38,6 +42,8 @@ bool is_of_a_step(Phase phase) {
         case Phase::checkpoint:
         case Phase::evaluation:
         case Phase::done:
+        case Phase::loading:
+        case Phase::exporting:
             break;
     }
     return false;

@@ -17,24 +17,25 @@ enum class Phase : std::uint32_t {
     optimizer,
     checkpoint,
     evaluation,
-    done
+    done,
+    loading,    // weights or a checkpoint: as long as disks take
+    exporting,  // the trained model
 };
 std::string_view to_string(Phase phase);
 // A part of a step: how long it takes without a sign of life is much the same from step to step.
 // The others depend on disks and on how much text there is.
 bool is_of_a_step(Phase phase);
 
-// What a rank is doing, in shared memory that outlives it: the shim maps one page per rank, the
+// A rank's present work, in shared memory that outlives it: the shim maps one page per rank, the
 // worker reads it at any time. Lock-free atomics only, no pointers; zero-filled memory is a valid
 // start. `version` guards the layout across builds.
 struct ProgressPage {
-    static constexpr std::uint32_t kVersion = 2;
+    static constexpr std::uint32_t kVersion = 4;
 
     std::atomic<std::uint32_t> version;
     std::atomic<Phase> phase;
     std::atomic<std::int64_t> step;  // the step being worked on
-    std::atomic<std::int64_t> bytes_sent;
-    CommProgress collectives;  // names: comm_name (engine/comm/communicator.h)
+    CommProgress collectives;        // names: comm_name (engine/comm/communicator.h)
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 static_assert(sizeof(ProgressPage) <= 4096);

@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/hf/rope_json.h"
+#include "base/mesh_key.h"
 #include "engine/train/json_object.h"
+#include "engine/train/model_json.h"
 
 namespace rm {
 
@@ -27,8 +28,11 @@ public:
             object.read(to_string(axis), sizes_[static_cast<std::size_t>(axis)]);
         object.read("inner_ring", inner_ring_);
     }
-    Result<Mesh> make() const {
-        return Mesh::make(sizes_[0], sizes_[1], sizes_[2], sizes_[3], inner_ring_);
+    // Errors name members of the object at `path`.
+    Result<Mesh> make(std::string_view path) const {
+        Result<Mesh> mesh = Mesh::make(sizes_[0], sizes_[1], sizes_[2], sizes_[3], inner_ring_);
+        if (!mesh) return under_key(mesh.error(), path);
+        return mesh;
     }
 
 private:
@@ -40,7 +44,7 @@ Result<Mesh> mesh_from_json(const json& value, const std::string& path) {
     JsonObject object(value, path);
     const MeshMembers mesh(object);
     RM_RETURN_IF_ERROR(object.finish());
-    return mesh.make();
+    return mesh.make(path);
 }
 
 json parallel_to_json(const JobSpec& spec) {
@@ -56,7 +60,7 @@ Status read_parallel(const json& value, JobSpec& spec) {
     const MeshMembers mesh(object);
     RM_RETURN_IF_ERROR(object.finish());
     if (value.size() == 1 && value.contains("zero")) return {};
-    RM_TRY(spec.parallel, mesh.make());
+    RM_TRY(spec.parallel, mesh.make("parallel"));
     return {};
 }
 
@@ -133,6 +137,32 @@ json sources_to_json(const std::vector<DataSource>& sources) {
     return value;
 }
 
+// "placement": an array of {"node", "device"}, by rank.
+void read_placement(JsonObject& object, std::vector<DeviceId>& placement) {
+    const json* found = object.member("placement");
+    if (found == nullptr) return;
+    if (!found->is_array()) {
+        object.keep(
+            invalid_argument("{}: {}; an array of objects such as {{\"node\": \"a\", "
+                             "\"device\": 0}}",
+                             object.path_of("placement"), found->dump()));
+        return;
+    }
+    for (const json& item : *found) {
+        JsonObject device(item, object.path_of(format("placement[{}]", placement.size())));
+        DeviceId& id = placement.emplace_back();
+        device.read("node", id.node.value).read("device", id.index);
+        object.keep(device.finish());
+    }
+}
+
+json placement_to_json(const std::vector<DeviceId>& placement) {
+    json value = json::array();
+    for (const DeviceId& device : placement)
+        value.push_back({{"node", device.node.value}, {"device", device.index}});
+    return value;
+}
+
 // A size as the job file spells it; absent: nothing.
 void read_bytes(JsonObject& object, std::string_view key, std::optional<Bytes>& target) {
     std::string text;
@@ -172,34 +202,61 @@ void read_memory(JsonObject& object, MemorySpec& memory) {
     read_bytes(object, "host", memory.host);
 }
 
+json data_to_json(const DataSpec& data) {
+    return {{"path", sources_to_json(data.sources)},
+            {"format", data.format},
+            {"tokenizer", data.tokenizer},
+            {"holdout", data.holdout},
+            {"documents", to_string(data.documents)},
+            {"positions", to_string(data.positions)}};
+}
+
+void read_data(JsonObject& object, DataSpec& data) {
+    read_sources(object, data.sources);
+    object.read("format", data.format)
+        .read("tokenizer", data.tokenizer)
+        .read("holdout", data.holdout);
+    read_word(object, "documents", data.documents, parse_documents);
+    read_word(object, "positions", data.positions, parse_positions);
+}
+
+json optimizer_to_json(const OptimizerSpec& optimizer) {
+    return {{"beta1", optimizer.beta1},
+            {"beta2", optimizer.beta2},
+            {"eps", optimizer.eps},
+            {"weight_decay", optimizer.weight_decay},
+            {"clip_norm", optimizer.clip_norm},
+            {"place", to_string(optimizer.place)},
+            {"moments", optimizer.moments},
+            {"max_skipped", optimizer.max_skipped}};
+}
+
+void read_optimizer(JsonObject& object, OptimizerSpec& optimizer) {
+    object.read("beta1", optimizer.beta1)
+        .read("beta2", optimizer.beta2)
+        .read("eps", optimizer.eps)
+        .read("weight_decay", optimizer.weight_decay)
+        .read("clip_norm", optimizer.clip_norm)
+        .read("moments", optimizer.moments)
+        .read("max_skipped", optimizer.max_skipped);
+    read_word(object, "place", optimizer.place, parse_optimizer_place);
+}
+
 void read_parts(JsonObject& object, JobSpec& spec) {
     read_part(object, "model", [&](JsonObject& o) {
         o.read("preset", spec.model.preset).read("from", spec.model.from);
     });
-    read_part(object, "data", [&](JsonObject& o) {
-        read_sources(o, spec.data.sources);
-        o.read("format", spec.data.format)
-            .read("tokenizer", spec.data.tokenizer)
-            .read("holdout", spec.data.holdout);
-        read_word(o, "documents", spec.data.documents, parse_documents);
-        read_word(o, "positions", spec.data.positions, parse_positions);
-    });
+    read_part(object, "data", [&](JsonObject& o) { read_data(o, spec.data); });
     read_part(object, "memory", [&](JsonObject& o) { read_memory(o, spec.memory); });
-    read_part(object, "optimizer", [&](JsonObject& o) {
-        o.read("beta1", spec.optimizer.beta1)
-            .read("beta2", spec.optimizer.beta2)
-            .read("eps", spec.optimizer.eps)
-            .read("weight_decay", spec.optimizer.weight_decay)
-            .read("clip_norm", spec.optimizer.clip_norm)
-            .read("moments", spec.optimizer.moments);
-        read_word(o, "place", spec.optimizer.place, parse_optimizer_place);
-    });
+    read_part(object, "optimizer", [&](JsonObject& o) { read_optimizer(o, spec.optimizer); });
     read_part(object, "resources", [&](JsonObject& o) {
         o.read("devices", spec.resources.devices).read("kind", spec.resources.kind);
+        read_placement(o, spec.resources.placement);
     });
     read_part(object, "checkpoint", [&](JsonObject& o) {
         o.read("dir", spec.checkpoint.dir)
             .read("every_steps", spec.checkpoint.every_steps)
+            .read("every_seconds", spec.checkpoint.every.value)
             .read("keep", spec.checkpoint.keep)
             .read("from", spec.checkpoint.from);
     });
@@ -275,30 +332,21 @@ json job_spec_to_json(const JobSpec& spec) {
     return {
         {"name", spec.name},
         {"model", {{"preset", spec.model.preset}, {"from", spec.model.from}}},
-        {"data",
-         {{"path", sources_to_json(spec.data.sources)},
-          {"format", spec.data.format},
-          {"tokenizer", spec.data.tokenizer},
-          {"holdout", spec.data.holdout},
-          {"documents", to_string(spec.data.documents)},
-          {"positions", to_string(spec.data.positions)}}},
+        {"data", data_to_json(spec.data)},
         {"seed", spec.seed},
         {"stages", stages},
         {"parallel", parallel_to_json(spec)},
         {"memory", memory_to_json(spec.memory)},
         {"precision", spec.precision},
-        {"optimizer",
-         {{"beta1", spec.optimizer.beta1},
-          {"beta2", spec.optimizer.beta2},
-          {"eps", spec.optimizer.eps},
-          {"weight_decay", spec.optimizer.weight_decay},
-          {"clip_norm", spec.optimizer.clip_norm},
-          {"place", to_string(spec.optimizer.place)},
-          {"moments", spec.optimizer.moments}}},
-        {"resources", {{"devices", spec.resources.devices}, {"kind", spec.resources.kind}}},
+        {"optimizer", optimizer_to_json(spec.optimizer)},
+        {"resources",
+         {{"devices", spec.resources.devices},
+          {"kind", spec.resources.kind},
+          {"placement", placement_to_json(spec.resources.placement)}}},
         {"checkpoint",
          {{"dir", spec.checkpoint.dir},
           {"every_steps", spec.checkpoint.every_steps},
+          {"every_seconds", spec.checkpoint.every.value},
           {"keep", spec.checkpoint.keep},
           {"from", spec.checkpoint.from}}},
         {"evaluation",
@@ -321,52 +369,13 @@ Result<JobSpec> job_spec_from_json(const json& value) {
     return spec;
 }
 
-json model_config_to_json(const ModelConfig& m) {
-    return {{"vocabulary", m.vocabulary},      {"hidden", m.hidden},
-            {"num_layers", m.num_layers},      {"num_query_heads", m.num_query_heads},
-            {"num_kv_heads", m.num_kv_heads},  {"head_dim", m.head_dim},
-            {"feed_forward", m.feed_forward},  {"norm_eps", m.norm_eps},
-            {"tied_head", m.tied_head},        {"rope", rope_parameters_to_json(m.rope)},
-            {"max_positions", m.max_positions}};
-}
-
-Result<ModelConfig> model_config_from_json(const json& value, const std::string& path) {
-    ModelConfig m;
-    JsonObject object(value, path);
-    object.read("vocabulary", m.vocabulary)
-        .read("hidden", m.hidden)
-        .read("num_layers", m.num_layers)
-        .read("num_query_heads", m.num_query_heads)
-        .read("num_kv_heads", m.num_kv_heads)
-        .read("head_dim", m.head_dim)
-        .read("feed_forward", m.feed_forward)
-        .read("norm_eps", m.norm_eps)
-        .read("tied_head", m.tied_head)
-        .read("max_positions", m.max_positions);
-    const json* rope = object.member("rope");
-    RM_RETURN_IF_ERROR(object.finish());
-    const auto positive = {m.vocabulary,   m.hidden,   m.num_layers,  m.num_query_heads,
-                           m.num_kv_heads, m.head_dim, m.feed_forward};
-    for (const std::int64_t size : positive) {
-        if (size < 1)
-            return invalid_argument("{}: every size must be positive, one is {}", path, size);
-    }
-    if (m.num_query_heads % m.num_kv_heads != 0 || m.head_dim % 2 != 0) {
-        return invalid_argument(
-            "{}: num_kv_heads {} must divide num_query_heads {} and head_dim {} must be even", path,
-            m.num_kv_heads, m.num_query_heads, m.head_dim);
-    }
-    if (rope == nullptr) return m;
-    RM_TRY(m.rope, rope_parameters_from_json(*rope, path + ".rope", m.max_positions, m.head_dim));
-    return m;
-}
-
 std::string to_json(const RankConfig& config) {
     json value = {{"spec", job_spec_to_json(config.spec)},
                   {"plan", plan_to_json(config.plan)},
                   {"epoch", config.epoch.value},
                   {"rank", config.rank},
                   {"num_threads", config.num_threads},
+                  {"host_memory_bytes", config.host_memory.value},
                   {"run_dir", config.run_dir},
                   {"checkpoint_dir", config.checkpoint_dir},
                   {"peak_flops", config.peak_flops},
@@ -392,6 +401,7 @@ Result<RankConfig> parse_rank_config(std::string_view text) {
     object.read("epoch", config.epoch.value)
         .read("rank", config.rank)
         .read("num_threads", config.num_threads)
+        .read("host_memory_bytes", config.host_memory.value)
         .read("run_dir", config.run_dir)
         .read("checkpoint_dir", config.checkpoint_dir)
         .read("peak_flops", config.peak_flops)

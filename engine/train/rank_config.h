@@ -21,9 +21,6 @@ Result<JobSpec> job_spec_from_json(const nlohmann::json& value);
 nlohmann::json plan_to_json(const Plan& plan);
 Result<Plan> plan_from_json(const nlohmann::json& value);
 
-nlohmann::json model_config_to_json(const ModelConfig& model);
-Result<ModelConfig> model_config_from_json(const nlohmann::json& value, const std::string& path);
-
 std::string to_json(const RankConfig& config);
 Result<RankConfig> parse_rank_config(std::string_view text);
 

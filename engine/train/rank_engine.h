@@ -16,7 +16,7 @@
 
 namespace rm {
 
-// What of a rank is the same for all stages of a job.
+// The properties of a rank that are the same for all stages of a job.
 struct RankSpec {
     ModelConfig model;
     Mesh mesh;
@@ -24,16 +24,18 @@ struct RankSpec {
     int zero = 0;                            // ZeRO stage
     std::optional<DType> moments;            // nothing: the accumulation type
     Positions positions = Positions::reset;  // of separate documents
-    // Of a host device, borrowed: the state lives on the host and is updated by these. Null: on the
+    // A host device's, borrowed: the state lives on the host and they update it. Null: on the
     // device.
     Kernels* host = nullptr;
+    Bytes host_memory;  // the most that the rank may take of the machine's memory; 0: no limit
 };
 
-// What a stage changes.
+// The properties that a stage changes.
 struct StageShape {
     std::int64_t context = 0;
     MemoryPolicy memory;
     RopeConfig rope;
+    std::optional<ChunkSample> sample = {};  // of dry runs; nothing: all chunks
 };
 
 class PlannedPasses;
@@ -67,7 +69,7 @@ public:
     const RankLayout& layout() const { return *layout_; }
     Model& model() { return *model_; }
     Trainer& trainer() { return *trainer_; }
-    // Of the stage, where this rank has planned them itself.
+    // The stage's arenas, where this rank has planned them itself.
     const StageArenas& arenas() const;
 
 private:

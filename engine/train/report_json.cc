@@ -79,6 +79,7 @@ std::string to_json(const StepReport& r) {
                 {"grad_norm", number_or_null(r.grad_norm)},
                 {"finite", r.finite},
                 {"learning_rate", r.learning_rate},
+                {"diverged_above", r.diverged_above},
                 {"seconds", r.seconds},
                 {"model_flops", r.model_flops},
                 {"causal_mfu", r.causal_mfu},
@@ -128,6 +129,7 @@ Result<StepReport> parse_step_report(std::string_view line) {
         r.grad_norm = number_or_nan(v.at("grad_norm"));
         r.finite = v.at("finite");
         r.learning_rate = v.at("learning_rate");
+        r.diverged_above = v.value("diverged_above", 0.0);  // not in older lines
         r.seconds = v.at("seconds");
         r.model_flops = v.at("model_flops");
         r.causal_mfu = v.at("causal_mfu");

@@ -33,6 +33,7 @@ struct RankConfig {
     Epoch epoch{1};
     int rank = 0;
     int num_threads = 1;         // of this rank's pool
+    Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
     std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere
     std::string checkpoint_dir;  // spec.checkpoint.dir or a directory of the cluster; empty: none
     double peak_flops = 0;       // one rank's share of the measured peak; 0: MFU is not reported
@@ -41,12 +42,12 @@ struct RankConfig {
         0;  // 0: never; else as if asked to stop after this many (tests)
 };
 
-// What the rank's kernels must compute in.
+// The type that the rank's kernels must compute in.
 inline DType compute_type(const JobSpec& spec) {
     return spec.precision == "bf16" ? DType::bf16 : DType::f32;
 }
 
-// Of AdamW's moments; nothing: as the sums.
+// The type of AdamW's moments; nothing: as the sums.
 inline std::optional<DType> moment_type(const JobSpec& spec) {
     if (spec.optimizer.moments == "bf16") return DType::bf16;
     return std::nullopt;
@@ -65,6 +66,8 @@ public:
     virtual void on_checkpoint(std::int64_t step, const std::string& path, double seconds) = 0;
     virtual void on_stage_done(int stage, std::int64_t step) = 0;
     virtual void on_note(const std::string& text) = 0;
+    // The run goes on, and somebody should look.
+    virtual void on_alarm(const std::string& text) { on_note(text); }
 };
 
 // stopped: asked to, after a checkpoint at a step's end; or its export may not be published.

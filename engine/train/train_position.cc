@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/train/json_object.h"
-#include "engine/train/rank_config.h"
+#include "engine/train/model_json.h"
 
 namespace rm {
 
@@ -12,10 +12,9 @@ using nlohmann::json;
 namespace {
 
 Error differs(std::string_view what, const json& there, const json& here) {
-    return make_error(
-        ErrorCode::failed_precondition,
+    return invalid_argument(
         "the checkpoint was written with {} {}, the job has {}; use another checkpoint "
-        "directory to start anew",
+        "directory to start from the beginning",
         what, there.dump(), here.dump());
 }
 
@@ -37,6 +36,7 @@ json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const 
             {"stage", position.stage},
             {"stage_step", position.stage_step},
             {"tokens_total", position.tokens_total},
+            {"first_loss", position.first_loss},
             {"data", to_json(position.data)},
             {"data_hash", data_hash},
             {"seed", spec.seed},
@@ -52,6 +52,7 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
         .read("stage", point.position.stage)
         .read("stage_step", point.position.stage_step)
         .read("tokens_total", point.position.tokens_total)
+        .read("first_loss", point.position.first_loss)  // not in older ones
         .read("data_hash", point.data_hash)
         .read("seed", seed);
     const json* data = object.member("data");

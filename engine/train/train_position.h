@@ -15,6 +15,7 @@ struct TrainPosition {
     int stage = 0;                  // of the next step
     std::int64_t stage_step = 0;    // steps of that stage done
     std::int64_t tokens_total = 0;  // trained
+    double first_loss = 0;          // of the job's first step; 0: not known
     DataPosition data;
     bool operator==(const TrainPosition&) const = default;
 };

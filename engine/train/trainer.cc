@@ -1,18 +1,29 @@
 #include "engine/train/trainer.h"
 
-#include <chrono>
-#include <ctime>
+#include <cmath>
+
+#include "base/stopwatch.h"
 
 namespace rm {
 namespace {
 
-double seconds_now() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double>(now).count();
-}
-
 Tensor scalars(Kernels& kernels, std::int64_t count) {
     return {kernels.device(), MemoryKind::workspace, DType::f64, {count}};
+}
+
+// The ranks' wishes are summed in one number: checkpoints below, stops above.
+constexpr double kStopWish = 1 << 20;
+
+double number_of(Trainer::Wish wish) {
+    switch (wish) {
+        case Trainer::Wish::none:
+            return 0;
+        case Trainer::Wish::checkpoint:
+            return 1;
+        case Trainer::Wish::stop:
+            return kStopWish;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -26,7 +37,8 @@ Trainer::Trainer(const RankStreams& streams, WeightState& state, Weights& weight
       ops_(model.ops()),
       progress_(progress),
       loss_sum_(scalars(streams.kernels, 1)),
-      stop_(scalars(streams.kernels, 1)),
+      wishes_(scalars(streams.kernels, 1)),
+      flops_(scalars(streams.kernels, 1)),
       norm_sum_(scalars(streams.kernels, 1)),
       clip_(scalars(streams.kernels, 3)),
       ready_(streams.kernels.device().make_event()),
@@ -84,16 +96,18 @@ void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTime
     exposed.end(streams_.compute);
 }
 
-// Every rank squares what it owns. The loss and the wish to stop travel with the sum.
+// Every rank squares what it owns. The loss and the wishes travel with the sum.
 void Trainer::queue_gradient_norm(double clip_norm) {
     weights_.sum_squares(ops_, norm_sum_);
-    sum_scalars(
-        {{GroupKey::gradient, loss_sum_}, {GroupKey::world, stop_}, {GroupKey::world, norm_sum_}},
-        norm_exposed_);
+    sum_scalars({{GroupKey::gradient, loss_sum_},
+                 {GroupKey::world, wishes_},
+                 {GroupKey::world, flops_},
+                 {GroupKey::world, norm_sum_}},
+                norm_exposed_);
     ops_(ClipFactor{norm_sum_, clip_norm, clip_});
 }
 
-// Of one piece, but for the clip factor.
+// The update of one piece; the clip factor is filled in later.
 AdamW Trainer::update_of(const StatePiece& piece, const OptimizerStep& o) const {
     const Parameter& p = state_.parameter(piece.parameter);
     // Norm weights are scales around one: decaying them would pull them to zero.
@@ -132,7 +146,7 @@ void Trainer::queue_weights_update(const OptimizerStep& o) {
     weights_.update(ops_, clip_, [&](const StatePiece& piece) { return update_of(piece, o); });
 }
 
-// Of state on the host, what its update needs of compute.
+// With state on the host: the compute-stream work that its update depends on.
 void Trainer::queue_update(const OptimizerStep& o) {
     if (!state_on_host()) wait_for_writer(o);
     mark(Phase::optimizer);
@@ -152,7 +166,8 @@ void Trainer::begin_host_update(const OptimizerStep& o) {
 StepResult Trainer::read_result(const StepBatch& batch) {
     StepResult result;
     result.loss = host_loss_ / static_cast<double>(batch.num_targets);
-    result.stop = host_stop_ > 0;
+    result.stop = host_wishes_ >= kStopWish;
+    result.checkpoint = std::fmod(host_wishes_, kStopWish) > 0;
     result.grad_norm = host_clip_[0];
     result.finite = host_clip_[2] != 0;
     ModelTimers& timers = model_.timers();
@@ -189,23 +204,27 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     return result;
 }
 
-StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer, StopRequest stop) {
+StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer, Wish wish) {
     RM_CHECK(batch.num_targets > 0, "a step without a target");
-    const double begin = seconds_now();
+    const Stopwatch watch;
     Device& device = streams_.kernels.device();
-    host_stop_ = stop == StopRequest::yes ? 1 : 0;
-    device.upload(&host_stop_, stop_, streams_.compute);
+    host_wishes_ = number_of(wish);
+    device.upload(&host_wishes_, wishes_, streams_.compute);
     queue_batch(batch);
     mark(Phase::reduce);
     weights_.finish_gradients(ops_);
+    host_flops_ = ops_.take_flops();
+    device.upload(&host_flops_, flops_, streams_.compute);
     queue_update(optimizer);
     device.download(loss_sum_, &host_loss_, streams_.compute);
-    device.download(stop_, &host_stop_, streams_.compute);
+    device.download(wishes_, &host_wishes_, streams_.compute);
+    device.download(flops_, &host_flops_, streams_.compute);
     device.download(clip_, host_clip_, streams_.compute);
     synchronize();
     StepResult result = read_result(batch);
+    result.executed_flops = host_flops_;
     if (state_on_host()) begin_host_update(optimizer);
-    result.seconds = seconds_now() - begin;
+    result.seconds = watch.seconds();
     return result;
 }
 
@@ -232,6 +251,7 @@ double Trainer::total_loss(const StepBatch& batch) {
     device.download(loss_sum_, &host_loss_, streams_.compute);
     synchronize();
     read_result(batch);  // what it took and waited for is not the next step's
+    ops_.take_flops();
     return host_loss_;
 }
 

@@ -13,13 +13,15 @@
 
 namespace rm {
 
-// What the host learns of a step, after its last op.
+// The results of a step that the host learns after its last op.
 struct StepResult {
     double loss = 0;       // nats per target
     double grad_norm = 0;  // before clipping
     bool finite = true;
-    bool stop = false;  // some rank has been asked to stop
+    bool stop = false;        // some rank has been asked to stop
+    bool checkpoint = false;  // some rank wants a checkpoint after this step
     double seconds = 0;
+    double executed_flops = 0;  // of all ranks
     std::map<std::string, double> phase_seconds;
     std::map<std::string, double> wait_seconds;  // by axis: compute waiting for it
 };
@@ -42,12 +44,12 @@ public:
     Trainer(const RankStreams& streams, WeightState& state, Weights& weights, Model& model,
             ProgressPage& progress);
 
-    // stop_requested: this rank was asked to stop; all ranks learn of it with the loss. Of state on
-    // the host the update is only begun: it runs on during the next step's forward, and
-    // Weights::finish_update() waits for it. What fails in it is thrown there or by the next call
+    // A rank's wish for the end of the step; all ranks learn of it with the loss. With state on the
+    // host the update is only begun: it runs on during the next step's forward, and
+    // Weights::finish_update() waits for it. A failure in it is thrown there or by the next call
     // here.
-    enum class StopRequest { no, yes };
-    StepResult step(const StepBatch& batch, const OptimizerStep& optimizer, StopRequest stop);
+    enum class Wish { none, checkpoint, stop };
+    StepResult step(const StepBatch& batch, const OptimizerStep& optimizer, Wish wish);
 
     // Gradients as after step's reduction, without an update; for tests.
     StepResult gradients(const StepBatch& batch);
@@ -81,7 +83,8 @@ private:
     const Ops& ops_;
     ProgressPage& progress_;
     Tensor loss_sum_;  // (1) f64, over the gradient group
-    Tensor stop_;      // (1) f64, over the world
+    Tensor wishes_;    // (1) f64, over the world
+    Tensor flops_;     // (1) f64, over the world
     Tensor norm_sum_;  // (1) f64
     Tensor clip_;      // (3) f64: norm, factor, finite
     std::unique_ptr<Event> ready_;
@@ -91,7 +94,8 @@ private:
     StreamTimer optimizer_;
     StreamTimer norm_exposed_;  // within optimizer_
     double host_loss_ = 0;
-    double host_stop_ = 0;
+    double host_wishes_ = 0;
+    double host_flops_ = 0;
     double host_clip_[3] = {};
 };
 

@@ -79,6 +79,7 @@ Result<bool> plan_case(const EngineCase& c, const std::string& dump_dir) {
 }  // namespace
 
 int run_arena(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments = read_arguments<Arguments>(words, {"arena", kUsage}, set_option);
     if (!arguments) return kUsageError;
     bool proved = true;

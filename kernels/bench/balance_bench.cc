@@ -30,7 +30,7 @@ struct Arguments {
     Output output = Output::table;
 };
 
-// Of all seeds; runs are those of the slot that has the most.
+// Figures over all seeds; runs are those of the slot that has the most.
 struct Figures {
     std::string placement;
     int ring = 0;
@@ -50,9 +50,8 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
         return {};
     }
     if (flag != "--ring" && flag != "--seeds") return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
-    const std::int64_t most = flag == "--ring" ? 1024 : 100'000;
-    if (count < 1 || count > most) return invalid_argument("{} {}: 1 to {}", flag, value, most);
+    RM_TRY(const std::int64_t count,
+           parse_number(flag, value, 1, flag == "--ring" ? 1024 : 100'000));
     if (flag == "--ring") arguments.rings = {static_cast<int>(count)};
     if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
     return {};
@@ -126,6 +125,7 @@ void print_json(const std::vector<Figures>& all, const Arguments& arguments) {
 }  // namespace
 
 int run_balance(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments =
         read_arguments<Arguments>(words, {"balance", kUsage, {"--json"}}, set_option);
     if (!arguments) return kUsageError;

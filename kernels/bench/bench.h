@@ -52,7 +52,7 @@ struct Options {
     std::function<void(const Row&)> on_row;  // each row as soon as it is measured
 };
 
-// What a piece of work is.
+// A piece of work to measure, and its size.
 struct Work {
     std::string name;
     double flops = 0;
@@ -85,7 +85,7 @@ public:
         return {buffer.data(), size};
     }
 
-    // What `queue` queues on the stream, in turns with the contenders; the first turn is not
+    // Measures what `queue` queues on the stream, in turns with contenders; the first turn is not
     // counted. A torch peer that fails is fatal: a comparison asked for is never left out quietly.
     Row measure(const Work& work, const std::function<void(Stream&)>& queue);
 

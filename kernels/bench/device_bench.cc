@@ -57,8 +57,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     }
     if (flag != "--threads" && flag != "--seconds")
         return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
-    if (count < 1 || count > 1024) return invalid_argument("{} {}: 1 to 1024", flag, value);
+    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1024));
     if (flag == "--threads") arguments.options.num_threads = static_cast<int>(count);
     if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
     return {};
@@ -145,6 +144,7 @@ std::string measured_by(std::string_view command) {
 }
 
 int run_device(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments =
         read_arguments<Arguments>(words, {"device", kUsage, {"--check"}}, set_option);
     if (!arguments) return kUsageError;

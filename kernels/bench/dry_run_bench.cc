@@ -2,20 +2,25 @@
 
 #include <chrono>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/dry_run/predict.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/chunk_bench.h"
 
 namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench dry-run [--repeats N] [--ranks one|every]\n"
+    "usage: ring-bench dry-run [--repeats N] [--ranks one|every] [--chunks sampled|all]\n"
     "Predicts steps of large jobs on published profiles: how long that takes, and what comes out.\n"
-    "--ranks every also executes every rank of the jobs of up to 64 ranks, once.\n";
+    "--ranks every also executes every rank of the jobs of up to 64 ranks, once.\n"
+    "--chunks prints another table: the chunks of contexts in windows against processor seconds\n"
+    "and resident memory, of a dry run and of a rank's start. all: without samples of the chunks,\n"
+    "as far as that takes less than a minute.\n";
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 constexpr int kMostRanks = 64;
@@ -23,6 +28,7 @@ constexpr int kMostRanks = 64;
 struct Arguments {
     int repeats = 7;
     bool every_rank = false;
+    std::optional<Chunks> chunks;  // the table of chunks; nothing: that of jobs
 };
 
 struct Job {
@@ -47,9 +53,14 @@ std::vector<Job> jobs() {
 
 Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
     if (flag == "--repeats") {
-        RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
-        if (count < 1 || count > 1000) return invalid_argument("{} {}: 1 to 1000", flag, value);
+        RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1000));
         arguments.repeats = static_cast<int>(count);
+        return {};
+    }
+    if (flag == "--chunks") {
+        if (value != "sampled" && value != "all")
+            return invalid_argument("{} {}: sampled or all", flag, value);
+        arguments.chunks = value == "all" ? Chunks::all : Chunks::sampled;
         return {};
     }
     if (flag != "--ranks") return invalid_argument("unknown argument {}", flag);
@@ -125,9 +136,11 @@ Status print_table(const Arguments& arguments) {
 }  // namespace
 
 int run_dry_run(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments = read_arguments<Arguments>(words, {"dry-run", kUsage}, set_option);
     if (!arguments) return kUsageError;
-    const Status done = print_table(*arguments);
+    const Status done =
+        arguments->chunks ? print_chunk_table(*arguments->chunks) : print_table(*arguments);
     if (done.ok()) return 0;
     std::cerr << "ring-bench dry-run: " << done.error().message << "\n";
     return 1;

@@ -1,10 +1,12 @@
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <iostream>
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "base/edit_distance.h"
 #include "kernels/bench/arena_bench.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/balance_bench.h"
@@ -50,17 +52,36 @@ struct Arguments {
     bool with_torch = false;
 };
 
+constexpr std::array<std::string_view, 14> kCommands = {
+    "gemm",    "fp8",   "attention", "ops",    "step",    "peak",    "tokenize",
+    "balance", "arena", "overlap",   "device", "dry-run", "predict", "placement"};
+
+Error unknown_command(std::string_view word) {
+    const auto likely = likely_word(word, kCommands);
+    return invalid_argument("'{}' is not a command{}", word,
+                            likely ? format("; did you mean `ring-bench {}`?", *likely)
+                                   : std::string("; gemm, attention, step and others are below"));
+}
+
+Error unknown_argument(std::string_view flag) {
+    constexpr std::array<std::string_view, 8> kFlags = {"--threads", "--repeats", "--context",
+                                                        "--peer",    "--device",  "--clock",
+                                                        "--dtype",   "--json"};
+    const auto likely = likely_word(flag, kFlags);
+    return invalid_argument("unknown argument {}{}", flag,
+                            likely ? format("; did you mean {}?", *likely) : std::string());
+}
+
 Status set_number(Options& options, std::string_view flag, std::string_view text) {
-    RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
-    if (value < 1) return invalid_argument("{} {}: it must be 1 or more", flag, text);
+    if (flag != "--threads" && flag != "--repeats" && flag != "--context")
+        return unknown_argument(flag);
+    RM_TRY(const std::int64_t value, parse_number(flag, text, 1, 1 << 30));
     if (flag == "--threads") {
         options.num_threads = static_cast<int>(value);
     } else if (flag == "--repeats") {
         options.repeats = static_cast<int>(value);
-    } else if (flag == "--context") {
-        options.context = value;
     } else {
-        return invalid_argument("unknown argument {}", flag);
+        options.context = value;
     }
     return {};
 }
@@ -98,6 +119,18 @@ bool is_command(std::string_view word) {
            word == "fp8" || word == "peak";
 }
 
+// "--flag VALUE" or "--flag=VALUE" at `i`, which moves to its last word.
+Status parse_option(Arguments& arguments, std::span<char*> argv, std::size_t& i) {
+    const std::string_view word = argv[i];
+    const std::size_t equals = word.find('=');
+    if (equals != std::string_view::npos)
+        return set_option(arguments, word.substr(0, equals), word.substr(equals + 1));
+    if (i + 1 < argv.size()) return set_option(arguments, word, argv[++i]);
+    const Status known = set_option(arguments, word, "1");
+    const bool is_unknown = !known && known.error().message.starts_with("unknown argument");
+    return is_unknown ? Status(known.error()) : Status(invalid_argument("{} needs a value", word));
+}
+
 Result<Arguments> parse(std::span<char*> argv) {
     Arguments arguments;
     for (std::size_t i = 1; i < argv.size(); ++i) {
@@ -107,17 +140,16 @@ Result<Arguments> parse(std::span<char*> argv) {
         } else if (arguments.command.empty() && is_command(word)) {
             arguments.command = word;
         } else if (word.starts_with("--")) {
-            if (i + 1 == argv.size()) return invalid_argument("{} needs a value", word);
-            RM_RETURN_IF_ERROR(set_option(arguments, word, argv[++i]));
+            RM_RETURN_IF_ERROR(parse_option(arguments, argv, i));
         } else {
-            return invalid_argument("unknown argument {}", word);
+            return unknown_command(word);
         }
     }
     if (arguments.options.on_gpu) arguments.options.compute = DType::bf16;
     if (!arguments.options.on_gpu && arguments.command == "fp8")
-        return invalid_argument("fp8: of --device cuda only");
+        return invalid_argument("fp8 needs --device cuda");
     if (arguments.options.on_gpu && arguments.command == "peak")
-        return invalid_argument("peak: of the CPU only");
+        return invalid_argument("peak measures the CPU; leave out --device cuda");
     if (arguments.command.empty()) {
         return invalid_argument(
             "no command; gemm, fp8, attention, ops, step, peak, tokenize, balance, arena, "
@@ -167,6 +199,7 @@ void print_json(std::span<const Row> rows, double peak, const Options& options) 
                         {"dtype", to_string(options.compute)},
                         {"rows", nlohmann::json::array()}};
     if (peak > 0) json["peak_flops_per_second"] = peak;
+    if (!options.on_gpu) json["code"] = describe_cpu_code(cpu_options(options));
     for (const Row& row : rows) {
         nlohmann::json one{{"name", row.name}, {"seconds", row.seconds}};
         if (row.flops > 0) one["flops_per_second"] = row.flops / row.seconds;
@@ -190,6 +223,7 @@ int fail(const Error& error) {
 }
 
 int run(std::span<char*> argv) {
+    if (print_help(argv.subspan(1), kUsage)) return 0;
     auto arguments = parse(argv);
     if (!arguments) {
         std::cerr << "ring-bench: " << arguments.error().message << "\n" << kUsage;
@@ -207,8 +241,9 @@ int run(std::span<char*> argv) {
     // Beside JSON on standard output the rows are for people who wait.
     std::ostream& out = arguments->output == Output::table ? std::cout : std::cerr;
     if (peak > 0) {
-        out << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product)\n", peak * 1e-9,
-                      options.num_threads, to_string(options.compute));
+        out << format("peak {:.1} GFLOP/s ({} threads, packed {} matrix product); {}\n",
+                      peak * 1e-9, options.num_threads, to_string(options.compute),
+                      describe_cpu_code(cpu_options(options)));
     }
     options.on_row = [&out, peak](const Row& row) { print_row(out, row, peak); };
     const auto rows = measure(arguments->command, options);
@@ -223,6 +258,10 @@ int run(std::span<char*> argv) {
 int main(int argc, char** argv) {
     const std::span<char*> words(argv, static_cast<std::size_t>(argc));
     const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "--version") {
+        std::cout << "ring-bench " RM_VERSION "\n";
+        return 0;
+    }
     if (command == "tokenize") return rm::bench::run_tokenize(words.subspan(2));
     if (command == "balance") return rm::bench::run_balance(words.subspan(2));
     if (command == "arena") return rm::bench::run_arena(words.subspan(2));

@@ -18,16 +18,12 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: ring-bench overlap [--ring R] [--repeats N] [--json]\n"
-    "Ranks that are threads train over links on which every message takes a delay: half, and "
-    "twice,\n"
-    "the compute that it should hide behind, as measured without one. Exposed is what compute "
-    "waits\n"
-    "for a message; longer, how much longer the pass takes for each; compute, of these very "
-    "steps.\n"
-    "Medians of N steps. Of half the compute at most a tenth of the delay may be exposed, of "
-    "twice\n"
-    "the difference to compute, within 15 %. Every rank has one thread and wants a core of its "
-    "own.\n";
+    "Ranks that are threads train over links on which every message takes a delay: half, and\n"
+    "twice, the compute that it should hide behind, as measured without one. Exposed is what\n"
+    "compute waits for a message; longer, how much longer the pass takes for each; compute, of\n"
+    "these very steps. Medians of N steps. At half the compute, at most a tenth of the delay may\n"
+    "be exposed; at twice, the difference to compute, within 15 %. Every rank has one thread and\n"
+    "wants a core of its own.\n";
 
 constexpr double kMostExposed = 0.10;
 constexpr double kTolerance = 0.15;
@@ -45,9 +41,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     }
     if (flag != "--ring" && flag != "--repeats")
         return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t value, parse_count(text, Suffix::binary));
-    const std::int64_t least = flag == "--ring" ? 2 : 1;
-    if (value < least || value > 64) return invalid_argument("{} {}: {} to 64", flag, text, least);
+    RM_TRY(const std::int64_t value, parse_number(flag, text, flag == "--ring" ? 2 : 1, 64));
     (flag == "--ring" ? arguments.ring : arguments.repeats) = static_cast<int>(value);
     return {};
 }
@@ -216,6 +210,7 @@ void print_json(const std::vector<Figure>& rows, const Arguments& arguments) {
 }  // namespace
 
 int run_overlap(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments =
         read_arguments<Arguments>(words, {"overlap", kUsage, {"--json"}}, set_option);
     if (!arguments) return kUsageError;

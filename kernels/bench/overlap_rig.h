@@ -7,7 +7,7 @@
 
 namespace rm::bench {
 
-// What ranks that are threads train, over links on which every message takes `delay`.
+// The job that ranks as threads train, over links on which every message takes `delay`.
 struct OverlapRig {
     Mesh mesh;
     ModelConfig model;

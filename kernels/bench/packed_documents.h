@@ -12,7 +12,7 @@ namespace rm::bench {
 std::vector<std::int64_t> lognormal_documents(std::uint64_t seed, std::int64_t total_tokens,
                                               double median, double sigma);
 
-// What balance is measured on: about twenty documents of very different lengths.
+// The input on which balance is measured: about twenty documents of very different lengths.
 constexpr std::int64_t kBalanceTokens = std::int64_t{1} << 20;
 constexpr double kBalanceMedian = 16'384;
 constexpr double kBalanceSigma = 1.5;

@@ -38,8 +38,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     if (flag != "--nodes" && flag != "--seeds" && flag != "--budget") {
         return invalid_argument("unknown argument {}", flag);
     }
-    RM_TRY(const std::int64_t count, parse_count(value, Suffix::decimal));
-    if (count < 1) return invalid_argument("{} {}: it must be 1 or more", flag, value);
+    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1'000'000'000));
     if (flag == "--budget") arguments.budget = count;
     if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
     if (flag != "--nodes") return {};
@@ -104,6 +103,7 @@ nlohmann::ordered_json json_of(const Figures& f) {
 }  // namespace
 
 int run_placement(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments =
         read_arguments<Arguments>(words, {"placement", kUsage, {"--json"}}, set_option);
     if (!arguments) return kUsageError;

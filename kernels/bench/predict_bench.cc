@@ -46,9 +46,8 @@ struct Arguments {
 Status set_number(Arguments& arguments, std::string_view flag, std::string_view value) {
     if (flag != "--steps" && flag != "--seconds" && flag != "--context")
         return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
-    const std::int64_t most = flag == "--context" ? 1 << 20 : 1000;
-    if (count < 1 || count > most) return invalid_argument("{} {}: 1 to {}", flag, value, most);
+    RM_TRY(const std::int64_t count,
+           parse_number(flag, value, 1, flag == "--context" ? 1 << 20 : 1000));
     if (flag == "--steps") arguments.steps = static_cast<int>(count);
     if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
     if (flag == "--context") arguments.context = count;
@@ -119,7 +118,7 @@ struct Outcome {
         return part.off() <= kTolerance * part.foretold ||
                part.off() <= kSmallPart * all.measured.median;
     }
-    // What waits on the host is at least as much as all that the device works with.
+    // The host holds at least as much as all that the device works with.
     bool offloads_most() const { return real.host >= real.device; }
     bool should_hide() const { return offload.foretold < kSmallPart * all.foretold; }
     bool hides() const { return offload.measured.median < kSmallPart * all.measured.median; }
@@ -135,7 +134,7 @@ Outcome outcome_of(const PredictJob& job, ForetoldStep foretold, RealSteps real)
     return outcome;
 }
 
-// What of the rule a job breaks.
+// The parts of the rule that a job breaks.
 std::vector<std::string> failures_of(const Outcome& job, Judge judge) {
     std::vector<std::string> failures;
     const auto expect = [&](bool kept, std::string_view what) {
@@ -262,6 +261,7 @@ Result<std::vector<std::string>> judge_jobs(const Arguments& arguments) {
 }  // namespace
 
 int run_predict(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const auto arguments = read_arguments<Arguments>(words, {"predict", kUsage}, set_option);
     if (!arguments) return kUsageError;
     const auto failures = judge_jobs(*arguments);

@@ -130,7 +130,7 @@ public:
 
     StepParts step() {
         const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
-        StepResult result = engine_.trainer().step(batch_, optimizer, Trainer::StopRequest::no);
+        StepResult result = engine_.trainer().step(batch_, optimizer, Trainer::Wish::none);
         RM_CHECK(result.finite, "step {} is not finite", num_steps_);
         double update = result.phase_seconds["optimizer"];
         // A rank that is alone waits for gradients only where the host takes and squares them.
@@ -154,7 +154,7 @@ private:
     std::int64_t num_steps_ = 0;
 };
 
-// What one rank measures.
+// One rank's measurements.
 struct RankSteps {
     std::vector<StepParts> steps;
     Bytes device, host;

@@ -5,7 +5,7 @@
 
 #include "engine/dry_run/predict.h"
 
-// What predictions for this machine are made from, measured on it.
+// The measurements of this machine that predictions are made from.
 namespace rm::bench {
 
 // How a job's ranks use the cores.
@@ -17,7 +17,7 @@ struct CoreUse {
 };
 std::string to_string(const CoreUse& use);
 
-// Profiles of the CPU backend, each measured when it is first asked for. Of several users each one
+// Profiles of the CPU backend, each measured when it is first asked for. Several users each
 // measures at the same time, so that the other cores are as busy as in the job; the profile is the
 // first one's.
 class MachineProfiles {

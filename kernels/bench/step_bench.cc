@@ -58,8 +58,7 @@ public:
 
     void step() {
         const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
-        const StepResult result =
-            engine_.trainer().step(batch_, optimizer, Trainer::StopRequest::no);
+        const StepResult result = engine_.trainer().step(batch_, optimizer, Trainer::Wish::none);
         RM_CHECK(result.finite, "step {} is not finite", num_steps_);
     }
 

@@ -51,8 +51,7 @@ Status set_option(Arguments& arguments, std::string_view flag, std::string_view 
     if (flag != "--threads" && flag != "--repeats") {
         return invalid_argument("unknown argument {}", flag);
     }
-    RM_TRY(const std::int64_t count, parse_count(value, Suffix::binary));
-    if (count < 1 || count > 4096) return invalid_argument("{} {}: 1 to 4096", flag, value);
+    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 4096));
     (flag == "--threads" ? arguments.num_threads : arguments.repeats) = static_cast<int>(count);
     return {};
 }
@@ -77,7 +76,7 @@ double thread_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of all threads: each takes the next text until there is none.
+// Shared by all threads: each takes the next text until there is none.
 struct Totals {
     std::atomic<std::size_t> next{0};
     std::atomic<std::int64_t> tokens{0};
@@ -150,6 +149,7 @@ Status run(const Arguments& arguments) {
 }  // namespace
 
 int run_tokenize(std::span<char*> words) {
+    if (print_help(words, kUsage)) return 0;
     const Command command{"tokenize", kUsage, {"--json"}};
     const auto arguments = read_arguments<Arguments>(words, command, set_option);
     if (!arguments) return kUsageError;

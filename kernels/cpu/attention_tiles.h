@@ -5,7 +5,7 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run_tiles.h"
 
-// What attention forward and backward share.
+// Shared by attention forward and backward.
 namespace rm::cpu {
 
 struct AttentionSizes {
@@ -40,7 +40,7 @@ inline simd::AttentionTokens tokens_of(const TensorView& tensor, const RunTile& 
     return {row_of(tensor, tile.token * heads + head), heads * D, tile.count, D};
 }
 
-// What an op over the tiles of its runs works with; borrows all. `layout` is that of its workspace.
+// The tools of an op over the tiles of its runs; borrows all. `layout` is that of its workspace.
 template <typename Op, typename Layout>
 class AttentionOverTiles {
 public:

@@ -5,69 +5,19 @@
 #include <vector>
 
 #include "kernels/checks.h"
+#include "kernels/cpu/choose_code.h"
 #include "kernels/cpu/ops.h"
 
 namespace rm {
 namespace {
 
-const simd::Loops* find_loops(CpuCode code) {
-    switch (code) {
-        case CpuCode::own_avx512_bf16:
-            return simd::find_loops(simd::Width::avx512_bf16);
-        case CpuCode::own_avx512:
-            return simd::find_loops(simd::Width::avx512);
-        case CpuCode::own_avx2:
-            return simd::find_loops(simd::Width::avx2);
-        case CpuCode::own_base:
-            return simd::find_loops(simd::Width::base);
-        case CpuCode::best:
-        case CpuCode::onednn:
-            break;
-    }
-    for (const simd::Width width :
-         {simd::Width::avx512_bf16, simd::Width::avx512, simd::Width::avx2}) {
-        if (const simd::Loops* loops = simd::find_loops(width)) return loops;
-    }
-    return simd::find_loops(simd::Width::base);
-}
-
-const simd::Loops& loops_of(CpuCode code) {
-    const simd::Loops* loops = find_loops(code);
-    RM_CHECK(loops != nullptr, "this CPU cannot run the code asked for; CpuCode::best always runs");
-    return *loops;
-}
-
-bool has_pairs(const simd::Loops& loops) {
-    return loops.pairs.rows != nullptr;
-}
-
-bool multiplies_pairs(const CpuOptions& options, const simd::Loops& loops) {
-    const bool best = options.code == CpuCode::best || options.code == CpuCode::onednn;
-    return has_pairs(loops) && (!best || simd::has_fast_pairs());
-}
-const simd::ProductLoops& products_of(const CpuOptions& options, const simd::Loops& loops) {
-    if (options.compute == DType::f32) return loops.f32;
-    return multiplies_pairs(options, loops) ? loops.pairs : loops.widened;
-}
-const simd::AttentionLoops& attention_of(const CpuOptions& options, const simd::Loops& loops) {
-    if (options.compute == DType::f32) return loops.attention_f32;
-    return multiplies_pairs(options, loops) ? loops.attention_pairs : loops.attention_widened;
-}
-
-// Our own products are as fast as oneDNN's, except those of pairs, which it schedules better.
-std::unique_ptr<cpu::Gemm> gemm_of(const CpuOptions& options, const simd::Loops& loops) {
-    const bool f32 = options.compute == DType::f32;
-    const bool wanted = options.code == CpuCode::onednn ||
-                        (options.code == CpuCode::best && !f32 && simd::has_fast_pairs());
-    const bool possible = f32 || has_pairs(loops);
-    auto library = wanted && possible ? cpu::make_onednn_gemm(options.compute) : nullptr;
-    return library ? std::move(library) : cpu::make_own_gemm(products_of(options, loops));
-}
-
-const simd::Loops& loops_for(const CpuOptions& options) {
+cpu::CodeChoice choice_for(const CpuOptions& options) {
     RM_CHECK(options.compute == DType::f32 || options.compute == DType::bf16,
              "cpu computes in f32 or bf16, not in {}", to_string(options.compute));
-    return loops_of(options.code);
+    const cpu::CodeChoice choice = cpu::choose_code(options.code, options.compute);
+    RM_CHECK(choice.loops != nullptr,
+             "this CPU cannot run the code asked for; CpuCode::best always runs");
+    return choice;
 }
 
 // An op is checked by the caller, at once, and runs on the stream.
@@ -87,7 +37,7 @@ const simd::Loops& loops_for(const CpuOptions& options) {
 
 class CpuKernels final : public Kernels {
 public:
-    explicit CpuKernels(const CpuOptions& options) : CpuKernels(options, loops_for(options)) {}
+    explicit CpuKernels(const CpuOptions& options) : CpuKernels(options, choice_for(options)) {}
 
     std::string_view name() const override { return "cpu"; }
     NumericTypes types() const override { return {context_.compute, DType::f32, DType::f32}; }
@@ -138,13 +88,13 @@ public:
     RM_CPU_OP(adamw, AdamW)
 
 private:
-    CpuKernels(const CpuOptions& options, const simd::Loops& loops)
+    CpuKernels(const CpuOptions& options, const cpu::CodeChoice& choice)
         : device_(options.make_device()),
-          context_{loops,
+          context_{*choice.loops,
                    options.compute,
-                   products_of(options, loops),
-                   attention_of(options, loops),
-                   gemm_of(options, loops),
+                   choice.products(options.compute),
+                   choice.attention(options.compute),
+                   choice.make_gemm(options.compute),
                    cpu::Workers(options.num_threads)} {}
 
     std::unique_ptr<Device> device_;
@@ -160,18 +110,7 @@ double seconds_of(const std::function<void()>& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-}  // namespace
-
-bool can_run(CpuCode code) {
-    if (code == CpuCode::onednn) return cpu::make_onednn_gemm(DType::f32) != nullptr;
-    return find_loops(code) != nullptr;
-}
-
-std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options) {
-    return std::make_unique<CpuKernels>(options);
-}
-
-double measure_cpu_peak_flops(const CpuOptions& options) {
+double product_rate(const CpuOptions& options) {
     // A run of a few milliseconds is rarely interrupted on a busy machine; a longer one always is.
     constexpr std::int64_t T = 512, N = 512, K = 512;
     constexpr double kBudgetSeconds = 1;
@@ -198,6 +137,31 @@ double measure_cpu_peak_flops(const CpuOptions& options) {
         seconds.push_back(seconds_of(once));
     // The fastest: what the machine can do, whatever else it was doing meanwhile.
     return 2.0 * T * N * K / *std::min_element(seconds.begin(), seconds.end());
+}
+
+}  // namespace
+
+bool can_run(CpuCode code) {
+    if (code == CpuCode::onednn) return cpu::make_onednn_gemm(DType::f32) != nullptr;
+    return cpu::choose_code(code, DType::f32).loops != nullptr;
+}
+
+std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options) {
+    return std::make_unique<CpuKernels>(options);
+}
+
+std::string describe_cpu_code(const CpuOptions& options) {
+    return choice_for(options).describe(options.compute);
+}
+
+double measure_cpu_peak_flops(const CpuOptions& options) {
+    double fastest = product_rate(options);
+    if (options.code == CpuCode::best && can_run(CpuCode::onednn)) {
+        CpuOptions library = options;
+        library.code = CpuCode::onednn;
+        fastest = std::max(fastest, product_rate(library));
+    }
+    return fastest;
 }
 
 }  // namespace rm

@@ -7,10 +7,21 @@
 
 namespace rm {
 
-// Which code runs. `best` is the fastest this CPU can. `onednn` takes the matrix products of that
-// library, on CPUs with AVX-512 BF16 also those of bf16. The others are our own products and loops
-// at one width: for tests and comparisons. Each gives its own bits.
-enum class CpuCode { best, onednn, own_avx512_bf16, own_avx512, own_avx2, own_base };
+// Which code runs. `best` is the fastest this CPU can, by measurement. `onednn` takes the matrix
+// products of that library, on CPUs with AVX-512 BF16 also those of bf16. The others are our own
+// products and loops at one width, `own_amx` with products of bf16 in AMX tiles, `own_tile_model`
+// with a model of these tiles that runs everywhere: for tests and comparisons. Each gives its own
+// bits.
+enum class CpuCode {
+    best,
+    onednn,
+    own_amx,
+    own_avx512_bf16,
+    own_avx512,
+    own_avx2,
+    own_base,
+    own_tile_model
+};
 bool can_run(CpuCode code);  // on this CPU, with this build
 
 struct CpuOptions {
@@ -26,8 +37,11 @@ struct CpuOptions {
 // no bf16 products the same numbers are multiplied in f32.
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuOptions& options);
 
+// Names the code that would multiply: "simd_amx, products of bf16 by our loops".
+std::string describe_cpu_code(const CpuOptions& options);
+
 // Matrix-product rate of one thread pool of this size, FLOP/s: what MFU is measured against. The
-// fastest of repeated packed GEMMs; takes about a second.
+// fastest of repeated packed GEMMs, oneDNN's too where the code is `best`; takes a second each.
 double measure_cpu_peak_flops(const CpuOptions& options);
 
 }  // namespace rm

@@ -31,7 +31,7 @@ public:
     virtual std::int64_t num_pack_items() const = 0;
     virtual void pack(const simd::MatrixView& matrix, std::int64_t item) = 0;
 
-    // Of a result with T rows, so that `num_workers` have enough to do.
+    // Cuts a result with T rows, so that `num_workers` have enough to do.
     virtual ProductCut cut(std::int64_t T, int num_workers) const = 0;
     // On the calling thread alone; `op` leaves K and packed open. A row's bits depend neither on
     // the cut nor on the other rows. x and y are dense and of the compute type; a y that is

@@ -59,7 +59,7 @@ std::unique_ptr<Gemm> make_own_gemm(const simd::ProductLoops& loops) {
 
 ProductCut cut_product(std::int64_t rows, std::int64_t columns, ProductCut largest,
                        std::int64_t num_workers) {
-    // What it costs to bring a row or a column of operands in, in elements of the result.
+    // The cost of bringing a row or a column of operands in, in elements of the result.
     constexpr std::int64_t kMinRows = 64, kMinColumns = 2 * simd::kPackColumns, kEdge = 18;
     ProductCut best = largest;
     std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();

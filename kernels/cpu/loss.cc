@@ -13,7 +13,7 @@ std::int64_t chunk_rows(std::int64_t V) {
     return std::clamp(kMaxLogits / V / kTile * kTile, kTile, kMaxRows);
 }
 
-// What the ops over a head keep in their workspace: the logits of some rows.
+// The workspace of the ops over a head: the logits of some rows.
 struct Logits {
     Logits(const PreparedWeight* head, const Context& context, Scratch& scratch)
         : V(weight_of(head).num_rows()),
@@ -183,7 +183,7 @@ namespace {
 struct HeadLoss {
     double lse = 0, loss = 0;
 };
-// Of the statistics of one token, which lie `step` apart.
+// The loss from the statistics of one token, which lie `step` apart.
 HeadLoss head_loss(const double* statistics, std::int64_t step, std::int64_t G) {
     double max = statistics[0], sum = 0, target_logit = 0;
     for (std::int64_t g = 1; g < G; ++g)

@@ -18,7 +18,7 @@ struct RunTile {
     std::int32_t document = 0;
 };
 
-// What a query tile sees of a key tile: row r sees the first `first_limit + r` keys.
+// The keys of a key tile that a query tile sees: row r sees the first `first_limit + r` keys.
 inline std::int64_t first_limit(const RunTile& q, const RunTile& kv) {
     return q.position - kv.position + 1;
 }

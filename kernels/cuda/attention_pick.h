@@ -12,7 +12,7 @@
 // for.
 namespace rm::cuda {
 
-// What is chosen by. Tiles are cut from the start of each run, so their number is not T / rows.
+// The facts that decide. Tiles are cut from the start of each run, so their number is not T / rows.
 struct AttentionCall {
     std::int64_t D = 0;
     std::int64_t wide_blocks = 0;  // tiles of 128 queries, times Hq

@@ -75,7 +75,7 @@ public:
     void wait() override {
         EventRecord::wait();
         if (event_ == nullptr) return;
-        // What fails here fails on the stream as well, where it has a name.
+        // A failure here also shows on the stream, where it has a name.
         set_device(ordinal_);
         cudaEventSynchronize(event_);
     }
@@ -245,7 +245,7 @@ private:
     EventPool events_;
 };
 
-// What kind of failure it is; null: of the program.
+// The kind of failure; null: the program's.
 std::exception_ptr cause_of(cudaError_t status, const std::string& message) {
     if (status == cudaErrorMemoryAllocation) return std::make_exception_ptr(std::bad_alloc());
     for (const cudaError_t fault :

@@ -13,7 +13,7 @@ namespace rm {
 // in the environment every op is waited for, and the error names the right one.
 std::unique_ptr<Device> make_cuda_device(int ordinal);
 
-// What launchers may know of it.
+// The device as launchers may know it.
 GpuProfile cuda_profile(int ordinal);
 
 }  // namespace rm

@@ -17,7 +17,7 @@ struct Rounded {
           amax(device, MemoryKind::workspace, DType::f32, {1}),
           scale(device, MemoryKind::workspace, DType::f32, {2}) {}
 
-    // Of the first x.dim(0) rows.
+    // Takes the first x.dim(0) rows.
     void take(const TensorView& x, const Launch& where) const {
         cuda::run(FillZero{amax}, where);
         cuda::run(Fp8Amax{.x = x, .amax = amax}, where);

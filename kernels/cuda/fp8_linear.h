@@ -9,7 +9,7 @@
 namespace rm {
 
 // y = x W^T in e4m3 with current scaling: x is measured, scaled and rounded each time, W when it is
-// prepared. What scripts/gpu_check measures; the engine computes in bf16.
+// prepared. For scripts/gpu_check, which measures it; the engine computes in bf16.
 class Fp8Linear {
 public:
     virtual ~Fp8Linear() = default;

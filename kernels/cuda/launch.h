@@ -22,7 +22,7 @@
 //     };
 namespace rm {
 
-// What a launcher may know of a device when it chooses a kernel. The default is the L40S.
+// A device as a launcher may know it when it chooses a kernel. The default is the L40S.
 struct GpuProfile {
     int arch = 89;  // compute capability x 10
     int num_sms = 142;

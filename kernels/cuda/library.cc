@@ -74,8 +74,8 @@ Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
 
 #define RM_EXPORT extern "C" __attribute__((visibility("default")))
 
-RM_EXPORT int rm_cuda_version() {
-    return rm::kCudaLibraryVersion;
+RM_EXPORT const char* rm_cuda_build() {
+    return rm::cuda_library_build();
 }
 
 RM_EXPORT void rm_cuda_check(int device, rm::Status& status) {

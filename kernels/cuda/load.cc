@@ -36,12 +36,13 @@ Result<void*> open_library(const fs::path& path) {
     if (library == nullptr) {
         return unavailable(format("{} cannot be opened: {}", path.string(), ::dlerror()));
     }
-    const auto version =
-        reinterpret_cast<CudaLibraryVersion*>(::dlsym(library, kCudaLibraryVersionName));
-    if (version == nullptr || version() != kCudaLibraryVersion) {
-        return unavailable(format("{} is of another build", path.string()));
-    }
-    return library;
+    const auto build = reinterpret_cast<CudaLibraryBuild*>(::dlsym(library, kCudaLibraryBuildName));
+    const std::string theirs = build == nullptr ? "of no build that says so" : build();
+    if (theirs == cuda_library_build()) return library;
+    return unavailable(
+        format("{} is of another build ({}, this program is {}); install both from "
+               "one build",
+               path.string(), theirs, cuda_library_build()));
 }
 
 template <typename Function>

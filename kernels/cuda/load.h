@@ -23,14 +23,17 @@ Result<std::unique_ptr<Kernels>> load_cuda_kernels(const CudaOptions& options);
 // Only what is missing; takes nothing on the device.
 Status check_cuda_device(int device);
 
-// What librm_cuda.so exports, with C names. The library and its user must be of one build.
-constexpr int kCudaLibraryVersion = 1;
-using CudaLibraryVersion = int();
+// A hash of the sources of base and kernels and of the compiler. C++ objects with virtual functions
+// pass between librm_cuda.so and its user, so both must have been made from the same.
+const char* cuda_library_build();
+
+// The exports of librm_cuda.so, with C names.
+using CudaLibraryBuild = const char*();
 using CudaLibraryMake = void(const CudaOptions& options, Result<std::unique_ptr<Kernels>>& kernels);
 using CudaLibraryCheck = void(int device, Status& status);
 using CudaLibraryMakeFp8Linear = void(Device& device, const Fp8LinearSize& size,
                                       Result<std::unique_ptr<Fp8Linear>>& linear);
-constexpr const char* kCudaLibraryVersionName = "rm_cuda_version";
+constexpr const char* kCudaLibraryBuildName = "rm_cuda_build";
 constexpr const char* kCudaLibraryCheckName = "rm_cuda_check";
 constexpr const char* kCudaLibraryMakeName = "rm_cuda_make_kernels";
 constexpr const char* kCudaLibraryMakeFp8LinearName = "rm_cuda_make_fp8_linear";

@@ -17,7 +17,7 @@ namespace {
 using cuda::MatrixProduct;
 using cuda::Stored;
 
-// What the library advises on Hopper; more has not helped on others.
+// The library advises this on Hopper; more has not helped on others.
 constexpr Bytes kWorkspace{std::int64_t{32} << 20};
 
 void check_lt(std::string_view what, cublasStatus_t status) {

@@ -27,7 +27,7 @@ struct Fp8Amax {
     TensorView x;     // (T, C) bf16 or f32
     TensorView amax;  // (1) f32
 };
-// Of y = RMSNorm(x) rounded to bf16, which is not kept.
+// For y = RMSNorm(x) rounded to bf16, which is not kept.
 struct Fp8AmaxRmsNorm {
     TensorView x;       // (T, C) bf16
     TensorView weight;  // (C) f32
@@ -35,7 +35,7 @@ struct Fp8AmaxRmsNorm {
     TensorView amax;    // (1) f32
     double eps = 1e-5;
 };
-// Of h = silu(gate) * up rounded to bf16, which is not kept.
+// For h = silu(gate) * up rounded to bf16, which is not kept.
 struct Fp8AmaxSwiglu {
     TensorView gate;  // (T, F) bf16
     TensorView up;    // (T, F) bf16

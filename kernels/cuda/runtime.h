@@ -11,7 +11,7 @@ namespace rm {
 // A failed runtime call is a StreamError that names what was called.
 void check_cuda(std::string_view what, cudaError_t status);
 
-// Of a stream that the CUDA device made. Used on the stream's own thread, by what is queued there.
+// The CUDA stream behind one that the CUDA device made. For its own thread, in queued work.
 cudaStream_t native_stream(Stream& stream);
 
 }  // namespace rm

@@ -1,4 +1,4 @@
-# What `cuda` and `emu` are both made of. Launchers: <name>.cu, compiled by nvcc for the one and as C++ for the
+# The sources of both `cuda` and `emu`. Launchers: <name>.cu, compiled by nvcc for the one and as C++ for the
 # other. The rest is plain C++.
 set(device_launchers attention attention_bwd attention_fwd cross_entropy elementwise embedding offload optimizer
                      parts quantize rmsnorm rope swiglu)

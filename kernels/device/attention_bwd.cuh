@@ -3,7 +3,7 @@
 #include "kernels/device/attention_runs.cuh"
 #include "kernels/device/attention_tiles.cuh"
 
-// What both passes of attention backward share (FlashAttention-2, Dao 2023): probabilities are
+// Shared by both passes of attention backward (FlashAttention-2, Dao 2023): probabilities are
 // computed again from the scores and lse, and with d_p = d_out v^T the gradient of a score is
 // d_s = scale p (d_p - delta). The scale is part of d_s, so that sums over calls need none.
 namespace rm::device {
@@ -25,12 +25,12 @@ struct AttentionBackwardParams {
     RunList q_runs, kv_runs;
 };
 
-// Of one query row, in the units of its scores.
+// The statistics of one query row, in the units of its scores.
 struct alignas(8) ScoreStats {
     float lse;    // in powers of two; +inf: every probability is 0
     float delta;  // times scale
 };
-// Both numbers as they lie in memory. What does not exist, and what saw no key (lse is -inf), gets
+// Both numbers as they lie in memory. A row that does not exist or saw no key (lse is -inf) gets
 // probabilities of 0.
 SIMT_FN ScoreStats to_stats(float lse, float delta, float scale) {
     return {lse == -INFINITY ? INFINITY : lse * kLog2E, delta * scale};

@@ -153,7 +153,7 @@ struct AttentionBackwardKeys {
             x = probability_of(x, stats[column], p);
         });
     }
-    // What comes in as d_p goes out as d_s.
+    // Turns d_p into d_s in place.
     SIMT_FN static void to_gradients(Scores& d_s, const Scores& probabilities,
                                      const ScoreStats* stats, const Params& p) {
         SIMT_UNROLL

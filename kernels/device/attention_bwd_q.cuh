@@ -82,7 +82,7 @@ struct AttentionBackwardQueries {
         store(memory, d_q);
     }
 
-    // What comes in as d_p goes out as d_s.
+    // Turns d_p into d_s in place.
     SIMT_FN static void to_gradients(Scores& d_s, const Scores& scores,
                                      const ScoreStats (&stats)[2], const Params& p) {
         SIMT_UNROLL
@@ -94,7 +94,7 @@ struct AttentionBackwardQueries {
             }
         }
     }
-    // What a row does not see has no gradient.
+    // Keys that a row does not see have no gradient.
     SIMT_FN static void hide(Scores& d_s, const WarpRows& rows, const RunTile& keys, int part) {
         for_each(d_s, [&](float& x, int row, int column, int, int) {
             if (part + column >= keys_seen(rows.position + row, keys)) x = 0;

@@ -9,7 +9,7 @@ namespace rm::device {
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kLog2OfE = 1.4426950408889634f;
 
-// What a thread has; kHead is D rounded up to the lanes of a row, a power of two.
+// One thread's part; kHead is D rounded up to the lanes of a row, a power of two.
 template <int kHead>
 struct RowPart {
     static constexpr int kThreads = 256;

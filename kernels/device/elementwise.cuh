@@ -9,7 +9,7 @@ struct FillZeroParams {
     std::uint16_t* x;
     std::int64_t count;
 };
-// Of any type, as pairs of bytes.
+// Fills any type, as pairs of bytes.
 template <int kWidth>
 struct FillZeroes {
     static constexpr const char* kName = kWidth == 1 ? "fill_zero_unaligned" : "fill_zero";

@@ -42,7 +42,7 @@ struct OffloadCopy {
 private:
     using Unit = Packed<kWidth == 16 ? 8 : 1>;
 
-    // What one access moves; less than a unit at the end of a piece.
+    // The bytes of one access; less than a unit at the end of a piece.
     struct Access {
         const unsigned char* from;
         unsigned char* to;

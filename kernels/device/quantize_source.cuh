@@ -4,7 +4,7 @@
 #include "kernels/device/swiglu.cuh"
 #include "kernels/device/vectors.h"
 
-// What is rounded to FP8: load() gives neighbouring elements of a row, rounded as the op they come
+// Sources of FP8 rounding: load() gives neighbouring elements of a row, rounded as the op they come
 // from would have written them.
 namespace rm::device {
 

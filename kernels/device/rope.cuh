@@ -60,7 +60,7 @@ private:
 
     // cos and sin of an angle, good to 1e-11. Quarter turns are taken off first; a quarter is the
     // sum of two numbers, the first of which has 23 trailing zero bits, so that its product with 8
-    // million quarters is exact. What is left is in [-pi/4, pi/4], where a few terms of the series
+    // million quarters is exact. The rest is in [-pi/4, pi/4], where a few terms of the series
     // do.
     struct Direction {
         double cos, sin;

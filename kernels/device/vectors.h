@@ -6,7 +6,7 @@
 // width of 1 is for rows that are not aligned to that.
 namespace rm::device {
 
-// What one access moves; may stand for numbers of any type.
+// The words of one access; may stand for numbers of any type.
 template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount) [[gnu::may_alias]] Words {
     T x[kCount];

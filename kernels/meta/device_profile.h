@@ -36,6 +36,7 @@ struct DeviceProfile {
     std::string provenance;      // measured how, on what, when; or whose figures and assumptions
     DType compute = DType::f32;  // what the speeds are of
     double peak_flops = 0;       // dense products, a second
+    Bytes memory;                // of the device, all in all; 0: unknown
     Bytes held;                  // by libraries and the driver, outside all that is planned
     int prepared_copies = 0;     // of a weight, in the compute type
     std::vector<OpSpeed> ops;    // those of one op by ascending head dim

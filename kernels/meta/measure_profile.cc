@@ -39,7 +39,7 @@ OpSpeed speed_from(const std::string& op, std::int64_t head_dim,
     return speed;
 }
 
-// What the cheapest call of each op takes.
+// The time of each op's cheapest call.
 std::map<std::string, Seconds> overheads_of(std::span<const ProfileSample> tiny) {
     std::map<std::string, Seconds> overheads;
     for (const ProfileSample& sample : tiny)

@@ -30,7 +30,7 @@ public:
     }
     std::int64_t num_queued() const override { return num_queued_; }
     void enqueue(std::string_view op, std::function<void()> work) override;
-    // What sends no message moves bytes between device and host, as a download does.
+    // Work that sends no message moves bytes between device and host, as a download does.
     void queue(const QueuedWork& what, std::function<void()> work) override;
     // Marks and clocks of a real run: not a part of the schedule.
     void call_host(std::string_view /*op*/, std::function<void()> /*work*/) override {}

@@ -10,12 +10,22 @@ double product(const TensorView& rows, std::int64_t columns) {
 }
 
 template <typename Op>
-double attention(const Op& op, double flops_per_pair) {
-    const auto pairs = static_cast<double>(attended_pairs(op.q_runs, op.kv_runs));
-    return flops_per_pair * static_cast<double>(op.q.dim(1) * op.q.dim(2)) * pairs;
+double pairs_of(const Op& op) {
+    return static_cast<double>(attended_pairs(op.q_runs, op.kv_runs));
+}
+
+double attention(const TensorView& q, double flops_per_pair, double pairs) {
+    return flops_per_pair * static_cast<double>(q.dim(1) * q.dim(2)) * pairs;
 }
 
 }  // namespace
+
+double attention_fwd_flops(const TensorView& q, double pairs) {
+    return attention(q, 4, pairs);
+}
+double attention_bwd_flops(const TensorView& q, double pairs) {
+    return attention(q, 10, pairs);
+}
 
 double flops_of(const LinearFwd& op) {
     return product(op.x, op.y.dim(1));
@@ -36,10 +46,10 @@ double flops_of(const HeadBwd& op) {
     return 3 * product(op.x, op.head->num_rows());
 }
 double flops_of(const AttentionFwd& op) {
-    return attention(op, 4);
+    return attention_fwd_flops(op.q, pairs_of(op));
 }
 double flops_of(const AttentionBwd& op) {
-    return attention(op, 10);
+    return attention_bwd_flops(op.q, pairs_of(op));
 }
 
 }  // namespace rm

@@ -15,6 +15,9 @@ double flops_of(const HeadStatistics& op);      // 2 T V C
 double flops_of(const HeadBwd& op);             // 6 T V C
 double flops_of(const AttentionFwd& op);        // 4 D Hq a pair
 double flops_of(const AttentionBwd& op);        // 10 D Hq a pair
+// For `pairs` query-key pairs; q (T, Hq, D).
+double attention_fwd_flops(const TensorView& q, double pairs);
+double attention_bwd_flops(const TensorView& q, double pairs);
 template <typename Op>
 double flops_of(const Op& /*op*/) {
     return 0;

@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// What an op's time is reckoned from. `amount` is what is done at the machine's speed, and the
+// The basis of an op's time. `amount` is what is done at the machine's speed, and the
 // speed depends on `size`:
 //   products            amount FLOPs, size the same
 //   a head and its loss amount FLOPs, size C (exponentials weigh more, the fewer FLOPs a logit has)
@@ -24,7 +24,7 @@ OpWork work_of_bytes(double bytes);
 // `flops` are the op's, `accesses` its tensors without its workspace.
 OpWork work_of(const AttentionFwd& op, double flops, const OpAccesses& accesses);
 OpWork work_of(const AttentionBwd& op, double flops, const OpAccesses& accesses);
-// Of the table its tokens' rows.
+// An op touches only its tokens' rows of the table.
 OpWork work_of(const EmbeddingFwd& op, double flops, const OpAccesses& accesses);
 OpWork work_of(const EmbeddingBwd& op, double flops, const OpAccesses& accesses);
 OpWork work_of(const CopyHeads& op, double flops, const OpAccesses& accesses);

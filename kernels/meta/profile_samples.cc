@@ -9,6 +9,8 @@
 namespace rm {
 namespace {
 
+constexpr std::int64_t kTokenHeadDim = 64;
+
 // So many tiles are worked on in turn, fewer where they are large.
 std::int64_t num_tiles(std::int64_t elements) {
     return std::clamp<std::int64_t>((4 << 20) / elements, 1, 16);
@@ -96,98 +98,126 @@ void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
         [=, this](std::int64_t) { kernels_.prepare(master, *to, *stream_); });
 }
 
-void ProfileSampler::tokens(std::int64_t T, std::int64_t C) {
-    constexpr std::int64_t D = 64, V = 8192;
-    const std::string shape = format("T {} C {}", T, C);
-    const std::int64_t rows = T * num_tiles(T * C), H = C / D;
-    const TensorView x = compute(rows, C), y = compute(rows, C), z = compute(rows, C);
-    const TensorView d_x = compute(rows, C), d_y = compute(rows, C);
-    const TensorView wide = accum({rows, C}), rstd = accum({rows}), d_weight = accum({C});
-    const TensorView weight = tensor(kernels_.types().master, {C});
-    const TensorView heads = x.reshaped({rows, H, D}), copies = y.reshaped({rows, H, D});
-    const TensorView cos = accum({T, D / 2}), sin = accum({T, D / 2});
-    const TensorView token = indices(rows, V), table = tensor(kernels_.types().master, {V, C});
-    const TensorView d_table = accum({V, C});
-    inv_freq_.assign(D / 2, 0.5);
-    const std::vector<Run>* runs =
-        runs_.emplace_back(std::make_unique<std::vector<Run>>(1, Run{0, 0, T})).get();
-    const auto at = [T](const TensorView& of, std::int64_t i) { return tile(of, T, i); };
+TensorView ProfileSampler::Activations::at(const TensorView& of, std::int64_t call) const {
+    return tile(of, T, call);
+}
+
+void ProfileSampler::norms(const Activations& a) {
+    const TensorView weight = tensor(kernels_.types().master, {a.C});
+    const TensorView rstd = accum({a.rows}), d_weight = accum({a.C});
     add(
-        "rmsnorm_fwd", shape,
+        "rmsnorm_fwd", a.shape,
         [=](std::int64_t i) {
-            return RmsNormFwd{at(x, i), weight, at(y, i), at(rstd, i)};
+            return RmsNormFwd{a.at(a.x, i), weight, a.at(a.y, i), a.at(rstd, i)};
         },
         &Kernels::rmsnorm_fwd);
     add(
-        "rmsnorm_bwd", shape,
+        "rmsnorm_bwd", a.shape,
         [=](std::int64_t i) {
-            return RmsNormBwd{at(d_y, i), at(x, i), weight, at(rstd, i), at(d_x, i), d_weight};
+            return RmsNormBwd{a.at(a.d_y, i), a.at(a.x, i),   weight,
+                              a.at(rstd, i),  a.at(a.d_x, i), d_weight};
         },
         &Kernels::rmsnorm_bwd);
+}
+
+void ProfileSampler::rotations(const Activations& a) {
+    constexpr std::int64_t D = kTokenHeadDim;
+    const TensorView heads = a.x.reshaped({a.rows, a.C / D, D});
+    const TensorView cos = accum({a.T, D / 2}), sin = accum({a.T, D / 2});
+    inv_freq_.assign(D / 2, 0.5);
+    const std::vector<Run>* runs =
+        runs_.emplace_back(std::make_unique<std::vector<Run>>(1, Run{0, 0, a.T})).get();
     add(
-        "rope_table", shape,
+        "rope_table", a.shape,
         [=, this](std::int64_t) {
             return RopeTable{*runs, inv_freq_, 1, cos, sin};
         },
         &Kernels::rope_table);
     add(
-        "rope_apply", shape,
+        "rope_apply", a.shape,
         [=](std::int64_t i) {
-            return RopeApply{at(heads, i), cos, sin};
+            return RopeApply{a.at(heads, i), cos, sin};
         },
         &Kernels::rope_apply);
+}
+
+void ProfileSampler::gates(const Activations& a) {
     add(
-        "swiglu_fwd", shape,
+        "swiglu_fwd", a.shape,
         [=](std::int64_t i) {
-            return SwigluFwd{at(x, i), at(y, i), at(z, i)};
+            return SwigluFwd{a.at(a.x, i), a.at(a.y, i), a.at(a.z, i)};
         },
         &Kernels::swiglu_fwd);
     add(
-        "swiglu_bwd", shape,
+        "swiglu_bwd", a.shape,
         [=](std::int64_t i) {
-            return SwigluBwd{at(z, i), at(x, i), at(y, i), at(d_x, i), at(d_y, i)};
+            return SwigluBwd{a.at(a.z, i), a.at(a.x, i), a.at(a.y, i), a.at(a.d_x, i),
+                             a.at(a.d_y, i)};
         },
         &Kernels::swiglu_bwd);
+}
+
+void ProfileSampler::embeddings(const Activations& a) {
+    constexpr std::int64_t V = 8192;
+    const TensorView token = indices(a.rows, V), d_table = accum({V, a.C});
+    const TensorView table = tensor(kernels_.types().master, {V, a.C});
     add(
-        "embedding_fwd", shape,
+        "embedding_fwd", a.shape,
         [=](std::int64_t i) {
-            return EmbeddingFwd{at(token, i), table, at(x, i)};
+            return EmbeddingFwd{a.at(token, i), table, a.at(a.x, i)};
         },
         &Kernels::embedding_fwd);
     add(
-        "embedding_bwd", shape,
+        "embedding_bwd", a.shape,
         [=](std::int64_t i) {
-            return EmbeddingBwd{at(token, i), at(d_x, i), d_table};
+            return EmbeddingBwd{a.at(token, i), a.at(a.d_x, i), d_table};
         },
         &Kernels::embedding_bwd);
+}
+
+void ProfileSampler::moves(const Activations& a) {
+    const std::int64_t D = kTokenHeadDim, H = a.C / D;
+    const TensorView wide = accum({a.rows, a.C}), parts = compute(2 * a.T, a.C);
+    const TensorView heads = a.x.reshaped({a.rows, H, D}), copies = a.y.reshaped({a.rows, H, D});
     add(
-        "fill_zero", shape, [=](std::int64_t i) { return FillZero{at(wide, i)}; },
+        "fill_zero", a.shape, [=](std::int64_t i) { return FillZero{a.at(wide, i)}; },
         &Kernels::fill_zero);
     add(
-        "copy", shape,
+        "copy", a.shape,
         [=](std::int64_t i) {
-            return Copy{at(x, i), at(y, i)};
+            return Copy{a.at(a.x, i), a.at(a.y, i)};
         },
         &Kernels::copy);
     add(
-        "add", shape,
+        "add", a.shape,
         [=](std::int64_t i) {
-            return Add{at(x, i), at(y, i)};
+            return Add{a.at(a.x, i), a.at(a.y, i)};
         },
         &Kernels::add);
     add(
-        "copy_heads", shape,
+        "copy_heads", a.shape,
         [=](std::int64_t i) {
-            return CopyHeads{at(heads, i), at(copies, i), 0, 0, H};
+            return CopyHeads{a.at(heads, i), a.at(copies, i), 0, 0, H};
         },
         &Kernels::copy_heads);
-    const TensorView parts = compute(2 * T, C);
     add(
-        "sum_parts", shape,
+        "sum_parts", a.shape,
         [=](std::int64_t i) {
-            return SumParts{parts.reshaped({2, T, C}), at(y, i)};
+            return SumParts{parts.reshaped({2, a.T, a.C}), a.at(a.y, i)};
         },
         &Kernels::sum_parts);
+}
+
+void ProfileSampler::tokens(std::int64_t T, std::int64_t C) {
+    const std::int64_t rows = T * num_tiles(T * C);
+    const auto make = [&] { return compute(rows, C); };
+    const Activations shared{T,      C,      rows,  format("T {} C {}", T, C), make(), make(),
+                             make(), make(), make()};
+    norms(shared);
+    rotations(shared);
+    gates(shared);
+    embeddings(shared);
+    moves(shared);
 }
 
 void ProfileSampler::attention(const AttentionShape& a) {

@@ -51,6 +51,19 @@ public:
     void run_round();
 
 private:
+    // Tensors that the ops over tokens share, (rows, C) compute each: several tiles of T rows.
+    struct Activations {
+        std::int64_t T = 0, C = 0, rows = 0;
+        std::string shape;  // for people
+        TensorView x, y, z, d_x, d_y;
+        TensorView at(const TensorView& of, std::int64_t call) const;  // the tile of that call
+    };
+    void norms(const Activations& a);
+    void rotations(const Activations& a);
+    void gates(const Activations& a);
+    void embeddings(const Activations& a);
+    void moves(const Activations& a);
+
     TensorView tensor(DType dtype, std::initializer_list<std::int64_t> shape);
     TensorView compute(std::int64_t rows, std::int64_t columns) {
         return tensor(kernels_.types().compute, {rows, columns});

@@ -15,11 +15,12 @@ struct Reached {
 };
 constexpr Reached kAda{0.70, 0.50, 0.42}, kAmpere{0.80, 0.60, 0.50}, kHopper{0.68, 0.35, 0.31};
 
-// What NVIDIA's data sheets say of the part (dense, without sparsity; SXM parts except the L40S).
+// NVIDIA's data sheets for the part (dense, without sparsity; SXM parts except the L40S).
 struct Published {
     std::string_view name;
     std::string_view source;
     double peak_flops = 0;  // bf16, dense
+    double capacity = 0;    // bytes
     double memory = 0;      // bytes a second
     double link = 0;        // host to device, bytes a second, one direction
     Reached reached;
@@ -28,14 +29,14 @@ struct Published {
 constexpr double kTera = 1e12, kGiga = 1e9;
 constexpr double kPcie4 = 32 * kGiga, kPcie5 = 64 * kGiga;
 constexpr Published kParts[] = {
-    {"L40S", "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 864 GB/s, PCIe 4.0 x16", 362 * kTera,
-     864 * kGiga, kPcie4, kAda},
-    {"A100", "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 2,039 GB/s, PCIe 4.0 x16",
-     312 * kTera, 2039 * kGiga, kPcie4, kAmpere},
-    {"H100", "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 3.35 TB/s, PCIe 5.0 x16", 989 * kTera,
-     3350 * kGiga, kPcie5, kHopper},
-    {"H200", "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 4.8 TB/s, PCIe 5.0 x16", 989 * kTera,
-     4800 * kGiga, kPcie5, kHopper},
+    {"L40S", "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 48 GB, 864 GB/s, PCIe 4.0 x16", 362 * kTera,
+     48 * kGiga, 864 * kGiga, kPcie4, kAda},
+    {"A100", "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 80 GB, 2,039 GB/s, PCIe 4.0 x16",
+     312 * kTera, 80 * kGiga, 2039 * kGiga, kPcie4, kAmpere},
+    {"H100", "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 80 GB, 3.35 TB/s, PCIe 5.0 x16",
+     989 * kTera, 80 * kGiga, 3350 * kGiga, kPcie5, kHopper},
+    {"H200", "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 141 GB, 4.8 TB/s, PCIe 5.0 x16",
+     989 * kTera, 141 * kGiga, 4800 * kGiga, kPcie5, kHopper},
 };
 
 // Assumed of all of them.
@@ -109,6 +110,7 @@ DeviceProfile profile_of(const Published& part) {
         part.source, part.reached.products, part.reached.attention_fwd, part.reached.attention_bwd,
         kMemoryShare, kLinkShare);
     profile.peak_flops = part.peak_flops;
+    profile.memory = {static_cast<std::int64_t>(part.capacity)};
     profile.held = kHeld;
     profile.prepared_copies = 1;  // bf16 as it is
     for (const std::string_view op : profiled_ops()) {

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "kernels/device.h"
 
-// What one rank queues, as data: recorded by the `meta` device, read by the arena planner, the race
+// A rank's queued work as data: recorded by the `meta` device, read by the arena planner, the race
 // checker and the clock (engine/schedule). Nothing here has memory or runs.
 namespace rm {
 

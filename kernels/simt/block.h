@@ -47,7 +47,7 @@ struct Thread {
     Fiber fiber;
 };
 
-// What a lane brings to a warp function, and what it takes away.
+// The value that a lane brings to a warp function, and the one it takes away.
 struct alignas(16) Slot {
     unsigned char bytes[48];
 };
@@ -140,7 +140,7 @@ private:
     RacePoint launched_, finished_;
 };
 
-// Of this OS thread; an error outside a kernel.
+// The block that this OS thread runs; an error outside a kernel.
 Block& current_block();
 
 inline Warp& Block::warp_of(const Thread& thread) {

@@ -11,7 +11,7 @@
 // proves and what it does not: docs/kernels/emulator.md.
 namespace rm::simt {
 
-// What a kernel did that a GPU would not forgive: a barrier that not all threads reach, a warp
+// An error of a kernel that a GPU would not forgive: a barrier that not all threads reach, a warp
 // function called in two places, a misaligned copy, a copy that nobody waited for. Names block,
 // threads and source lines.
 class EmulatorError : public std::runtime_error {
@@ -26,7 +26,7 @@ struct Emulation {
     std::uint64_t seed = 0;
 };
 
-// What a run did, for tests and diagnosis.
+// Counts of a run, for tests and diagnosis.
 struct EmulatorCounts {
     std::int64_t switches = 0;
     std::int64_t barriers = 0;  // of blocks, counted once per block

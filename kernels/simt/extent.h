@@ -2,7 +2,7 @@
 
 namespace rm::simt {
 
-// Of a grid, in blocks; or a block's place in it.
+// The size of a grid, in blocks; or a block's place in it.
 struct Extent {
     int x = 1;
     int y = 1;

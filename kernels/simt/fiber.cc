@@ -37,7 +37,7 @@ rm_simt_switch:
 namespace rm::simt {
 namespace {
 
-// Who runs, and, just after a switch, who ran before.
+// The fiber that runs, and, just after a switch, the one that ran before.
 constinit thread_local Fiber* running = nullptr;
 constinit thread_local Fiber* previous = nullptr;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the emulator tells the sanitizers. Without a sanitizer all of it is nothing.
+// Tells the sanitizers about the emulator. Without a sanitizer all of it is nothing.
 //
 // The thread sanitizer sees every CUDA thread as a thread of its own. The emulator's sources are
 // compiled without it, so that its bookkeeping is invisible; what remains visible there is memory

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/words.h"
 #include "planner/placement/construct.h"
 #include "planner/placement/exact.h"
 #include "planner/placement/inside_nodes.h"
@@ -54,10 +55,10 @@ Status check_problem(const PlacementProblem& problem) {
     const auto usable = static_cast<int>(DeviceTable(problem).usable().size());
     const int wanted = problem.mesh.num_ranks();
     if (usable >= wanted) return {};
-    return make_error(ErrorCode::resource_exhausted,
-                      "the mesh {} needs {} devices, {} of {} may be used; {} are missing",
-                      to_string(problem.mesh), wanted, usable, problem.graph.num_devices(),
-                      wanted - usable);
+    return make_error(
+        ErrorCode::resource_exhausted, "the mesh {} needs {}, {} of {} may be used; {} {} missing",
+        to_string(problem.mesh), counted(wanted, "device"), usable, problem.graph.num_devices(),
+        wanted - usable, wanted - usable == 1 ? "is" : "are");
 }
 
 class Solver {
@@ -179,7 +180,8 @@ Status check_solution(const PlacementProblem& problem, const Solution& solution)
     const PlacementCost cost =
         placement_cost(routes, problem.mesh, problem.traffic, solution.placement);
     if (cost.total != solution.cost.total) {
-        return make_error(ErrorCode::internal, "the placement is said to take {}, it takes {}",
+        return make_error(ErrorCode::internal,
+                          "the search claims that the placement takes {}, it takes {}",
                           solution.cost.total, cost.total);
     }
     RM_RETURN_IF_ERROR(check_not_worse(cost, solution.registration_cost, "registration order"));

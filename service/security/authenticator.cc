@@ -86,7 +86,7 @@ Result<Principal> Authenticator::by_place(CallTransport transport) const {
             return Principal{"local", Role::admin, std::string(Principal::kUnixSocket)};
         case CallTransport::loopback:
             if (!tokens_) return Principal{"local", Role::admin, std::string(Principal::kLoopback)};
-            return refused("no token: this controller demands one on loopback; give a token file");
+            return refused("no token: this controller requires one on loopback; give a token file");
         case CallTransport::tls:
             break;
     }

@@ -29,7 +29,10 @@ private:
 
 Result<Credentials> tls_credentials(const ClientSecurity& security) {
     grpc::SslCredentialsOptions options;
-    RM_TRY(options.pem_root_certs, read_small_file(security.ca));
+    auto authority = read_small_file(security.ca);
+    if (!authority)
+        return make_error(authority.error().code, "--ca: {}", authority.error().message);
+    options.pem_root_certs = *std::move(authority);
     if (!security.certificate.empty()) {
         RM_TRY(KeyPair own, read_key_pair(security.certificate, security.key));
         options.pem_cert_chain = std::move(own.certificate);
@@ -43,7 +46,7 @@ Status check_files(const ClientSecurity& security) {
         return invalid_argument("a client certificate needs both files, --cert and --key");
     }
     if (security.ca.empty() && !security.certificate.empty()) {
-        return invalid_argument("a client certificate is for TLS: give --ca, too");
+        return invalid_argument("a client certificate needs TLS: give --ca too");
     }
     return {};
 }

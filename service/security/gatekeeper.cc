@@ -23,13 +23,24 @@ const MethodAccess* Gatekeeper::access(std::string_view method) const {
     return found == table_.end() ? nullptr : &*found;
 }
 
+namespace {
+
+// "/ringmaster.v1.NodeService/Drain" is NodeService/Drain, as in the audit.
+std::string_view short_method(std::string_view method) {
+    const std::size_t package = method.rfind('.');
+    return package == std::string_view::npos ? method : method.substr(package + 1);
+}
+
+}  // namespace
+
 Status Gatekeeper::allow(const Principal& principal, const MethodAccess* access) const {
     if (access == nullptr) {
         return make_error(ErrorCode::unimplemented, "this server has no such method");
     }
     if (includes(principal.role, access->least)) return {};
-    return make_error(ErrorCode::permission_denied, "'{}' is {}; {} demands {}", principal.name,
-                      to_string(principal.role), access->method, to_string(access->least));
+    return make_error(ErrorCode::permission_denied, "{} needs the role {}; '{}' has the role {}",
+                      short_method(access->method), to_string(access->least), principal.name,
+                      to_string(principal.role));
 }
 
 void Gatekeeper::ended(const Presented& presented, const CallFacts& call,
@@ -51,7 +62,8 @@ void Gatekeeper::record(const Principal& principal, const CallFacts& call,
                    .method = known ? std::string(call.method) : "unknown",
                    .subject = subject,
                    .code = std::string(status ? AuditEntry::kOk : to_string(status.error().code)),
-                   .reason = status ? "" : status.error().message});
+                   .reason = status ? "" : status.error().message,
+                   .arguments = std::string(call.arguments)});
 }
 
 }  // namespace rm

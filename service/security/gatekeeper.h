@@ -13,6 +13,7 @@ namespace rm {
 struct CallFacts {
     std::string_view method;  // full name, as the caller sent it
     std::string_view peer;
+    std::string_view arguments = {};  // of a call that has ended, for its audit row
 };
 
 // Decides about every call before anything else sees it, and records whom it refuses. Thread safe;

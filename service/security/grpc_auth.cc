@@ -1,6 +1,7 @@
 #include "service/security/grpc_auth.h"
 
 #include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
 #include <grpcpp/security/auth_context.h>
 
 #include "service/grpc_util.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr const char* kAuthorization = "authorization";
 constexpr const char* kPath = ":path";
+constexpr std::size_t kMaxArguments = 300;
 
 std::string text_of(grpc::string_ref text) {
     return {text.data(), text.size()};
@@ -65,6 +67,27 @@ std::string subject_of(const google::protobuf::Message& message) {
     return "";
 }
 
+// A request's words besides its subject, as in: now: true, reason: "fan". The files in it are in
+// the job that it makes.
+std::string arguments_of(const google::protobuf::Message& message) {
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    message.GetReflection()->ListFields(message, &fields);
+    std::string text;
+    for (const auto* field : fields) {
+        const std::string& name = field->name();
+        const bool is_known = name == "job_id" || name == "node_id" || name == "request_id";
+        const bool is_large =
+            field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE ||
+            field->is_repeated();
+        if (is_known || is_large) continue;
+        std::string value;
+        google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &value);
+        text += format("{}{}: {}", text.empty() ? "" : ", ", name, value);
+    }
+    if (text.size() > kMaxArguments) text.resize(kMaxArguments);
+    return text;
+}
+
 using grpc::experimental::InterceptionHookPoints;
 
 class Auditor final : public grpc::experimental::Interceptor {
@@ -76,6 +99,7 @@ public:
         if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
             begun();
             about(methods->GetRecvMessage());
+            asked(methods->GetRecvMessage());
         }
         if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE)) {
             about(methods->GetSendMessage());
@@ -101,8 +125,13 @@ private:
         if (!subject.empty()) subject_ = subject;
     }
 
+    void asked(const void* message) {
+        if (message == nullptr) return;
+        arguments_ = arguments_of(*static_cast<const google::protobuf::Message*>(message));
+    }
+
     void ended(const grpc::Status& status) {
-        gatekeeper_.ended(presented_, {call_.method(), peer_}, subject_,
+        gatekeeper_.ended(presented_, {call_.method(), peer_, arguments_}, subject_,
                           status.ok() ? Status() : Status(from_grpc(status)));
     }
 
@@ -111,6 +140,7 @@ private:
     Presented presented_;
     std::string peer_;
     std::string subject_;
+    std::string arguments_;
 };
 
 class AuditorFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {

@@ -105,8 +105,8 @@ Error not_believed(const std::string& address, const std::string& name,
             "--server-name, or issue one with --san {}",
             address, name, name);
     }
-    return mismatch("the certificate of the controller at {} is not believed with {}: {}", address,
-                    security.ca, X509_verify_cert_error_string(verdict));
+    return mismatch("{} did not sign the certificate of the controller at {}: {}", security.ca,
+                    address, X509_verify_cert_error_string(verdict));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,13 @@ YamlReader read_time(std::optional<WallTime>& target) {
     };
 }
 
+// Jobs of callers on a Unix socket or plain loopback belong to this name.
+Status check_name(const std::string& name) {
+    if (name != "default") return {};
+    return invalid_argument(
+        "name 'default' would own the jobs of all local callers; take another name");
+}
+
 Status read_token(const YamlValue& value, Tokens& tokens) {
     std::string hash;
     TokenFacts facts;
@@ -62,8 +70,21 @@ Status read_token(const YamlValue& value, Tokens& tokens) {
                                         {"role", read_role(facts.role), Presence::required},
                                         {"sha256", read_hash(hash), Presence::required},
                                         {"expires", read_time(facts.expires)}}));
+    if (const Status named = check_name(facts.name); !named) {
+        return value.error(named.error().message);
+    }
     if (tokens.emplace(hash, facts).second) return {};
     return value.error("the same sha256 is there twice");
+}
+
+// One that is missing is the reader's error.
+Status check_private(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0 || (facts.st_mode & 0077) == 0) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "the token file {} can be read or changed by other users; `chmod 600 {}`, "
+                      "and make a new token if one of them may have seen it",
+                      path, path);
 }
 
 }  // namespace
@@ -97,6 +118,7 @@ Result<std::string> token_line(const std::string& hash, const TokenFacts& facts)
     if (facts.name.empty() || std::any_of(facts.name.begin(), facts.name.end(), bad)) {
         return invalid_argument("name '{}' must be a word without quotes", facts.name);
     }
+    RM_RETURN_IF_ERROR(check_name(facts.name));
     const std::string expires =
         facts.expires ? format(", expires: \"{}\"", to_iso8601(*facts.expires)) : "";
     return format("- {{name: \"{}\", role: {}, sha256: \"{}\"{}}}\n", facts.name,
@@ -110,6 +132,7 @@ Result<std::string> parse_token(std::string_view text, std::string_view file_nam
 }
 
 Result<std::string> read_token_file(const std::string& path) {
+    RM_RETURN_IF_ERROR(check_private(path));
     RM_TRY(const std::string text, read_small_file(path));
     return parse_token(text, path);
 }

@@ -34,6 +34,7 @@ Result<std::string> token_line(const std::string& hash, const TokenFacts& facts)
 
 // What a caller's own file holds: one token, blanks around it. INVALID_ARGUMENT when there is none.
 Result<std::string> parse_token(std::string_view text, std::string_view file_name);
+// PERMISSION_DENIED: other users may read or change it.
 Result<std::string> read_token_file(const std::string& path);
 
 }  // namespace rm

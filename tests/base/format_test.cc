@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/ids.h"
 
 namespace rm {
@@ -46,6 +48,12 @@ TEST(Format, LimitsTheDigitsOfFloats) {
     EXPECT_EQ(format("{:.0}", 2.6), "3");
     EXPECT_EQ(format("{}", 0.1), "0.1");
     EXPECT_EQ(format("{}", 1e-30), "1e-30");
+}
+
+TEST(Format, PrintsNoSignOfNan) {
+    EXPECT_EQ(format("{} {}", std::nan(""), -std::nan("")), "nan nan");
+    EXPECT_EQ(format("{:.4}", -std::nan("")), "nan");
+    EXPECT_EQ(format("{} {:.1}", -HUGE_VAL, HUGE_VAL), "-inf inf");
 }
 
 TEST(Format, PrintsHugeFloatsInFull) {

@@ -66,7 +66,7 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
          [&](JobSpec& s) { stage(s).batch = 12288; }},
         {"stages[0].batch: 100 is not a multiple of the context 8192; the nearest: 8192",
          [&](JobSpec& s) { stage(s).batch = 100; }},
-        {"stages[0].batch: 8192 is 1 sequences of 8192 tokens, fewer than parallel.data 2",
+        {"stages[0].batch: 8192 is 1 sequence of 8192 tokens, fewer than parallel.data 2",
          [&](JobSpec& s) { stage(s).batch = 8192; }},
         {"stages[0].context 100 is too short for",
          [&](JobSpec& s) { stage(s).context = stage(s).batch = 100; }},
@@ -88,15 +88,22 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"memory.alpha: 2", [](JobSpec& s) { s.memory.alpha = 2; }},
         {"memory.windows: on needs parallel.ring 1",
          [](JobSpec& s) { s.memory.windows = Switch::on; }},
-        {"memory.tile: 64 is not a multiple of parallel.tensor 3; the nearest multiples of 64 that "
-         "are: 192",
+        {"parallel.tensor: 3 does not divide memory.tile 64; the nearest multiples of 64 that it "
+         "divides: 192",
          [](JobSpec& s) {
+             s.model = {.preset = "", .from = "/m"};
              s.memory.tile = 64;
              s.parallel = Mesh::make(1, 1, 1, 3).value();
          }},
-        {"memory.tile: 512 is not a multiple of parallel.tensor 6; the nearest multiples of 64 "
-         "that are: 384 or 576",
-         [](JobSpec& s) { s.parallel = Mesh::make(1, 1, 1, 6).value(); }},
+        {"parallel.tensor: 6 does not divide memory.tile 512; the nearest multiples of 64 that it "
+         "divides: 384 or 576",
+         [](JobSpec& s) {
+             s.model = {.preset = "", .from = "/m"};
+             s.parallel = Mesh::make(1, 1, 1, 6).value();
+         }},
+        {"parallel: ulysses x tensor is 3, which does not divide the model's 4 query heads; the "
+         "nearest that does: 2 or 4",
+         [](JobSpec& s) { s.parallel = Mesh::make(1, 1, 1, 3).value(); }},
         {"parallel.zero: 4 must be 0, 1, 2 or 3", [](JobSpec& s) { s.zero = 4; }},
         {"parallel.zero: -1 must be",
          [](JobSpec& s) {
@@ -110,9 +117,12 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"optimizer.eps: 0", [](JobSpec& s) { s.optimizer.eps = 0; }},
         {"optimizer.weight_decay: -1", [](JobSpec& s) { s.optimizer.weight_decay = -1; }},
         {"optimizer.clip_norm: -1", [](JobSpec& s) { s.optimizer.clip_norm = -1; }},
+        {"optimizer.max_skipped: 0 must be 1 or more",
+         [](JobSpec& s) { s.optimizer.max_skipped = 0; }},
         {"optimizer.moments: 'fp8' is not known; fp32 or bf16",
          [](JobSpec& s) { s.optimizer.moments = "fp8"; }},
-        {"precision: 'fp8' is not there yet", [](JobSpec& s) { s.precision = "fp8"; }},
+        {"precision: fp8 is not supported yet; use bf16 or fp32",
+         [](JobSpec& s) { s.precision = "fp8"; }},
         {"resources.devices: -1",
          [](JobSpec& s) {
              s.resources.devices = -1;
@@ -120,7 +130,7 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
          }},
         {"checkpoint.every: -1", [](JobSpec& s) { s.checkpoint.every_steps = -1; }},
         {"checkpoint.keep: 0", [](JobSpec& s) { s.checkpoint.keep = 0; }},
-        {"evaluation: every -1", [](JobSpec& s) { s.evaluation.every_steps = -1; }},
+        {"evaluate: every -1", [](JobSpec& s) { s.evaluation.every_steps = -1; }},
     };
     for (const Broken& broken : cases) {
         JobSpec spec = good_spec();

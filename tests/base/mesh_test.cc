@@ -36,7 +36,7 @@ TEST(Mesh, GroupsAreInAxisOrder) {
 TEST(Mesh, RefusesAnEmptyAxis) {
     const auto mesh = Mesh::make(1, 0, 1, 1);
     ASSERT_FALSE(mesh);
-    EXPECT_EQ(mesh.error().message, "mesh axis ring is 0; it must be 1 or more");
+    EXPECT_EQ(mesh.error().message, "mesh.ring: 0 must be 1 or more");
 }
 
 TEST(Mesh, HasOneRingUnlessAnInnerOneIsSmaller) {
@@ -57,11 +57,9 @@ TEST(Mesh, RefusesAnInnerRingThatDoesNotDivideTheRing) {
         return Mesh::make(1, ring, 1, 1, inner).error().message;
     };
     EXPECT_EQ(message(8, 3),
-              "mesh: inner ring is 3, which does not divide the ring of 8; the nearest that does: "
-              "2 or 4");
+              "mesh.inner_ring: 3 does not divide the ring of 8; the nearest that does: 2 or 4");
     EXPECT_THAT(message(8, 16), HasSubstr("the nearest that does: 8"));
-    EXPECT_EQ(message(8, -1),
-              "mesh: inner ring is -1; it must be 1 or more, or 0 for the whole ring");
+    EXPECT_EQ(message(8, -1), "mesh.inner_ring: -1 must be 1 or more, or 0 for the whole ring");
 }
 
 TEST(Mesh, ChecksRanksAndCoordinates) {

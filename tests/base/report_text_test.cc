@@ -57,7 +57,7 @@ TEST(StepLine, NamesConventionAndPeakOfTheMfu) {
     EXPECT_EQ(
         step_line(report, "bf16 362T"),
         "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)"
-        "  mem 41.0 GiB  ring 3.0 GiB exposed 3.0%");
+        "  mem 41.0 GiB  ring 3.0 GiB (3.0% of the step spent waiting)");
 }
 
 TEST(StepLine, GivesBytesAndExposedShareOfEachAxisThatMoved) {
@@ -69,12 +69,14 @@ TEST(StepLine, GivesBytesAndExposedShareOfEachAxisThatMoved) {
                    {"world", {.bytes_sent = 64, .wait_seconds = 0.1}}};
     EXPECT_EQ(step_line(report, ""),
               "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s"
-              "  ring 3.0 GiB exposed 3.0%, tensor 1.0 GiB 2.0%, gradient 512.0 MiB 0.1%");
+              "  ring 3.0 GiB (3.0% of the step spent waiting), tensor 1.0 GiB (2.0%), gradient "
+              "512.0 MiB (0.1%)");
     report.axes.erase("ring");
     report.axes["ulysses"] = {.bytes_sent = 2048, .wait_seconds = 1};
     EXPECT_EQ(step_line(report, ""),
               "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s"
-              "  ulysses 2.0 KiB exposed 100.0%, tensor 1.0 GiB 2.0%, gradient 512.0 MiB 0.1%");
+              "  ulysses 2.0 KiB (100.0% of the step spent waiting), tensor 1.0 GiB (2.0%), "
+              "gradient 512.0 MiB (0.1%)");
 }
 
 TEST(StepLine, SaysWhenTheUpdateWasSkipped) {
@@ -88,10 +90,10 @@ TEST(StepLine, SaysWhenTheUpdateWasSkipped) {
 TEST(EvaluationLine, SetsTheLossBesideTheTextsOwnEntropies) {
     const EvaluationReport report{
         .step = 100, .targets = 65536, .loss = 2.8, .unigram_entropy = 3.4, .bigram_entropy = 2.6};
-    EXPECT_EQ(
-        evaluation_line(report),
-        "held out after step 100: 2.8000 nats per byte over 65536 bytes (text: unigram 3.400, "
-        "bigram 2.600)");
+    EXPECT_EQ(evaluation_line(report),
+              "validation at step 100: 2.8000 nats/byte on 65536 held-out bytes (baselines: "
+              "unigram 3.400, "
+              "bigram 2.600)");
 }
 
 TEST(ReportText, StagesCountFromOneForPeople) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "tests/support/some_cases.h"
 
 namespace rm {
 namespace {
@@ -220,7 +221,7 @@ TEST_P(RandomTransfers, AreNotSlowedByOneLess) {
     EXPECT_LE(slowest_of(transfer_times(routes_, transfers)), before * (1 + 1e-9));
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomTransfers, testing::Range(0, 200));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTransfers, testing::Range(0, test::kSanitized ? 50 : 200));
 
 }  // namespace
 }  // namespace rm

@@ -40,6 +40,8 @@ TEST(CommandLine, GivesEachVerbItsOptions) {
     EXPECT_EQ(logs.attempt, 7);
     const auto cancel = std::get<CancelOptions>(good({"cancel", "a1", "--now"}).verb);
     EXPECT_EQ(cancel.mode, CancelMode::now);
+    EXPECT_EQ(std::get<CancelOptions>(good({"cancel", "a1", "b2"}).verb).ids,
+              (std::vector<std::string>{"a1", "b2"}));
     const auto up = std::get<UpOptions>(
         good({"up", "--workers", "2", "--job", "j.yaml", "--listen", "127.0.0.1:0"}).verb);
     EXPECT_EQ(up.num_workers, 2);
@@ -71,7 +73,7 @@ TEST(CommandLine, GivesPkiItsFourVerbs) {
 TEST(CommandLine, GivesVerbsOfNodesAndFailuresTheirOptions) {
     const auto drain =
         std::get<DrainOptions>(good({"drain", "n1", "--reason", "a disk", "--keep-running"}).verb);
-    EXPECT_EQ(drain.node, "n1");
+    EXPECT_EQ(drain.nodes, (std::vector<std::string>{"n1"}));
     EXPECT_EQ(drain.reason, "a disk");
     EXPECT_EQ(drain.mode, DrainMode::keep_running);
     EXPECT_EQ(std::get<DrainOptions>(good({"drain", "n1", "--gone", "-y"}).verb).mode,
@@ -84,8 +86,8 @@ TEST(CommandLine, GivesVerbsOfNodesAndFailuresTheirOptions) {
     EXPECT_EQ(history.sort, HistoryKey::loss);
     EXPECT_EQ(history.order, Order::reversed);
     EXPECT_EQ(history.group_by, HistoryKey::user);
-    EXPECT_EQ(bad({"history", "--sort", "colour"}).err.substr(0, 33),
-              "--sort: 'colour' is none of submi");
+    EXPECT_EQ(bad({"history", "--sort", "colour"}).err.substr(0, 45),
+              "ringmaster: --sort: 'colour' is none of submi");
 }
 
 TEST(CommandLine, KeepsTheTwoMeaningsOfStateApart) {
@@ -100,7 +102,7 @@ TEST(CommandLine, ListsTheFormatsAVerbHas) {
               OutputFormat::csv);
     const CommandLineEnd end = bad({"ls", "-o", "csv"});
     EXPECT_EQ(end.code, ExitCode::usage);
-    EXPECT_NE(end.err.find("'csv' is not one of table|wide|json|yaml|name"), std::string::npos)
+    EXPECT_NE(end.err.find("has no 'csv'; it prints table|wide|json|yaml|name"), std::string::npos)
         << end.err;
 }
 
@@ -110,6 +112,41 @@ TEST(CommandLine, IsAUsageErrorWhenItMakesNoSense) {
     EXPECT_EQ(bad({"submit"}).code, ExitCode::usage);
     EXPECT_EQ(bad({"up", "--workers", "0"}).code, ExitCode::usage);
     EXPECT_EQ(bad({"logs", "a1", "--rank", "x"}).code, ExitCode::usage);
+}
+
+TEST(CommandLine, GivesJobsTheirNewVerbsAndOptions) {
+    const auto submit = std::get<SubmitOptions>(
+        good({"submit", "--set", "seed=2", "j.yaml", "--set", "name=x", "--name", "y"}).verb);
+    EXPECT_EQ(submit.file, "j.yaml");
+    EXPECT_EQ(submit.set, (std::vector<std::string>{"seed=2", "name=x"}));
+    EXPECT_EQ(submit.name, "y");
+    EXPECT_EQ(std::get<FollowOptions>(good({"follow", "a1"}).verb).id, "a1");
+    const auto wait = std::get<WaitOptions>(good({"wait", "a1", "b2", "--timeout", "5m"}).verb);
+    EXPECT_EQ(wait.ids.size(), 2u);
+    EXPECT_EQ(wait.timeout, "5m");
+    const auto logs = std::get<LogsOptions>(
+        good({"logs", "a1", "--all-ranks", "--tail", "9", "--since", "2h", "--timestamps"}).verb);
+    EXPECT_TRUE(logs.all_ranks && logs.timestamps);
+    EXPECT_EQ(logs.tail, 9);
+    EXPECT_EQ(logs.since, "2h");
+}
+
+// "A subcommand is required" was the answer to `list`, `help` and `--version` (findings: use.md 4).
+TEST(CommandLine, NamesTheLikelyCommandOptionOrSynonym) {
+    EXPECT_EQ(bad({"sumbit", "j"}).err,
+              "ringmaster: 'sumbit' is not a command; did you mean `ringmaster submit`?\n"
+              "Run `ringmaster --help` for the list of commands.\n");
+    EXPECT_NE(bad({"get", "jobs"}).err.find("use `ringmaster ls`"), std::string::npos);
+    EXPECT_NE(bad({"submit", "j", "--folow"}).err.find("did you mean --follow?"),
+              std::string::npos);
+    EXPECT_NE(bad({"logs", "a", "--rank", "-1"}).err.find("'-1' is not a whole number of 0 or"),
+              std::string::npos);
+    EXPECT_EQ(bad({"show"}).err.substr(0, 55),
+              "ringmaster: ID is missing; usage: ringmaster show ID\nRu");
+    EXPECT_EQ(bad({"--version"}).code, ExitCode::ok);
+    EXPECT_EQ(bad({"help", "submit"}).code, ExitCode::ok);
+    EXPECT_NE(bad({"help", "submit"}).out.find("--set"), std::string::npos);
+    EXPECT_NE(bad({"help", "sumbit"}).err.find("`ringmaster submit`"), std::string::npos);
 }
 
 TEST(CommandLine, PrintsHelpOnStdout) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "cli/command_line.h"
@@ -17,11 +18,13 @@ std::string script(const char* shell) {
     return end->out;
 }
 
-// What bash offers where the last of `words` is being typed, one blank behind each.
-std::string offered(const std::string& words, int num_words) {
+// Bash offers this where the last of `words` is being typed, one blank behind each. `before`: run
+// first.
+std::string offered(const std::string& words, int num_words, const std::string& before = "") {
     const TempDir directory;
     const std::string file = directory.file("ask");
-    std::ofstream(file) << script("bash")
+    std::ofstream(file) << before << '\n'
+                        << script("bash")
                         << format(
                                "COMP_WORDS=(ringmaster {}); COMP_CWORD={}; _ringmaster\n"
                                "printf '%s ' \"${{COMPREPLY[@]}}\"\n",
@@ -52,6 +55,19 @@ TEST(Completion, OffersTheOptionsAndValuesOfAVerb) {
 TEST(Completion, OffersFilesWhereAPathIsWanted) {
     EXPECT_NE(offered("submit /et", 2).find("/etc "), std::string::npos);
     EXPECT_NE(offered("ls --state /et", 3).find("/etc "), std::string::npos);
+}
+
+// It asked with `--state /x` as `/x {3}`, and so a controller that the line did not name.
+TEST(Completion, AsksTheControllerOfTheLineForIds) {
+    const TempDir directory;
+    directory.write("ringmaster", "#!/bin/sh\necho \"$*\" | tr ' ' '_'\n");
+    std::filesystem::permissions(directory.file("ringmaster"), std::filesystem::perms::owner_all);
+    const std::string here = format("PATH={}:$PATH", directory.path());
+    EXPECT_EQ(offered("show ''", 2, here), "ls_-a_-o_name ");
+    EXPECT_EQ(offered("--state /x show ''", 4, here), "--state_/x_ls_-a_-o_name ");
+    EXPECT_EQ(offered("drain --context lab ''", 4, here), "--context_lab_nodes_-o_name ");
+    EXPECT_EQ(offered("show --address a:7 --ca c.crt -o json ''", 8, here),
+              "--address_a:7_--ca_c.crt_ls_-a_-o_name ");
 }
 
 TEST(Completion, KnowsThreeShells) {

@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
 #include "cli/command_line.h"
+#include "cli/prepare_display.h"
 #include "cli/verbs/verbs.h"
 #include "tests/support/temp_dir.h"
 
@@ -76,14 +78,54 @@ TEST(DataPrepare, SaysWhatItWroteAndHowFast) {
     EXPECT_THAT(ran.out, HasSubstr("3 documents, 17 tokens from 14 B"));
     EXPECT_THAT(ran.out, HasSubstr("MB/s per thread\n" + dir.file("out.bin")));
     EXPECT_THAT(ran.err, HasSubstr("2 text files, 11 B"));
-    EXPECT_THAT(ran.err, HasSubstr("2 lines of JSON in 1 files"));
-    EXPECT_THAT(ran.err, HasSubstr("passed over 1 empty documents"));
+    EXPECT_THAT(ran.err, HasSubstr("2 lines of JSON in 1 file,"));
+    EXPECT_THAT(ran.err, HasSubstr("passed over 1 empty document\n"));
     EXPECT_EQ(std::filesystem::file_size(dir.file("out.bin")), 34u);
 
     const Ran again = run(options);
     ASSERT_FALSE(again.code);
     EXPECT_EQ(exit_code_of(again.code.error()), ExitCode::rejected);
     EXPECT_THAT(again.code.error().message, HasSubstr("out.bin exists"));
+}
+
+PrepareProgress done(std::int64_t bytes) {
+    constexpr std::int64_t kMiB = 1 << 20;
+    return {
+        {.documents = 1234, .tokens = 5'600'000, .bytes = bytes * kMiB}, bytes * kMiB, 1000 * kMiB};
+}
+
+TEST(DataPrepare, SaysHowMuchOfTheBytesIsDoneAndHowLongTheRestTakes) {
+    EXPECT_EQ(prepare_line(done(250), Seconds{60}),
+              "250.0 MiB of 1000.0 MiB (25%)  1,234 documents  5.6M tokens  4.4 MB/s  ETA 3m00s");
+    EXPECT_EQ(prepare_line({}, Seconds{0}), "0 B of 0 B (100%)  0 documents  0 tokens");
+}
+
+TEST(DataPrepare, DrawsOneLineOnATerminal) {
+    std::ostringstream out;
+    {
+        PrepareDisplay display(Output{.stream = out, .terminal = true, .width = 60});
+        for (std::int64_t i = 0; i <= 10; ++i)
+            display.show(done(100 * i), Seconds{static_cast<double>(i)});
+    }
+    const std::string text = out.str();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 11);
+    EXPECT_THAT(text, testing::EndsWith("\x1b[K\n"));
+    EXPECT_THAT(text, HasSubstr("500.0 MiB of 1000.0 MiB  1,234 documents"));
+}
+
+TEST(DataPrepare, PrintsAtMostALineForATenthAndNoneSoon) {
+    const auto lines = [](double seconds_in_all) {
+        std::ostringstream out;
+        PrepareDisplay display(Output{.stream = out});
+        for (int i = 1; i <= 1000; ++i)
+            display.show(done(i), Seconds{seconds_in_all * i / 1000});
+        const std::string text = out.str();
+        return std::count(text.begin(), text.end(), '\n');
+    };
+    EXPECT_EQ(lines(5), 0) << "over before there is something to tell";
+    EXPECT_EQ(lines(45), 4);
+    EXPECT_EQ(lines(36'000), 10);
 }
 
 TEST(DataPrepare, NamesAnInputThatIsNotThere) {

@@ -29,9 +29,8 @@ TEST(Doctor, WantsWhatGpusNeed) {
 }
 
 TEST(Doctor, KnowsTheVersionsOfNcclAndCuda) {
-    EXPECT_EQ(check_nccl({"libnccl.so.2", 22803}, kGpu).text, "libnccl.so.2 is NCCL 2.28.3");
-    EXPECT_EQ(check_nccl({}, kNoGpu).verdict, Verdict::warn);
-    EXPECT_EQ(check_nccl({}, kGpu).verdict, Verdict::fail);
+    EXPECT_EQ(check_nccl({"libnccl.so.2", 22803}).text, "libnccl.so.2 is NCCL 2.28.3");
+    EXPECT_EQ(check_nccl({}).verdict, Verdict::ok) << "ranks do not use it";
     EXPECT_EQ(check_cuda_runtime({"libcudart.so.13", 13000}, kGpu).text,
               "libcudart.so.13 is CUDA 13.0");
     EXPECT_EQ(check_cuda_runtime({}, kNoGpu).verdict, Verdict::warn);
@@ -65,7 +64,7 @@ TEST(Doctor, TellsOfDroppedTelemetry) {
     EXPECT_EQ(check_telemetry(facts).verdict, Verdict::ok);
     facts.telemetry_dropped = 12;
     EXPECT_EQ(check_telemetry(facts).verdict, Verdict::warn);
-    EXPECT_NE(check_telemetry(facts).text.find("dropped 12 step reports"), std::string::npos);
+    EXPECT_NE(check_telemetry(facts).text.find("log pieces 12 times"), std::string::npos);
 }
 
 TEST(Doctor, ForgivesASkewWithinTheRoundTrip) {
@@ -113,7 +112,9 @@ TEST(Doctor, JudgesDisksPortsAndFiles) {
     EXPECT_EQ(check_port({7070, "gRPC", PortUse::blocked}).verdict, Verdict::warn);
     EXPECT_EQ(check_data_ports(7080, 7199, 0).verdict, Verdict::fail);
     EXPECT_EQ(check_data_ports(7080, 7199, 120).verdict, Verdict::ok);
-    EXPECT_EQ(check_open_files({.soft = 256, .hard = 4096}).verdict, Verdict::fail);
+    EXPECT_EQ(check_open_files({.soft = 256, .hard = 512}).verdict, Verdict::fail);
+    EXPECT_EQ(check_open_files({.soft = 256, .hard = 9999}).verdict, Verdict::warn);
+    EXPECT_EQ(check_open_files({.soft = 256, .hard = 10'000}).verdict, Verdict::ok);
     EXPECT_EQ(check_open_files({.soft = kUnlimited, .hard = kUnlimited}).verdict, Verdict::ok);
     EXPECT_EQ(check_programs({"ring-train"}).text, "not beside this program: ring-train");
 }

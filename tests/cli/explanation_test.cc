@@ -28,9 +28,9 @@ TEST(Explanation, PutsTheRemedyUnderTheFinding) {
     std::ostringstream out;
     print_explanation({out}, reply_of("devices"));
     EXPECT_EQ(out.str(),
-              "job a1b2c3 demo is pending\n"
+              "job a1b2c3 (demo) is pending\n"
               "             queue    1 of 2 is before it\n"
-              "  waits for  devices  needs four devices of one kind and only two of them are free "
+              "  pending    devices  needs four devices of one kind and only two of them are free "
               "now\n"
               "                      -> add two\n");
 }
@@ -38,7 +38,7 @@ TEST(Explanation, PutsTheRemedyUnderTheFinding) {
 TEST(Explanation, BreaksLinesAtTheEdgeOfATerminal) {
     std::ostringstream out;
     print_explanation({out, true, false, 60}, reply_of("devices"));
-    EXPECT_NE(out.str().find("  waits for  devices  needs four devices of one kind and\n"
+    EXPECT_NE(out.str().find("  pending    devices  needs four devices of one kind and\n"
                              "                      only two of them are free now\n"),
               std::string::npos)
         << out.str();
@@ -47,7 +47,7 @@ TEST(Explanation, BreaksLinesAtTheEdgeOfATerminal) {
 TEST(Explanation, GivesALongSubjectItsOwnLine) {
     std::ostringstream out;
     print_explanation({out}, reply_of("node 99ff89da-85db-48ad-a6e8-bc48a111c30d"));
-    EXPECT_NE(out.str().find("  waits for  node 99ff89da-85db-48ad-a6e8-bc48a111c30d\n"
+    EXPECT_NE(out.str().find("  pending    node 99ff89da-85db-48ad-a6e8-bc48a111c30d\n"
                              "                    needs four"),
               std::string::npos)
         << out.str();

@@ -71,8 +71,8 @@ TEST_F(Follow, ShowsStatesAndStepsToTheEnd) {
     EXPECT_EQ(times("is pending"), 1u);
     EXPECT_EQ(times("is running"), 1u);
     EXPECT_EQ(times("step 1/8"), 1u);
-    EXPECT_EQ(times("held out after step 8"), 1u);
-    EXPECT_EQ(times("demo succeeded"), 1u);
+    EXPECT_EQ(times("validation at step 8"), 1u);
+    EXPECT_EQ(times("(demo) succeeded"), 1u);
     EXPECT_EQ(script.calls, 1u);
 }
 
@@ -84,7 +84,7 @@ TEST_F(Follow, SurvivesARestartOfTheControllerAndRepeatsNothing) {
                    {{job_update(running_job(3)), step_update(3), step_update(4)}, {}},
                    {{job_update(ended_job(pb::JOB_STATE_FAILED, "boom"))}, {}}}};
     ASSERT_TRUE(run(script));
-    EXPECT_EQ(times("does not answer; the job goes on without it"), 1u);
+    EXPECT_EQ(times("does not answer; the job keeps running. Retrying..."), 1u);
     EXPECT_EQ(times("the controller is back"), 1u);
     for (const char* step : {"step 1/8", "step 2/8", "step 3/8", "step 4/8"}) {
         EXPECT_EQ(times(step), 1u) << step;
@@ -120,6 +120,54 @@ TEST_F(Follow, ReturnsWhenAskedToStop) {
     ASSERT_TRUE(follow(watch, follower, display, source.get_token(), kQuick));
     EXPECT_FALSE(follower.ended());
     EXPECT_EQ(script.calls, 6u);
+}
+
+TEST_F(Follow, SaysOnceThatTheRunHasDiverged) {
+    for (std::int64_t step = 1; step <= 8; ++step) {
+        pb::JobUpdate update = step_update(step);
+        update.mutable_step()->set_diverged_above(step < 4 ? 100 : 2.5);
+        follower.update(update);
+        EXPECT_EQ(times("the run has diverged: the loss of step 4 is 2.8113"), step < 4 ? 0u : 1u);
+    }
+    EXPECT_EQ(times("lower the learning rate"), 1u) << out.str();
+}
+
+TEST_F(Follow, SaysWhatStaysTheSameOnceInLinesOfEightyColumns) {
+    for (std::int64_t step = 1; step <= 8; ++step)
+        follower.update(step_update(step));
+    EXPECT_EQ(times("its peak is fp32 112 GFLOP/s measured"), 2u) << "once in each stage";
+    EXPECT_EQ(times("each rank uses 1.5 GiB; each step sends ring 1.0 MiB"), 2u) << out.str();
+    EXPECT_EQ(times("step 8/8  loss 2.8113  grad 0.94  2.0 s  8.2k tok/s  MFU 46.1%  waiting 3.0%"),
+              1u)
+        << out.str();
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);)
+        EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(Follow, PrintsAboutTwentyStepsOfALongJobWhereThereIsNoTerminal) {
+    for (std::int64_t step = 1; step <= 707; ++step) {
+        pb::JobUpdate update = step_update(step);
+        update.mutable_step()->set_stage(0);
+        update.mutable_step()->set_num_steps(707);
+        update.mutable_step()->set_seconds(0.5);
+        follower.update(update);
+    }
+    EXPECT_EQ(times("showing one step in 35, and one a minute\n"), 1u);
+    EXPECT_EQ(times("  loss "), 24u) << "three, one for each part, the last";
+    for (const char* step : {"step 1/", "step 2/", "step 3/", "step 36/", "step 701/", "step 707/"})
+        EXPECT_EQ(times(step), 1u) << step;
+}
+
+TEST_F(Follow, PrintsAStepAMinuteOfAVeryLongJob) {
+    for (std::int64_t step = 1; step <= 70; ++step) {
+        pb::JobUpdate update = step_update(step);
+        update.mutable_step()->set_num_steps(1'000'000);
+        follower.update(update);
+    }
+    EXPECT_EQ(times("  loss "), 5u);
+    for (const char* step : {"step 3/", "step 33/", "step 63/"})
+        EXPECT_EQ(times(step), 1u) << step;
 }
 
 TEST_F(Follow, KeepsTheNewestStepWhenAStateComesLate) {

@@ -1,5 +1,6 @@
 #include "cli/job_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/document.h"
@@ -42,20 +43,29 @@ TEST(JobText, KnowsTheStageAJobIsIn) {
 
 TEST(JobText, SaysInOneLineWhereAJobStands) {
     EXPECT_EQ(state_line(pending_job()),
-              "job a1b2c3 demo is pending\n  waits for: 4 devices are wanted, 2 are free");
+              "job a1b2c3 (demo) is pending\n  pending: 4 devices are wanted, 2 are free");
     EXPECT_EQ(state_line(running_job(1)),
-              "job a1b2c3 demo is running: attempt 3 on 2 devices (ring 2)");
+              "job a1b2c3 (demo) is running: attempt 3 on 2 devices (ring 2)");
     EXPECT_EQ(state_line(ended_job(pb::JOB_STATE_FAILED, "rank 1: no data")),
-              "job a1b2c3 demo failed: rank 1: no data");
+              "job a1b2c3 (demo) failed: rank 1: no data");
 }
 
 TEST(JobText, SumsUpAJobWithTheTextsOwnEntropies) {
-    EXPECT_EQ(job_summary(ended_job(pb::JOB_STATE_SUCCEEDED)),
-              "job a1b2c3 demo succeeded: 8 steps, 98,304 tokens in 1m00s\n"
-              "last training loss 2.8113\n"
-              "held out after step 8: 2.7100 nats per byte over 65536 bytes (text: unigram 3.410, "
-              "bigram 2.610)\n"
-              "checkpoint /ckpt/a1b2c3/e3-s2\n");
+    EXPECT_EQ(
+        job_summary(ended_job(pb::JOB_STATE_SUCCEEDED)),
+        "job a1b2c3 (demo) succeeded: 8 steps, 98,304 tokens in 1m00s\n"
+        "last training loss 2.8113\n"
+        "validation at step 8: 2.7100 nats/byte on 65536 held-out bytes (baselines: unigram 3.410, "
+        "bigram 2.610)\n"
+        "checkpoint /ckpt/a1b2c3/e3-s2\n");
+}
+
+TEST(JobText, SaysThatARunHasDiverged) {
+    pb::Job job = ended_job(pb::JOB_STATE_SUCCEEDED);
+    job.mutable_last_step()->set_loss(345.2);
+    job.mutable_last_step()->set_diverged_above(6.66);
+    EXPECT_THAT(job_summary(job), testing::HasSubstr("the run has diverged: the loss of step 8 is "
+                                                     "345.2000"));
 }
 
 TEST(Document, PrintsAListOfMessagesAsJsonAndYaml) {
@@ -63,12 +73,12 @@ TEST(Document, PrintsAListOfMessagesAsJsonAndYaml) {
     std::ostringstream json;
     print_documents(json, list, DocumentFormat::json);
     EXPECT_EQ(json.str(),
-              "[\n  {\n    \"step\": \"8\",\n    \"targets\": \"65536\",\n    \"loss\": 2.71,\n"
+              "[\n  {\n    \"step\": 8,\n    \"targets\": 65536,\n    \"loss\": 2.71,\n"
               "    \"unigramEntropy\": 3.41,\n    \"bigramEntropy\": 2.61\n  }\n]\n");
     std::ostringstream yaml;
     print_documents(yaml, list, DocumentFormat::yaml);
     EXPECT_EQ(yaml.str(),
-              "- step: \"8\"\n  targets: \"65536\"\n  loss: 2.71\n  unigramEntropy: 3.41\n"
+              "- step: 8\n  targets: 65536\n  loss: 2.71\n  unigramEntropy: 3.41\n"
               "  bigramEntropy: 2.61\n");
     std::ostringstream none;
     print_documents(none, std::vector<pb::Job>(), DocumentFormat::json);

@@ -57,14 +57,14 @@ TEST(LinksFile, ErrorsNameThePlace) {
     EXPECT_EQ(error_of(file(R"({"defualt": {"gbit_per_s": 10}})")),
               "network.defualt: unknown key; known: default, matrix, links");
     EXPECT_EQ(error_of(file(R"({"default": {"gbit_per_s": "10"}})")),
-              "network.default.gbit_per_s: a number is wanted");
+              "network.default.gbit_per_s: expected a number");
     EXPECT_EQ(error_of(file(R"({"default": {}})")), "network.default.gbit_per_s: it is missing");
     EXPECT_EQ(error_of(file(R"({"links": [{"from": "a", "to": "c", "gbit_per_s": 1}]})")),
               "network.links[0].to: there is no node 'c'");
     EXPECT_EQ(error_of(file(R"({"links": [{"from": "a", "to": "b", "gbit_per_s": 1}]})")),
               "link from node b to a has a bandwidth of 0 Gbit/s; it must be above 0");
     EXPECT_EQ(error_of(file(R"({"matrix": {"gbit_per_s": [[0, 3]]}})")),
-              "network.matrix.gbit_per_s: 2 rows are wanted, one per node");
+              "network.matrix.gbit_per_s: expected 2 rows, one per node");
     EXPECT_EQ(error_of(file(R"({"default": {"gbit_per_s": 1}})", R"(, "trunks": [{"name": "x"}])")),
               "trunks[0].gbit_per_s: it is missing");
     EXPECT_EQ(error_of(R"({"format": "other", "version": 1})"),

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "cli/command_line.h"
 #include "tests/support/run_program.h"
@@ -59,7 +61,7 @@ TEST(ManPages, SayWhatTheCommandLineSays) {
     const std::vector<ManPage> all = pages();
     const std::string history = rendered({page_named(all, "ringmaster-history")});
     for (const char* words :
-         {"RINGMASTER-HISTORY(1)", "ringmaster-history - Every attempt of every job",
+         {"RINGMASTER-HISTORY(1)", "ringmaster-history - List every attempt of every job",
           "ringmaster history [options]", "--state pending|starting|running",
           "Only jobs submitted since: 30m, 2h, 3d, or a date (UTC)", "SEE ALSO"}) {
         EXPECT_NE(history.find(words), std::string::npos) << words << '\n' << history;
@@ -71,12 +73,49 @@ TEST(ManPages, SayWhatTheCommandLineSays) {
         << issue;
 }
 
+const ManSection* section_of(const ManPage& page, const std::string& title) {
+    const auto found = std::find_if(page.sections.begin(), page.sections.end(),
+                                    [&](const ManSection& s) { return s.title == title; });
+    return found == page.sections.end() ? nullptr : &*found;
+}
+
+TEST(ManPages, OfEveryCommandHaveExamplesThatItTakes) {
+    for (const ManPage& page : pages()) {
+        const bool is_group = section_of(page, "COMMANDS") != nullptr && page.name != "ringmaster";
+        if (page.number != 1 || is_group) continue;
+        const ManSection* examples = section_of(page, "EXAMPLES");
+        ASSERT_NE(examples, nullptr) << page.name;
+        for (const ManEntry& example : examples->entries) {
+            std::istringstream stream(example.term);
+            const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+            std::vector<const char*> argv;
+            for (const std::string& word : words)
+                argv.push_back(word.c_str());
+            const auto parsed = parse_command_line(static_cast<int>(argv.size()), argv.data());
+            const auto* end = std::get_if<CommandLineEnd>(&parsed);
+            EXPECT_TRUE(end == nullptr || end->code == ExitCode::ok)
+                << example.term << ": " << (end == nullptr ? "" : end->err);
+        }
+    }
+}
+
+TEST(ManPages, HaveADateAndTheExamplesOfHelp) {
+    const ManPage page = page_named(pages(), "ringmaster-ls");
+    EXPECT_EQ(to_man(page).find(".TH \"RINGMASTER\\-LS\" 1 \"2026-"), 0u) << to_man(page);
+    const char* words[] = {"ringmaster", "ls", "--help"};
+    const auto help = std::get<CommandLineEnd>(parse_command_line(3, words));
+    EXPECT_NE(help.out.find("Examples:\n  ringmaster ls -a        ended jobs too\n"),
+              std::string::npos)
+        << help.out;
+}
+
 TEST(ManPages, DescribeTheJobFileAsItsDocumentDoes) {
     if (!has_groff()) GTEST_SKIP() << "no groff here";
     const std::string text = rendered({page_named(pages(), "ringmaster-job")});
     for (const char* words :
-         {"RINGMASTER-JOB(5)", "checkpoint.keep", "how many are kept, from 1; default: 2",
-          "model: {preset: tiny}", "PARALLEL", "instead of a preset: a Hugging Face directory"}) {
+         {"RINGMASTER-JOB(5)", "checkpoint.keep",
+          "held-out tokens per evaluation, at most; default: 65536", "model: {preset: tiny}",
+          "PARALLEL", "instead of a preset: a Hugging Face directory"}) {
         EXPECT_NE(text.find(words), std::string::npos) << words << '\n' << text;
     }
     EXPECT_EQ(text.find("**"), std::string::npos) << text;

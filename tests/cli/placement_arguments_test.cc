@@ -18,7 +18,7 @@ TEST(PlacementArguments, AMeshNamesItsAxes) {
     EXPECT_EQ(parse_mesh_argument("ring=8,inner=4").value(), Mesh::make(1, 8, 1, 1, 4).value());
     EXPECT_EQ(mesh_error("rings=2"),
               "--mesh: 'rings' is none of data, ring, ulysses, tensor, inner");
-    EXPECT_EQ(mesh_error("ring=2,ring=3"), "--mesh: ring stands there twice");
+    EXPECT_EQ(mesh_error("ring=2,ring=3"), "--mesh: ring is given twice");
     EXPECT_EQ(mesh_error("ring=0"), "--mesh: ring is '0'; it must be 1 to 65536");
     EXPECT_EQ(mesh_error("ring"), "--mesh: 'ring' is not KEY=VALUE");
     EXPECT_EQ(mesh_error(""), "--mesh is missing: data=2,ring=4");

@@ -93,8 +93,7 @@ TEST(PlacementText, ShowsRingsCostsAndWhatIsWaitedFor) {
         "\n"
         "  !! degraded  c to a: 800.0 Mbit/s instead of 8.0 Gbit/s, seen 3m00s ago\n"
         "\n"
-        "  registration and node order: on the attempt's 3 devices and 1 more of their kind that "
-        "is free now\n");
+        "  compared on the job's 3 devices plus 1 free one\n");
 }
 
 TEST(PlacementText, SaysWhenASimpleOrderWouldBeBetterByNow) {
@@ -102,8 +101,8 @@ TEST(PlacementText, SaysWhenASimpleOrderWouldBeBetterByNow) {
     EXPECT_THAT(printed(reply_of(report)), Not(HasSubstr("would take less")));
     report.by_node.total = {0.5};
     EXPECT_THAT(printed(reply_of(report)),
-                HasSubstr("\n  node order would take less: since it was placed, links were "
-                          "measured or devices became free\n"));
+                HasSubstr("\n  node order would take less: links were measured or devices became "
+                          "free since the job was placed\n"));
 }
 
 TEST(PlacementText, OfAModelThatIsNoPresetSaysThatOnlyProportionsAreKnown) {
@@ -143,7 +142,7 @@ TEST(PlacementText, OfOneRankSaysSo) {
     report.placed.ranks = {{{"a"}, 3}};
     const std::string text = printed(reply_of(report));
     EXPECT_THAT(text, HasSubstr("\n  a     3        0\n"));
-    EXPECT_THAT(text, HasSubstr("\n  one rank: it communicates with nobody\n"));
+    EXPECT_THAT(text, HasSubstr("\n  one rank: no communication\n"));
 }
 
 TEST(PlacementText, RefusesAReplyThatDoesNotFitTogether) {

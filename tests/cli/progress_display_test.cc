@@ -11,6 +11,16 @@ Progress half() {
     return {"step 5/10  loss 2.0", 5, 10, Seconds{192}};
 }
 
+TEST(ProgressDisplay, ShortensAStepLineFromItsParentheses) {
+    const std::string line =
+        "step 7/100  loss 2.8  9 s  MFU 34.6% (causal, bf16 330 GFLOP/s measured)  mem 1.0 GiB"
+        "  ring 24.0 MiB (11.7% of the step spent waiting)";
+    EXPECT_EQ(shortened(line, 200), line);
+    EXPECT_EQ(shortened(line, 79),
+              "step 7/100  loss 2.8  9 s  MFU 34.6%  mem 1.0 GiB  ring 24.0 MiB");
+    EXPECT_EQ(shortened(line, 10), "step 7/100");
+}
+
 TEST(ProgressBar, ShowsShareAndTimeLeft) {
     EXPECT_EQ(progress_bar(half(), 40), "[===========>          ]  50%  ETA 3m12s");
     EXPECT_EQ(progress_bar({"", 10, 10, Seconds{0}}, 30), "[===============] 100%  ETA 0s");

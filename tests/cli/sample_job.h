@@ -25,6 +25,7 @@ inline pb::Job pending_job() {
     spec.mutable_model()->set_preset("tiny");
     spec.set_precision("fp32");
     spec.mutable_data()->add_sources()->set_path("/data/books");
+    spec.mutable_data()->set_format("auto");
     spec.mutable_data()->set_tokenizer("bytes");
     spec.mutable_data()->set_holdout(0.02);
     spec.set_seed(1);

@@ -14,6 +14,21 @@ Table sample() {
     return table;
 }
 
+TEST(Table, LeavesOutWhatItCanSpareOnANarrowTerminal) {
+    Table table({{"NAME"}, {"MEMORY", Align::right, 1}, {"CORES", Align::right, 2}, {"STATE"}});
+    table.add({"a", "23.5 GiB", "2", "ready"});
+    const auto shown = [&table](bool terminal, int width) {
+        std::ostringstream out;
+        table.print({out, terminal, false, width});
+        return out.str();
+    };
+    EXPECT_EQ(shown(true, 80), "NAME    MEMORY  CORES  STATE\na     23.5 GiB      2  ready\n");
+    EXPECT_EQ(shown(false, 10), shown(true, 80)) << "a pipe has everything";
+    EXPECT_EQ(shown(true, 26),
+              "NAME    MEMORY  STATE\na     23.5 GiB  ready\n(too narrow for CORES)\n");
+    EXPECT_EQ(shown(true, 12), "NAME  STATE\na     ready\n(too narrow for MEMORY, CORES)\n");
+}
+
 TEST(Table, AlignsColumnsAndLeavesNoBlanksAtTheEnd) {
     std::ostringstream out;
     sample().print({out});

@@ -156,7 +156,8 @@ TEST_F(Access, ASubmitterDrainsNothing) {
     const auto rows = audit();
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0].method(), "/ringmaster.v1.NodeService/Drain");
-    EXPECT_EQ(rows[0].reason(), "'*' is submitter; /ringmaster.v1.NodeService/Drain demands admin");
+    EXPECT_EQ(rows[0].reason(),
+              "NodeService/Drain needs the role admin; '*' has the role submitter");
 }
 
 TEST_F(Access, AMethodNobodyHasWrittenDownIsRefusedToEverybodyAndNotRepeated) {

@@ -184,7 +184,7 @@ TEST(Session, ALaunchedAttemptThatTheWorkerHasForgottenFails) {
     world.apply(NodeSessionDown{{"a"}});
     world.hello("a", 1);
     EXPECT_EQ(world.job(world.id).state, JobState::stopping);
-    EXPECT_NE(world.attempt(world.id).cause.find("has no trace of it"), std::string::npos);
+    EXPECT_NE(world.attempt(world.id).cause.find("has no record of it"), std::string::npos);
 }
 
 TEST(Session, WhatHappenedWhileItWasAwayArrivesWithTheHello) {

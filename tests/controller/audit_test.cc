@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/loops/audit_loop.h"
+#include "controller/ops/worker_audit.h"
+#include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm::test {
@@ -86,6 +88,24 @@ TEST_F(Audit, OldRefusalsMakeRoomAndChangesStay) {
     EXPECT_EQ(all[5].entry.code, "ok");
 }
 
+// A worker that reconnected for ever added two rows each time, and none was ever removed.
+TEST_F(Audit, OldSessionsMakeRoomForTheirOwnKindOnly) {
+    open(5);
+    ASSERT_TRUE(store->add(entry("ok")));
+    ASSERT_TRUE(store->add(refusal("no")));
+    AuditEntry session = entry("ok");
+    for (int i = 0; i < 20; ++i) {
+        session.method = i % 2 == 0 ? "session begins" : "session ends";
+        ASSERT_TRUE(store->add(session));
+    }
+    const auto all = rows();
+    ASSERT_EQ(all.size(), 7u);
+    EXPECT_EQ(all[0].entry.method, "session ends");
+    EXPECT_EQ(all[4].entry.method, "session ends");
+    EXPECT_EQ(all[5].entry.reason, "no");
+    EXPECT_EQ(all[6].entry.code, "ok");
+}
+
 TEST_F(Audit, ListsAreFilteredAndPaged) {
     open();
     ASSERT_TRUE(store->add(entry("ok")));
@@ -108,6 +128,31 @@ TEST_F(Audit, IsThereAfterARestart) {
     store.reset();
     open();
     EXPECT_EQ(rows().size(), 1u);
+}
+
+TEST(WorkerAudit, HasARowForSessionsAndForWhatIsTakenOver) {
+    World world;
+    const auto rows_of = [](const Outcome& outcome) {
+        std::string text;
+        for (const AuditEntry& row : worker_audit(outcome))
+            text += format("{}: {} {} {}\n", row.principal, row.method, row.subject, row.code);
+        return text;
+    };
+    EXPECT_EQ(rows_of(world.hello("a", 1)), "a: session begins a ok\n");
+    world.wait(Seconds{1});
+    EXPECT_EQ(rows_of(world.session_down("a")), "a: session ends a ok\n");
+    const State backup = world.state;
+    world.restore(backup);
+    world.wait(Seconds{1});
+    Hello hello = hello_of("a", 1, {status_of({100}, {"abc123"}, {training(0)}, Left::yes)});
+    hello.launches = {{.epoch = {100},
+                       .job = {"abc123"},
+                       .spec = small_spec(),
+                       .plan = {.mesh = ring(1)},
+                       .ranks = {{0, 0}}}};
+    EXPECT_EQ(rows_of(world.apply(NodeHello{hello})),
+              "a: session begins a ok\na: adoption abc123 ok\n");
+    EXPECT_EQ(rows_of(world.apply(DrainNode{{"a"}, "fan"})), "") << "the call has its own row";
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ TEST_P(StoredDatabase, HasDefaultsForWhatItDidNotKnow) {
     EXPECT_EQ(job.spec.memory.keep.has_value(), GetParam() >= 4);
     EXPECT_EQ(job.spec.retry.max, GetParam() < 5 ? 3 : 5);
     EXPECT_EQ(job.spec.priority, GetParam() < 5 ? 0 : 4);
+    EXPECT_EQ(job.spec.checkpoint.every, Seconds{GetParam() < 7 ? 600.0 : 90.0});
     EXPECT_EQ(job.spec.resources.placement.size(), GetParam() < 6 ? 0u : 2u);
+    EXPECT_EQ(job.spec.optimizer.max_skipped, GetParam() < 8 ? 10 : 4);
     EXPECT_EQ(state.nodes.at({"n1"}).drained, GetParam() < 5 ? "" : "for repair");
 }
 

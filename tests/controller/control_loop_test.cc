@@ -157,6 +157,30 @@ public:
     MonoTime mono() const override { return {micros * 1000}; }
 };
 
+// The wall clock is set, in whatever direction; no time has passed.
+TEST(ClockLoop, ASetWallClockIsNoTime) {
+    FakeStore store;
+    FakeListener listener;
+    struct : Clock {
+        std::atomic<std::int64_t> set{0};
+        WallTime wall() const override { return {1'000'000'000 + set}; }
+        MonoTime mono() const override { return {7}; }
+    } clock;
+    ControlLoop control(State{}, {store, clock, listener, [](const std::string&) {}});
+    const WallTime before = control.steady_now();
+    ASSERT_TRUE(control.call(NodeHello{hello_of("a", 1)}));
+    control.post(NodeSessionDown{{"a"}});
+    for (const std::int64_t hours : {2, -2}) {
+        clock.set = hours * 3'600'000'000;
+        EXPECT_FALSE(control.call(CancelJob{{"nope"}})) << "what was posted before is applied";
+        EXPECT_EQ(control.steady_now(), before);
+        ClockLoop ticking(control, Seconds{0.001});
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        const auto state = control.read([](const State& s) { return s.nodes.at({"a"}).state; });
+        EXPECT_EQ(state, NodeState::ready);
+    }
+}
+
 TEST(ClockLoop, MakesRetriesComeDue) {
     FakeStore store;
     FakeListener listener;
@@ -173,7 +197,7 @@ TEST(ClockLoop, MakesRetriesComeDue) {
     };
     EXPECT_NE(retry_at(), 0);
     clock.micros += 2'000'000;
-    ClockLoop ticking(control, clock, Seconds{0.01});
+    ClockLoop ticking(control, Seconds{0.01});
     for (int i = 0; i < 2000 && retry_at() != 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -189,7 +213,7 @@ TEST(ClockLoop, MakesSilentNodesUnreachable) {
     control.post(NodeSessionDown{{"a"}});
     EXPECT_FALSE(control.call(CancelJob{{"nope"}})) << "what was posted before is applied";
     clock.micros += 61'000'000;
-    ClockLoop ticking(control, clock, Seconds{0.01});
+    ClockLoop ticking(control, Seconds{0.01});
     NodeState state = NodeState::ready;
     for (int i = 0; i < 2000 && state == NodeState::ready; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -61,6 +61,32 @@ TEST(Drain, NothingNewIsPlacedThereUntilItIsResumed) {
     EXPECT_EQ(world.job(world.id).state, JobState::starting);
 }
 
+TEST(Drain, AHelloDoesNotTakeTheNodeBackIntoService) {
+    Drained world;
+    world.stop();
+    world.session_down("a");
+    world.hello("a", 1);
+    EXPECT_EQ(world.state.nodes.at({"a"}).drained, "kernel upgrade");
+    world.start();
+    EXPECT_EQ(world.reason(world.id), "the plan is wrong: node a is drained: kernel upgrade");
+}
+
+TEST(Drain, IsNoFailureThatRetriesAreCountedBy) {
+    Pair world(retried_spec(1));
+    for (int drained = 0; drained < 2; ++drained) {
+        world.run();
+        world.apply(DrainNode{{"a"}, "kernel upgrade"}, 1);
+        // Its checkpoint does not succeed.
+        world.report("b", ended(1, 1, "disk full"), Left::no);
+        world.report("a", ended(0, kRankLostPeer, "lost"), Left::no);
+        world.apply(ResumeNode{{"a"}}, 1);
+        world.start();
+    }
+    world.run();
+    world.fail(1, "words");
+    EXPECT_EQ(world.job(world.id).state, JobState::pending) << world.job(world.id).failure;
+}
+
 TEST(Drain, IsWhatAJobThatMissesTheNodeIsToldToUndo) {
     Drained world;
     world.stop();

@@ -20,7 +20,8 @@ std::string text_of(const Findings& findings) {
 }
 
 std::string explained(const World& world, const JobId& id, double later = 0) {
-    return text_of(explain(world.state, world.job(id), world.now + Seconds{later}));
+    const WallTime now = world.now + Seconds{later};
+    return text_of(explain(world.state, world.job(id), {now, now}));
 }
 
 // Nodes a and b with one rank each, placed.
@@ -58,11 +59,13 @@ TEST(ExplainPending, NamesNodesThatAreOfNoUseNow) {
     world.apply(DrainNode{{"a"}, "a new disk"});
     world.apply(NodeSessionDown{{"b"}});
     const std::string text = explained(world, world.submit(small_spec()), 40);
-    EXPECT_THAT(text, HasSubstr("BLOCKING node a: its 2 devices are not used: it is drained (a new "
-                                "disk) -> `ringmaster resume a`"));
-    EXPECT_THAT(text, HasSubstr("BLOCKING node b: its 1 device is not used: it has no session "
-                                "since 40.0 s -> start its worker again, or `ringmaster drain b "
-                                "--gone`"));
+    EXPECT_THAT(text,
+                HasSubstr("BLOCKING node a: its 2 devices are unavailable: the node is drained "
+                          "(a new disk) -> `ringmaster resume a`"));
+    EXPECT_THAT(text,
+                HasSubstr("BLOCKING node b: its 1 device is unavailable: its worker has had "
+                          "no session for 40.0 s -> start its worker again, or `ringmaster drain b "
+                          "--gone`"));
 }
 
 TEST(ExplainPending, SaysTheJobsPlaceInTheQueue) {
@@ -72,11 +75,11 @@ TEST(ExplainPending, SaysTheJobsPlaceInTheQueue) {
     JobSpec urgent = small_spec();
     urgent.priority = 5;
     const JobId third = world.submit(urgent);
-    EXPECT_THAT(explained(world, first), HasSubstr("INFO queue: 1 of 2 pending jobs are looked at "
-                                                   "before it (priority 0)"));
-    EXPECT_THAT(explained(world, second), HasSubstr("2 of 2 pending jobs"));
-    EXPECT_THAT(explained(world, third), HasSubstr("0 of 2 pending jobs are looked at before it "
-                                                   "(priority 5) -> \n"));
+    EXPECT_THAT(explained(world, first), HasSubstr("INFO queue: 1 of 2 other pending jobs are "
+                                                   "ahead in the queue (priority 0)"));
+    EXPECT_THAT(explained(world, second), HasSubstr("2 of 2 other pending jobs"));
+    EXPECT_THAT(explained(world, third), HasSubstr("0 of 2 other pending jobs are ahead in the "
+                                                   "queue (priority 5) -> \n"));
 }
 
 TEST(ExplainPending, SaysWhenTheNextAttemptMayBeginAndWhatItAvoids) {
@@ -85,9 +88,10 @@ TEST(ExplainPending, SaysWhenTheNextAttemptMayBeginAndWhatItAvoids) {
     Job job = world.job(id);
     job.retry_at = world.now + Seconds{20};
     job.excluded = {{{"n1"}, 3}};
-    const std::string text = text_of(explain(world.state, job, world.now));
+    const std::string text = text_of(explain(world.state, job, {world.now, world.now}));
     EXPECT_THAT(text, HasSubstr("BLOCKING retry: further attempt 0 of 3 begins in 20.0 s"));
-    EXPECT_THAT(text, HasSubstr("BLOCKING devices: n1:3: not used after their faults"));
+    EXPECT_THAT(text,
+                HasSubstr("BLOCKING devices: n1:3: excluded for this job after failures there"));
 }
 
 TEST(ExplainStarting, SaysWhoHasNotConfirmed) {
@@ -95,19 +99,19 @@ TEST(ExplainStarting, SaysWhoHasNotConfirmed) {
     world.report("a", training(0));
     const std::string text = explained(world, world.id, 3);
     EXPECT_THAT(text, HasSubstr("is starting: 1 of 2 ranks launched, 1 at their first step, on 2 "
-                                "nodes since 3.0 s"));
-    EXPECT_THAT(text, HasSubstr("INFO node b: has not confirmed the launch of 1 rank since 3.0 s"));
+                                "nodes for 3.0 s"));
+    EXPECT_THAT(text, HasSubstr("INFO node b: has not confirmed the launch of 1 rank for 3.0 s"));
     EXPECT_THAT(text, testing::Not(HasSubstr("node a:")));
 }
 
 TEST(ExplainRunning, SaysThatALostSessionHurtsNothing) {
     Pair world;
     world.run();
-    EXPECT_THAT(explained(world, world.id), HasSubstr("runs: 2 of 2 ranks train, on 2 nodes"));
+    EXPECT_THAT(explained(world, world.id), HasSubstr("all 2 ranks training, on 2 nodes"));
     world.apply(NodeSessionDown{{"b"}});
     EXPECT_THAT(explained(world, world.id, 40),
-                HasSubstr("PROBLEM node b: has no session since 40.0 s; training goes on, nothing "
-                          "is wrong with it as far as other workers report"));
+                HasSubstr("PROBLEM node b: has had no session for 40.0 s; training continues; "
+                          "other workers report no problem with it"));
 }
 
 TEST(ExplainRunning, NamesBothEndsOfItsDegradedLinks) {
@@ -119,11 +123,11 @@ TEST(ExplainRunning, NamesBothEndsOfItsDegradedLinks) {
     world.apply(LinkDrifted{{"b"}, {"a"}, {0.4}, {0.1}, true});
     const std::string text = explained(world, world.id, 90);
     const auto first = text.find(
-        "PROBLEM link b to a: degraded since 1m30s: 100 Mbit/s, its "
-        "baseline is 400 Mbit/s -> look at its ends: `ringmaster links "
+        "PROBLEM link b to a: degraded for 1m30s: 100 Mbit/s, its "
+        "baseline is 400 Mbit/s -> check both ends: `ringmaster links "
         "b a`");
     const auto second = text.find(
-        "PROBLEM link a to b: degraded since 1m30s: 3.1 Gbit/s, its "
+        "PROBLEM link a to b: degraded for 1m30s: 3.1 Gbit/s, its "
         "baseline is 9.4 Gbit/s");
     EXPECT_LT(first, second) << "the worst first\n" << text;
     EXPECT_NE(second, std::string::npos) << text;
@@ -185,10 +189,10 @@ TEST(ExplainRunning, SaysThatItWasTakenOver) {
     Job job = world.job(world.id);
     job.recovered = true;
     job.continues = {"old123"};
-    job.spec.checkpoint.from = "/ckpt/old123/e1-s5";
-    const std::string text = text_of(explain(world.state, job, world.now));
+    job.spec.checkpoint.from = "/ckpt/old123";
+    const std::string text = text_of(explain(world.state, job, {world.now, world.now}));
     EXPECT_THAT(text, HasSubstr("taken over from its workers after this controller was restored"));
-    EXPECT_THAT(text, HasSubstr("goes on from job old123, checkpoint /ckpt/old123/e1-s5"));
+    EXPECT_THAT(text, HasSubstr("continues job old123 from /ckpt/old123"));
 }
 
 TEST(ExplainEnded, GivesTheCauseOfEachAttempt) {
@@ -199,9 +203,44 @@ TEST(ExplainEnded, GivesTheCauseOfEachAttempt) {
     ASSERT_EQ(world.job(world.id).state, JobState::failed);
     const std::string text = explained(world, world.id);
     EXPECT_THAT(text, HasSubstr("PROBLEM job: failed after"));
-    EXPECT_THAT(text, HasSubstr("it has no checkpoint: submit its job file again"));
+    EXPECT_THAT(text, HasSubstr("correct what it names, then submit the job file again"));
     EXPECT_THAT(text, HasSubstr(format("PROBLEM attempt {}: failed after", world.epoch)));
     EXPECT_THAT(text, HasSubstr("rank 0: no data in /x"));
+}
+
+TEST(ExplainEnded, DoesNotAdviseWhatFailsAgain) {
+    Pair world;
+    world.run();
+    AttemptStatus status = status_of(world.epoch, world.id, {training(0)}, Left::yes);
+    status.checkpoint_step = 5;
+    status.checkpoint_path = "/ckpt/e1-s5";
+    world.status("a", status);
+    world.report("a", ended(0, kRankBadInput, "the export is refused", 1), Left::no);
+    world.report("b", ended(1, kRankLostPeer, "lost rank 0", 2), Left::no);
+    ASSERT_EQ(world.job(world.id).state, JobState::failed);
+    const std::string text = explained(world, world.id);
+    EXPECT_THAT(text, testing::Not(HasSubstr("ringmaster continue"))) << "by the same job file";
+    EXPECT_THAT(text, testing::ContainsRegex("submit the job file again with --from /ckpt\n"));
+}
+
+TEST(ExplainEnded, NamesASwitchOfMemoryThatTheJobFileKnows) {
+    Pair world;
+    world.run();
+    Attempt& attempt = world.state.attempts.at(world.epoch);
+    attempt.state = AttemptState::failed;
+    attempt.failure_class = FailureClass::out_of_memory;
+    world.state.jobs.at(world.id).spec.memory.device = Bytes{1 << 30};
+    EXPECT_THAT(explained(world, world.id), HasSubstr("`memory: {offload: on}`"));
+}
+
+TEST(ExplainRunning, DoesNotSpeakForWorkersThatSayNothing) {
+    Pair world;
+    world.run();
+    world.apply(NodeSessionDown{{"a"}});
+    world.apply(NodeSessionDown{{"b"}});
+    const std::string text = explained(world, world.id);
+    EXPECT_THAT(text, HasSubstr("no worker of the attempt reports"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("nothing is wrong")));
 }
 
 pb::StepReport step_of(double seconds) {
@@ -216,7 +255,7 @@ TEST(ExplainStep, NamesTheAxisThatComputeWaitsFor) {
     pb::StepReport step = step_of(2);
     (*step.mutable_phase_seconds())["ring_exposed"] = 0.9;
     (*step.mutable_phase_seconds())["tensor_exposed"] = 0.1;
-    const std::string text = text_of(explain_step(step, {}));
+    const std::string text = text_of(explain_step(step, {}, StepsAre::reported));
     EXPECT_THAT(text, HasSubstr("PROBLEM ring: compute of rank 0 waited 45.0% of step 9 (900 ms of "
                                 "2.0 s) for keys and values of the next rank"));
     EXPECT_THAT(text, testing::Not(HasSubstr("tensor")));
@@ -226,11 +265,46 @@ TEST(ExplainStep, NoticesASkippedStepAndALateOne) {
     pb::StepReport step = step_of(10);
     const WallTime now{1'000'000'000};
     *step.mutable_time() = to_proto(now);
-    EXPECT_EQ(text_of(explain_step(step, now + Seconds{45})), "") << "five steps' time are fine";
-    EXPECT_THAT(text_of(explain_step(step, now + Seconds{60})), HasSubstr("the next is late"));
+    EXPECT_EQ(text_of(explain_step(step, now + Seconds{45}, StepsAre::reported)), "")
+        << "five steps' time are fine";
+    EXPECT_THAT(text_of(explain_step(step, now + Seconds{60}, StepsAre::reported)),
+                HasSubstr("the next is late"));
+    step.set_num_steps(9);
+    EXPECT_EQ(text_of(explain_step(step, now + Seconds{60}, StepsAre::reported)), "")
+        << "there is no next one";
     step.set_finite(false);
-    EXPECT_THAT(text_of(explain_step(step, now)), HasSubstr("PROBLEM loss: step 9 was skipped"));
-    EXPECT_TRUE(explain_step({}, now).empty()) << "before the first step";
+    EXPECT_THAT(text_of(explain_step(step, now, StepsAre::reported)),
+                HasSubstr("PROBLEM loss: step 9 was skipped"));
+    EXPECT_TRUE(explain_step({}, now, StepsAre::reported).empty()) << "before the first step";
+    EXPECT_TRUE(explain_divergence({}).empty());
+}
+
+TEST(ExplainStep, IsNotLateWhereNobodyCanReportIt) {
+    Pair world;
+    world.run();
+    EXPECT_EQ(steps_are(world.state, world.job(world.id)), StepsAre::reported);
+    world.apply(NodeSessionDown{{"b"}});
+    EXPECT_EQ(steps_are(world.state, world.job(world.id)), StepsAre::reported) << "rank 0 is on a";
+    world.apply(NodeSessionDown{{"a"}});
+    ASSERT_EQ(steps_are(world.state, world.job(world.id)), StepsAre::cut_off);
+    pb::StepReport step = step_of(1);
+    *step.mutable_time() = to_proto(world.now);
+    const WallTime later = world.now + Seconds{40};
+    EXPECT_EQ(text_of(explain_step(step, later, StepsAre::cut_off)), "");
+    EXPECT_THAT(text_of(explain_step(step, later, StepsAre::reported)),
+                HasSubstr("the next is late"));
+}
+
+TEST(ExplainStep, SaysThatARunHasDiverged) {
+    pb::StepReport step;
+    step.set_step(40);
+    step.set_loss(345.2);
+    step.set_diverged_above(6.66);
+    EXPECT_EQ(text_of(explain_divergence(step)),
+              "PROBLEM loss: the run has diverged: the loss of step 40 is 345.2000, and a run that "
+              "learns stays below 6.66 -> a lower learning rate or a longer warm-up\n");
+    step.set_loss(5);
+    EXPECT_TRUE(explain_divergence(step).empty());
 }
 
 // Steps of `work` seconds and the rest of `step` waiting for the ring.
@@ -257,6 +331,12 @@ TEST(ExplainPace, NamesTheRankThatTheOthersWaitFor) {
     const std::string even =
         text_of(explain_pace({pace(0, 0.5, 1), pace(1, 0.55, 1), pace(2, 0.5, 1)}));
     EXPECT_EQ(even.find("PROBLEM"), std::string::npos) << even;
+    const std::string tiny =
+        text_of(explain_pace({pace(0, 5e-4, 1), pace(1, 9e-4, 1), pace(2, 5e-4, 1)}));
+    EXPECT_EQ(tiny.find("PROBLEM rank"), std::string::npos) << "less than a millisecond: " << tiny;
+    const std::string small =
+        text_of(explain_pace({pace(0, 0.03, 1), pace(1, 0.045, 1), pace(2, 0.03, 1)}));
+    EXPECT_EQ(small.find("PROBLEM rank"), std::string::npos) << "of a second: " << small;
 }
 
 TEST(ExplainPace, SeesThatStepsTakeLongerThanTheyDid) {

@@ -76,7 +76,7 @@ TEST(Metrics, CountNodesDevicesAndJobs) {
 }
 
 // Short of space from the beginning: the mark is as high as the disk is large.
-TEST(Metrics, CountTelemetryThatIsDropped) {
+TEST(Metrics, CountTelemetryThatIsRefused) {
     Running running;
     running.daemon.reset();
     DaemonOptions options = running.options();
@@ -86,13 +86,14 @@ TEST(Metrics, CountTelemetryThatIsDropped) {
     JoinedWorker worker(running.address, hello_of("a", 1));
     const std::string id = running.submit(small_spec());
     const Epoch epoch = worker.take<LaunchAttempt>().epoch;
-    TelemetrySender telemetry(running);
-    EXPECT_EQ(telemetry.send(TelemetrySender::step(epoch, 1, 5.5)).reports_offset(), 100)
-        << "acknowledged, so that its worker need not keep it";
-    telemetry.send(TelemetrySender::log(epoch, 0, 3, "abc"));
+    for (const pb::TelemetryMessage& message :
+         {TelemetrySender::step(epoch, 1, 5.5), TelemetrySender::log(epoch, 0, 3, "abc")}) {
+        const grpc::Status end = TelemetrySender(running).send_refused(message);
+        EXPECT_EQ(end.error_code(), grpc::RESOURCE_EXHAUSTED) << end.error_message();
+    }
     EXPECT_FALSE(running.job(id).has_last_step());
     const std::string metrics = fetch(running.daemon->http_address(), "/metrics").second;
-    EXPECT_TRUE(has_line(metrics, "ringmaster_telemetry_dropped_total 2")) << metrics;
+    EXPECT_TRUE(has_line(metrics, "ringmaster_telemetry_refused_total 2")) << metrics;
     EXPECT_EQ(fetch(running.daemon->http_address(), "/metrics").second, metrics)
         << "a scrape counts nothing twice";
     grpc::ClientContext context;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "service/http_server.h"
 #include "tests/controller/fake_worker.h"
 #include "tests/controller/secured.h"
 
@@ -88,6 +89,16 @@ TEST_F(Https, PlainTextIsClosedAndNothingIsServed) {
         plain_exchange(daemon->http_address(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_LE(answer.size(), 7u) << "a TLS alert at most";
     EXPECT_TRUE(audit().empty());
+}
+
+TEST_F(Https, AnswersBesideMoreSilentHandshakesThanItHasPlaces) {
+    using Connection = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
+    std::vector<Connection> silent;
+    for (std::size_t i = 0; i < HttpLimits().connections + 20; ++i) {
+        silent.emplace_back(BIO_new_connect(daemon->http_address().c_str()), BIO_free_all);
+        ASSERT_EQ(BIO_do_connect(silent.back().get()), 1) << i;
+    }
+    EXPECT_EQ(ask(*this, {.headers = bearer(with_token("v", Role::viewer))}).status, 200);
 }
 
 TEST_F(Https, WithoutACredentialTheReasonIsInTheAnswerAndTheAddressInTheAudit) {

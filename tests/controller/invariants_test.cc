@@ -90,7 +90,7 @@ TEST(Invariants, AnEndIsAnEnd) {
     Broken world;
     world.report("a", ended(0, 0), Left::no);
     world.report("b", ended(1, 0), Left::no);
-    Step step(world.state, world.now, 0);
+    Step step(world.state, {.time = world.now, .body = CommandsDue{}, .steady = world.now});
     EXPECT_THROW(
         step.change_job(world.id, "job.ended", [](Job& job) { job.state = JobState::failed; }),
         CheckError);

@@ -31,6 +31,19 @@ TEST(Submit, TheSameRequestWithAnotherSpecIsRefused) {
     EXPECT_TRUE(outcome.events.empty());
 }
 
+TEST(Submit, ARequestIdIsNoKeyToTheJobOfAnother) {
+    World world;
+    const JobId id = world.submit(small_spec(), "r");
+    const auto again = [&](const std::string& owner) {
+        return reply(world.apply(SubmitJob{{"r"}, small_spec(), "yaml", 9, owner}, 1));
+    };
+    EXPECT_EQ(again("default").value(), id);
+    const Result<JobId> other = again("bob");
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, ErrorCode::already_exists);
+    EXPECT_EQ(other.error().message.find(id.value), std::string::npos) << other.error().message;
+}
+
 TEST(Submit, CollidingIdsAreDrawnAgain) {
     World world;
     const Outcome first = world.apply(SubmitJob{{"a"}, small_spec(), "", 5}, 1);

@@ -26,7 +26,7 @@ TEST(Lost, WithoutAWordForLostAfterTheAttemptIsLostAndItsJobTriedAgain) {
     EXPECT_EQ(world.attempt(world.id).state, AttemptState::lost);
     EXPECT_EQ(world.attempt(world.id).failure_class, FailureClass::lost);
     EXPECT_EQ(world.job(world.id).state, JobState::pending);
-    EXPECT_NE(world.reason(world.id).find("attempt 1 lost (lost): no worker has reported of it for "
+    EXPECT_NE(world.reason(world.id).find("attempt 1 lost (lost): no worker has reported on it for "
                                           "30m01s"),
               std::string::npos)
         << world.reason(world.id);
@@ -98,8 +98,8 @@ TEST(Lost, ALaunchThatWasNotAcknowledgedIsStoppedInTheSameSession) {
     const Outcome outcome = world.wait({1801});
     EXPECT_EQ(world.attempt(world.id).state, AttemptState::lost);
     EXPECT_EQ(commands<StopAttempt>(outcome).size(), 2u);
-    world.apply(NodeRefused{{"a"}, {world.epoch, "this worker has nothing of it"}});
-    world.apply(NodeRefused{{"b"}, {world.epoch, "this worker has nothing of it"}});
+    world.apply(NodeRefused{{"a"}, {world.epoch, "this worker does not have this attempt"}});
+    world.apply(NodeRefused{{"b"}, {world.epoch, "this worker does not have this attempt"}});
     EXPECT_TRUE(world.state.leftover.empty());
 }
 
@@ -157,7 +157,8 @@ TEST(Gone, ARebootTakesTheRanksOfItsNode) {
     Hello hello = hello_of("b", 1);
     hello.boot_id = "boot-2";
     world.apply(NodeHello{hello});
-    EXPECT_EQ(world.attempt(world.id).cause, "rank 1 is gone with node b: it was started anew");
+    EXPECT_EQ(world.attempt(world.id).cause,
+              "rank 1 is gone with node b: its machine was restarted");
     EXPECT_EQ(world.attempt(world.id).failure_class, FailureClass::lost);
 }
 

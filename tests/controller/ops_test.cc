@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "controller/ops/checkpoints.h"
 #include "tests/controller/running.h"
 
 namespace rm::test {
@@ -36,7 +37,7 @@ struct OneRank : Running {
     }
 };
 
-TEST(ContinueJob, GoesOnFromTheNewestCheckpoint) {
+TEST(ContinueJob, GoesOnFromItsCheckpoints) {
     OneRank running;
     running.cancel(running.id);
     running.end(kRankStopped, "/ckpt/e1-s5", pb::JOB_STATE_CANCELLED);
@@ -46,12 +47,39 @@ TEST(ContinueJob, GoesOnFromTheNewestCheckpoint) {
     const pb::Job job = running.job(next);
     EXPECT_NE(job.id(), running.id);
     EXPECT_EQ(job.continues(), running.id);
-    EXPECT_EQ(job.spec().checkpoint().from(), "/ckpt/e1-s5");
+    EXPECT_EQ(job.spec().checkpoint().from(), "/ckpt")
+        << "which of them is the newest whole one its ranks know";
     EXPECT_EQ(job.spec().name(), "small");
     EXPECT_EQ(job.spec().yaml(), "name: small\n");
     std::string same;
     EXPECT_TRUE(running.go_on(same).ok());
     EXPECT_EQ(same, next) << "the same request is the same job";
+}
+
+TEST(SubmitJob, WarnsOfAKindThatNoNodeHasEverOffered) {
+    Running running;
+    JobSpec spec = small_spec(ring(1));
+    spec.resources.kind = "L40S";
+    const auto warnings = [&](const std::string& request_id) {
+        pb::SubmitReply reply;
+        const grpc::Status status = running.submit(Running::request(spec, request_id), reply);
+        EXPECT_TRUE(status.ok()) << status.error_message();
+        return std::vector<std::string>(reply.warnings().begin(), reply.warnings().end());
+    };
+    EXPECT_THAT(warnings("without nodes"), testing::IsEmpty());
+    {
+        Hello gpu = hello_of("g", 1);
+        gpu.inventory.devices[0].kind = "H100";
+        JoinedWorker was_here(running.address, gpu);
+    }
+    JoinedWorker a(running.address, hello_of("a", 1));
+    EXPECT_THAT(warnings("unknown"),
+                testing::ElementsAre("resources.kind: no node has ever offered 'L40S', and the job "
+                                     "waits until one does; the kinds of this cluster: H100, cpu"));
+    spec.resources.kind = "H100";
+    EXPECT_THAT(warnings("away"), testing::IsEmpty());
+    spec.resources.kind.clear();
+    EXPECT_THAT(warnings("any"), testing::IsEmpty());
 }
 
 TEST(ContinueJob, OfAJobThatRunsIsRefused) {
@@ -61,6 +89,17 @@ TEST(ContinueJob, OfAJobThatRunsIsRefused) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
     EXPECT_THAT(status.error_message(), HasSubstr("job " + running.id + " is running"));
     EXPECT_THAT(status.error_message(), HasSubstr("`ringmaster cancel " + running.id + "`"));
+}
+
+TEST(ContinueJob, OfAJobThatIsStoppingAdvisesToWait) {
+    OneRank running;
+    ASSERT_TRUE(running.cancel(running.id).ok());
+    std::string next;
+    const grpc::Status status = running.go_on(next);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_EQ(status.error_message(),
+              format("job {} is stopping; continue it when it has ended: `ringmaster wait {}`",
+                     running.id, running.id));
 }
 
 TEST(ContinueJob, WithoutACheckpointOrAStepLeftIsRefused) {
@@ -76,7 +115,35 @@ TEST(ContinueJob, WithoutACheckpointOrAStepLeftIsRefused) {
     finished.end(kRankFinished, "/ckpt/e1-s10", pb::JOB_STATE_SUCCEEDED);
     status = finished.go_on(next);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-    EXPECT_THAT(status.error_message(), HasSubstr("--from /ckpt/e1-s10"));
+    EXPECT_THAT(status.error_message(), HasSubstr("--from /ckpt"));
+}
+
+TEST(ContinueJob, NamesADirectoryBelowARootAsTheJobDoes) {
+    JobSpec spec = small_spec(ring(1));
+    spec.checkpoint.dir = "shared:runs";
+    Job job{.id = {"abc123"}, .spec = spec};
+    State state;
+    EXPECT_EQ(checkpoints_of(state, job), "") << "none was heard of";
+    state.attempts_of[job.id] = {{7}};
+    state.attempts[{7}].checkpoint_path = "/mnt/of-one-node/runs/abc123/e7-s5";
+    EXPECT_EQ(checkpoints_of(state, job), "shared:runs/abc123");
+}
+
+TEST(ContinueJob, OfAFinishedOneNeverBeginsItAnew) {
+    for (const char* checkpoint : {"/ckpt/e1-s10", ""}) {
+        OneRank finished;
+        finished.end(kRankFinished, checkpoint, pb::JOB_STATE_SUCCEEDED);
+        std::string next;
+        const grpc::Status status = finished.go_on(next);
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+        EXPECT_THAT(status.error_message(), HasSubstr("job " + finished.id +
+                                                      " has succeeded and has no step left; submit "
+                                                      "a job file with more tokens"));
+        grpc::ClientContext context;
+        pb::HistoryReply all;
+        ASSERT_TRUE(finished.jobs->History(&context, pb::HistoryRequest(), &all).ok());
+        EXPECT_EQ(all.jobs_size(), 1);
+    }
 }
 
 TEST(SubmitJob, KnowsTheNodesOfItsDevicesByUniqueBeginnings) {

@@ -23,5 +23,15 @@ TEST(Owner, SubmittersActOnTheirOwnJobsAndAdminsOnAll) {
                 testing::HasSubstr("'eve' may continue their own, an admin every job"));
 }
 
+TEST(Owner, OnlyAdminsAskForAnyPriority) {
+    EXPECT_TRUE(check_priority(kMostPriority, {"ada", Role::submitter, "token"}));
+    EXPECT_TRUE(check_priority(2147483647, {"eve", Role::admin, "token"}));
+    const Status refused = check_priority(2147483647, {"ada", Role::submitter, "token"});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::permission_denied);
+    EXPECT_EQ(refused.error().message,
+              "priority: 2147483647; a submitter may ask for at most 100, an admin for more");
+}
+
 }  // namespace
 }  // namespace rm::test

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 // Two jobs, one of which fits, and a device of every kind of availability.
 PlanningSnapshot snapshot_of_two_jobs() {
-    PlanningSnapshot snapshot{.version = 7, .now = {1'000'000}};
+    PlanningSnapshot snapshot{.version = 7, .now = {1'000'000}, .max_bypass = {90}};
     snapshot.pending.push_back({.id = {"abc123"}, .spec = small_spec(ring(2))});
     snapshot.pending.push_back({.id = {"def456"},
                                 .spec = small_spec(ring(4)),
@@ -48,6 +48,7 @@ TEST(PlanningMessages, CarryASnapshotAndItsDecisionsUnchanged) {
     const PlanningSnapshot again = unpack_snapshot(pack(snapshot)).value();
     EXPECT_EQ(again.version, snapshot.version);
     EXPECT_EQ(again.now, snapshot.now);
+    EXPECT_EQ(again.max_bypass, Seconds{90});
     ASSERT_EQ(again.pending.size(), 2u);
     EXPECT_EQ(again.pending[1].spec, snapshot.pending[1].spec);
     EXPECT_EQ(again.pending[1].waiting_since, snapshot.pending[1].waiting_since);

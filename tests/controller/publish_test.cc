@@ -28,11 +28,12 @@ TEST(Publish, TheAttemptThatLivesMay) {
 TEST(Publish, AnUnknownAttemptOrOneThatHasEndedMayNot) {
     Publisher world;
     EXPECT_EQ(world.ask({9}).error().message,
-              "attempt 9 is not known here: nothing of it is published");
+              "attempt 9 is not known here: it must not publish checkpoints");
     world.fail(1, "words");
     const auto refused = world.ask(world.epoch);
     EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
-    EXPECT_EQ(refused.error().message, "attempt 1 has ended as failed: nothing of it is published");
+    EXPECT_EQ(refused.error().message,
+              "attempt 1 has ended as failed: it must not publish checkpoints");
 }
 
 TEST(Publish, ALostAttemptMayNotThoughItStillRuns) {

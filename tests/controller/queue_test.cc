@@ -53,6 +53,18 @@ TEST(Queue, ALowerPriorityPassesAJobThatDoesNotFitForAnHourAtMost) {
                                          ", which has waited 1h00m; fits after it");
 }
 
+TEST(Queue, HowLongAJobMayBePassedIsTheControllers) {
+    Queue world;
+    world.state.max_bypass = Seconds{30};
+    world.plan(world.submit(prioritized(0, 1, "cpu")), {"a"});
+    world.submit(prioritized(0, 2, "cpu"));
+    const JobId low = world.submit(prioritized(0, 1, "cpu"));
+    world.now = world.now + Seconds{29};
+    EXPECT_TRUE(world.starts(low));
+    world.now = world.now + Seconds{2};
+    EXPECT_FALSE(world.starts(low));
+}
+
 TEST(Queue, ALowerPriorityThatHasWaitedKeepsNothingFromAHigherOne) {
     Queue world;
     world.plan(world.submit(prioritized(0, 1, "cpu")), {"a"});

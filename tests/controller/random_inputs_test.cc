@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "base/random.h"
 #include "controller/core/planning.h"
@@ -158,8 +159,15 @@ private:
                 backup_ = world_.state;
         }
     }
+    // Only a degraded link that comes back is news.
     void drift(std::size_t node) {
-        apply(LinkDrifted{{name(node)}, {name(rng_.below(kNodes))}, {10}, {3}, rng_.below(2) == 0});
+        LinkDrifted drift{{name(node)}, {name(rng_.below(kNodes))}, {10}, {3}, true};
+        drift.degraded = rng_.below(2) == 0;
+        const auto& degraded = world_.state.degraded_links;
+        if (!drift.degraded && !degraded.empty()) {
+            std::tie(drift.from, drift.to) = degraded.begin()->first;
+        }
+        apply(drift);
     }
     void pass(Seconds time) { take(world_.wait(time)); }
 

@@ -185,7 +185,8 @@ TEST(Restore, AJobThatWasCancelledSinceIsNotReopenedByAnAttemptThatRuns) {
     EXPECT_EQ(world.job(world.id).state, JobState::cancelled);
 }
 
-TEST(Restore, WithoutARestoreAnEndedJobStaysEndedAndTheAttemptIsStopped) {
+// Nothing that this controller has commanded: it may be somebody's work.
+TEST(Restore, WithoutARestoreAnUnknownAttemptIsLeftAlone) {
     Backup world;
     world.apply(CancelJob{world.id, StopMode::now});
     world.status("a", world.status_here("a", ended(0, kRankStopped), Left::no));
@@ -194,10 +195,11 @@ TEST(Restore, WithoutARestoreAnEndedJobStaysEndedAndTheAttemptIsStopped) {
     world.launches["b"].epoch = {2};
     const Outcome outcome = world.apply(NodeHello{world.hello_with("b", training(1))});
     EXPECT_EQ(world.job(world.id).state, JobState::cancelled);
-    EXPECT_EQ(commands<StopAttempt>(outcome).size(), 1u);
-    const Outcome stopped = world.status("b", world.status_here("b", ended(1, 3), Left::no));
-    EXPECT_EQ(commands<ForgetAttempt>(stopped).size(), 1u);
-    EXPECT_TRUE(world.state.leftover.empty());
+    EXPECT_EQ(commands<StopAttempt>(outcome).size(), 0u);
+    EXPECT_EQ(world.state.attempts.size(), 1u);
+    EXPECT_EQ(device_holders(world.state).at({{"b"}, 0}).epoch, Epoch{2}) << "but not forgotten";
+    world.status("b", world.status_here("b", ended(1, 3), Left::no));
+    EXPECT_TRUE(device_holders(world.state).empty());
 }
 
 TEST(Restore, WhatEndedMeanwhileIsListedWithItsEnd) {

@@ -29,7 +29,7 @@ TEST(Retry, ComesWhenItsTimeIsThereAndNotSooner) {
     world.fail(1, "once");
     world.start();
     EXPECT_EQ(world.job(world.id).state, JobState::pending);
-    EXPECT_NE(world.reason(world.id).find("the next attempt comes at"), std::string::npos);
+    EXPECT_NE(world.reason(world.id).find("the next attempt comes in"), std::string::npos);
     const Outcome due = world.wait({1.1});
     EXPECT_TRUE(asks_for_plan(due));
     EXPECT_EQ(world.job(world.id).retry_at.micros, 0);
@@ -69,12 +69,28 @@ TEST(Retry, EndsWithTheWordsOfTheLastAttemptWhenAllAreUsed) {
 }
 
 TEST(Retry, WhatWouldEndTheSameWayIsNotTriedAgain) {
-    for (const int code : {kRankBadInput, kRankOutOfMemory}) {
+    for (const int code : {kRankBadInput, kRankBadFiles, kRankOutOfMemory}) {
         Retried world;
         world.run();
         world.fail(code, "no room");
         EXPECT_EQ(world.job(world.id).state, JobState::failed);
         EXPECT_EQ(world.job(world.id).failure, "rank 1: no room");
+    }
+}
+
+// Where another node has room for all of it.
+TEST(Retry, OnlyFilesThatOneNodeFindsBadAreLookedForElsewhere) {
+    for (const int code : {kRankBadInput, kRankBadFiles}) {
+        World world;
+        world.hello("here", 1);
+        world.hello("there", 1);
+        const JobId id = world.submit(retried_spec(3, ring(1)));
+        world.plan(id, {"here"});
+        world.status("here", status_of(world.epoch_of(id), id, {ended(0, code, "bad")}, Left::no));
+        EXPECT_EQ(world.attempt(id).failure_class, FailureClass::bad_input);
+        const bool again = code == kRankBadFiles;
+        EXPECT_EQ(world.job(id).state, again ? JobState::pending : JobState::failed);
+        EXPECT_EQ(world.job(id).excluded.size(), again ? 1u : 0u);
     }
 }
 

@@ -146,10 +146,9 @@ TEST(Roots, WithoutAFileBlockTheirNodeAndSayWhich) {
     FilesChecked missing = Rooted::facts(world.check_of(id));
     missing.files[0].problem = "No such file or directory";
     world.say("b", missing);
-    EXPECT_EQ(
-        world.reasons().at(0),
-        "needs 2 cpu devices, 1 is free of 2 (1 on nodes without its files); add 1 cpu device "
-        "or ask for at most 1");
+    EXPECT_EQ(world.reasons().at(0),
+              "needs 2 cpu devices, 1 is free of 2 (1 on nodes without its files); put its files "
+              "right on nodes with 1 cpu device or ask for at most 1");
     EXPECT_EQ(
         world.reasons().at(1),
         "node b: data.path /data/text: No such file or directory; put that right there, or name "
@@ -180,7 +179,7 @@ TEST(Roots, AJobWaitsForAnswersAndNotForeverForOne) {
     const JobId id = world.submit(rooted_spec(1));
     world.say("a", Rooted::facts(world.check_of(id)));
     EXPECT_EQ(world.reasons().at(0),
-              "waits for what node b says about its files; fits when they are there and the same");
+              "waiting for node b to report on its files; fits when they are there and the same");
     const Outcome late = world.wait(Seconds{11});
     EXPECT_EQ(commands<CheckFiles>(late).size(), 2u) << "it is asked again, as is what is old";
     EXPECT_TRUE(asks_for_plan(late));

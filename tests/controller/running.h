@@ -107,6 +107,14 @@ public:
         RM_CHECK(call_->Read(&ack), "there is no acknowledgement");
         return ack;
     }
+    // Sends what the controller does not take, and how it ends the stream.
+    grpc::Status send_refused(const pb::TelemetryMessage& message) {
+        call_->Write(message);
+        pb::TelemetryAck ack;
+        RM_CHECK(!call_->Read(&ack), "it was acknowledged up to {}", ack.reports_offset());
+        finished_ = true;
+        return call_->Finish();
+    }
     grpc::Status finish() {
         if (finished_) return grpc::Status::OK;
         finished_ = true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "controller/daemon.h"
@@ -63,6 +64,7 @@ public:
     }
     std::string write(const std::string& name, const std::string& text) const {
         directory_.write(name, text);
+        ::chmod(directory_.file(name).c_str(), 0600);
         return directory_.file(name);
     }
 

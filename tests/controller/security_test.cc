@@ -102,7 +102,7 @@ TEST_F(Security, ATokenDecidesWhereThereIsACertificateToo) {
 TEST_F(Security, AViewerReadsAndSubmitsNothing) {
     EXPECT_TRUE(list(as(Role::viewer)).ok());
     expect_refused(submit(as(Role::viewer)), grpc::StatusCode::PERMISSION_DENIED,
-                   "'viewer' is viewer; /ringmaster.v1.JobService/Submit demands submitter");
+                   "JobService/Submit needs the role submitter; 'viewer' has the role viewer");
     EXPECT_EQ(row.principal(), "viewer");
     EXPECT_NE(row.credential().find("certificate "), std::string::npos);
 }
@@ -123,6 +123,7 @@ TEST_F(Security, AllowedChangesLeaveARowWithWhoAndWhereFromAndWhat) {
     ASSERT_TRUE(list(alice).ok());
     const auto rows = audit();
     ASSERT_EQ(rows.size(), 2u) << "reading leaves none";
+    EXPECT_EQ(rows[0].arguments(), "") << "only the job";
     EXPECT_EQ(rows[1].principal(), "alice");
     EXPECT_EQ(rows[1].credential(), "token");
     EXPECT_EQ(rows[1].method(), "/ringmaster.v1.JobService/Submit");
@@ -131,6 +132,19 @@ TEST_F(Security, AllowedChangesLeaveARowWithWhoAndWhereFromAndWhat) {
     EXPECT_EQ(rows[1].peer().substr(0, 15), "ipv4:127.0.0.1:");
     EXPECT_EQ(rows[0].principal(), "admin");
     EXPECT_EQ(rows[0].subject(), id);
+}
+
+TEST_F(Security, ARowSaysWhatElseWasAskedFor) {
+    std::string id;
+    ASSERT_TRUE(submit(as(Role::admin), &id).ok());
+    const auto stub = pb::JobService::NewStub(make_channel(address(), as(Role::admin)).value());
+    grpc::ClientContext context;
+    pb::CancelJobRequest request;
+    request.set_job_id(id);
+    request.set_now(true);
+    pb::Job job;
+    ASSERT_TRUE(stub->Cancel(&context, request, &job).ok());
+    EXPECT_EQ(audit().at(0).arguments(), "now: true");
 }
 
 TEST_F(Security, TheLocalAdministratorNeedsNoCredentialOnAUnixSocket) {
@@ -158,8 +172,8 @@ TEST_F(Security, AWorkersCertificateSpeaksForItsNodeAlone) {
     const Status end = foreign.wait_for_end();
     ASSERT_FALSE(end);
     EXPECT_EQ(end.error().code, ErrorCode::permission_denied);
-    EXPECT_NE(end.error().message.find("does not speak for node 'rack2-1'"), std::string::npos);
-    expect_refused(list(worker), grpc::StatusCode::PERMISSION_DENIED, "is worker");
+    EXPECT_NE(end.error().message.find("is not valid for node 'rack2-1'"), std::string::npos);
+    expect_refused(list(worker), grpc::StatusCode::PERMISSION_DENIED, "has the role worker");
 }
 
 TEST_F(Security, AWorkersSessionEndsWhenItsCertificateIsRevoked) {
@@ -190,7 +204,7 @@ TEST_F(Security, PlainLoopbackDemandsATokenOnceThereAreTokens) {
         return pb::JobService::NewStub(channel)->List(&context, {}, &reply);
     };
     EXPECT_EQ(list_with({}).error_message(),
-              "no token: this controller demands one on loopback; give a token file");
+              "no token: this controller requires one on loopback; give a token file");
     ClientSecurity alice = with_token("alice", Role::viewer);
     alice.ca.clear();
     EXPECT_TRUE(list_with(alice).ok());
@@ -201,7 +215,7 @@ TEST_F(Security, WithoutTlsNothingIsServedBeyondThisMachine) {
                                        .listen = {"0.0.0.0:0"},
                                        .credentials = {.tokens = tokens}});
     ASSERT_FALSE(beyond);
-    EXPECT_NE(beyond.error().message.find("needs TLS"), std::string::npos);
+    EXPECT_NE(beyond.error().message.find("TLS is required"), std::string::npos);
 }
 
 // ---- the wire

@@ -133,6 +133,23 @@ TEST(Session, AnswersTheHelloAndPassesCommandsInOrder) {
     EXPECT_EQ(session.read<ForgetAttempt>().epoch, Epoch{2});
 }
 
+TEST(Session, EndsAtAStatusWhoseJobsIdIsNone) {
+    for (const char* id : {"../../../x", "abc12", "Abc123", "abc/12", ""}) {
+        FakeSink sink;
+        SessionRegistry registry;
+        Served session(sink, registry, kPatient);
+        session.worker().write(hello_of("n1", 1));
+        session.read<HelloReply>();
+        session.worker().write(status_of({1}, {"abc123"}, {}, Left::no));
+        EXPECT_EQ(std::get<NodeStatus>(sink.at(1)).status.job, JobId{"abc123"});
+        session.worker().write(status_of({1}, {id}, {}, Left::no));
+        ASSERT_TRUE(std::holds_alternative<NodeSessionDown>(sink.at(2))) << id;
+        const Status ended = session.result();
+        ASSERT_FALSE(ended) << id;
+        EXPECT_EQ(ended.error().code, ErrorCode::invalid_argument) << ended.error().message;
+    }
+}
+
 TEST(Session, SaysNothingBeforeTheHelloIsDurable) {
     FakeSink sink;
     sink.holds_answers = true;
@@ -153,7 +170,7 @@ TEST(Session, PassesStatusesOnAndReportsItsEnd) {
     Served session(sink, registry, kPatient);
     session.worker().write(hello_of("n1", 1));
     session.read<HelloReply>();
-    session.worker().write(status_of({1}, {"job"}, {}, Left::yes));
+    session.worker().write(status_of({1}, {"abc123"}, {}, Left::yes));
     session.worker().write(CommandRefused{{1}, "no"});
     EXPECT_EQ(std::get<NodeStatus>(sink.at(1)).status.epoch, Epoch{1});
     EXPECT_EQ(std::get<NodeRefused>(sink.at(2)).refused.reason, "no");
@@ -248,11 +265,78 @@ TEST(Session, WithoutEchoesEnds) {
     Served session(sink, registry, options);
     session.worker().write(hello_of("n1", 1));
     session.read<HelloReply>();
-    session.worker().write(status_of({1}, {"job"}, {}, Left::yes));  // talking is not an echo
+    session.worker().write(status_of({1}, {"abc123"}, {}, Left::yes));  // talking is not an echo
     const Status result = session.result();
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::deadline_exceeded);
     EXPECT_EQ(std::get<NodeSessionDown>(sink.at(2)).node, NodeId{"n1"});
+}
+
+// The session's calls by hand: no thread feeds it, no clock beats.
+class QuietLink final : public SessionLink {
+public:
+    void write(const ControllerMessage& message) override {
+        if (const auto* ping = std::get_if<Ping>(&message)) nonce = ping->nonce;
+    }
+    void finish(const Status& status) override { ended = status; }
+    void cancel() override {}
+    std::uint64_t nonce = 0;
+    std::optional<Status> ended;
+};
+
+TEST(Session, AnEchoProvesLifeWhenItsPingWasSentNotWhenItComes) {
+    FakeSink sink;
+    SessionRegistry registry;
+    const SessionContext context{
+        sink,
+        registry,
+        {"cluster-1"},
+        {.hello_timeout = Seconds{60}, .ping_interval = Seconds{60}, .life_timeout = Seconds{10}}};
+    QuietLink link;
+    const auto began = std::chrono::steady_clock::now();
+    const auto session = std::make_shared<Session>(link, "p", context, began);
+    ASSERT_TRUE(session->take(hello_of("n1", 1)));
+    // The ping is of long ago by the time its echo arrives.
+    const auto sent = began - std::chrono::seconds(9);
+    session->beat(sent);
+    ASSERT_EQ(link.nonce, 1u);
+    ASSERT_TRUE(session->take(Pong{1}));
+    session->beat(began + std::chrono::seconds(2));
+    ASSERT_TRUE(link.ended.has_value()) << "11 s after the ping";
+    EXPECT_EQ(link.ended->error().code, ErrorCode::deadline_exceeded);
+    session->detach();
+}
+
+// Looks whether the node is still taken at the moment when its end is posted.
+class EndSink final : public InputSink {
+public:
+    explicit EndSink(SessionRegistry& registry) : registry_(registry) {}
+    using InputSink::post;
+    void post(InputBody body, OnAnswer on_answer) override {
+        if (std::holds_alternative<NodeSessionDown>(body)) {
+            taken_at_end = !registry_.claim({"n1"}, "the next", nullptr);
+        }
+        if (on_answer) on_answer(JobId{});
+    }
+    std::optional<bool> taken_at_end;
+
+private:
+    SessionRegistry& registry_;
+};
+
+TEST(Session, TheNextOfANodeBeginsAfterTheEndOfThisOneIsPosted) {
+    SessionRegistry registry;
+    EndSink sink(registry);
+    const SessionContext context{sink, registry, {"cluster-1"}, kPatient};
+    QuietLink link;
+    const auto session =
+        std::make_shared<Session>(link, "p", context, std::chrono::steady_clock::now());
+    ASSERT_TRUE(session->take(hello_of("n1", 1)));
+    session->closed();
+    EXPECT_EQ(sink.taken_at_end, true);
+    EXPECT_TRUE(registry.claim({"n1"}, "the next", nullptr)) << "and then it may";
+    registry.release({"n1"});
+    session->detach();
 }
 
 TEST(Session, EndsWhenTheRegistryCloses) {

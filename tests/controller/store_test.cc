@@ -55,6 +55,7 @@ JobSpec rich_spec() {
     spec.data.documents = Documents::separate;
     spec.data.positions = Positions::running;
     spec.optimizer.moments = "bf16";
+    spec.optimizer.max_skipped = 4;
     spec.memory = {.tile = 64,
                    .chunk = 128,
                    .keep = Keep::input,
@@ -78,7 +79,7 @@ JobSpec rich_spec() {
     spec.model = {.preset = "", .from = "/models/llama"};
     spec.data.sources = {{"/data/books", 1.0 / 3}, {"/data/c@de", 2.0 / 3}};
     spec.exports.huggingface = "/shared/out";
-    spec.checkpoint = {.dir = "/shared/ckpt", .every_steps = 10, .keep = 3};
+    spec.checkpoint = {.dir = "/shared/ckpt", .every_steps = 10, .keep = 3, .every = {90}};
     spec.resources = {
         .devices = 4, .kind = "cpu", .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}}};
     return spec;
@@ -200,28 +201,31 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
 const std::map<const char*, std::vector<const char*>> kNewColumns = {
     {"meta", {"restored"}},
     {"nodes", {"drained"}},
-    {"jobs", {"zero",
-              "data_documents",
-              "data_positions",
-              "optimizer_place",
-              "optimizer_moments",
-              "memory_keep",
-              "memory_alpha",
-              "memory_offload",
-              "memory_windows",
-              "memory_prefetch",
-              "memory_arena",
-              "memory_device",
-              "memory_host",
-              "retry_at",
-              "excluded",
-              "continues",
-              "recovered",
-              "checkpoint_from",
-              "retry_max",
-              "retry_lost_after",
-              "priority",
-              "resources_placement"}},
+    {"jobs",
+     {"zero",
+      "data_documents",
+      "data_positions",
+      "optimizer_place",
+      "optimizer_moments",
+      "memory_keep",
+      "memory_alpha",
+      "memory_offload",
+      "memory_windows",
+      "memory_prefetch",
+      "memory_arena",
+      "memory_device",
+      "memory_host",
+      "retry_at",
+      "excluded",
+      "continues",
+      "recovered",
+      "checkpoint_from",
+      "retry_max",
+      "retry_lost_after",
+      "priority",
+      "resources_placement",
+      "checkpoint_every",
+      "optimizer_max_skipped"}},
     {"attempts",
      {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena", "device_limit", "host_limit",
       "failure_class", "may_publish"}}};
@@ -246,9 +250,11 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     old.data.documents = Documents::joined;
     old.data.positions = Positions::reset;
     old.optimizer.moments = "fp32";
+    old.optimizer.max_skipped = 10;
     old.memory = {.tile = 64, .chunk = 128};
     old.retry = {};
     old.resources.placement.clear();
+    old.checkpoint.every = CheckpointSpec().every;
     EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
     const Attempt& attempt = loaded.attempts.begin()->second;
     EXPECT_EQ(attempt.zero, 0);
@@ -341,6 +347,23 @@ TEST(Restore, PutsTheBackupInPlaceAndKeepsWhatWasThere) {
     EXPECT_EQ(world.reopened().jobs.size(), 1u);
     const State replaced = open_control_store(world.aside).value()->load().value();
     EXPECT_EQ(flatten_tables(replaced), later);
+}
+
+// As after kill -9: what was committed last is in the log only, and the log is still there.
+TEST(Restore, LeavesNoLogOfTheOldTablesBesideTheBackup) {
+    const Restorable world;
+    const TempDir crashed;
+    for (const char* suffix : {"", "-wal"})
+        std::filesystem::copy_file(world.path + suffix, crashed.file("control.db") + suffix);
+    ASSERT_GT(std::filesystem::file_size(crashed.file("control.db-wal")), 0u);
+    const auto aside = restore_database(world.backup, crashed.path(), world.now);
+    ASSERT_TRUE(aside) << aside.error().message;
+    EXPECT_FALSE(std::filesystem::exists(crashed.file("control.db-wal")));
+    const auto load = [](const std::string& path) {
+        return flatten_tables(open_control_store(path).value()->load().value());
+    };
+    EXPECT_EQ(load(crashed.file("control.db")), load(world.backup));
+    EXPECT_EQ(load(*aside), flatten_tables(world.state)) << "with what only the log held";
 }
 
 TEST(Restore, RefusesWhatIsDamagedAndTouchesNothing) {

@@ -55,6 +55,31 @@ TEST(Telemetry, KeepsStepsOnceInOrder) {
     EXPECT_TRUE(t.reader->since(t.job, PieceKind::step, reports[1].id, 100).value().empty());
 }
 
+TEST(Telemetry, ALogBeginsAtItsLastLinesOrAtATime) {
+    Telemetry t;
+    constexpr std::int64_t kSecond = 1'000'000;
+    std::int64_t end = 0;
+    for (int line = 1; line <= 50; ++line) {
+        const std::string text = format("line {}\n", line);
+        end += static_cast<std::int64_t>(text.size());
+        TelemetryPiece piece = t.log(end, text);
+        piece.received = {100 * kSecond + line * kSecond};
+        t.write(piece);
+    }
+    const auto from = [&t](const LogRange& range) {
+        return t.read(t.reader->log_begin(t.job, {1}, 0, range).value());
+    };
+    EXPECT_EQ(from({.tail_lines = 1}).bytes, "line 50\n");
+    EXPECT_EQ(from({.tail_lines = 2}).bytes.substr(0, 8), "line 49\n");
+    EXPECT_EQ(from({.tail_lines = 1000}).offset, 0);
+    const LogPart since = from({.since = {100 * kSecond + 30 * kSecond}});
+    EXPECT_EQ(since.bytes, "line 30\n") << "a part ends where a later time begins";
+    EXPECT_EQ(since.time.micros, 130 * kSecond);
+    EXPECT_EQ(from({.tail_lines = 3, .since = {149 * kSecond}}).bytes, "line 49\n");
+    EXPECT_TRUE(from({.since = {999 * kSecond}}).bytes.empty());
+    EXPECT_EQ(t.read(0).time.micros, 101 * kSecond);
+}
+
 TEST(Telemetry, RankZeroSpeaksForTheJob) {
     Telemetry t;
     t.write(t.step(10, 1, 0));
@@ -87,6 +112,23 @@ TEST(Telemetry, KeepsEvaluationsNotesAndLossesThatAreNotFinite) {
     EXPECT_TRUE(t.reader->last(t.job, PieceKind::evaluation).value().has_value());
     EXPECT_EQ(t.reader->last(t.job, PieceKind::note).value()->bytes, "checkpoint skipped");
     EXPECT_FALSE(t.reader->last(t.job, PieceKind::step).value().has_value());
+}
+
+TEST(Telemetry, HasTheLastAlarmsOfAJob) {
+    Telemetry t;
+    for (const int number : {1, 2, 3}) {
+        TelemetryPiece alarm = t.step(10 * number, 0);
+        alarm.kind = PieceKind::alarm;
+        alarm.bytes = format("damage {}", number);
+        t.write(alarm);
+        t.write(alarm);
+    }
+    const auto alarms = t.reader->alarms(t.job, 2).value();
+    ASSERT_EQ(alarms.size(), 2u);
+    EXPECT_EQ(alarms[0].bytes, "damage 3");
+    EXPECT_EQ(alarms[1].bytes, "damage 2");
+    EXPECT_TRUE(t.reader->alarms({"another"}, 2).value().empty());
+    EXPECT_FALSE(t.reader->last(t.job, PieceKind::note).value().has_value());
 }
 
 TEST(Telemetry, HasTheNewestConnectionsOfEachRankOfAnAttempt) {

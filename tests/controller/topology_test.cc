@@ -63,6 +63,18 @@ struct Topology : testing::Test {
         EXPECT_TRUE(stub->Links(&context, {}, &reply).ok());
         return reply;
     }
+    bool wait_for_sessions(int count) {
+        for (int i = 0; i < 2000; ++i) {
+            grpc::ClientContext context;
+            pb::ListNodesReply reply;
+            EXPECT_TRUE(running.nodes->List(&context, {}, &reply).ok());
+            const auto up = std::count_if(reply.nodes().begin(), reply.nodes().end(),
+                                          [](const pb::Node& node) { return node.session_up(); });
+            if (up == count) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        return false;
+    }
     grpc::Status survey(pb::SurveyReply& reply) {
         grpc::ClientContext context;
         return stub->Survey(&context, {}, &reply);
@@ -101,6 +113,7 @@ TEST_F(Topology, ASurveyMeasuresEveryLinkAndKeepsItOverARestart) {
     {
         ProbedWorker a(running.address, "a", 0.4);
         ProbedWorker b(running.address, "b", 0.3);
+        ASSERT_TRUE(wait_for_sessions(2));
         pb::SurveyReply started;
         ASSERT_TRUE(survey(started).ok());
         EXPECT_EQ(started.nodes(), 2);
@@ -148,12 +161,12 @@ TEST_F(Topology, ADegradedLinkIsExplainedToTheJobThatUsesItAlsoAfterARestart) {
         pb::SurveyReply second;
         ASSERT_TRUE(survey(second).ok());
         links_after(second.survey());
-        EXPECT_TRUE(explains(job, "link a to b: degraded since ")) << explained(job);
+        EXPECT_TRUE(explains(job, "link a to b: degraded for ")) << explained(job);
         EXPECT_TRUE(explains(job, ": 100 Mbit/s, its baseline is 400 Mbit/s")) << explained(job);
         EXPECT_EQ(explained(job).find("link b to a"), std::string::npos);
     }
     running.restart();
-    EXPECT_TRUE(explains(job, "link a to b: degraded since ")) << explained(job);
+    EXPECT_TRUE(explains(job, "link a to b: degraded for ")) << explained(job);
     running.daemon.reset();
     const auto events = read_events(running.directory.file("state") + "/control.db").value();
     const auto is_note = [](const Event& event) {

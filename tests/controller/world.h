@@ -50,12 +50,15 @@ public:
     State state;
     Tables folded;
     WallTime now{1'000'000'000};
+    Seconds clock_error;  // of the wall clock, which somebody has set
 
     World() { apply(FoundCluster{{"cluster-1"}}); }
 
     Outcome apply(InputBody body, std::uint64_t token = 0) {
         now.micros += 1000;
-        Outcome outcome = rm::apply(state, {.time = now, .token = token, .body = std::move(body)});
+        Outcome outcome = rm::apply(
+            state,
+            {.time = now + clock_error, .token = token, .body = std::move(body), .steady = now});
         for (const Event& event : outcome.events)
             fold(folded, event);
         check_invariants(state);
@@ -83,12 +86,13 @@ public:
                   std::vector<AttemptStatus> attempts = {}) {
         return apply(NodeHello{hello_of(node, num_devices, std::move(attempts))});
     }
-    // Plans `job` on the first devices of the named nodes, one each.
-    Outcome plan(const JobId& job, const std::vector<std::string>& nodes) {
-        Plan plan{.mesh = ring(static_cast<int>(nodes.size()))};
+    // Plans a job on the first devices of the named nodes, one each.
+    Outcome plan(const JobId& id, const std::vector<std::string>& nodes) {
+        Plan plan{.mesh = ring(static_cast<int>(nodes.size())),
+                  .memory = resolve_memory(job(id).spec.memory)};
         for (const std::string& node : nodes)
             plan.placement.push_back({{node}, 0});
-        return apply(PlanReady{job, state.planning_version, plan});
+        return apply(PlanReady{id, state.planning_version, plan});
     }
     Outcome session_down(const std::string& node) { return apply(NodeSessionDown{{node}}); }
     Epoch epoch_of(const JobId& job) const { return newest_attempt(state, job)->epoch; }

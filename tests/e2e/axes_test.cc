@@ -29,7 +29,7 @@ protected:
                                .parallel = parallel,
                                .extra = "precision: fp32\n"},
                               name + ".yaml"));
-        if (!wait_for_state(state_, id, "JOB_STATE_SUCCEEDED", kJobLimit)) return {};
+        if (!wait_for_state(state_, id, "succeeded", kJobLimit)) return {};
         return show(state_, id);
     }
 
@@ -50,7 +50,7 @@ void expect_traffic(const Json& job, const std::vector<std::string>& axes) {
     const Json& moved = job["lastStep"]["axes"];
     for (const std::string& axis : axes) {
         ASSERT_TRUE(moved.contains(axis)) << axis << " has not moved anything: " << moved;
-        EXPECT_GT(std::stoll(moved[axis]["bytesSent"].get<std::string>()), 0) << axis;
+        EXPECT_GT(moved[axis]["bytesSent"].get<std::int64_t>(), 0) << axis;
     }
 }
 

@@ -39,7 +39,7 @@ TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     EXPECT_TRUE(has(early.err, "`ringmaster cancel " + id + "` ends it with a checkpoint"))
         << early.err;
     EXPECT_EQ(here({"cancel", id}).code, 0);
-    ASSERT_TRUE(wait_for_state(state_, id, "JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(wait_for_state(state_, id, "cancelled"));
     EXPECT_TRUE(has(here({"explain", id}).out, "`ringmaster continue " + id + "`"));
 
     const Finished next = here({"continue", id});
@@ -47,15 +47,20 @@ TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     const std::string next_id = next.out.substr(0, next.out.find('\n'));
     const Json job = show(state_, next_id);
     EXPECT_EQ(job["continues"], id);
-    EXPECT_EQ(job["spec"]["checkpoint"]["from"],
-              show(state_, id)["attempts"][0]["lastCheckpointPath"]);
+    const std::string newest = show(state_, id)["attempts"][0]["lastCheckpointPath"];
+    EXPECT_EQ(job["spec"]["checkpoint"]["from"], newest.substr(0, newest.rfind('/')));
     EXPECT_TRUE(has(here({"show", next_id}).out, "continues   job " + id)) << next.err;
     EXPECT_EQ(here({"cancel", next_id, "--now"}).code, 0);
 }
 
 TEST_F(Cli, SubmitTakesACheckpointToBeginFrom) {
-    const Finished submitted =
-        here({"submit", write_job({.stages = kEndless}), "--from", "ckpt", "-o", "json"});
+    const std::string file = write_job({.stages = kEndless});
+    const Finished missing = here({"submit", file, "--from", "ckpt"});
+    EXPECT_EQ(missing.code, 2);
+    EXPECT_TRUE(has(missing.err, "/ckpt does not exist on this machine")) << missing.err;
+    std::filesystem::create_directory(path("ckpt"));
+    const std::string relative = std::filesystem::relative(path("ckpt")).string();
+    const Finished submitted = here({"submit", file, "--from", relative, "-o", "json"});
     ASSERT_EQ(submitted.code, 0) << submitted.err;
     const Json job = Json::parse(submitted.out);
     const std::string from = job["spec"]["checkpoint"]["from"];
@@ -68,13 +73,13 @@ TEST_F(Cli, ExplainSaysWhyAJobWaitsAndHowARunningOneIs) {
     const std::string id = endless();
     ASSERT_TRUE(wait_for_step(state_, id, 1));
     ASSERT_TRUE(wait_until(Seconds{30}, [&] {
-        return has(findings(id, "INFO"), "runs: 2 of 2 ranks train, on 2 nodes");
-    })) << findings(id, "INFO");
+        return has(findings(id, "info"), "all 2 ranks training, on 2 nodes");
+    })) << findings(id, "info");
     const std::string waiting = endless();
     ASSERT_TRUE(wait_until(Seconds{30}, [&] {
-        return has(findings(waiting, "BLOCKING"), "devices: needs 2 cpu devices");
-    })) << findings(waiting, "BLOCKING");
-    EXPECT_TRUE(has(here({"explain", waiting}).out, "waits for  devices"))
+        return has(findings(waiting, "blocking"), "devices: needs 2 cpu devices");
+    })) << findings(waiting, "blocking");
+    EXPECT_TRUE(has(here({"explain", waiting}).out, "pending    devices"))
         << here({"explain", waiting}).out;
     EXPECT_EQ(here({"cancel", waiting}).code, 0);
     EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
@@ -107,7 +112,7 @@ sys.exit(code)
 )";
 
 TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
-    EXPECT_TRUE(has(here({"top"}).out, "no rank runs"));
+    EXPECT_TRUE(has(here({"top"}).out, "no rank is running"));
     const std::string id = endless();
     ASSERT_TRUE(wait_for_step(state_, id, 3));
     const Finished once = here({"top", id});
@@ -119,7 +124,7 @@ TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
     const Json& rank = top["jobs"][0]["ranks"][1];
     EXPECT_GT(rank["stepSeconds"], 0);
     EXPECT_LT(rank["waitSeconds"], rank["stepSeconds"]);
-    EXPECT_NE(rank["deviceBytes"], "0");
+    EXPECT_GT(rank["deviceBytes"], 0);
 
     const Finished live = run({"/usr/bin/env", "python3", "-c", kOnATerminal, program("ringmaster"),
                                "--state", state_, "top", id, "--interval", "0.2"});
@@ -140,7 +145,7 @@ TEST_F(Manual, IsWrittenWithThePagesOfTheDaemons) {
         EXPECT_TRUE(std::filesystem::exists(pages + "/" + name)) << name;
     for (const char* daemon : {"ringmaster-controller.8", "ringmaster-worker.8"}) {
         const std::string page = read_file(pages + "/" + daemon);
-        EXPECT_NE(page.find(".B \"\\-\\-state TEXT\""), std::string::npos) << page;
+        EXPECT_NE(page.find(".B \"\\-\\-state DIR\""), std::string::npos) << page;
         const Finished shown =
             run({"/usr/bin/env", "groff", "-man", "-Tascii", "-ww", "-z", pages + "/" + daemon});
         EXPECT_EQ(shown.code, 0) << shown.err;
@@ -160,9 +165,9 @@ TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
 
     const std::string id = endless();
     EXPECT_TRUE(wait_until(Seconds{30}, [&] {
-        return has(findings(id, "BLOCKING"),
-                   "it is drained (a new disk) -> `ringmaster resume " + node + "`");
-    })) << findings(id, "BLOCKING");
+        return has(findings(id, "blocking"),
+                   "the node is drained (a new disk) -> `ringmaster resume " + node + "`");
+    })) << findings(id, "blocking");
     EXPECT_EQ(here({"resume", node}).code, 0);
     EXPECT_TRUE(wait_for_step(state_, id, 1)) << "it starts once the node is back";
     EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
@@ -174,10 +179,10 @@ TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
 
 TEST_F(Cli, HistoryFiltersSortsAndSums) {
     const std::string done = submit(state_, write_job({.name = "one"}));
-    ASSERT_TRUE(wait_for_state(state_, done, "JOB_STATE_SUCCEEDED"));
+    ASSERT_TRUE(wait_for_state(state_, done, "succeeded"));
     const std::string stopped = submit(state_, write_job({.name = "two", .stages = kEndless}));
     EXPECT_EQ(here({"cancel", stopped, "--now"}).code, 0);
-    ASSERT_TRUE(wait_for_state(state_, stopped, "JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(wait_for_state(state_, stopped, "cancelled"));
     const auto named = [&](std::vector<std::string> more) {
         more.insert(more.begin(), {"history", "-o", "name"});
         return here(more).out;

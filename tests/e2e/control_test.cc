@@ -24,7 +24,7 @@ TEST_F(Control, SubmitFollowShowsAJobToItsEnd) {
     EXPECT_EQ(here({"ls", "-a", "-o", "name"}).out, id + "\n");
     const Finished shown = here({"show", id});
     for (const char* part :
-         {"succeeded", "stages", "attempts", "mesh of attempt", "held out after step 10"}) {
+         {"succeeded", "stages", "attempts", "mesh of attempt", "validation at step 10"}) {
         EXPECT_NE(shown.out.find(part), std::string::npos) << part << "\n" << shown.out;
     }
     EXPECT_EQ(here({"show", id.substr(0, 3), "-o", "name"}).out, id + "\n");
@@ -32,6 +32,17 @@ TEST_F(Control, SubmitFollowShowsAJobToItsEnd) {
     EXPECT_NE(csv.out.find("\n" + id + ",demo,"), std::string::npos) << csv.out;
     EXPECT_EQ(here({"history", "--since", "2000-01-01", "-o", "name"}).out, id + "\n");
     EXPECT_EQ(here({"history", "--since", "2999-01-01", "-o", "name"}).out, "");
+
+    const Json waited = Json::parse(here({"wait", id, "-o", "json"}).out);
+    ASSERT_EQ(waited.size(), 1u);
+    EXPECT_EQ(waited[0]["state"], "succeeded");
+    const Json backup = Json::parse(here({"backup", path("b.db"), "-o", "json"}).out);
+    EXPECT_EQ(backup["file"], path("b.db"));
+    EXPECT_EQ(backup["bytes"], std::filesystem::file_size(path("b.db")));
+    const std::string lines = here({"logs", id, "-o", "json"}).out;
+    const Json line = Json::parse(lines.substr(0, lines.find('\n')));
+    EXPECT_EQ(line["rank"], 0) << line;
+    EXPECT_TRUE(line["text"].is_string()) << line;
 }
 
 TEST_F(Control, CtrlCDetachesAndTheJobGoesOn) {
@@ -44,7 +55,7 @@ TEST_F(Control, CtrlCDetachesAndTheJobGoesOn) {
     const std::string id = follower->out().substr(0, follower->out().find('\n'));
     EXPECT_NE(follower->err().find("`ringmaster cancel " + id + "`"), std::string::npos)
         << follower->err();
-    const std::int64_t then = std::stoll(show(state_, id)["lastStep"]["step"].get<std::string>());
+    const std::int64_t then = show(state_, id)["lastStep"]["step"].get<std::int64_t>();
     EXPECT_TRUE(wait_for_step(state_, id, then + 2));
 }
 
@@ -55,11 +66,11 @@ TEST_F(Control, CancelWritesACheckpoint) {
     const Finished cancelled = here({"cancel", id.substr(0, 4)});
     EXPECT_EQ(cancelled.code, 0) << cancelled.err;
     EXPECT_EQ(cancelled.out, id + "\n");
-    ASSERT_TRUE(wait_for_state(state_, id, "JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(wait_for_state(state_, id, "cancelled"));
     const Json attempt = show(state_, id)["attempts"][0];
     const std::string checkpoint = attempt["lastCheckpointPath"];
     EXPECT_TRUE(std::filesystem::is_directory(checkpoint)) << attempt.dump(2);
-    EXPECT_GE(std::stoll(attempt["lastCheckpointStep"].get<std::string>()), 3);
+    EXPECT_GE(attempt["lastCheckpointStep"].get<std::int64_t>(), 3);
     EXPECT_NE(here({"cancel", id}).code, 1) << "cancelling again is no internal error";
 }
 
@@ -67,7 +78,7 @@ TEST_F(Control, CancelNowWritesNone) {
     const std::string id = submit(state_, write_job({.stages = kEndless}));
     ASSERT_TRUE(wait_for_step(state_, id, 2));
     EXPECT_EQ(here({"cancel", id, "--now"}).code, 0);
-    ASSERT_TRUE(wait_for_state(state_, id, "JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(wait_for_state(state_, id, "cancelled"));
     EXPECT_EQ(show(state_, id)["attempts"][0]["lastCheckpointPath"], "");
 }
 
@@ -152,7 +163,7 @@ TEST_F(E2eTest, FollowSurvivesAControllerThatIsKilledAndStartedAgain) {
         << follower->err();
     first->signal(SIGKILL);
     first->wait(Seconds{5});
-    EXPECT_TRUE(shows("the job goes on without it")) << follower->err();
+    EXPECT_TRUE(shows("the job keeps running")) << follower->err();
     const auto second = controller();
     EXPECT_TRUE(shows("the controller is back")) << follower->err();
     EXPECT_EQ(follower->wait(Seconds{120}), 0) << follower->err();

@@ -1,15 +1,11 @@
-// Processes of a running cluster are killed, stopped and started again. Each daemon is a process of
-// its own, as on a cluster: the ranks outlive the worker that started them.
+// Processes of a running cluster are killed, stopped and started again.
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <map>
 #include <random>
 
-#include "base/format.h"
-#include "tests/e2e/support/e2e_test.h"
+#include "tests/e2e/support/daemons.h"
 
 namespace rm::e2e {
 namespace {
@@ -29,49 +25,20 @@ double seconds_now() {
 }
 
 // A controller, two workers of one slot each, and a job whose rank r runs on worker r or 1 - r.
-class Fault : public E2eTest {
+class Fault : public Daemons {
 protected:
+    Fault() : Daemons(2) {}
     void SetUp() override {
         start_controller();
         for (const char* name : {"w0", "w1"})
             start_worker(name);
     }
 
-    ~Fault() override {
-        if (controller_ && !job_.empty()) there({"cancel", "--now", job_});
-        for (auto& [name, worker] : workers_)
-            worker->signal(SIGTERM);
-        for (auto& [name, worker] : workers_)
-            worker->wait(Seconds{30});
-        if (controller_) controller_->signal(SIGTERM);
-        if (controller_) controller_->wait(Seconds{30});
-    }
-
-    void start_controller() {
-        controller_ = start({program("ringmaster-controller"), "--state", path("c"), "--listen",
-                             address_, "--http", "none"});
-        EXPECT_TRUE(wait_until(Seconds{30}, [&] { return there({"ls"}).code == 0; }));
-    }
-    void start_worker(const std::string& name) {
-        workers_[name] = start({program("ringmaster-worker"), "--state", path(name), "--controller",
-                                address_, "--devices", "cpu:1", "--http", "none", "--orphan",
-                                "stop", "--slots-on-machine", "2"});
-    }
     static void kill_now(std::unique_ptr<Process>& process) {
         process->signal(SIGKILL);
         process->wait(Seconds{5});
     }
 
-    Finished there(std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), {"--address", address_});
-        return cli(std::move(arguments));
-    }
-    void submit_job(const JobText& text) {
-        const Finished submitted = there({"submit", write_job(text)});
-        ASSERT_EQ(submitted.code, 0) << submitted.err;
-        job_ = submitted.out.substr(0, submitted.out.find('\n'));
-    }
-    Json job() { return Json::parse(there({"show", job_, "-o", "json"}).out, nullptr, false); }
     std::string job_state() {
         const Json shown = job();
         return shown.is_object() ? shown.value("state", "") : "";
@@ -81,7 +48,7 @@ protected:
         if (!shown.is_object() || !shown.contains("lastStep") || !shown["lastStep"].is_object()) {
             return 0;
         }
-        return std::stoll(shown["lastStep"].value("step", "0"));
+        return shown["lastStep"].value("step", std::int64_t{0});
     }
     bool reaches_step(std::int64_t step) {
         const bool reached = wait_until(Seconds{60}, [&] { return last_step() >= step; });
@@ -121,11 +88,7 @@ protected:
     }
     void say(const std::string& text) { std::cout << "    " << text << std::endl; }
 
-    const std::string address_ = "unix:" + path("c.sock");
     const std::int64_t epoch_ = 1;  // of the first attempt
-    std::unique_ptr<Process> controller_;
-    std::map<std::string, std::unique_ptr<Process>> workers_;
-    std::string job_;
 };
 
 TEST_F(Fault, TrainingGoesOnWithoutItsControllerAndLosesNothing) {
@@ -138,7 +101,7 @@ TEST_F(Fault, TrainingGoesOnWithoutItsControllerAndLosesNothing) {
     sleep(Seconds{1});
     EXPECT_EQ(kill(before, 0), 0) << "it trains without a controller";
     start_controller();
-    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    ASSERT_TRUE(reaches_state("succeeded"));
     const Json shown = job();
     EXPECT_EQ(shown["attempts"].size(), 1u) << "re-attached, not started again";
     EXPECT_TRUE(reaches_step(kSteps)) << "reports may come after the end, but they come";
@@ -161,7 +124,7 @@ TEST_F(Fault, AnAttemptThatWasLaunchedStartsThoughTheControllerIsKilledFirst) {
     kill_now(controller_);
     const bool begun = !steps_in(read_file(attempt_dir("w0") + "/rank-0.log")).empty();
     start_controller();
-    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    ASSERT_TRUE(reaches_state("succeeded"));
     EXPECT_EQ(job()["attempts"].size(), 1u) << job().dump(2);
     say(format("killed {} the first step; one attempt, {} steps", begun ? "after" : "before",
                last_step()));
@@ -177,7 +140,7 @@ TEST_F(Fault, AWorkerThatIsKilledFindsItsAttemptAgain) {
     sleep(Seconds{0.5});
     EXPECT_EQ(kill(before, 0), 0) << "it trains without its worker";
     start_worker("w1");
-    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED"));
+    ASSERT_TRUE(reaches_state("succeeded"));
     EXPECT_EQ(job()["attempts"].size(), 1u) << job().dump(2);
     EXPECT_TRUE(wait_until(Seconds{20}, [&] {
         return steps_in(log_of(0)).size() == static_cast<std::size_t>(kSteps) &&
@@ -194,12 +157,10 @@ TEST_F(Fault, ARankThatIsKilledFailsItsAttemptAtOnceByName) {
     const int rank = rank_of("w1");
     const double begin = seconds_now();
     kill(rank_process_of("w1"), SIGKILL);
-    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{10}));
+    ASSERT_TRUE(reaches_state("failed", Seconds{10}));
     const std::string failure = job()["failure"];
     say(format("after {:.1} s: {}", seconds_now() - begin, failure));
-    EXPECT_NE(failure.find(format("rank {}", rank)), std::string::npos) << failure;
-    EXPECT_NE(failure.find("signal 9 (SIGKILL)"), std::string::npos) << failure;
-    EXPECT_NE(failure.find("step "), std::string::npos) << "its last words: " << failure;
+    EXPECT_EQ(failure, format("rank {}: ended by signal 9 (SIGKILL)", rank));
 }
 
 TEST_F(Fault, AKilledRanksJobIsTriedAgainFromItsLastCheckpoint) {
@@ -208,10 +169,10 @@ TEST_F(Fault, AKilledRanksJobIsTriedAgainFromItsLastCheckpoint) {
     ASSERT_TRUE(reaches_step(12));
     sleep(chosen_delay());
     kill(rank_process_of("w0"), SIGKILL);
-    ASSERT_TRUE(reaches_state("JOB_STATE_SUCCEEDED", Seconds{90}));
+    ASSERT_TRUE(reaches_state("succeeded", Seconds{90}));
     const Json attempts = job()["attempts"];
     ASSERT_EQ(attempts.size(), 2u) << job().dump(2);
-    const std::int64_t saved = std::stoll(attempts[0].value("lastCheckpointStep", "0"));
+    const std::int64_t saved = attempts[0].value("lastCheckpointStep", std::int64_t{0});
     EXPECT_GE(saved, 10);
     const auto steps = steps_in(log_of(0));
     ASSERT_FALSE(steps.empty());
@@ -230,7 +191,7 @@ TEST_F(Fault, ARankThatIsStoppedBySignalIsNamed) {
     const int rank = rank_of("w1");
     const double begin = seconds_now();
     kill(rank_process_of("w1"), SIGSTOP);
-    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{30}));
+    ASSERT_TRUE(reaches_state("failed", Seconds{30}));
     const std::string failure = job()["failure"];
     say(format("after {:.1} s: {}", seconds_now() - begin, failure));
     EXPECT_NE(failure.find(format("rank {}", rank)), std::string::npos) << failure;
@@ -246,11 +207,11 @@ TEST_F(Fault, AWorkerThatIsKilledWithItsShimHasLostItsRank) {
     kill(shim, SIGKILL);
     ASSERT_TRUE(wait_until(Seconds{10}, [&] {
         const std::string state = job_state();
-        return state == "JOB_STATE_STOPPING" || state == "JOB_STATE_FAILED";
+        return state == "stopping" || state == "failed";
     })) << job().dump(2);
     const double seen = seconds_now() - begin;
     start_worker("w1");  // says that no process is left
-    ASSERT_TRUE(reaches_state("JOB_STATE_FAILED", Seconds{30}));
+    ASSERT_TRUE(reaches_state("failed", Seconds{30}));
     say(format("seen after {:.1} s: {}", seen, job()["failure"].get<std::string>()));
     EXPECT_NE(job()["failure"].get<std::string>(), "");
 }

@@ -26,16 +26,15 @@ TEST_F(Placement, OfAJobOnASurveyedClusterShowsItsRingAndWhatItCosts) {
     const Finished survey = at(state, {"survey", "--wait"});
     ASSERT_EQ(survey.code, 0) << survey.err;
     const std::string job = submit(state, write_job({.stages = kEndless, .parallel = "{ring: 3}"}));
-    ASSERT_TRUE(wait_for_state(state, job, "JOB_STATE_RUNNING"));
+    ASSERT_TRUE(wait_for_state(state, job, "running"));
 
     const Finished text = at(state, {"placement", job.substr(0, 5)});
     ASSERT_EQ(text.code, 0) << text.err;
-    expect_parts(
-        text.out,
-        {"job " + job + " attempt 1\n", "communication of a step takes ",
-         "bytes of micro at context 768", "placed ", "registration order ", "node order ",
-         "ring 3, 3 ranks on 3 nodes\n", "  NODE ", "  HOST ", "127.0.0.1", "  rings, each",
-         "WAITS-FOR", "on the attempt's 3 devices and 1 more of their kind that is free now\n"});
+    expect_parts(text.out, {"job " + job + " attempt 1\n", "communication of a step takes ",
+                            "bytes of micro at context 768", "placed ", "registration order ",
+                            "node order ", "ring 3, 3 ranks on 3 nodes\n", "  NODE ", "  HOST ",
+                            "127.0.0.1", "  rings, each", "WAITS-FOR",
+                            "compared on the job's 3 devices plus 1 free one\n"});
 
     const Finished json = at(state, {"placement", job, "--attempt", "1", "-o", "json"});
     ASSERT_EQ(json.code, 0) << json.err;

@@ -1,6 +1,4 @@
-#include <csignal>
-
-#include "tests/e2e/support/e2e_test.h"
+#include "tests/e2e/support/secure_cluster.h"
 
 namespace rm::e2e {
 namespace {
@@ -10,102 +8,6 @@ void expect_in(const std::string& text, std::initializer_list<std::string_view> 
         EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
     }
 }
-
-// A controller with TLS on loopback, set up as docs/security.md says, with contexts for its users.
-class SecureCluster : public E2eTest {
-protected:
-    SecureCluster() {
-        ok({"pki", "init", "--dir", path("pki")});
-        issue("server", "controller", {"--san", "localhost", "--san", "127.0.0.1"});
-        issue("admin", "root");
-        issue("worker", "lab-*");
-        write_file(path("viewer.token"), token("viewer", "vera"));
-        write_file(path("submitter.token"), token("submitter", "sam"));
-        start_controller();
-        write_contexts();
-    }
-    ~SecureCluster() override {
-        for (const auto& daemon : daemons_) {
-            daemon->signal(SIGTERM);
-            EXPECT_EQ(daemon->wait(Seconds{30}), 0) << daemon->err();
-            EXPECT_EQ(daemon->err().find(" error ringmaster"), std::string::npos) << daemon->err();
-        }
-    }
-
-    std::string ok(std::vector<std::string> arguments) {
-        const Finished run = cli(std::move(arguments));
-        EXPECT_EQ(run.code, 0) << run.err;
-        return run.out;
-    }
-    void issue(const std::string& role, const std::string& name,
-               std::vector<std::string> more = {}) {
-        std::vector<std::string> arguments = {"pki", "issue",  "--dir", path("pki"), "--role",
-                                              role,  "--name", name,    "-o",        path(role)};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        ok(std::move(arguments));
-    }
-    std::string token(const std::string& role, const std::string& name) {
-        return ok({"pki", "token", "--dir", path("pki"), "--role", role, "--name", name});
-    }
-    void start_controller() {
-        daemons_.push_back(
-            start({program("ringmaster-controller"), "--state", path("controller"), "--listen",
-                   "127.0.0.1:0", "--http", "none", "--tls-cert", path("server.crt"), "--tls-key",
-                   path("server.key"), "--client-ca", path("pki/ca.crt"), "--deny-list",
-                   path("pki/deny-list"), "--tokens", path("pki/tokens.yaml")}));
-        const std::string info = path("controller/controller.json");
-        ASSERT_TRUE(wait_until(Seconds{20}, [&] { return !read_file(info).empty(); }))
-            << daemons_.back()->err();
-        address_ = Json::parse(read_file(info))["grpc"][0];
-    }
-    void write_contexts() {
-        const std::string base = format("address: \"{}\", ca: {}", address_, path("pki/ca.crt"));
-        std::filesystem::create_directories(path("home/.config/ringmaster"));
-        write_file(path("home/.config/ringmaster/config.yaml"),
-                   format("current: vera\ncontexts:\n"
-                          "  vera: {{{}, token_file: {}}}\n"
-                          "  sam: {{{}, token_file: {}}}\n"
-                          "  root: {{{}, cert: {}, key: {}}}\n"
-                          "  nobody: {{{}}}\n",
-                          base, path("viewer.token"), base, path("submitter.token"), base,
-                          path("admin.crt"), path("admin.key"), base));
-    }
-    const Process& start_worker(const std::vector<std::string>& credentials) {
-        std::vector<std::string> argv = {program("ringmaster-worker"),
-                                         "--state",
-                                         path("worker"),
-                                         "--controller",
-                                         address_,
-                                         "--devices",
-                                         "cpu:2",
-                                         "--http",
-                                         "none",
-                                         "--orphan",
-                                         "stop"};
-        argv.insert(argv.end(), credentials.begin(), credentials.end());
-        daemons_.push_back(start(argv));
-        return *daemons_.back();
-    }
-    // As options of the programs.
-    std::vector<std::string> with(const std::string& role) const {
-        return {"--ca",  path("pki/ca.crt"), "--cert", path(role + ".crt"),
-                "--key", path(role + ".key")};
-    }
-    static bool says(const Process& worker, const std::string& words) {
-        return wait_until(Seconds{30},
-                          [&] { return worker.err().find(words) != std::string::npos; });
-    }
-    Finished as(const std::string& context, std::vector<std::string> arguments,
-                Seconds limit = Seconds{60}) {
-        arguments.insert(arguments.begin(), {"--context", context});
-        return cli(std::move(arguments), limit);
-    }
-
-    std::string address_;
-
-private:
-    std::vector<std::unique_ptr<Process>> daemons_;
-};
 
 TEST_F(SecureCluster, TrainsAJobOfAWorkerWithACertificateAndTellsWhoDidWhat) {
     start_worker(with("worker"));
@@ -118,12 +20,18 @@ TEST_F(SecureCluster, TrainsAJobOfAWorkerWithACertificateAndTellsWhoDidWhat) {
 
     const Finished denied = as("vera", {"submit", write_job({})});
     EXPECT_EQ(denied.code, 7) << denied.err;
-    expect_in(denied.err, {"permission denied", "'vera' is viewer", "demands submitter"});
+    expect_in(denied.err,
+              {"permission denied", "'vera' has the role viewer", "needs the role submitter"});
     EXPECT_EQ(as("vera", {"audit"}).code, 7);
     const Finished audit = as("root", {"audit", "-o", "json"});
     ASSERT_EQ(audit.code, 0) << audit.err;
-    const Json rows = Json::parse(audit.out);
+    std::vector<Json> rows;
+    std::vector<Json> of_worker;
+    for (const Json& row : Json::parse(audit.out))
+        (row["subject"] == nodes[0]["id"] ? of_worker : rows).push_back(row);
     ASSERT_EQ(rows.size(), 3u) << audit.out;
+    ASSERT_EQ(of_worker.size(), 1u) << audit.out;
+    EXPECT_EQ(of_worker[0]["method"], "session begins");
     EXPECT_EQ(rows[0]["principal"], "vera");
     EXPECT_EQ(rows[1]["code"], "permission denied");
     EXPECT_EQ(rows[2]["principal"], "sam");
@@ -148,7 +56,8 @@ TEST_F(SecureCluster, ASubmitterMayNotDrainByTokenOrByCertificate) {
     for (const auto& [refused, who] :
          {std::pair(token, "'sam'"), std::pair(certificate, "'sue'")}) {
         EXPECT_EQ(refused.code, 7) << refused.err;
-        expect_in(refused.err, {"permission denied", who, "is submitter", "demands admin"});
+        expect_in(refused.err,
+                  {"permission denied", who, "has the role submitter", "needs the role admin"});
     }
     EXPECT_EQ(Json::parse(ok({"nodes", "-o", "json"}))[0]["drained"], "");
     const Json rows = Json::parse(as("root", {"audit", "--refused", "-o", "json"}).out);
@@ -167,6 +76,11 @@ TEST_F(SecureCluster, SaysInOneLineWhyACallerIsRefused) {
     expect_in(nobody.err, {"unauthenticated: no credential", "token file"});
 
     write_file(path("wrong.token"), "rm_0000\n");
+    std::filesystem::permissions(path("wrong.token"), std::filesystem::perms(0644));
+    const Finished open = as("nobody", {"ls", "--token-file", path("wrong.token")});
+    EXPECT_EQ(open.code, 7) << open.err;
+    expect_in(open.err, {"wrong.token can be read or changed by other users", "chmod 600"});
+    std::filesystem::permissions(path("wrong.token"), std::filesystem::perms(0600));
     const Finished wrong = as("nobody", {"ls", "--token-file", path("wrong.token")});
     EXPECT_EQ(wrong.code, 7) << wrong.err;
     expect_in(wrong.err, {"the token is not known"});
@@ -186,7 +100,7 @@ TEST_F(SecureCluster, SaysWhenTheTwoSidesDisagreeAboutTls) {
     ok({"pki", "init", "--dir", path("other")});
     const Finished unbelieved = as("vera", {"ls", "--ca", path("other/ca.crt")});
     EXPECT_EQ(unbelieved.code, 4) << unbelieved.err;
-    expect_in(unbelieved.err, {"the certificate of the controller", "is not believed", "other/ca"});
+    expect_in(unbelieved.err, {"other/ca", "did not sign the certificate of the controller"});
 
     const Finished misnamed = as("vera", {"ls", "--server-name", "elsewhere.lab"});
     EXPECT_EQ(misnamed.code, 4) << misnamed.err;
@@ -210,7 +124,7 @@ TEST_F(SecureCluster, AWorkersLogSaysWhatItsCertificateIsNotGoodFor) {
     issue("viewer", "eve");
     const Process& worker = start_worker(with("viewer"));
     EXPECT_TRUE(
-        says(worker, "'eve' is viewer; /ringmaster.v1.WorkerService/Session demands worker"))
+        says(worker, "WorkerService/Session needs the role worker; 'eve' has the role viewer"))
         << worker.err();
 }
 

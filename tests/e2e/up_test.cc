@@ -38,7 +38,7 @@ TEST_F(Up, ExportsAModelInBf16FromWhichAnotherJobStarts) {
             kJobLimit);
     ASSERT_EQ(first.code, 0) << first.out << first.err;
     EXPECT_NE(first.err.find("MFU"), std::string::npos) << first.err;
-    EXPECT_NE(first.err.find("(causal, bf16 "), std::string::npos) << first.err;
+    EXPECT_NE(first.err.find("its peak is bf16 "), std::string::npos) << first.err;
     EXPECT_TRUE(std::filesystem::exists(exported + "/config.json"));
     EXPECT_TRUE(std::filesystem::exists(exported + "/model.safetensors"));
     const Finished second =
@@ -58,8 +58,9 @@ TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {
         cli({"up", "--workers", "2", "--state", state, "--job", write_job({})}, kJobLimit);
     ASSERT_EQ(run.code, 0) << run.out << run.err;
     EXPECT_NE(run.err.find("step 10/10  loss "), std::string::npos) << run.err;
-    EXPECT_NE(run.out.find("demo succeeded: 10 steps, 5,120 tokens"), std::string::npos) << run.out;
-    EXPECT_NE(run.out.find("held out after step 10: "), std::string::npos) << run.out;
+    EXPECT_NE(run.out.find("(demo) succeeded: 10 steps, 5,120 tokens"), std::string::npos)
+        << run.out;
+    EXPECT_NE(run.out.find("validation at step 10: "), std::string::npos) << run.out;
     EXPECT_NE(run.out.find("unigram"), std::string::npos) << run.out;
     EXPECT_EQ(line_after(run.out, "state "), state);
     const std::string checkpoint = line_after(run.out, "checkpoint ");
@@ -74,9 +75,9 @@ TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {
     ASSERT_TRUE(again);
     const Json history = Json::parse(at(state, {"history", "-o", "json"}).out);
     ASSERT_EQ(history.size(), 1u) << history.dump(2);
-    EXPECT_EQ(history[0]["state"], "JOB_STATE_SUCCEEDED");
+    EXPECT_EQ(history[0]["state"], "succeeded");
     EXPECT_EQ(history[0]["attempts"].size(), 1u);
-    EXPECT_EQ(history[0]["lastStep"]["step"], "10");
+    EXPECT_EQ(history[0]["lastStep"]["step"], 10);
     const Finished table = at(state, {"history", "--name", "demo", "--state", "succeeded"});
     EXPECT_EQ(count(table.out, "\n"), 2u) << table.out;
     EXPECT_EQ(count(at(state, {"history", "--state", "failed"}).out, "\n"), 1u);
@@ -92,7 +93,7 @@ TEST_F(Up, RunsTwoStagesOneAfterTheOther) {
                               write_job({.name = "two", .stages = stages})},
                              kJobLimit);
     ASSERT_EQ(run.code, 0) << run.out << run.err;
-    EXPECT_NE(run.out.find("two succeeded: 7 steps, 2,560 tokens"), std::string::npos) << run.out;
+    EXPECT_NE(run.out.find("(two) succeeded: 7 steps, 2,560 tokens"), std::string::npos) << run.out;
     const auto again = up(state, {"--workers", "2"});
     ASSERT_TRUE(again);
     const Json history = Json::parse(at(state, {"history", "-o", "json"}).out);
@@ -107,7 +108,7 @@ TEST_F(Up, StopsAJobWithACheckpointOnCtrlC) {
     ASSERT_TRUE(wait_until(Seconds{90}, [&] { return last_step_shown(*run) >= 3; })) << run->err();
     run->signal(SIGINT);
     EXPECT_EQ(run->wait(Seconds{60}), 130) << run->out() << run->err();
-    EXPECT_NE(run->out().find("demo cancelled: "), std::string::npos) << run->out();
+    EXPECT_NE(run->out().find("(demo) cancelled: "), std::string::npos) << run->out();
     const std::string checkpoint = line_after(run->out(), "checkpoint ");
     EXPECT_TRUE(std::filesystem::is_directory(checkpoint)) << run->out();
 }
@@ -147,7 +148,7 @@ TEST_F(Up, SaysWhichDaemonDiedAndStopsTheRest) {
     ASSERT_EQ(file["daemons"][1]["name"], "worker-0");
     kill(file["daemons"][1]["pid"], SIGKILL);
     EXPECT_EQ(run->wait(Seconds{60}), 1) << run->out() << run->err();
-    EXPECT_NE(run->err().find("worker-0 has ended with signal 9"), std::string::npos) << run->err();
+    EXPECT_NE(run->err().find("worker-0 ended with signal 9"), std::string::npos) << run->err();
     // The killed worker's shim stops its rank when no daemon has come back for 20 s.
     EXPECT_TRUE(wait_until(Seconds{60}, [&] { return processes_marked(marker()).empty(); }));
 }

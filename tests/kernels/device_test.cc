@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/out_of_memory.h"
 #include "tests/support/forwarding_device.h"
 #include "tests/support/refusals.h"
 
@@ -49,11 +50,17 @@ protected:
 
 TEST(Device, RefusesWhatCannotBeAllocated) {
     FullDevice device;
-    EXPECT_THAT(test::check_error_of([&] { device.allocate({3 << 20}, MemoryKind::activations); }),
-                HasSubstr("out of memory: 3.0 MiB for activations"));
+    try {
+        device.allocate({3 << 20}, MemoryKind::activations);
+        ADD_FAILURE() << "nothing was refused";
+    } catch (const OutOfMemory& refused) {
+        EXPECT_STREQ(refused.what(),
+                     "out of memory: the device has refused 3.0 MiB for activations, beside 0 B "
+                     "that it has given");
+    }
     EXPECT_EQ(device.allocated(), Bytes{0});
     EXPECT_THROW(make_host_device()->allocate({-1}, MemoryKind::data), CheckError);
-    EXPECT_THROW(PinnedBuffer(device, {1 << 20}), CheckError);
+    EXPECT_THROW(PinnedBuffer(device, {1 << 20}), OutOfMemory);
 }
 
 #ifdef RM_POISON

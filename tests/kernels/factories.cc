@@ -25,10 +25,14 @@ void add_cpu(std::vector<Factory>& factories) {
     add.template operator()<1, CpuCode::best>("1_thread");
     add.template operator()<2, CpuCode::best>("2_threads");
     add.template operator()<2, CpuCode::onednn>("onednn");
+    add.template operator()<2, CpuCode::own_amx>("own_amx");
     add.template operator()<2, CpuCode::own_avx512_bf16>("own_avx512_bf16");
     add.template operator()<2, CpuCode::own_avx512>("own_avx512");
     add.template operator()<2, CpuCode::own_avx2>("own_avx2");
     add.template operator()<2, CpuCode::own_base>("own_base");
+    // In f32 the model of tiles is the base loops.
+    if (compute == DType::bf16)
+        add.template operator()<2, CpuCode::own_tile_model>("own_tile_model");
 }
 
 std::unique_ptr<Kernels> make_cuda() {

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
 #include <vector>
 
 namespace rm {
@@ -91,6 +95,29 @@ TEST(QueueStream, KeepsTheErrorOfAnOpBeforeALaterFault) {
     QueueStream stream("gpu", std::make_unique<RecordingBody>(calls, fault));
     stream.enqueue("launch", [] { throw std::runtime_error("too many threads"); });
     EXPECT_THAT(error_of(stream), HasSubstr("launch on stream gpu: too many threads"));
+}
+
+// A step of a long context has more items than fit in memory.
+TEST(QueueStream, HoldsUpWhoeverQueuesFarAhead) {
+    constexpr int kItems = 100'000;
+    QueueStream stream("slow");
+    std::promise<void> gate;
+    stream.enqueue("gate", [opened = gate.get_future().share()] { opened.wait(); });
+    std::atomic<int> queued = 0, played = 0;
+    std::thread host([&] {
+        for (int i = 0; i < kItems; ++i) {
+            stream.enqueue("count", [&] { ++played; });
+            ++queued;
+        }
+    });
+    while (queued < 65'536)
+        std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_LT(queued, 65'600);
+    gate.set_value();
+    host.join();
+    stream.synchronize();
+    EXPECT_EQ(played, kItems);
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ TEST_F(CutOff, AWorkerThatReachesItsPeersButNotTheControllerTrainsOn) {
     const std::string told = explained();
     say(told);
     EXPECT_NE(told.find("node " + host), std::string::npos) << told;
-    EXPECT_NE(told.find("has no session since"), std::string::npos) << told;
-    EXPECT_NE(told.find("training goes on"), std::string::npos) << told;
+    EXPECT_NE(told.find("has had no session for"), std::string::npos) << told;
+    EXPECT_NE(told.find("training continues"), std::string::npos) << told;
     const std::int64_t then = step_on_disk(host, 1, 0);
     EXPECT_TRUE(e2e::wait_until(Seconds{20}, [&] { return step_on_disk(host, 1, 0) > then + 20; }));
     lab_->heal("desk", host);
@@ -42,7 +42,7 @@ TEST_F(CutOff, AWorkerThatReachesItsPeersButNotTheControllerTrainsOn) {
     const std::int64_t healed = step_on_disk(host, 1, 0);
     ASSERT_TRUE(reaches_step(healed + 20));
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(reaches_state("cancelled"));
     EXPECT_EQ(num_attempts(), 1u) << job().dump(2);
     expect_whole_logs();
 }
@@ -61,13 +61,13 @@ TEST_F(CutOff, AnAttemptNobodyHearsOfIsTriedElsewhereAndStoppedWhenItComesBack) 
     const auto second = hosts_of(1);
     for (const std::string& host : first)
         EXPECT_EQ(std::count(second.begin(), second.end(), host), 0) << host << " is not free";
-    EXPECT_EQ(job()["attempts"][0]["state"], "ATTEMPT_STATE_LOST");
+    EXPECT_EQ(job()["attempts"][0]["state"], "lost");
     say(job()["attempts"][0]["cause"]);
 
     const std::int64_t cut_off = step_on_disk(first[0], 1, 0);
     ASSERT_TRUE(e2e::wait_until(Seconds{60}, [&] {
         const Json attempt = job()["attempts"][1];
-        return std::stoll(attempt.value("lastCheckpointStep", "0")) > 0;
+        return attempt.value("lastCheckpointStep", std::int64_t{0}) > 0;
     })) << job().dump(2);
     ASSERT_TRUE(e2e::wait_until(Seconds{40}, [&] { return !has_session(first[0]); }));
     EXPECT_GT(step_on_disk(first[0], 1, 0), cut_off + 20) << "the first trains on, unheard";
@@ -81,7 +81,7 @@ TEST_F(CutOff, AnAttemptNobodyHearsOfIsTriedElsewhereAndStoppedWhenItComesBack) 
     const std::int64_t then = last_step();
     EXPECT_TRUE(reaches_step(then + 12)) << "the second goes on";
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(reaches_state("cancelled"));
     EXPECT_EQ(num_attempts(), 2u) << job().dump(2);
 
     const std::string last = job()["attempts"][1]["lastCheckpointPath"];
@@ -94,7 +94,8 @@ TEST_F(CutOff, AnAttemptNobodyHearsOfIsTriedElsewhereAndStoppedWhenItComesBack) 
         EXPECT_TRUE(verified) << to_string(name) << ": " << verified.error().message;
         say("verified: " + to_string(name));
     }
-    EXPECT_EQ(epochs, (std::set<std::int64_t>{1, 2}));
+    // Those of the first attempt may be pruned by now.
+    EXPECT_TRUE(epochs.contains(2));
     EXPECT_TRUE(listing.temporary.empty());
 }
 

@@ -15,6 +15,7 @@ class FullDisk : public LabCluster {
 protected:
     void SetUp() override {}  // the disk comes first
     ~FullDisk() override {
+        stop_all();
         if (!disk_.empty()) umount2(disk_.c_str(), MNT_DETACH);
     }
 
@@ -61,17 +62,17 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] { return job()["attempts"].size() == 2; }));
     empty();
     EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] {
-        return job()["attempts"].back().value("state", "") == "ATTEMPT_STATE_RUNNING";
+        return job()["attempts"].back().value("state", "") == "running";
     })) << job().dump(2);
     ASSERT_TRUE(reaches_step(last_step() + 10));
     const Finished taken = there({"submit", write_job({}, "other.yaml")});
     EXPECT_EQ(taken.code, 0) << taken.err;
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(reaches_state("cancelled"));
     stop_controller();
     start_controller();
     EXPECT_EQ(job()["attempts"].size(), 2u);
-    EXPECT_EQ(state(), "JOB_STATE_CANCELLED");
+    EXPECT_EQ(state(), "cancelled");
 }
 
 TEST_F(FullDisk, OfAWorkerDoesNotStopTraining) {
@@ -87,10 +88,10 @@ TEST_F(FullDisk, OfAWorkerDoesNotStopTraining) {
     empty();
     ASSERT_TRUE(reaches_step(last_step() + 20));
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(reaches_state("cancelled"));
     const Json shown = job();
     EXPECT_EQ(shown["attempts"].size(), 1u) << shown.dump(2);
-    EXPECT_GT(std::stoll(shown["attempts"][0].value("lastCheckpointStep", "0")), then);
+    EXPECT_GT(shown["attempts"][0].value("lastCheckpointStep", std::int64_t{0}), then);
 }
 
 }  // namespace

@@ -111,6 +111,14 @@ void Lab::heal(std::string_view a, std::string_view b) {
     route("del", a, b);
 }
 
+// By routing, which every kernel has; packets for this host are routed, too, once its own table is
+// not the first.
+void Lab::block_ports(std::string_view host, int first, int last) {
+    hosts_[topology_.host_index(host)].shell(
+        format("ip rule add pref 10 iif eth0 ipproto tcp dport {}-{} blackhole\n", first, last) +
+        "ip rule add pref 20 lookup local\nip rule del pref 0\n");
+}
+
 void Lab::set_host_rate(std::string_view host, MbitPerSec rate) {
     const std::size_t index = topology_.host_index(host);
     topology_.hosts[index].rate = rate;

@@ -35,6 +35,9 @@ public:
     void cut(std::string_view a, std::string_view b);
     void heal(std::string_view a, std::string_view b);
 
+    // A firewall of the host: TCP packets for these ports are lost on arrival, and nobody is told.
+    void block_ports(std::string_view host, int first, int last);
+
     // Both directions; what is under way stays so.
     void set_host_rate(std::string_view host, MbitPerSec rate);
     void set_cable_rate(std::string_view rack, std::string_view other_rack, MbitPerSec rate);

@@ -23,13 +23,17 @@ void LabCluster::SetUp() {
     start_controller();
 }
 
-LabCluster::~LabCluster() {
+void LabCluster::stop_all() {
     if (controller_ && !job_.empty()) there({"cancel", "--now", job_});
     for (auto& [name, worker] : workers_)
         worker->signal(SIGTERM);
     for (auto& [name, worker] : workers_)
         worker->wait(Seconds{30});
     if (controller_) stop_controller();
+}
+
+LabCluster::~LabCluster() {
+    stop_all();
 }
 
 std::string LabCluster::issue(const std::string& role, const std::string& name,
@@ -145,7 +149,7 @@ std::int64_t LabCluster::last_step() {
     if (!shown.is_object() || !shown.contains("lastStep") || !shown["lastStep"].is_object()) {
         return 0;
     }
-    return std::stoll(shown["lastStep"].value("step", "0"));
+    return shown["lastStep"].value("step", std::int64_t{0});
 }
 
 bool LabCluster::reaches_state(const std::string& wanted, Seconds limit) {

@@ -32,6 +32,7 @@ protected:
 
     void start_controller(const std::vector<std::string>& more = {});
     void stop_controller();
+    void stop_all();  // the destructor does, too: for one who takes away what they run on
     void start_worker(const std::string& name);
     void start_workers(int count);  // n0, n1, ... with a session each
 

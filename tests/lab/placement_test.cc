@@ -55,7 +55,7 @@ protected:
 };
 
 // A host becomes slow under a training: both ends are named within two surveys, the next attempt
-// goes where the links are good, and when the host is fast again the alarm is taken back.
+// goes where the links are good, and when the host is fast again the alarm goes within two more.
 TEST_F(PlacedLab, AnAttemptAfterALinkDegradedAvoidsIt) {
     start_all("racks:\n  - {name: room, rate: 200, hosts: [n0, n1, n2, n3, n4]}\n",
               {"--survey-budget", "90%"});
@@ -85,7 +85,8 @@ TEST_F(PlacedLab, AnAttemptAfterALinkDegradedAvoidsIt) {
     EXPECT_EQ(std::count(after.begin(), after.end(), before[0]), 0) << joined(after, " ");
 
     lab_->set_host_rate(slow, {200});
-    survey();
+    for (surveys = 0; surveys == 0 || (surveys < 2 && !degraded_.empty()); ++surveys)
+        survey();
     EXPECT_TRUE(degraded_.empty()) << joined({degraded_.begin(), degraded_.end()}, ", ");
     there({"cancel", "--now", job});
 }

@@ -27,7 +27,7 @@ protected:
         return e2e::wait_until(Seconds{60}, [&] {
             const Json shown = job();
             if (!shown.contains("attempts") || shown["attempts"].size() != number) return false;
-            return shown["attempts"].back().value("state", "") == "ATTEMPT_STATE_RUNNING";
+            return shown["attempts"].back().value("state", "") == "running";
         });
     }
 };
@@ -47,8 +47,8 @@ TEST_F(Restore, AJobTheBackupDoesNotKnowGoesOnIsListedAndCanBeCancelled) {
     EXPECT_NE(shown.out.find("recovered"), std::string::npos) << shown.out;
     ASSERT_TRUE(reaches_step(last_step() + 20));
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
-    EXPECT_GT(std::stoll(job()["attempts"][0].value("lastCheckpointStep", "0")), 5);
+    ASSERT_TRUE(reaches_state("cancelled"));
+    EXPECT_GT(job()["attempts"][0].value("lastCheckpointStep", std::int64_t{0}), 5);
     EXPECT_TRUE(e2e::wait_until(Seconds{20}, [&] { return kill(rank, 0) != 0; }));
 }
 
@@ -65,15 +65,15 @@ TEST_F(Restore, AJobTheBackupKnowsByAnOlderAttemptGoesOnInItsNewest) {
     ASSERT_TRUE(runs_attempt(2)) << job().dump(2);
     EXPECT_EQ(kill(rank, 0), 0) << "adopted, not started again";
     const Json attempts = job()["attempts"];
-    EXPECT_EQ(attempts[0]["state"], "ATTEMPT_STATE_LOST");
+    EXPECT_EQ(attempts[0]["state"], "lost");
     EXPECT_EQ(attempts[0]["cause"], "replaced by attempt 2");
     kill(rank, SIGKILL);
     ASSERT_TRUE(runs_attempt(3)) << job().dump(2);
-    const std::string epoch = job()["attempts"][2]["epoch"];
-    EXPECT_GT(std::stoll(epoch), 2) << "no epoch is given twice";
+    const std::int64_t epoch = job()["attempts"][2]["epoch"];
+    EXPECT_GT(epoch, 2) << "no epoch is given twice";
     ASSERT_TRUE(reaches_step(last_step() + 5));
     EXPECT_EQ(there({"cancel", job_}).code, 0);
-    ASSERT_TRUE(reaches_state("JOB_STATE_CANCELLED"));
+    ASSERT_TRUE(reaches_state("cancelled"));
 }
 
 }  // namespace

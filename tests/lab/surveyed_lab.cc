@@ -92,7 +92,7 @@ Json SurveyedLab::show(const std::string& job) {
 std::int64_t SurveyedLab::step_of(const std::string& job) {
     const Json shown = show(job);
     if (!shown.contains("lastStep")) return 0;
-    return std::stoll(shown.at("lastStep").at("step").get<std::string>());
+    return shown.at("lastStep").at("step").get<std::int64_t>();
 }
 
 std::vector<std::string> SurveyedLab::hosts_of(const std::string& job, std::size_t attempt) {

@@ -25,7 +25,8 @@ public:
 
     void apply(InputBody body) {
         now_.micros += 1000;
-        Outcome outcome = rm::apply(state_, {.time = now_, .token = 1, .body = std::move(body)});
+        Outcome outcome =
+            rm::apply(state_, {.time = now_, .token = 1, .body = std::move(body), .steady = now_});
         changes_.merge(outcome.changes);
         events_.insert(events_.end(), outcome.events.begin(), outcome.events.end());
     }

@@ -86,7 +86,7 @@ TEST(Placement, OfTooFewDevicesIsRefusedWithWhatIsMissing) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::resource_exhausted);
     EXPECT_EQ(refused.error().message,
-              "the mesh ring 6 needs 6 devices, 5 of 6 may be used; 1 are missing");
+              "the mesh ring 6 needs 6 devices, 5 of 6 may be used; 1 is missing");
     const auto absent =
         solve_placement({graph, Mesh::make(1, 2, 1, 1).value(), kTraffic, {{6, 0}}}, {});
     ASSERT_FALSE(absent);
@@ -132,7 +132,7 @@ TEST(PlacementSolution, ThatIsNotWhatItSaysIsRefused) {
     Solution solution = solve(problem);
     solution.cost.total = {1e-6};
     EXPECT_THAT(check_solution(problem, solution).error().message,
-                testing::StartsWith("the placement is said to take 1 us"));
+                testing::StartsWith("the search claims that the placement takes 1 us"));
     solution = solve(problem);
     solution.placement[0] = solution.placement[1];
     EXPECT_THAT(check_solution(problem, solution).error().message,

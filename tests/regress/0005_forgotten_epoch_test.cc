@@ -15,7 +15,7 @@ TEST(Regress0005, AForgottenEpochIsNotStartedAgain) {
     core.apply(SessionUp{});
     core.apply(Received{HelloReply{.cluster = {"c"}}});
     const auto outputs =
-        core.apply(Received{LaunchAttempt{.epoch = {5}, .job = {"j"}, .ranks = {{0, 0}}}});
+        core.apply(Received{LaunchAttempt{.epoch = {5}, .job = {"abc123"}, .ranks = {{0, 0}}}});
     ASSERT_EQ(outputs.size(), 1U);
     const auto& message = std::get<SendMessage>(outputs.front()).message;
     EXPECT_NE(std::get<CommandRefused>(message).reason.find("not newer than 5"), std::string::npos);

@@ -9,7 +9,7 @@ TEST(Regress0011, ASurveyThatLeavesANodeAloneForgetsNothingOfIt) {
     SimulatedSurvey sim(PlantedNetwork::of({{{0.4, 0.4, 0.1}, 0}}),
                         {.budget = 0, .automatic = false});
     ASSERT_TRUE(sim.survey());
-    sim.nodes[2].job = "job";
+    sim.nodes[2].jobs = {"job"};
     sim.core.set_nodes(sim.nodes, sim.now);
     ASSERT_TRUE(sim.survey());
     const LinkGraph graph = sim.core.book().graph({sim.id(0), sim.id(1), sim.id(2)});

@@ -4,7 +4,7 @@
 // After a restore from a backup that knew no nodes nobody was waited for, and planning was not
 // held. Then the clock went back, so that workers that joined seemed not to have been heard since
 // the restore: planning waited for them, and when that was over nobody planned. Found by the
-// simulation, scenario everything, seed 2434.
+// simulation, scenario everything, seed 2434. (By now such a hold begins at a start only.)
 namespace rm::test {
 namespace {
 
@@ -14,6 +14,9 @@ TEST(Regress0018, AHoldThatBeginsWhenTheClockGoesBackEnds) {
     world.wait(Seconds{1});
     world.now = world.now + Seconds{-30};
     world.hello("a", 1);
+    world.session_down("a");
+    // The clock lies behind the restore, and so does the last word of a: it is waited for again.
+    rebuild_indexes(world.state, world.now);
     const JobId job = world.submit(small_spec(ring(1)));
     world.wait(Seconds{1});
     EXPECT_FALSE(hold_reason(world.state, world.now).empty());

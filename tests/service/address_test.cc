@@ -31,10 +31,9 @@ TEST(Address, LoopbackIsTheOnlyNetworkForPlainText) {
           "127.0.0.1.example.org:1", "128.0.0.1:1"}) {
         EXPECT_FALSE(check_address(bad)) << bad;
     }
-    EXPECT_EQ(
-        check_address("10.0.0.1:7070").error().message,
-        "address '10.0.0.1:7070' is beyond this machine, which needs TLS: give the certificate "
-        "files (docs/security.md), or use 127.0.0.1:7070 or a Unix socket");
+    EXPECT_EQ(check_address("10.0.0.1:7070").error().message,
+              "'10.0.0.1:7070' is not a loopback address, so TLS is required: give the certificate "
+              "files (docs/security.md), or use 127.0.0.1:7070 or a Unix socket");
 }
 
 TEST(Address, TlsGoesAnywhereButToUnixSockets) {

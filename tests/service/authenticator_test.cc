@@ -127,6 +127,10 @@ TEST(Tokens, AreLongRandomAndKeptAsTheirHash) {
     EXPECT_EQ(parsed.at(hash_token(token)).name, "o'neil");
     EXPECT_EQ(parsed.at(hash_token(token)).expires, WallTime{0});
     EXPECT_FALSE(token_line("", {"a\"b", Role::viewer, {}}));
+    EXPECT_FALSE(token_line("", {"default", Role::viewer, {}})) << "the owner of local jobs";
+    const std::string smuggled =
+        format("- {{name: default, role: viewer, sha256: \"{}\"}}\n", hash_token(make_token()));
+    EXPECT_FALSE(parse_tokens(smuggled, "t"));
 }
 
 TEST(Roles, IncludeWhatIsBelowThemAndWorkersStandApart) {

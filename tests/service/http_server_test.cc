@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/format.h"
+#include "service/security/pki.h"
 
 namespace rm {
 namespace {
@@ -104,8 +106,8 @@ HttpResponse echo(const HttpRequest& request) {
         .body = format("{} {} {} {}", request.method, request.path, request.query, request.body)};
 }
 
-std::unique_ptr<HttpServer> start(HttpLimits limits = {}) {
-    auto server = HttpServer::start("127.0.0.1:0", echo, limits);
+std::unique_ptr<HttpServer> start(HttpLimits limits = {}, const std::optional<KeyPair>& tls = {}) {
+    auto server = HttpServer::start("127.0.0.1:0", echo, limits, tls);
     RM_CHECK(server.ok(), "{}", server.error().message);
     return *std::move(server);
 }
@@ -223,22 +225,38 @@ TEST(HttpServer, ASilentClientIsDisconnected) {
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
-TEST(HttpServer, LimitsConnectionsAndTakesNewOnesWhenOldGo) {
+TEST(HttpServer, ASilentHandshakeEndsSoonerThanASilentClient) {
+    const WallTime now = SystemClock().wall();
+    const KeyPair authority = make_authority("ca", now, 1).value();
+    const KeyPair own =
+        issue(authority, {.name = "server", .subject_names = {"127.0.0.1"}}, now).value();
+    const auto server = start({.timeout = Seconds{60}, .handshake = Seconds{0.1}}, own);
+    const auto began = std::chrono::steady_clock::now();
+    Client silent(server->port());
+    EXPECT_TRUE(silent.is_closed());
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+}
+
+TEST(HttpServer, GivesTheLongestSilentOnesPlaceToANewOne) {
     const auto server = start({.connections = 2});
     Client one(server->port());
     EXPECT_EQ(one.ask("GET /").status, 200);
-    {
-        Client two(server->port());
-        EXPECT_EQ(two.ask("GET /").status, 200);
-        Client three(server->port());
-        EXPECT_EQ(three.ask("GET /").status, 0);
-    }
-    int status = 0;
-    for (int i = 0; i < 200 && status != 200; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        status = Client(server->port()).ask("GET /").status;
-    }
-    EXPECT_EQ(status, 200);
+    Client two(server->port());
+    EXPECT_EQ(two.ask("GET /").status, 200);
+    EXPECT_EQ(one.ask("GET /").status, 200);
+    Client three(server->port());
+    EXPECT_EQ(three.ask("GET /").status, 200);
+    EXPECT_TRUE(two.is_closed());
+    EXPECT_EQ(one.ask("GET /").status, 200) << "it has spoken since";
+}
+
+TEST(HttpServer, AnswersBesideMoreSilentConnectionsThanItHasPlaces) {
+    const auto server = start({.connections = 8});
+    std::vector<std::unique_ptr<Client>> silent;
+    for (int i = 0; i < 20; ++i)
+        silent.push_back(std::make_unique<Client>(server->port()));
+    Client asks(server->port());
+    EXPECT_EQ(asks.ask("GET /").status, 200);
 }
 
 TEST(HttpServer, StopsWithClientsConnected) {

@@ -21,7 +21,7 @@ memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: of
          arena: separate, device: 40GiB, host: 1.5TiB}
 precision: bf16
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
-            place: device, moments: bf16}
+            place: device, moments: bf16, max_skipped: 3}
 resources: {devices: 32, kind: cpu}
 checkpoint: {dir: /ckpt, every: 10 steps, keep: 3}
 evaluate: {every: 20 steps, tokens: 64K}
@@ -100,9 +100,10 @@ TEST(JobFile, ReadsEveryKey) {
                                        .eps = 1e-9,
                                        .weight_decay = 0,
                                        .clip_norm = 0.5,
-                                       .moments = "bf16"},
+                                       .moments = "bf16",
+                                       .max_skipped = 3},
                          .resources = {.devices = 32, .kind = "cpu"},
-                         .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3},
+                         .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3, .every = {}},
                          .evaluation = {.every_steps = 20, .tokens = 64000},
                          .exports = {.huggingface = "/out"}};
     EXPECT_EQ(*spec, wanted);
@@ -151,15 +152,17 @@ TEST(JobFile, NamesTheRightWordsForWhatItDoesNotKnow) {
     EXPECT_EQ(error_of(with("parallel: {ring: 2, zero: 4}")),
               "job.yaml:5:27: parallel.zero: 4 must be 0, 1, 2 or 3");
     EXPECT_EQ(error_of(with("parallel: {inner: 2}")),
-              "job.yaml:5:12: parallel.inner: unknown key; the nearest known is 'ring' (of data, "
+              "job.yaml:5:12: parallel.inner: unknown key (known here: data, "
               "ring, inner_ring, ulysses, tensor, zero)");
-    EXPECT_EQ(error_of(with("parallel: {ring: 6, inner_ring: 4}")).substr(0, 25),
-              "job.yaml:5:11: parallel: ");
+    EXPECT_EQ(error_of(with("parallel: {ring: 6, inner_ring: 4}")).substr(0, 36),
+              "job.yaml:5:33: parallel.inner_ring: ");
     EXPECT_EQ(error_of(with("parallel: {tensor: 2}\nmemory: {tile: 64}")), "no error");
     EXPECT_EQ(error_of(with_line(3, "data: {path: x, documents: packed}")),
               "job.yaml:3:28: data.documents: documents 'packed' is not known; joined or separate");
     EXPECT_EQ(error_of(with_line(3, "data: {path: x, documents: separate, positions: zero}")),
               "job.yaml:3:49: data.positions: positions 'zero' is not known; reset or running");
+    EXPECT_EQ(error_of(with("optimizer: {max_skipped: 0}")),
+              "job.yaml:5:26: optimizer.max_skipped: 0 must be 1 or more");
     EXPECT_EQ(error_of(with("optimizer: {moments: fp16}")),
               "job.yaml:5:22: optimizer.moments: 'fp16' is not known; fp32 or bf16");
     EXPECT_EQ(error_of(with("optimizer: {place: disk}")),
@@ -184,16 +187,17 @@ TEST(JobFile, TakesRelativePathsFromTheBaseDirectory) {
     EXPECT_EQ(absolute->data.sources.front().path, "/x/y");
 }
 
-TEST(JobFile, NamesAnUnknownKeyAndTheNearestKnown) {
-    EXPECT_EQ(error_of(with("evalute: {}")).substr(0, 73),
-              "job.yaml:5:1: evalute: unknown key; the nearest known is 'evaluate' (of n");
+TEST(JobFile, NamesAnUnknownKeyAndTheLikelyOne) {
+    EXPECT_EQ(error_of(with("evalute: {}")).substr(0, 75),
+              "job.yaml:5:1: evalute: unknown key; did you mean 'evaluate'? (known here: n");
     EXPECT_EQ(error_of(with_line(4, "stages: [{contxt: 1K, batch: 2K, tokens: 1M}]")),
-              "job.yaml:4:11: stages[0].contxt: unknown key; the nearest known is 'context' (of "
+              "job.yaml:4:11: stages[0].contxt: unknown key; did you mean 'context'? (known here: "
               "context, batch, tokens, rope_theta, learning_rate, warmup, schedule, "
               "final_learning_rate)");
-    EXPECT_EQ(error_of(with_line(2, "model: {presets: tiny}")),
-              "job.yaml:2:9: model.presets: unknown key; the nearest known is 'preset' (of preset, "
-              "from)");
+    EXPECT_EQ(
+        error_of(with_line(2, "model: {presets: tiny}")),
+        "job.yaml:2:9: model.presets: unknown key; did you mean 'preset'? (known here: preset, "
+        "from)");
 }
 
 TEST(JobFile, RefusesDuplicateKeys) {
@@ -203,8 +207,9 @@ TEST(JobFile, RefusesDuplicateKeys) {
 
 TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
     EXPECT_EQ(error_of(with("resources: {max_cost_usd: 500}")),
-              "job.yaml:5:13: resources.max_cost_usd: not there yet; remove the key");
-    EXPECT_EQ(error_of(with("precision: fp8")), "job.yaml:5:12: precision: 'fp8' is not there yet");
+              "job.yaml:5:13: resources.max_cost_usd is not supported yet; remove the key");
+    EXPECT_EQ(error_of(with("precision: fp8")),
+              "job.yaml:5:12: precision: fp8 is not supported yet; use bf16 or fp32");
 }
 
 TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
@@ -228,9 +233,10 @@ TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
               "job.yaml:5:16: memory.host: a list; it must be a size such as 40GiB");
     EXPECT_EQ(error_of(with("memory:\n  alpha: 0.5\n  alpha: 0.5")),
               "job.yaml:7:3: alpha: the key is already given at line 6, column 3; keep one");
-    EXPECT_EQ(error_of(with("memory: {window: on}")),
-              "job.yaml:5:10: memory.window: unknown key; the nearest known is 'windows' (of tile, "
-              "chunk, keep, alpha, offload, windows, prefetch, arena, device, host)");
+    EXPECT_EQ(
+        error_of(with("memory: {window: on}")),
+        "job.yaml:5:10: memory.window: unknown key; did you mean 'windows'? (known here: tile, "
+        "chunk, keep, alpha, offload, windows, prefetch, arena, device, host)");
 }
 
 TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
@@ -270,15 +276,29 @@ TEST(JobFile, SourcesMayHaveProportions) {
     EXPECT_EQ(spec->data.sources, (std::vector<DataSource>{{"me@home", 0}}));
 }
 
+TEST(JobFile, CheckpointsComeByStepsByTimeOrNever) {
+    const auto every = [](std::string_view text) {
+        return parse_job_file(with(format("checkpoint: {{every: {}}}", text)), "job.yaml")
+            ->checkpoint;
+    };
+    EXPECT_EQ(CheckpointSpec().every, Seconds{600}) << "by default";
+    EXPECT_EQ(every("10 minutes"), CheckpointSpec{});
+    EXPECT_EQ(every("1.5 h"), CheckpointSpec{.every = Seconds{5400}});
+    EXPECT_EQ(every("1 hour"), CheckpointSpec{.every = Seconds{3600}});
+    EXPECT_EQ(every("50 steps"), (CheckpointSpec{.every_steps = 50, .every = Seconds{0}}));
+    EXPECT_EQ(every("never"), CheckpointSpec{.every = Seconds{0}});
+}
+
 TEST(JobFile, SaysWhichKeyIsMissing) {
-    EXPECT_EQ(error_of(""),
-              "job.yaml:1:1: a map of keys and values is wanted, beginning with "
-              "'name:'");
-    EXPECT_EQ(error_of("name: x\n"), "job.yaml:1:1: model: missing; add the key");
+    EXPECT_EQ(error_of(""), "job.yaml:1:1: expected a mapping (`name: ...`)");
+    EXPECT_EQ(error_of("name: x\n"),
+              "job.yaml:1:1: required key 'model' is missing\n"
+              "job.yaml:1:1: required key 'data' is missing\n"
+              "job.yaml:1:1: required key 'stages' is missing");
     EXPECT_EQ(error_of(with_line(4, "stages:\n  - {context: 1K, tokens: 1M}")),
-              "job.yaml:5:5: stages[0].batch: missing; add the key");
+              "job.yaml:5:5: required key 'batch' is missing in stages[0]");
     EXPECT_EQ(error_of(with_line(4, "stages: []")),
-              "job.yaml:4:9: stages: a list of one or more items is wanted");
+              "job.yaml:4:9: stages: expected a list of one or more items");
     EXPECT_EQ(error_of(with_line(1, "name:")), "job.yaml:1:1: name: no value; it must be a text");
 }
 
@@ -290,7 +310,8 @@ TEST(JobFile, SaysWhatAValueMustBe) {
     EXPECT_EQ(error_of(with("optimizer: {eps: inf}")),
               "job.yaml:5:18: optimizer.eps: 'inf' must be finite");
     EXPECT_EQ(error_of(with("checkpoint: {every: 10}")),
-              "job.yaml:5:21: checkpoint.every: '10' must be a number of steps such as '10 steps'");
+              "job.yaml:5:21: checkpoint.every: '10' must be steps such as '10 steps', a time such "
+              "as '10 min', or never");
     EXPECT_EQ(error_of(with("checkpoint: {every: -3 steps}")),
               "job.yaml:5:21: checkpoint.every: '-3 steps' must be a number of steps such as '10 "
               "steps'");
@@ -302,7 +323,8 @@ TEST(JobFile, SaysWhatAValueMustBe) {
               "job.yaml:5:11: parallel: must be auto or a map such as {ring: 4, data: 1}");
     EXPECT_EQ(error_of(with("memory: all")),
               "job.yaml:5:9: memory: must be auto or a map such as {chunk: 4096}");
-    EXPECT_EQ(error_of(with_line(2, "model: tiny")).substr(0, 23), "job.yaml:2:8: model: a ");
+    EXPECT_EQ(error_of(with_line(2, "model: tiny")),
+              "job.yaml:2:8: model: expected a mapping (`preset: ...`)");
     EXPECT_EQ(
         error_of(with_line(4, "stages: [{context: 1Q, batch: 2K, tokens: 1M}]")).substr(0, 37),
         "job.yaml:4:20: stages[0].context: '1Q");
@@ -319,8 +341,8 @@ TEST(JobFile, PutsThePlaceBeforeWhatValidationSays) {
     EXPECT_EQ(error_of(with_line(1, "name: a b")).substr(0, 25), "job.yaml:1:7: name: 'a b'");
     EXPECT_EQ(error_of(with_line(2, "model: {preset: huge}")).substr(0, 37),
               "job.yaml:2:17: model.preset: 'huge' i");
-    EXPECT_EQ(error_of(with("parallel: {ring: 0}")).substr(0, 34),
-              "job.yaml:5:11: parallel: mesh axis");
+    EXPECT_EQ(error_of(with("parallel: {ring: 0}")),
+              "job.yaml:5:18: parallel.ring: 0 must be 1 or more");
     // The place of a value that is not in the file is that of the deepest map that is.
     EXPECT_EQ(error_of(with("parallel: {ring: 4}\nresources: {devices: 3}")).substr(0, 15),
               "job.yaml:6:22: ");

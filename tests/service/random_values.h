@@ -91,8 +91,8 @@ inline void fill(Rng& rng, MemorySpec& memory) {
     fill_all(rng, a, b, c, d, e, f, g, h, i, j);
 }
 inline void fill(Rng& rng, OptimizerSpec& optimizer) {
-    auto& [a, b, c, d, e, f, g] = optimizer;
-    fill_all(rng, a, b, c, d, e, f, g);
+    auto& [a, b, c, d, e, f, g, h] = optimizer;
+    fill_all(rng, a, b, c, d, e, f, g, h);
 }
 inline void fill(Rng& rng, DeviceId& device) {
     auto& [node, index] = device;
@@ -103,8 +103,8 @@ inline void fill(Rng& rng, ResourcesSpec& resources) {
     fill_all(rng, devices, kind, placement);
 }
 inline void fill(Rng& rng, CheckpointSpec& checkpoint) {
-    auto& [a, b, c, d] = checkpoint;
-    fill_all(rng, a, b, c, d);
+    auto& [a, b, c, d, e] = checkpoint;
+    fill_all(rng, a, b, c, d, e);
 }
 inline void fill(Rng& rng, RetrySpec& retry) {
     auto& [a, b] = retry;
@@ -155,8 +155,8 @@ inline void fill(Rng& rng, RankLaunch& rank) {
     fill_all(rng, a, b);
 }
 inline void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, hops] = report;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, hops] = report;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
     for (const int rank : {0, 3})
         fill_all(rng, hops[rank].bytes, hops[rank].bytes_per_second);
 }
@@ -212,8 +212,8 @@ inline void fill(Rng& rng, LaunchAttempt& launch) {
     fill_all(rng, a, b, c, d, e, f, g, h);
 }
 inline void fill(Rng& rng, Hello& hello) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k] = hello;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = hello;
+    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m);
 }
 inline void fill(Rng& rng, StopAttempt& stop) {
     auto& [a, b, c] = stop;

@@ -3,6 +3,11 @@
 #include <memory>
 
 namespace rm::sim {
+namespace {
+
+const std::string kReason = "for the simulation";
+
+}  // namespace
 
 JobSpec Clients::make_spec(int number) {
     JobSpec spec;
@@ -25,6 +30,7 @@ JobSpec Clients::make_spec(int number) {
 }
 
 void Clients::start() {
+    look_after_nodes();
     for (int number = 0; number < parts_.scenario.jobs; ++number) {
         requests_.push_back({make_spec(number)});
         sim_.after(sim_.between(0, 0.6 * parts_.scenario.seconds),
@@ -75,8 +81,16 @@ void Clients::insist(const InputBody& body) {
 
 void Clients::drain(const NodeId& node) {
     sim_.say("drain {}", node);
-    insist(DrainNode{node, "for the simulation", sim_.chance(0.3)});
+    insist(DrainNode{node, kReason, sim_.chance(0.3)});
     sim_.after(sim_.between(10, 80), [this, node] { resume(node); });
+}
+
+// An admin looks after nodes that the controller itself has taken out of service.
+void Clients::look_after_nodes() {
+    for (const auto& [id, node] : parts_.controller.state().nodes) {
+        if (!node.drained.empty() && node.drained != kReason) resume(id);
+    }
+    sim_.after(60, [this] { look_after_nodes(); });
 }
 
 void Clients::resume(const NodeId& node) {

@@ -32,6 +32,7 @@ private:
     void submit(int number);
     void send(int number);
     void resume(const NodeId& node);
+    void look_after_nodes();
     // Again and again until it is answered.
     void insist(const InputBody& body);
     JobSpec make_spec(int number);

@@ -1,5 +1,7 @@
 #include "tests/sim/controller.h"
 
+#include <algorithm>
+
 #include "controller/core/check_hello.h"
 #include "controller/core/due_effects.h"
 #include "controller/core/due_times.h"
@@ -13,12 +15,17 @@ constexpr double kTick = 1;
 constexpr double kPing = 5;
 constexpr double kLife = 15;
 constexpr double kHelloTimeout = 10;
+constexpr double kVanished = kUnreachableAfter.value + 45;  // with slow commits between
 
 }  // namespace
 
 WallTime SimController::wall() const {
     const auto offset = static_cast<std::int64_t>(clock_offset_ * 1e6);
     return {1'750'000'000'000'000 + sim_.micros() + offset};
+}
+
+WallTime SimController::steady() const {
+    return started_ + Seconds{sim_.now() - started_at_};
 }
 
 void SimController::later(double seconds, Simulator::Action action) {
@@ -32,6 +39,8 @@ void SimController::start() {
     ++life_;
     up_ = true;
     sim_.say("controller starts, life {}", life_);
+    started_ = wall();
+    started_at_ = sim_.now();
     load();
     if (restored_) post(Restored{});
     if (state_.cluster.empty()) {
@@ -51,6 +60,9 @@ void SimController::load() {
     rebuild_indexes(state_, wall());
     check_invariants(state_);
     folded_ = disk_.folded;
+    down_.clear();
+    for (const auto& [id, node] : state_.nodes)
+        down_[id] = sim_.now();
 }
 
 void SimController::kill(std::string_view why) {
@@ -83,7 +95,10 @@ void SimController::restore() {
     disk_ = backups_.front();
     disk_.full = full;
     backups_.clear();
-    restored_ = after_restore_ = true;
+    restored_ = true;
+    unheard_.clear();
+    for (const auto& [id, node] : disk_.tables.nodes)
+        unheard_.insert(id);
     sim_.say("tables put back: {} jobs, next epoch {}", disk_.tables.jobs.size(),
              disk_.tables.next_epoch);
     parts_.truth.restored(disk_.tables);
@@ -120,11 +135,51 @@ bool SimController::has_session(const NodeId& node) const {
 void SimController::tick() {
     later(kTick, [this] { tick(); });
     read([this](const State& state) {
-        for (const NodeId& node : overdue_nodes(state, wall()))
+        for (const NodeId& node : overdue_nodes(state, steady()))
             post(NodeUnreachable{node});
-        const bool due = !due_commands(state, wall()).empty() || !due_times(state, wall()).empty();
+        check_vanished(state);
+        const bool due =
+            !due_commands(state, steady()).empty() || !due_times(state, steady()).empty();
         if (due) post(CommandsDue{});
     });
+}
+
+// An attempt of which only unreachable nodes know anything does not go on stopping.
+void SimController::check_vanished(const State& state) const {
+    for (const Attempt* attempt : live_attempts(state)) {
+        if (attempt->state != AttemptState::stopping) continue;
+        const bool vanished =
+            std::all_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
+                if (rank.state == RankState::cleared) return true;
+                const auto down = down_.find(rank.device.node);
+                return down != down_.end() && sim_.now() - down->second > kVanished;
+            });
+        RM_CHECK(!vanished, "attempt {} still stops though nobody can say anything of it",
+                 attempt->epoch);
+    }
+}
+
+void SimController::note_word(const InputBody& body) {
+    if (const auto* status = std::get_if<NodeStatus>(&body)) {
+        if (status->status.processes_left) spoken_[status->status.epoch] = sim_.now();
+    } else if (const auto* hello = std::get_if<NodeHello>(&body)) {
+        for (const AttemptStatus& status : hello->hello.attempts) {
+            if (status.processes_left) spoken_[status.epoch] = sim_.now();
+        }
+    }
+}
+
+// No clock makes an attempt lost before its silence is as long as the job allows.
+void SimController::check_silence(const Event& event) const {
+    if (event.kind != "attempt.lost") return;
+    for (const auto& [epoch, attempt] : state_.attempts) {
+        if (subject_of(attempt) != event.subject) continue;
+        if (!attempt.cause.starts_with("no worker has reported on it")) return;
+        const double silent = sim_.now() - std::max(started_at_, spoken_.at(epoch));
+        const Seconds least = state_.jobs.at(attempt.job).spec.retry.lost_after;
+        RM_CHECK(silent >= least.value, "attempt {} is lost after {} of silence, {} is the least",
+                 epoch, Seconds{silent}, least);
+    }
 }
 
 void SimController::request_plan() {
@@ -137,7 +192,7 @@ void SimController::request_plan() {
 
 void SimController::plan() {
     read([this](const State& state) {
-        const PlanningSnapshot snapshot = planning_snapshot(state, wall());
+        const PlanningSnapshot snapshot = planning_snapshot(state, steady());
         // The answers may be overtaken by what happens meanwhile.
         later(sim_.between(0.01, sim_.chance(0.1) ? 5 : 0.3),
               [this, decisions = plan_trivially(snapshot), version = snapshot.version] {
@@ -197,7 +252,7 @@ void SimController::take_hello(int stream, const Hello& hello) {
     post(NodeHello{hello}, [this, stream, reply, hello](const Result<JobId>& answer) {
         if (!sessions_.contains(stream)) return;
         if (!answer) return end(stream);
-        if (after_restore_) parts_.truth.adopted(hello, state_);
+        if (unheard_.erase(hello.node) > 0) parts_.truth.adopted(hello, state_);
         open(stream, reply);
     });
 }
@@ -205,6 +260,7 @@ void SimController::take_hello(int stream, const Hello& hello) {
 void SimController::open(int stream, const HelloReply& reply) {
     sim_.say("session of {} is open", sessions_[stream].node);
     sessions_[stream].open = true;
+    down_.erase(sessions_[stream].node);
     sessions_[stream].alive = sim_.now();
     parts_.network.send(stream, Way::to_worker, ControllerMessage{reply});
     later(kPing, [this, stream] { beat(stream); });
@@ -221,15 +277,18 @@ void SimController::beat(int stream) {
 }
 
 void SimController::end(int stream) {
-    const NodeId node = sessions_.at(stream).node;
+    const Session& session = sessions_.at(stream);
+    const NodeId node = session.node;
+    const double silent = session.open ? sim_.now() - session.alive : 0;
     sessions_.erase(stream);
     parts_.network.send(stream, Way::to_worker, Close{});
     const auto live = live_.find(node);
     if (live == live_.end() || live->second != stream) return;
     sim_.say("session of {} has ended", node);
     // In this order: the node's next session may only begin after the end of this one.
-    post(NodeSessionDown{node});
+    post(NodeSessionDown{node, Seconds{silent}});
     live_.erase(live);
+    down_[node] = sim_.now();
 }
 
 void SimController::send(const NodeId& node, const NodeCommand& command) {

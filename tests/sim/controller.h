@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,7 @@ private:
     };
 
     WallTime wall() const;
+    WallTime steady() const;
     // Only if the same process is still alive then.
     void later(double seconds, Simulator::Action action);
     void load();
@@ -99,6 +101,8 @@ private:
     std::vector<ControlDisk> backups_;
     bool restored_ = false;  // and the tables do not know it yet
     double clock_offset_ = 0;
+    WallTime started_;  // this process, by the clock of then
+    double started_at_ = 0;
     int life_ = 0;  // of the process
 
     bool up_ = false;
@@ -112,7 +116,13 @@ private:
     bool plan_wanted_ = false;
     std::map<int, Session> sessions_;  // by stream
     std::map<NodeId, int> live_;
-    bool after_restore_ = false;
+    void check_vanished(const State& state) const;
+    void note_word(const InputBody& body);
+    void check_silence(const Event& event) const;
+
+    std::map<NodeId, double> down_;   // since when no session of theirs is open, in this life
+    std::map<Epoch, double> spoken_;  // when a worker last said that something of them runs
+    std::set<NodeId> unheard_;  // known to the backup that was put back, and not heard of since
 };
 
 }  // namespace rm::sim

@@ -44,11 +44,13 @@ void SimController::take_batch() {
 
 Outcome SimController::apply_one(InputBody body, std::uint64_t token) {
     if (parts_.plant == Plant::device_freed_early) body = freed_early(std::move(body));
+    note_word(body);
     const Epoch next = state_.next_epoch;
     const bool no_raise = parts_.plant == Plant::epoch_not_raised &&
                           !std::holds_alternative<PlanReady>(body) &&
                           !std::holds_alternative<FoundCluster>(body);
-    Outcome outcome = apply(state_, {.time = wall(), .token = token, .body = std::move(body)});
+    Outcome outcome = apply(
+        state_, {.time = wall(), .token = token, .body = std::move(body), .steady = steady()});
     if (no_raise && state_.next_epoch != next) {
         state_.next_epoch = next;
         outcome.changes.meta = true;
@@ -59,12 +61,15 @@ Outcome SimController::apply_one(InputBody body, std::uint64_t token) {
 }
 
 void SimController::check(const Outcome& outcome, bool planned) {
+    for (const auto& [epoch, heard] : state_.heard)
+        spoken_.try_emplace(epoch, sim_.now());
     sim_.mix(state_.version ^ (static_cast<std::uint64_t>(state_.next_epoch.value) << 32));
     for (const Event& event : outcome.events) {
         fold(folded_, event);
         sim_.count(event.kind);
         sim_.say("  {} {} {}", event.kind, event.subject,
                  event.fields.size() < 8 ? to_json(event.fields) : std::string("..."));
+        check_silence(event);
         if (!planned || event.kind != "attempt.created") continue;
         parts_.truth.created(state_.attempts.rbegin()->second);
     }

@@ -24,7 +24,7 @@ void on_some_rank(Cluster& c, const std::function<void(const Seat&)>& fault) {
 void crash_rank(Cluster& c) {
     on_some_rank(c, [&](const Seat& seat) {
         const int kinds[] = {kRankFailed,      kRankFailed,      kRankLostPeer,
-                             kRankOutOfMemory, kRankDeviceFault, kRankBadInput};
+                             kRankOutOfMemory, kRankDeviceFault, kRankBadFiles};
         const int signals[] = {9, 11, 6};
         const bool signalled = c.sim.chance(0.4);
         const int code = signalled ? 0 : kinds[c.sim.below(std::size(kinds))];
@@ -107,7 +107,7 @@ void twin(Cluster& c) {
     launch.epoch = {
         past ? 1 + static_cast<std::int64_t>(c.sim.below(static_cast<std::size_t>(highest - 1)))
              : highest + unheard};
-    launch.job = {format("twin{}", launch.epoch)};
+    launch.job = {format("t{:05}", launch.epoch.value % 100'000)};
     launch.spec.name = "twin";
     launch.spec.model.preset = "tiny";
     launch.spec.data.sources = {{"/data/text"}};

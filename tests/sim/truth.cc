@@ -99,6 +99,7 @@ void Truth::adopted(const Hello& hello, const State& state) const {
             std::find_if(hello.attempts.begin(), hello.attempts.end(),
                          [&](const AttemptStatus& s) { return s.epoch == launch.epoch; });
         if (status == hello.attempts.end() || !status->processes_left) continue;
+        if (!issued_.contains(launch.epoch)) continue;  // a twin's
         RM_CHECK(find_attempt(state, launch.epoch) != nullptr,
                  "attempt {} runs on {} and was not taken over after the restore", launch.epoch,
                  hello.node);

@@ -80,8 +80,7 @@ RigResult train(const RigConfig& config, RankEngine& engine) {
     if (config.steps == 0) result.losses.push_back(engine.trainer().gradients(batch_at(0)).loss);
     for (std::int64_t step = 0; step < config.steps; ++step) {
         const OptimizerStep optimizer{.learning_rate = 1e-2, .step = step + 1};
-        const StepResult r =
-            engine.trainer().step(batch_at(step), optimizer, Trainer::StopRequest::no);
+        const StepResult r = engine.trainer().step(batch_at(step), optimizer, Trainer::Wish::none);
         result.losses.push_back(r.loss);
         result.grad_norms.push_back(r.grad_norm);
         result.last = r;

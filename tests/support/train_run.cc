@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/comm/communicator.h"
 
 namespace rm::test {
@@ -25,6 +25,7 @@ public:
         run_.stages_done.emplace_back(stage, step);
     }
     void on_note(const std::string& text) override { run_.notes.push_back(text); }
+    void on_alarm(const std::string& text) override { run_.alarms.push_back(text); }
 
 private:
     TrainRun& run_;
@@ -34,6 +35,12 @@ private:
 
 TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults,
                       PublishGuard* guard) {
+    return run_training_with([faults](int /*rank*/) { return faults; }, std::move(config), backend,
+                             guard);
+}
+
+TrainRun run_training_with(const FaultsOf& faults_of, RankConfig config,
+                           const KernelsFactory& backend, PublishGuard* guard) {
     const auto num_ranks = static_cast<std::size_t>(config.plan.mesh.num_ranks());
     const auto hub = make_local_hub(config.plan.mesh.num_ranks());
     const std::atomic<bool> stop{false};
@@ -46,12 +53,13 @@ TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* 
         options.rank = rank;
         options.num_ranks = config.plan.mesh.num_ranks();
         options.peers = peers_of(config.plan.mesh)[i];
+        options.timeout = config.plan.collective_timeout;
         const auto transport = make_local_transport(hub, options);
         const auto kernels = backend();
         Recorder recorder(runs[i]);
         ProgressPage progress{};
         runs[i].outcome =
-            run_rank(own, {*kernels, *transport, recorder, progress, stop, faults, guard});
+            run_rank(own, {*kernels, *transport, recorder, progress, stop, faults_of(rank), guard});
     });
     return runs[0];
 }
@@ -86,7 +94,8 @@ std::map<std::string, std::string> checkpoint_bytes(const std::string& path) {
     std::map<std::string, std::string> contents;
     for (const auto& [name, slice] : checkpoint->tensors()) {
         std::string bytes(static_cast<std::size_t>(num_bytes(slice)), '\0');
-        const Status read = checkpoint->read(slice, std::as_writable_bytes(std::span(bytes)));
+        const Status read =
+            CheckpointReader(*checkpoint).read(slice, std::as_writable_bytes(std::span(bytes)));
         RM_CHECK(read.ok(), "{}", read.error().message);
         contents[name] = bytes;
     }

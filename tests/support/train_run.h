@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,11 +18,16 @@ struct TrainRun {
     std::vector<StepReport> steps;                // rank 0's
     std::vector<EvaluationReport> evaluations;
     std::vector<std::string> notes;
+    std::vector<std::string> alarms;
     std::vector<std::string> checkpoints;
     std::vector<std::pair<int, std::int64_t>> stages_done;
 };
 TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr,
                       PublishGuard* guard = nullptr);
+// The same where each rank has faults of its own; null: none.
+using FaultsOf = std::function<Faults*(int rank)>;
+TrainRun run_training_with(const FaultsOf& faults_of, RankConfig config,
+                           const KernelsFactory& backend, PublishGuard* guard = nullptr);
 
 // Steps of two sequences of the micro model over the text files below `data`, byte by byte.
 RankConfig micro_run(const std::string& data, std::int64_t context, std::int64_t num_steps);

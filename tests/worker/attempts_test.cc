@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "tests/worker/no_rendezvous.h"
 #include "tests/worker/support.h"
 #include "worker/dir/files.h"
 #include "worker/dir/live_lock.h"
@@ -13,16 +14,6 @@ namespace rm {
 namespace {
 
 using ::testing::HasSubstr;
-
-class NoRendezvous final : public Rendezvous {
-    ExchangeAnswer exchange(Epoch, const std::string&, const BlobsByRank&,
-                            std::stop_token) override {
-        return make_error(ErrorCode::unimplemented, "there is no controller");
-    }
-    Status publish(Epoch, std::stop_token) override {
-        return make_error(ErrorCode::unimplemented, "there is no controller");
-    }
-};
 
 class AttemptsOnDisk : public ::testing::Test {
 protected:
@@ -36,7 +27,7 @@ protected:
     AttemptsOptions options(const std::string& behaviour) const {
         return {.state_dir = state_.path(),
                 .shim_command = helper_shim(),
-                .rank_command = helper_rank(behaviour),
+                .terms = {.command = helper_rank(behaviour)},
                 .inventory = {.devices = {{.index = 0, .num_threads = 2}, {.index = 1}}}};
     }
     void open(AttemptsOptions options) {
@@ -204,7 +195,8 @@ TEST_F(AttemptsOnDisk, GoLaterWhenNobodyTakesTheirTelemetry) {
     ASSERT_TRUE(eventually([&] { return none_left(); }));
     const MonoTime now = clock_.mono();
     attempts_->forget({7}, now);
-    const MonoTime later{now.nanos + 301'000'000'000};
+    const Seconds late = Attempts::kKeepForgotten + Seconds{1};
+    const MonoTime later{now.nanos + static_cast<std::int64_t>(late.value * 1e9)};
     EXPECT_TRUE(eventually([&] { return attempts_->look(later).empty(); }));
 }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/worker/fake_controller.h"
@@ -80,7 +82,7 @@ protected:
     // A job on both devices that trains `steps` steps.
     LaunchAttempt launch(std::int64_t epoch, std::int64_t steps) const {
         LaunchAttempt launch{.epoch = {epoch},
-                             .job = {"job1"},
+                             .job = {"abc123"},
                              .ranks = {{.rank = 0, .device = 0}, {.rank = 1, .device = 1}},
                              .checkpoint_dir = temp_.path() + "/ckpt/job1"};
         launch.spec.name = "test";
@@ -151,6 +153,17 @@ TEST_F(WorkerProcess, SaysWhoItIs) {
     EXPECT_THAT(worker_log(), Not(HasSubstr(" error ")));
 }
 
+// Its sockets and files are all below it.
+TEST_F(WorkerProcess, ClosesItsStateDirectoryToOthersWhateverTheUmask) {
+    const mode_t mask = ::umask(0);
+    std::filesystem::create_directory(state_);
+    start_and_greet();
+    ::umask(mask);
+    struct stat facts {};
+    ASSERT_EQ(::stat(state_.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0700u);
+}
+
 TEST_F(WorkerProcess, TrainsAJobToItsEnd) {
     start_and_greet();
     controller_->send(launch(1, 6));
@@ -164,7 +177,7 @@ TEST_F(WorkerProcess, TrainsAJobToItsEnd) {
     EXPECT_EQ(end->checkpoint_step, 6);
     EXPECT_THAT(end->checkpoint_path, HasSubstr("/ckpt/job1/e1-s6"));
     EXPECT_EQ(end->stages_done, 1);
-    EXPECT_EQ(controller_->num_exchanges(), 1);
+    EXPECT_EQ(controller_->num_exchanges(), 2) << "addresses, then their ports";
 
     ASSERT_TRUE(eventually([&] {
         return controller_->steps(0).size() == 6 && controller_->steps(1).size() == 6 &&
@@ -178,18 +191,19 @@ TEST_F(WorkerProcess, TrainsAJobToItsEnd) {
     EXPECT_TRUE(eventually([&] {
         return controller_->log(1).find("step 6/6") != std::string::npos;
     })) << controller_->log(1);
-    EXPECT_TRUE(std::filesystem::exists(state_ + "/runs/job1/metrics.jsonl"));
+    EXPECT_TRUE(std::filesystem::exists(state_ + "/runs/abc123/metrics.jsonl"));
 
     const std::string text = metrics();
-    EXPECT_THAT(text, HasSubstr("ringmaster_train_step{run=\"job1\"} 6"));
-    EXPECT_THAT(text, HasSubstr("ringmaster_train_tokens_total{run=\"job1\"} 3072"));
-    EXPECT_THAT(text, HasSubstr("ringmaster_train_mfu_ratio{convention=\"causal\",run=\"job1\"}"));
+    EXPECT_THAT(text, HasSubstr("ringmaster_train_step{run=\"abc123\"} 6"));
+    EXPECT_THAT(text, HasSubstr("ringmaster_train_tokens_total{run=\"abc123\"} 3072"));
+    EXPECT_THAT(text,
+                HasSubstr("ringmaster_train_mfu_ratio{convention=\"causal\",run=\"abc123\"}"));
     EXPECT_THAT(text, HasSubstr("ringmaster_rank_step_seconds{gpu=\"1\",node="));
-    EXPECT_THAT(text, HasSubstr("ringmaster_train_step_duration_seconds_count{run=\"job1\"} 6"));
+    EXPECT_THAT(text, HasSubstr("ringmaster_train_step_duration_seconds_count{run=\"abc123\"} 6"));
 
     controller_->send(ForgetAttempt{{1}});
     EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(dir(1).path()); }));
-    EXPECT_THAT(metrics(), HasSubstr("ringmaster_train_step{run=\"job1\"} 6"));
+    EXPECT_THAT(metrics(), HasSubstr("ringmaster_train_step{run=\"abc123\"} 6"));
     EXPECT_THAT(worker_log(), Not(HasSubstr(" error ")));
 }
 
@@ -200,8 +214,24 @@ TEST_F(WorkerProcess, ReportsAFailedRankInItsOwnWords) {
     controller_->send(broken);
     const auto end = wait_end();
     ASSERT_TRUE(end.has_value());
-    EXPECT_EQ(end->ranks[0].exit_code, kRankBadInput);
+    EXPECT_EQ(end->ranks[0].exit_code, kRankBadFiles);
     EXPECT_THAT(end->ranks[0].error, HasSubstr("no-such-data"));
+}
+
+TEST_F(WorkerProcess, EndsARunThatDivergesAsBadInput) {
+    start_and_greet();
+    LaunchAttempt steep = launch(1, 20);
+    steep.spec.stages[0].learning_rate = 1e300;  // one update makes weights infinite
+    steep.spec.optimizer.max_skipped = 2;
+    controller_->send(steep);
+    const auto end = wait_end();
+    ASSERT_TRUE(end.has_value());
+    // The other may lose its peer before it says so itself.
+    const auto said =
+        std::find_if(end->ranks.begin(), end->ranks.end(),
+                     [](const RankStatus& rank) { return rank.exit_code == kRankBadInput; });
+    ASSERT_NE(said, end->ranks.end()) << end->ranks[0].error;
+    EXPECT_THAT(said->error, HasSubstr("are not finite"));
 }
 
 TEST_F(WorkerProcess, StopsARunGracefullyAtACheckpoint) {
@@ -248,7 +278,7 @@ TEST_F(WorkerProcess, KilledAndRestartedTakesItsRanksUpAgain) {
     for (std::size_t i = 1; i < reports.size(); ++i) {
         ASSERT_EQ(reports[i].step, reports[i - 1].step + 1);
     }
-    EXPECT_THAT(metrics(), HasSubstr("ringmaster_train_loss{run=\"job1\"}"));
+    EXPECT_THAT(metrics(), HasSubstr("ringmaster_train_loss{run=\"abc123\"}"));
     controller_->send(StopAttempt{.epoch = {1}, .mode = StopMode::now});
     EXPECT_TRUE(wait_end().has_value());
 }

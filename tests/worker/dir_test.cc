@@ -26,7 +26,8 @@ TEST(AttemptFiles, ComeBackAsTheyWereWritten) {
                               .num_ranks = 4,
                               .data_address = "127.0.0.1",
                               .rank_command = {"/bin/x", "rank"},
-                              .orphan = {OrphanMode::stop, Seconds{1.5}, Seconds{2}}};
+                              .orphan = {OrphanMode::stop, Seconds{1.5}, Seconds{2}},
+                              .ports = {7080, 7199}};
     EXPECT_EQ(*parse_attempt_file(to_json(attempt)), attempt);
     const ShimFile shim{.epoch = {5},
                         .job = {"abc123"},

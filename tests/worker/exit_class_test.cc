@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <system_error>
 
 #include "base/session.h"
 #include "engine/comm/transport.h"
@@ -16,19 +17,35 @@ int code_of(ErrorCode code, Reached reached) {
     return exit_code_of(Error{code, "words"}, reached);
 }
 
-TEST(ExitClass, OfWhatTheUserGaveIsBadInputBeforeTraining) {
-    for (const ErrorCode code : {ErrorCode::invalid_argument, ErrorCode::not_found,
+TEST(ExitClass, OfAFileThatIsNotGoodHereIsItsOwnBeforeTraining) {
+    for (const ErrorCode code : {ErrorCode::not_found, ErrorCode::permission_denied,
                                  ErrorCode::failed_precondition, ErrorCode::data_loss}) {
-        EXPECT_EQ(code_of(code, Reached::setup), kRankBadInput) << to_string(code);
+        EXPECT_EQ(code_of(code, Reached::setup), kRankBadFiles) << to_string(code);
+        EXPECT_EQ(code_of(code, Reached::training), kRankFailed) << to_string(code);
     }
-    EXPECT_EQ(code_of(ErrorCode::not_found, Reached::training), kRankFailed);
-    EXPECT_EQ(code_of(ErrorCode::already_exists, Reached::training), kRankBadInput);
+}
+
+TEST(ExitClass, OfWhatEveryNodeFindsBadIsBadInput) {
+    // Divergence is invalid_argument (regress 0050), a token beyond the vocabulary out_of_range.
+    for (const ErrorCode code : {ErrorCode::invalid_argument, ErrorCode::already_exists,
+                                 ErrorCode::unimplemented, ErrorCode::out_of_range}) {
+        EXPECT_EQ(code_of(code, Reached::setup), kRankBadInput) << to_string(code);
+        EXPECT_EQ(code_of(code, Reached::training), kRankBadInput) << to_string(code);
+    }
 }
 
 TEST(ExitClass, TellsMemoryFromDisksAndFromOtherRanks) {
     EXPECT_EQ(code_of(ErrorCode::resource_exhausted, Reached::setup), kRankOutOfMemory);
     EXPECT_EQ(code_of(ErrorCode::unavailable, Reached::training), kRankFailed);
     EXPECT_EQ(code_of(ErrorCode::aborted, Reached::training), kRankLostPeer);
+}
+
+TEST(ExitClass, OfAThreadThatTheSystemRefusesIsAFaultOfTheNode) {
+    const auto thrown = [](std::errc error) {
+        return exit_code_of(std::make_exception_ptr(std::system_error(make_error_code(error))));
+    };
+    EXPECT_EQ(thrown(std::errc::resource_unavailable_try_again), kRankNodeFault);
+    EXPECT_EQ(thrown(std::errc::permission_denied), kRankFailed);
 }
 
 TEST(ExitClass, OfAStreamsErrorIsThatOfItsCause) {

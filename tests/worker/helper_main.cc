@@ -1,6 +1,7 @@
 // The processes of the worker's tests:
 //   shim DIR
 //   rank BEHAVIOUR DIR RANK
+//   true-rank DIR RANK         the worker's own
 //   daemon STATE BEHAVIOUR     starts one attempt of two ranks and tends it until it is killed
 #include <signal.h>
 #include <spawn.h>
@@ -10,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/worker/no_rendezvous.h"
 #include "tests/worker/support.h"
 #include "worker/agent/attempts.h"
 #include "worker/dir/files.h"
 #include "worker/dir/tie_to_shim.h"
+#include "worker/rank/rank_process.h"
 #include "worker/shim/shim.h"
 
 extern char** environ;
@@ -66,21 +69,11 @@ int run_fake_rank(const std::string& behaviour, const AttemptDir& dir, int rank)
     return asked_to_stop != 0 ? kRankStopped : 9;
 }
 
-class NoRendezvous final : public Rendezvous {
-    ExchangeAnswer exchange(Epoch, const std::string&, const BlobsByRank&,
-                            std::stop_token) override {
-        return make_error(ErrorCode::unimplemented, "there is no controller");
-    }
-    Status publish(Epoch, std::stop_token) override {
-        return make_error(ErrorCode::unimplemented, "there is no controller");
-    }
-};
-
 int run_fake_daemon(const std::string& state, const std::string& behaviour) {
     NoRendezvous rendezvous;
     AttemptsOptions options{.state_dir = state,
                             .shim_command = helper_shim(),
-                            .rank_command = helper_rank(behaviour),
+                            .terms = {.command = helper_rank(behaviour)},
                             .inventory = {.devices = {{.index = 0}, {.index = 1}}}};
     auto attempts = Attempts::open(std::move(options), rendezvous);
     if (!attempts) return 1;
@@ -104,6 +97,9 @@ int helper_main(const std::vector<std::string>& words) {
     }
     if (words.size() == 4 && words[0] == "rank") {
         return run_fake_rank(words[1], AttemptDir(words[2]), std::atoi(words[3].c_str()));
+    }
+    if (words.size() == 3 && words[0] == "true-rank") {
+        return run_rank_process(words[1], std::atoi(words[2].c_str()));
     }
     if (words.size() == 3 && words[0] == "daemon") return run_fake_daemon(words[1], words[2]);
     return 64;

@@ -6,6 +6,7 @@
 #include "service/security/pki.h"
 #include "service/state_dir.h"
 #include "tests/worker/support.h"
+#include "worker/daemon/data_address.h"
 #include "worker/daemon/identity.h"
 #include "worker/daemon/metrics_page.h"
 #include "worker/daemon/worker_options.h"
@@ -35,6 +36,41 @@ TEST(Inventory, UnderstandsTheFilesOfLinux) {
     EXPECT_EQ(parse_total_memory("nonsense"), Bytes{});
 }
 
+TEST(HostMemory, IsTheLeastLimitOfTheControlGroupAndThoseAboveIt) {
+    const TempDir two;
+    std::filesystem::create_directories(two.path() + "/slice/worker");
+    two.write("slice/memory.max", "3000\n");
+    two.write("slice/worker/memory.max", "max\n");
+    EXPECT_EQ(control_group_memory("0::/slice/worker\n", two.path()), Bytes{3000});
+    two.write("slice/worker/memory.max", "2000\n");
+    EXPECT_EQ(control_group_memory("0::/slice/worker\n", two.path()), Bytes{2000});
+    EXPECT_EQ(control_group_memory("0::/\n", two.path()), Bytes{});
+
+    const TempDir one;
+    std::filesystem::create_directories(one.path() + "/memory/job");
+    one.write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+    EXPECT_EQ(control_group_memory("7:cpu:/job\n4:memory:/job\n0::/\n", one.path()), Bytes{});
+    one.write("memory/job/memory.limit_in_bytes", "5000\n");
+    EXPECT_EQ(control_group_memory("7:cpu:/job\n4:memory:/job\n0::/\n", one.path()), Bytes{5000});
+}
+
+TEST(HostMemory, LeavesSomeToEverythingElse) {
+    const auto gib = [](std::int64_t n) { return Bytes{n << 30}; };
+    EXPECT_EQ(memory_for_ranks(gib(32)), gib(30));
+    EXPECT_EQ(memory_for_ranks(gib(1024)), gib(1020));
+    EXPECT_EQ(memory_for_ranks(gib(4)), Bytes{(std::int64_t{4} << 30) - (std::int64_t{512} << 20)});
+    EXPECT_EQ(memory_for_ranks(Bytes{0}), Bytes{0});
+}
+
+TEST(DataAddress, IsTheOneThatReachesTheController) {
+    EXPECT_EQ(*data_address_towards("unix:/tmp/c.sock"), "127.0.0.1");
+    EXPECT_EQ(*data_address_towards("127.0.0.1:7070"), "127.0.0.1");
+    const auto nameless = data_address_towards("no-such-host.invalid:7070");
+    ASSERT_FALSE(nameless);
+    EXPECT_THAT(nameless.error().message, HasSubstr("no-such-host.invalid"));
+    EXPECT_THAT(nameless.error().message, HasSubstr("--data-address"));
+}
+
 TEST(Inventory, SlotsShareTheMachine) {
     const MachineShare share{.num_slots = 4,
                              .num_cores = 10,
@@ -47,9 +83,16 @@ TEST(Inventory, SlotsShareTheMachine) {
     EXPECT_EQ(devices[1].kind, "cpu");
     EXPECT_EQ(devices[1].num_threads, 2);
     EXPECT_EQ(devices[1].memory, Bytes{1000});
-    EXPECT_EQ(devices[1].peak("fp32"), (Peak{2e9, share.fp32.name}));
-    EXPECT_EQ(devices[1].peak("bf16"), (Peak{4e9, share.bf16.name}));
-    EXPECT_EQ(cpu_devices(1, {.num_slots = 64, .num_cores = 2})[0].num_threads, 1);
+    EXPECT_EQ(devices[1].peak("fp32"), (Peak{1.6e9, share.fp32.name}));
+    EXPECT_EQ(devices[1].peak("bf16"), (Peak{3.2e9, share.bf16.name}));
+}
+
+// Two ranks that filled two cores of four slots had an MFU of 130 %.
+TEST(Inventory, ASlotOfACrowdedMachineHasThePeakOfOneCore) {
+    const Peak machine{8e9, "fp32 8 GFLOP/s measured"};
+    const auto device = cpu_devices(1, {.num_slots = 64, .num_cores = 2, .fp32 = machine})[0];
+    EXPECT_EQ(device.num_threads, 1);
+    EXPECT_EQ(device.peak("fp32"), (Peak{4e9, machine.name}));
 }
 
 TEST(Devices, AreCpuSlotsOnly) {
@@ -73,6 +116,16 @@ TEST(DataAddress, IsLoopbackOrPrivate) {
          {"8.8.8.8", "172.32.0.1", "11.0.0.1", "0.0.0.0", "2001:4860::1", "localhost", ""}) {
         EXPECT_FALSE(check_data_address(wrong).ok()) << wrong;
     }
+}
+
+TEST(DataAddress, OfLoopbackIsUnreachableUnderAControllerElsewhere) {
+    for (const char* elsewhere : {"10.0.0.1:7070", "controller.lab:7070", "[fd00::1]:7070"}) {
+        EXPECT_THAT(why_unreachable("127.0.0.1", elsewhere), HasSubstr("--data-address"));
+        EXPECT_THAT(why_unreachable("::1", elsewhere), HasSubstr("::1 is a loopback address"));
+        EXPECT_EQ(why_unreachable("10.0.0.2", elsewhere), "");
+    }
+    for (const char* here : {"127.0.0.1:7070", "localhost:7070", "unix:/run/c.sock", "[::1]:7070"})
+        EXPECT_EQ(why_unreachable("127.0.0.1", here), "") << here;
 }
 
 TEST(Identity, IsMadeOnceAndKept) {
@@ -113,6 +166,26 @@ TEST(Identity, ThatIsDamagedIsNotReplaced) {
     ASSERT_TRUE(write_file_atomically(path, "{").ok());
     EXPECT_EQ(load_identity(path).error().code, ErrorCode::data_loss);
     EXPECT_EQ(*read_small_file(path), "{");
+}
+
+TEST(Identity, WithAnEpochThatNoControllerGivesOutIsRefused) {
+    const TempDir dir;
+    const std::string path = dir.path() + "/identity.json";
+    for (const char* epoch : {"9223372036854775807", "72057594037927937", "-1"}) {
+        const std::string text =
+            format(R"({{"node_id":"n1","cluster_id":"c1","highest_epoch":{}}})", epoch);
+        ASSERT_TRUE(write_file_atomically(path, text).ok());
+        const Result<Identity> absurd = load_identity(path);
+        ASSERT_FALSE(absurd.ok()) << epoch;
+        EXPECT_EQ(absurd.error().code, ErrorCode::data_loss);
+        EXPECT_EQ(absurd.error().message,
+                  format("{} says that node n1 has seen epoch {}, which no controller gives out; a "
+                         "new state directory makes a new node",
+                         path, epoch));
+        EXPECT_EQ(*read_small_file(path), text) << "it is not replaced";
+    }
+    ASSERT_TRUE(save_identity(path, {{"n1"}, {"c1"}, {1'800'000'000}}).ok());
+    EXPECT_TRUE(load_identity(path).ok()) << "a restored controller counts from the time";
 }
 
 struct Scrape : testing::Test {

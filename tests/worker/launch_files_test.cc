@@ -4,6 +4,7 @@
 
 #include "engine/train/rank_config.h"
 #include "service/job_file.h"
+#include "tests/service/random_values.h"
 
 namespace rm {
 namespace {
@@ -32,15 +33,29 @@ TEST(LaunchFiles, ALaunchComesBackAsItWasCommanded) {
     EXPECT_EQ(parse_launch("{}").error().code, ErrorCode::data_loss);
 }
 
+// resources.placement was once forgotten here: a job was adopted without the devices it names.
+TEST(LaunchFiles, EveryFieldOfALaunchComesBack) {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        Rng rng(seed);
+        LaunchAttempt launch;
+        fill(rng, launch);
+        for (DataSource& source : launch.spec.data.sources)
+            source.proportion = std::abs(source.proportion);
+        EXPECT_EQ(parse_launch(to_json(launch)).value(), launch) << "seed " << seed;
+    }
+}
+
 TEST(LaunchFiles, AJobsMemoryReachesTheRank) {
     const JobSpec spec = parse_job_file(kJob, "job.yaml").value();
     const LaunchAttempt launch{
         .spec = spec, .plan = {.memory = resolve_memory(spec.memory)}, .ranks = {{0, 0}}};
     const Inventory inventory{.devices = {{.kind = "cpu"}}};
     const RankConfig rank =
-        parse_rank_config(to_json(rank_config_of(launch, launch.ranks[0], inventory, "/run")))
+        parse_rank_config(to_json(rank_config_of(launch, launch.ranks[0], inventory,
+                                                 {.memory = Bytes{3 << 20}}, "/run")))
             .value();
     EXPECT_EQ(rank.spec, spec);
+    EXPECT_EQ(rank.host_memory, Bytes{3 << 20});
     EXPECT_EQ(rank.plan.memory, (MemoryPolicy{.tile_tokens = 64,
                                               .chunk_tokens = 128,
                                               .keep = Keep::input,

@@ -31,7 +31,7 @@ StepReport step(std::int64_t number) {
             .full_mfu = 0.75,
             .hfu = 0.625,
             .phase_seconds = {{"forward", 0.125}},
-            .memory = {.by_kind = {{"weights", {4096}}}},
+            .memory = {.by_kind = {{"weights", {4096}}, {"host optimizer", {512}}}},
             .axes = {{"ring", {.bytes_sent = 64, .wait_seconds = 0.25}},
                      {"tensor", {.bytes_sent = 32, .wait_seconds = 0.125}}}};
 }
@@ -82,9 +82,12 @@ TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
              "\"3\",run=\"abc123\"} 0.125",
              "ringmaster_device_memory_bytes{gpu=\"0\",kind=\"weights\",node=\"n1\",rank=\"3\",run="
              "\"abc123\"} 4096",
+             "ringmaster_host_memory_bytes{gpu=\"0\",kind=\"optimizer\",node=\"n1\",rank=\"3\",run="
+             "\"abc123\"} 512",
          }) {
         EXPECT_THAT(text(), HasSubstr(std::string(line) + "\n"));
     }
+    EXPECT_THAT(text(), Not(HasSubstr("kind=\"host "))) << "host memory is no device memory";
     EXPECT_THAT(text(), Not(HasSubstr("axis=\"ulysses\""))) << "it has not moved anything";
     EXPECT_THAT(text(), Not(HasSubstr("ringmaster_train_checkpoint_duration_seconds{")));
 }
@@ -99,10 +102,12 @@ TEST_F(RunMetrics, CountStepsThatWereSkippedAndCheckpoints) {
     StepReport skipped = step(1);
     skipped.finite = false;
     skipped.loss = std::numeric_limits<double>::quiet_NaN();
-    metrics_.update(
-        {observed(1, true,
-                  {{0, {{1}, skipped}}, {0, {{7'000'000}, CheckpointReport{1, "/c", 0.5}}}})},
-        at(0));
+    metrics_.update({observed(1, true,
+                              {{0, {{1}, skipped}},
+                               {0, {{7'000'000}, CheckpointReport{1, "/c", 0.5}}},
+                               {0, {{8'000'000}, AlarmReport{"no checkpoint of step 2"}}}})},
+                    at(0));
+    EXPECT_THAT(text(), HasSubstr("ringmaster_train_alarms_total{run=\"abc123\"} 1\n"));
     EXPECT_THAT(text(), HasSubstr("ringmaster_train_nonfinite_steps_total{run=\"abc123\"} 1\n"));
     EXPECT_THAT(text(), HasSubstr("ringmaster_train_loss{run=\"abc123\"} Nan"));
     EXPECT_THAT(text(),

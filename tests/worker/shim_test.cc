@@ -1,5 +1,6 @@
 #include "worker/shim/shim.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include "worker/dir/live_lock.h"
 #include "worker/dir/unix_socket.h"
 #include "worker/shim/control_server.h"
+#include "worker/shim/rank_processes.h"
 
 namespace rm {
 namespace {
@@ -118,6 +120,19 @@ TEST_F(ShimProcess, NamesTheSignalThatEndedARank) {
     EXPECT_EQ(exit_of(0).signal, SIGABRT);
     EXPECT_EQ(exit_of(0).code, kRankFailed) << "the shim did not send it";
     EXPECT_THAT(exit_of(0).words, HasSubstr("SIGABRT"));
+}
+
+TEST_F(ShimProcess, DoesNotQuoteTheLogOfARankThatWasKilled) {
+    start("run");
+    wait_for_ranks();
+    ASSERT_TRUE(eventually([&] { return shim_file().ranks.size() == 2; }));
+    const pid_t rank = shim_file().ranks[0].process.pid;
+    ::kill(rank, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return size_of_file(dir_.exit(0)) > 0; }));
+    EXPECT_EQ(exit_of(0).words, "ended by signal 9 (SIGKILL)");
+    LineConnection daemon = attach();
+    ask(daemon, to_json(StopCommand{StopMode::now, {}}));
+    wait_for_end();
 }
 
 TEST_F(ShimProcess, ReportsARankThatCannotBeStarted) {
@@ -249,6 +264,46 @@ TEST(Shim, IsStartedByItsWorkerOnly) {
     ::waitpid(*pid, &status, 0);
     EXPECT_EQ(WEXITSTATUS(status), 1);
     EXPECT_THAT(*read_text_file(dir.path() + "/out"), HasSubstr("started by its worker"));
+}
+
+// A rank that sleeps, killed by somebody else than its shim.
+struct KilledRank : testing::Test {
+    const TempDir temp;
+    const AttemptDir dir{temp.path()};
+    const SystemClock clock;
+
+    ExitFile exit_of_killed(const std::string& kills_before, const std::string& kills_after) {
+        temp.write("memory.events", kills_before);
+        const AttemptFile attempt{.ranks = {{.rank = 0}},
+                                  .rank_command = {"/bin/sh", "-c", "exec sleep 100"}};
+        RankProcesses ranks(dir, attempt, OomKills({"/no/such/file", temp.file("memory.events")}));
+        temp.write("lock", "");
+        const UniqueFd lock(::open(temp.file("lock").c_str(), O_RDWR | O_CLOEXEC));
+        ranks.start_all(lock.get(), clock);
+        EXPECT_EQ(ranks.running().size(), 1u);
+        temp.write("memory.events", kills_after);
+        ::kill(ranks.running()[0].process.pid, SIGKILL);
+        EXPECT_TRUE(eventually([&] { return !ranks.reap(clock, "").empty(); }));
+        return *parse_exit_file(*read_text_file(dir.exit(0)));
+    }
+};
+
+TEST_F(KilledRank, IsOutOfMemoryWhereTheKernelHasCountedOneMore) {
+    const ExitFile exit = exit_of_killed("oom 7\noom_kill 3\n", "oom 8\noom_kill 4\n");
+    EXPECT_EQ(exit.code, kRankOutOfMemory);
+    EXPECT_EQ(exit.signal, SIGKILL);
+    EXPECT_EQ(exit.words, "killed by the kernel, which had no memory left for it");
+}
+
+TEST_F(KilledRank, HasFailedWhereItHasNot) {
+    const ExitFile exit = exit_of_killed("oom_kill 3\n", "oom_kill 3\n");
+    EXPECT_EQ(exit.code, kRankFailed);
+    EXPECT_THAT(exit.words, HasSubstr("SIGKILL"));
+}
+
+TEST(OomKills, AreCountedSomewhereOnThisMachine) {
+    EXPECT_FALSE(OomKills().have_risen());
+    EXPECT_EQ(OomKills::files_of_this_process().back(), "/proc/vmstat");
 }
 
 }  // namespace

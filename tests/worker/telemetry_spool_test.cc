@@ -60,6 +60,7 @@ TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
     report(5, {{1}, CheckpointReport{3, "/c/j/e1-s3", 0.5}});
     report(5, {{1}, StageDoneReport{0, 3}});
     report(5, {{1}, NoteReport{"took the one before"}});
+    report(5, {{1}, AlarmReport{"checkpoint e1-s3 skipped"}});
     const ConnectedReport connected{.rank = 5,
                                     .address = "10.0.0.5",
                                     .peers = {{4, {"10.0.0.5:400", "10.0.0.4:300"}}},
@@ -71,6 +72,9 @@ TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
     EXPECT_EQ(content<Note>(spool.next()).text, "checkpoint /c/j/e1-s3 written in 500 ms");
     EXPECT_EQ(content<Note>(spool.next()).text, "stage 1 done at step 3");
     EXPECT_EQ(content<Note>(spool.next()).text, "took the one before");
+    const auto alarm = spool.next();
+    EXPECT_EQ(content<Note>(alarm).text, "checkpoint e1-s3 skipped");
+    EXPECT_TRUE(content<Note>(alarm).alarm);
     EXPECT_EQ(content<ConnectedReport>(spool.next()), connected);
     const auto last = spool.next();
     EXPECT_FALSE(content<Note>(last).text.empty());

@@ -16,12 +16,12 @@ WorkerFacts facts_with(int num_devices) {
 }
 
 LaunchAttempt launch_of(std::int64_t epoch, std::vector<RankLaunch> ranks) {
-    return {.epoch = {epoch}, .job = {"job1"}, .ranks = std::move(ranks)};
+    return {.epoch = {epoch}, .job = {"abc123"}, .ranks = std::move(ranks)};
 }
 
 AttemptStatus live(std::int64_t epoch, int device) {
     return {.epoch = {epoch},
-            .job = {"job1"},
+            .job = {"abc123"},
             .ranks = {{.rank = 0, .device = device, .running = true}},
             .processes_left = true};
 }
@@ -111,6 +111,15 @@ TEST(WorkerHello, StatesWhereItsLinksAreProbed) {
     WorkerFacts facts = facts_with(1);
     facts.probe_port = 7081;
     EXPECT_EQ(WorkerCore(facts).hello().probe_port, 7081);
+}
+
+TEST(WorkerHello, StatesWhichMachineAndNetworkItIsOn) {
+    WorkerFacts facts = facts_with(1);
+    facts.machine = "boot/host";
+    facts.network = "boot/net";
+    const Hello hello = WorkerCore(facts).hello();
+    EXPECT_EQ(hello.machine, "boot/host");
+    EXPECT_EQ(hello.network, "boot/net");
 }
 
 TEST(WorkerProbes, AreRunForAControllerThatMayCommandOnly) {
@@ -215,6 +224,20 @@ TEST_F(CoreInSession, LaunchOfALowerEpochIsRefused) {
     ASSERT_EQ(refusals.size(), 1u);
     EXPECT_EQ(refusals[0].epoch, Epoch{3});
     EXPECT_THAT(refusals[0].reason, HasSubstr("not newer than 4"));
+}
+
+TEST_F(CoreInSession, LaunchOfAJobWhoseIdIsNoneIsRefused) {
+    for (const char* id : {"../../../x", "abc12", "Abc123", "abc/12", ""}) {
+        start(facts_with(1));
+        LaunchAttempt launch = launch_of(5, {{0, 0}});
+        launch.job = {id};
+        const auto out = receive(launch);
+        EXPECT_TRUE(all_of<StartShim>(out).empty()) << id;
+        const auto refusals = sent<CommandRefused>(out);
+        ASSERT_EQ(refusals.size(), 1u) << id;
+        EXPECT_EQ(refusals[0].epoch, Epoch{5});
+        EXPECT_THAT(refusals[0].reason, HasSubstr("job id"));
+    }
 }
 
 TEST_F(CoreInSession, LaunchOfTheHighestEpochIsRefusedWhenNothingOfItIsHere) {
@@ -327,7 +350,7 @@ TEST_F(CoreInSession, StopOfAnUnknownEpochIsAnsweredWithThat) {
     const auto refusals = sent<CommandRefused>(receive(StopAttempt{.epoch = {9}}));
     ASSERT_EQ(refusals.size(), 1u);
     EXPECT_EQ(refusals[0].epoch, Epoch{9});
-    EXPECT_THAT(refusals[0].reason, HasSubstr("nothing of it"));
+    EXPECT_THAT(refusals[0].reason, HasSubstr("does not have this attempt"));
 }
 
 TEST_F(CoreInSession, ForgetRemovesTheDirectoryOfAnEndedAttemptOnly) {

@@ -161,7 +161,7 @@ protected:
 };
 
 LaunchAttempt launch_of(std::int64_t epoch) {
-    return {.epoch = {epoch}, .job = {"j"}, .ranks = {{.rank = 0, .device = 0}}};
+    return {.epoch = {epoch}, .job = {"abc123"}, .ranks = {{.rank = 0, .device = 0}}};
 }
 
 TEST_F(SessionOverMemory, SaysHelloFirstAndAnswersPings) {
@@ -234,7 +234,7 @@ TEST_F(SessionOverMemory, SendsStatusWhenTheDirectoryChanges) {
     expect<AttemptStatus>(*wire);
     ping(*wire, 6);
     const AttemptStatus running{.epoch = {3},
-                                .job = {"j"},
+                                .job = {"abc123"},
                                 .ranks = {{.rank = 0, .device = 0, .running = true}},
                                 .processes_left = true};
     session_->observe(running, {});

@@ -90,14 +90,23 @@ RankStatus AttemptView::status_of(Rank& rank, bool live, MonoTime now) {
         status.error = rank.exit->words;
         status.exit_order_mono_nanos = rank.exit->mono_nanos;
     } else if (!live) {
+        // A disk without room for one line of shim.json is the node's.
+        const bool known = process_of(rank.launch.rank) != nullptr;
         status.exited = true;
-        status.exit_code = kRankFailed;
-        status.error = "it ended together with its shim, which recorded no exit";
+        status.exit_code = known ? kRankFailed : kRankNotStarted;
+        status.error = known ? "it ended together with its shim, which recorded no exit"
+                             : "its shim recorded neither its start nor its end" + shim_words();
     } else if (const ProcessId* process = process_of(rank.launch.rank)) {
         status.running = is_running(*process);
         status.suspended = is_suspended(*process);
     }
     return status;
+}
+
+// ": cannot make room for ...", or nothing.
+std::string AttemptView::shim_words() const {
+    const std::string words = tail_of_file(dir_.shim_log(), kLogTail);
+    return words.empty() ? "" : ": " + words;
 }
 
 const ProcessId* AttemptView::process_of(int rank) const {
@@ -109,7 +118,7 @@ const ProcessId* AttemptView::process_of(int rank) const {
 
 void AttemptView::add_progress(Rank& rank, RankStatus& status, MonoTime now) const {
     if (!rank.progress) {
-        auto mapped = ProgressFile::map(dir_.progress(rank.launch.rank));
+        auto mapped = ProgressFile::map_to_read(dir_.progress(rank.launch.rank));
         if (!mapped) return;
         rank.progress = std::move(*mapped);
     }

@@ -46,6 +46,7 @@ private:
     void add_progress(Rank& rank, RankStatus& status, MonoTime now) const;
     void read_shim_file();
     const ProcessId* process_of(int rank) const;  // null: not started
+    std::string shim_words() const;
 
     const AttemptDir dir_;
     const AttemptFile attempt_;

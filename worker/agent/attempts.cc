@@ -25,6 +25,14 @@ Status make_directory(const std::string& path) {
     return {};
 }
 
+// On a read-only or failing disk it stays, and is tried again.
+Status remove_directory(const std::string& path) {
+    std::error_code failed;
+    fs::remove_all(path, failed);
+    if (failed) return system_error("cannot remove", path, failed.value());
+    return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Attempts>> Attempts::open(AttemptsOptions options, Rendezvous& rendezvous) {
@@ -40,9 +48,13 @@ Attempts::Attempts(AttemptsOptions options, Rendezvous& rendezvous)
 
 Status Attempts::take_up_existing() {
     RM_RETURN_IF_ERROR(make_directory(attempts_dir_));
-    for (const auto& entry : fs::directory_iterator(attempts_dir_)) {
-        RM_RETURN_IF_ERROR(take_up(entry.path().string()));
+    std::error_code failed;
+    fs::directory_iterator entry(attempts_dir_, failed);
+    while (!failed && entry != fs::directory_iterator()) {
+        RM_RETURN_IF_ERROR(take_up(entry->path().string()));
+        entry.increment(failed);
     }
+    if (failed) return system_error("cannot list", attempts_dir_, failed.value());
     return {};
 }
 
@@ -57,7 +69,7 @@ Status Attempts::take_up(const std::string& path) {
                           file.error().message);
     }
     if (!file) {  // a start that did not get far
-        fs::remove_all(path);
+        [[maybe_unused]] const Status removed = remove_directory(path);
         return {};
     }
     auto attempt = std::make_unique<Attempt>(dir, *file);
@@ -81,12 +93,12 @@ Status Attempts::start(const LaunchAttempt& launch) {
                           launch.epoch, dir.path());
     }
     attempts_.erase(launch.epoch);
-    fs::remove_all(dir.path());
+    RM_RETURN_IF_ERROR(remove_directory(dir.path()));
     Status started = start_in(dir, launch);
-    if (!started) {
-        attempts_.erase(launch.epoch);
-        fs::remove_all(dir.path());
-    }
+    if (started) return started;
+    attempts_.erase(launch.epoch);
+    // The next start of this worker removes what stays.
+    [[maybe_unused]] const Status removed = remove_directory(dir.path());
     return started;
 }
 
@@ -95,11 +107,11 @@ Status Attempts::start_in(const AttemptDir& dir, const LaunchAttempt& launch) {
     const std::string run_dir = format("{}/runs/{}", options_.state_dir, launch.job);
     RM_RETURN_IF_ERROR(make_directory(dir.path()));
     RM_RETURN_IF_ERROR(make_directory(run_dir));
-    const AttemptFile file =
-        attempt_file_of(launch, options_.inventory, options_.orphan, options_.rank_command);
+    const AttemptFile file = attempt_file_of(launch, options_.inventory, options_.terms);
     std::vector<int> ranks;
     for (const RankLaunch& rank : launch.ranks) {
-        const RankConfig config = rank_config_of(here, rank, options_.inventory, run_dir);
+        const RankConfig config =
+            rank_config_of(here, rank, options_.inventory, options_.terms, run_dir);
         RM_RETURN_IF_ERROR(replace_text_file(dir.config(rank.rank), to_json(config)));
         ranks.push_back(rank.rank);
     }
@@ -165,8 +177,7 @@ std::vector<Observation> Attempts::look(MonoTime now) {
     std::vector<Observation> seen;
     for (auto next = attempts_.begin(); next != attempts_.end();) {
         Attempt& attempt = *next->second;
-        if (may_go(attempt, now)) {
-            fs::remove_all(attempt.dir.path());
+        if (may_go(attempt, now) && remove_directory(attempt.dir.path())) {
             next = attempts_.erase(next);
             continue;
         }

@@ -11,6 +11,7 @@
 #include "base/session.h"
 #include "worker/agent/attempt_view.h"
 #include "worker/agent/exchange_server.h"
+#include "worker/agent/launch_files.h"
 #include "worker/agent/shim_client.h"
 #include "worker/agent/telemetry_spool.h"
 #include "worker/roots/root_paths.h"
@@ -20,9 +21,8 @@ namespace rm {
 struct AttemptsOptions {
     std::string state_dir;                  // absolute; attempts/ and runs/ lie below it
     std::vector<std::string> shim_command;  // + the attempt's directory
-    std::vector<std::string> rank_command;  // + the attempt's directory and the rank
-    OrphanPolicy orphan;
-    Inventory inventory;              // devices: threads and peak of each rank; data address
+    RankTerms terms;                        // its command: + the attempt's directory and the rank
+    Inventory inventory;                    // devices: threads and peak of each rank; data address
     std::vector<DeclaredRoot> roots;  // below which all paths of a job must lie; none: anywhere
 };
 
@@ -56,7 +56,7 @@ public:
     void rewind();
     void acknowledge(Epoch epoch, int rank, std::int64_t reports_offset, std::int64_t log_offset);
 
-    static constexpr Seconds kKeepForgotten{300};
+    static constexpr Seconds kKeepForgotten{24 * 3600};
 
 private:
     struct Attempt {

@@ -58,24 +58,27 @@ Result<LaunchAttempt> parse_launch(std::string_view text) {
 }
 
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
-                            const OrphanPolicy& orphan, std::vector<std::string> rank_command) {
+                            const RankTerms& terms) {
     return {.epoch = launch.epoch,
             .job = launch.job,
             .ranks = launch.ranks,
             .num_ranks = launch.plan.mesh.num_ranks(),
             .data_address = inventory.data_address,
-            .rank_command = std::move(rank_command),
-            .orphan = orphan};
+            .rank_command = terms.command,
+            .orphan = terms.orphan,
+            .ports = terms.ports};
 }
 
 RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
-                          const Inventory& inventory, const std::string& run_dir) {
+                          const Inventory& inventory, const RankTerms& terms,
+                          const std::string& run_dir) {
     const DeviceInfo& device = device_of(inventory, rank.device);
     return {.spec = launch.spec,
             .plan = launch.plan,
             .epoch = launch.epoch,
             .rank = rank.rank,
             .num_threads = device.num_threads,
+            .host_memory = terms.memory,
             .run_dir = run_dir,
             .checkpoint_dir = launch.checkpoint_dir,
             .peak_flops = device.peak(launch.spec.precision).flops,

@@ -10,15 +10,24 @@
 
 namespace rm {
 
+// The terms that the daemon gives to every rank of this node.
+struct RankTerms {
+    OrphanPolicy orphan;
+    std::vector<std::string> command;
+    PortRange ports;  // to listen on for ranks of other nodes
+    Bytes memory;     // of the host, that one rank may use; 0: nobody says
+};
+
 // What of a launch goes into the files of its directory.
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
-                            const OrphanPolicy& orphan, std::vector<std::string> rank_command);
+                            const RankTerms& terms);
 // launch.json: the launch as it was commanded, for the hellos of later daemons. DATA_LOSS when it
 // cannot be read.
 std::string to_json(const LaunchAttempt& launch);
 Result<LaunchAttempt> parse_launch(std::string_view text);
 // `run_dir`: where rank 0 leaves metrics.jsonl.
 RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
-                          const Inventory& inventory, const std::string& run_dir);
+                          const Inventory& inventory, const RankTerms& terms,
+                          const std::string& run_dir);
 
 }  // namespace rm

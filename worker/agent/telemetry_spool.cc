@@ -42,6 +42,9 @@ Content content_of(const StageDoneReport& report) {
 Content content_of(const NoteReport& report) {
     return Note{report.text};
 }
+Content content_of(const AlarmReport& report) {
+    return Note{report.text, true};
+}
 
 }  // namespace
 

@@ -22,6 +22,7 @@ struct LogChunk {
 };
 struct Note {
     std::string text;
+    bool alarm = false;
 };
 // One message of the telemetry stream. All but logs share the reports' offsets.
 struct SpooledPiece {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/job_id.h"
 
 namespace rm {
 namespace {
@@ -82,7 +83,9 @@ Hello WorkerCore::hello() const {
                 .boot_id = facts_.boot_id,
                 .inventory = facts_.inventory,
                 .roots = facts_.roots,
-                .probe_port = facts_.probe_port};
+                .probe_port = facts_.probe_port,
+                .machine = facts_.machine,
+                .network = facts_.network};
     for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
         if (attempt.launch) hello.launches.push_back(*attempt.launch);
@@ -202,7 +205,7 @@ void WorkerCore::on_message(const StopAttempt& stop, Outputs& out) {
     if (!accepted()) return refuse(stop.epoch, "this session has not been greeted", out);
     const auto known = attempts_.find(stop.epoch);
     if (known == attempts_.end()) {
-        return refuse(stop.epoch, "this worker has nothing of it", out);
+        return refuse(stop.epoch, "this worker does not have this attempt", out);
     }
     if (waiting_.erase(stop.epoch) > 0) {
         give_up(stop.epoch, "stopped before it was started", out);
@@ -246,6 +249,7 @@ std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
         return format("epoch {} is not newer than {}, the highest this worker has seen",
                       launch.epoch, facts_.highest_epoch);
     }
+    if (const Status id = check_job_id(launch.job); !id) return id.error().message;
     if (launch.ranks.empty()) return "the launch has no rank for this worker";
     std::set<int> devices;
     for (const RankLaunch& rank : launch.ranks) {

@@ -27,6 +27,8 @@ struct WorkerFacts {
     std::vector<LaunchAttempt> launches;  // of them, where their directories say
     std::vector<RootInfo> roots;          // declared; none: every path is allowed
     int probe_port = 0;                   // 0: no probe server
+    std::string machine;                  // see Hello
+    std::string network;
 };
 
 // ---- inputs

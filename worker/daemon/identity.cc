@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/epochs.h"
 #include "service/security/authenticator.h"
 #include "service/security/pki.h"
 #include "service/state_dir.h"
@@ -29,9 +30,16 @@ Result<Identity> make_identity(const std::string& path, const std::string& name)
 Result<Identity> read_identity(const std::string& path, const std::string& text) {
     try {
         const json value = json::parse(text);
-        return Identity{.node = {value.at("node_id").get<std::string>()},
-                        .cluster = {value.at("cluster_id").get<std::string>()},
-                        .highest_epoch = {value.at("highest_epoch").get<std::int64_t>()}};
+        Identity identity{.node = {value.at("node_id").get<std::string>()},
+                          .cluster = {value.at("cluster_id").get<std::string>()},
+                          .highest_epoch = {value.at("highest_epoch").get<std::int64_t>()}};
+        const Epoch epoch = identity.highest_epoch;
+        if (epoch.value >= 0 && epoch <= kHighestEpoch) return identity;
+        return make_error(
+            ErrorCode::data_loss,
+            "{} says that node {} has seen epoch {}, which no controller gives out; a "
+            "new state directory makes a new node",
+            path, identity.node, epoch);
     } catch (const json::exception& error) {
         return make_error(ErrorCode::data_loss,
                           "{} cannot be read: {}; a new state directory makes a new node", path,

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "service/log.h"
+#include "service/process_limits.h"
 #include "worker/daemon/worker_daemon.h"
 #include "worker/daemon/worker_options.h"
 #include "worker/rank/rank_process.h"
@@ -20,6 +21,7 @@ int daemon_main(int argc, char** argv) {
     const rm::CommandLine command = rm::parse_command_line(argc, argv);
     if (!command.options) return command.exit_code;
     rm::init_logging("ringmaster-worker");
+    rm::raise_open_files_limit();
     const rm::Status ended = rm::run_worker(*command.options);
     if (!ended)
         rm::log_event(rm::LogLevel::error, "worker_failed", {{"reason", ended.error().message}});

@@ -12,8 +12,9 @@ Status check_scraper(const HttpRequest& request, const Authenticator& scrapers, 
         const Principal caller,
         scrapers.identify({CallTransport::tls, request.certificate, request.authorization}, now));
     if (includes(caller.role, Role::viewer)) return {};
-    return make_error(ErrorCode::permission_denied, "'{}' is {}; /metrics demands viewer",
-                      caller.name, to_string(caller.role));
+    return make_error(ErrorCode::permission_denied,
+                      "/metrics needs the role viewer; '{}' has the role {}", caller.name,
+                      to_string(caller.role));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "worker/daemon/session_actions.h"
 
 #include "service/log.h"
-#include "worker/daemon/worker_options.h"
+#include "worker/daemon/data_address.h"
 
 namespace rm {
 
@@ -52,11 +52,12 @@ void SessionActions::run_probe(const RunProbe& probe) {
 
 void SessionActions::session_accepted(const ClusterId& cluster) {
     log_event(LogLevel::info, "session_up", {{"cluster", cluster}});
+    refused_.over();
     parts_.telemetry.allow();
 }
 
 void SessionActions::session_refused(const std::string& reason) {
-    log_event(LogLevel::warning, "session_refused", {{"reason", reason}});
+    refused_.came(LogLevel::warning, reason, clock_.mono());
 }
 
 }  // namespace rm

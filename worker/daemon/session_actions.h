@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "service/repeated_event.h"
 #include "worker/agent/attempts.h"
 #include "worker/daemon/identity.h"
 #include "worker/probe/probe_server.h"
@@ -42,6 +43,7 @@ private:
     const NodeId node_;
     const SystemClock clock_;
     const Parts parts_;
+    RepeatedEvent refused_{"session_refused"};
 };
 
 }  // namespace rm

@@ -13,9 +13,11 @@
 #include "service/grpc_util.h"
 #include "service/http_server.h"
 #include "service/log.h"
+#include "service/machine.h"
 #include "service/state_dir.h"
 #include "worker/agent/attempts.h"
 #include "worker/daemon/build_hash.h"
+#include "worker/daemon/data_address.h"
 #include "worker/daemon/identity.h"
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/inventory.h"
@@ -54,16 +56,30 @@ private:
     sigset_t set_{};
 };
 
+// The host memory that one rank may use: each slot of the machine has an equal part.
+Bytes memory_of_rank(const WorkerOptions& options) {
+    if (options.memory.value > 0) return {options.memory.value / options.num_devices};
+    Bytes machine = machine_memory();
+    const Bytes group = control_group_memory();
+    if (group.value > 0) machine = std::min(machine, group);
+    return {memory_for_ranks(machine).value / options.slots_on_machine};
+}
+
 Result<Inventory> inventory_of(const WorkerOptions& options) {
     RM_TRY(Peak fp32, cached_cpu_peak(options.peak_cache, DType::f32));
     RM_TRY(Peak bf16, cached_cpu_peak(options.peak_cache, DType::bf16));
-    Inventory inventory =
-        take_inventory(options.num_devices, {.num_slots = options.slots_on_machine,
-                                             .num_cores = machine_cores(),
-                                             .memory = machine_memory(),
-                                             .fp32 = std::move(fp32),
-                                             .bf16 = std::move(bf16)});
+    Inventory inventory = take_inventory(
+        options.num_devices, {.num_slots = options.slots_on_machine,
+                              .num_cores = machine_cores(),
+                              .memory = {memory_of_rank(options).value * options.slots_on_machine},
+                              .fp32 = std::move(fp32),
+                              .bf16 = std::move(bf16)});
+    inventory.memory = machine_memory();
     inventory.data_address = options.data_address;
+    if (!options.name.empty()) inventory.hostname = options.name;
+    if (inventory.data_address.empty()) {
+        RM_TRY(inventory.data_address, data_address_towards(options.controller));
+    }
     return inventory;
 }
 
@@ -86,22 +102,27 @@ public:
         RootsAgent roots(declared, state.file("roots.json"));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
-                                                    .rank_command = {"/proc/self/exe", "rank"},
-                                                    .orphan = options.orphan,
+                                                    .terms = {.orphan = options.orphan,
+                                                              .command = {"/proc/self/exe", "rank"},
+                                                              .ports = options.ports,
+                                                              .memory = memory_of_rank(options)},
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
         std::unique_ptr<ProbeServer> probes;
-        if (options.probe_ports) {
-            RM_TRY(probes, ProbeServer::start(options.data_address, *options.probe_ports));
+        if (options.is_probed) {
+            RM_TRY(probes, ProbeServer::start(inventory.data_address,
+                                              options.probe_ports.value_or(options.ports)));
         }
         Prober prober(make_cpu_inside_probe(options.num_devices));
-        RM_RETURN_IF_ERROR(announce(state, identity, inventory));
+        RM_RETURN_IF_ERROR(announce(state, identity, options, inventory));
         WorkerDaemon daemon(options, signals, *attempts, metrics);
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
-        WorkerFacts facts = daemon.facts(identity, std::move(inventory), roots.known());
+        const std::vector<RootInfo> known_roots = roots.known();
+        complain_about(known_roots);
+        WorkerFacts facts = daemon.facts(identity, std::move(inventory), known_roots);
         facts.probe_port = probes ? probes->port() : 0;
         WorkerSession session(WorkerCore(std::move(facts)), actions,
                               dial_over(channel, {options.controller, options.security}),
@@ -125,16 +146,34 @@ private:
         : options_(options), signals_(signals), attempts_(attempts), metrics_(metrics) {}
 
     static Status announce(const StateDir& state, const Identity& identity,
-                           const Inventory& inventory) {
+                           const WorkerOptions& options, const Inventory& inventory) {
         log_event(LogLevel::info, "worker_started",
                   {{"node", identity.node},
                    {"devices", inventory.devices.size()},
+                   {"memory", memory_of_rank(options) * static_cast<int>(inventory.devices.size())},
+                   {"data_address", inventory.data_address},
+                   {"ports", to_string(options.ports)},
                    {"http", inventory.http_address}});
+        const std::string why = why_unreachable(inventory.data_address, options.controller);
+        if (!why.empty())
+            log_event(LogLevel::warning, "data_address_unreachable", {{"reason", why}});
         return write_file_atomically(state.file("worker.json"),
                                      nlohmann::json{{"pid", ::getpid()},
                                                     {"http", inventory.http_address},
                                                     {"node_id", identity.node.value}}
                                          .dump());
+    }
+
+    // A file system may come later: the worker starts, and jobs do not use what is not there.
+    static void complain_about(const std::vector<RootInfo>& roots) {
+        for (const RootInfo& root : roots) {
+            if (root.problem.empty()) continue;
+            log_event(LogLevel::warning, "root_unusable",
+                      {{"root", root.name},
+                       {"path", root.path},
+                       {"reason", root.problem + "; no job uses this root here until it is a "
+                                                 "directory that this worker can read"}});
+        }
     }
 
     WorkerFacts facts(const Identity& identity, Inventory inventory, std::vector<RootInfo> roots) {
@@ -144,7 +183,9 @@ private:
                           .build = build_hash(),
                           .boot_id = boot_id(),
                           .inventory = std::move(inventory),
-                          .roots = std::move(roots)};
+                          .roots = std::move(roots),
+                          .machine = machine_identity(),
+                          .network = network_identity()};
         // The first look gives every report again: metrics must not miss them.
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.start_from(seen, clock_.mono());

@@ -1,34 +1,24 @@
 #include "worker/daemon/worker_options.h"
 
 #include <CLI/CLI.hpp>
-#include <arpa/inet.h>
 
+#include <algorithm>
+#include <cctype>
 #include <functional>
 #include <iostream>
 
 #include "engine/train/cpu_peak.h"
+#include "options/checks.h"
+#include "options/examples.h"
+#include "options/usage.h"
 #include "service/address.h"
 #include "service/man_page.h"
+#include "worker/daemon/data_address.h"
 #include "worker/inventory/inventory.h"
 #include "worker/roots/root_paths.h"
 
 namespace rm {
 namespace {
-
-constexpr int kExitUsage = 2;
-
-bool is_private_v4(std::uint32_t address) {
-    const auto within = [&](std::uint32_t prefix, int bits) {
-        return address >> (32 - bits) == prefix >> (32 - bits);
-    };
-    return within(0x7f000000, 8) || within(0x0a000000, 8) || within(0xac100000, 12) ||
-           within(0xc0a80000, 16) || within(0xa9fe0000, 16);
-}
-
-bool is_private_v6(const in6_addr& address) {
-    const bool unique_local = (address.s6_addr[0] & 0xfe) == 0xfc;
-    return IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_LINKLOCAL(&address) || unique_local;
-}
 
 // A CLI11 check from one of ours: its words, or none when all is well.
 template <typename Check>
@@ -42,8 +32,20 @@ std::function<std::string(const std::string&)> words_of(Check check) {
 struct Texts {
     std::string devices = "cpu:1";
     std::string orphan = "keep";
-    std::string probe_ports = "7080-7199";
+    std::string ports = to_string(kDataPorts);
+    std::string probe_ports;
+    std::string memory;
 };
+
+// One word of a table's cell and of a command line, and no option.
+Status check_node_name(const std::string& name) {
+    const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+    });
+    if (is_plain && !name.empty() && name.size() <= 63 && name[0] != '-') return {};
+    return invalid_argument(
+        "'{}' must be 1 to 63 letters, digits, '-', '_' or '.', not beginning with '-'", name);
+}
 
 Status check_probe_ports(const std::string& text) {
     if (text == "none") return {};
@@ -51,92 +53,117 @@ Status check_probe_ports(const std::string& text) {
     return range ? Status() : Status(range.error());
 }
 
+Result<Bytes> check_memory(const std::string& text) {
+    RM_TRY(const Bytes memory, parse_bytes(text));
+    if (memory.value > 0) return memory;
+    return invalid_argument("'{}' is no memory; give a size such as 64GiB", text);
+}
+
 void add_security(CLI::App& app, ClientSecurity& security) {
-    app.add_option("--ca", security.ca, "authority in PEM of the controller's certificate");
+    app.add_option("--ca", security.ca, "CA certificate (PEM) of the controller; enables TLS");
     CLI::Option* cert = app.add_option(
         "--cert", security.certificate,
-        "this worker's certificate in PEM: its name is the node's id, or a beginning of it and *");
-    cert->needs(app.add_option("--key", security.key, "its key in PEM")->needs(cert));
+        "This worker's certificate (PEM); its name is the node's id, or a prefix of it and *");
+    cert->needs(app.add_option("--key", security.key, "Its key (PEM)")->needs(cert));
     app.add_option("--server-name", security.server_name,
-                   "what the controller's certificate names, where it is not the address");
+                   "Name expected in the controller's certificate, if not the address");
 }
 
 void add_metrics(CLI::App& app, MetricsOptions& metrics) {
     app.add_option("--http", metrics.address,
-                   "host:port of /metrics, beyond 127.0.0.1 with --tls-cert; or none")
+                   "HOST:PORT of /metrics, beyond loopback with --tls-cert; or none")
         ->capture_default_str();
     CLI::Option* cert = app.add_option(
         "--tls-cert", metrics.tls_cert,
-        "certificate in PEM of /metrics: it speaks TLS and is for viewers, by certificate of --ca "
-        "or token");
-    cert->needs(app.add_option("--tls-key", metrics.tls_key, "its key in PEM")->needs(cert));
+        "PEM certificate for /metrics: enables TLS and requires a viewer's certificate or token");
+    cert->needs(app.add_option("--tls-key", metrics.tls_key, "Its key (PEM)")->needs(cert));
     app.add_option("--deny-list", metrics.scrapers.deny_list,
-                   "serials of certificates that may not; read again when it changes");
+                   "Revoked certificate serials; reloaded when the file changes");
     app.add_option("--tokens", metrics.scrapers.tokens,
-                   "hashes of the tokens that may; read again when it changes");
+                   "Hashes of the accepted tokens; reloaded when the file changes");
 }
 
+constexpr Example kExamples[] = {
+    {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 127.0.0.1:7070",
+     "a controller on this machine"},
+    {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 --ca ca.crt "
+     "--cert worker.crt --key worker.key --devices cpu:2 --root data=/srv/data",
+     "a controller elsewhere"}};
+
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
-    app.add_option("--state", options.state_dir, "directory that keeps this worker's identity")
+    app.add_option("--state", options.state_dir, "Directory that keeps this worker's identity")
+        ->type_name("DIR")
         ->required();
     app.add_option("--controller", options.controller,
-                   "unix:/path or host:port, beyond 127.0.0.1 with --ca, --cert and --key")
+                   "unix:/path or HOST:PORT, beyond loopback with --ca, --cert and --key")
+        ->type_name("ADDRESS")
         ->required();
+    app.add_option("--name", options.name,
+                   "Name of this node in tables and commands [the host name]")
+        ->type_name("NAME")
+        ->check(words_of(check_node_name));
     add_security(app, options.security);
-    app.add_option("--devices", texts.devices, "cpu:N: offer N CPU slots")
+    app.add_option("--devices", texts.devices, "Offer N CPU slots, written cpu:N")
         ->check(words_of(parse_cpu_devices))
         ->capture_default_str();
     add_metrics(app, options.metrics);
-    app.add_option("--data-address", options.data_address, "where ranks listen for each other")
-        ->check(words_of(check_data_address))
+    app.add_option("--data-address", options.data_address,
+                   "private IP address at which ranks of other nodes reach this one's (default: "
+                   "the one from which this machine reaches the controller)")
+        ->check(words_of(check_data_address));
+    app.add_option("--ports", texts.ports,
+                   "FIRST-LAST: TCP ports on which ranks and the survey's probes listen for other "
+                   "nodes; firewalls between nodes must let them through; 0: any")
+        ->check(words_of(parse_port_range))
         ->capture_default_str();
     app.add_option("--probe-ports", texts.probe_ports,
-                   "FIRST-LAST: the survey's probes are received on the first that is free, on the "
-                   "data address; 0: any; none: links of this worker are not measured")
-        ->check(words_of(check_probe_ports))
-        ->capture_default_str();
+                   "other ports than --ports for the survey's probes; none: links of this worker "
+                   "are not measured")
+        ->check(words_of(check_probe_ports));
+    app.add_option("--memory", texts.memory,
+                   "host memory that the ranks of this worker may use together, such as 64GiB "
+                   "(default: the machine's, or its control group's limit, less a sixteenth)")
+        ->check(words_of(check_memory));
     app.add_option("--orphan", texts.orphan,
                    "keep: ranks outlive this daemon; stop: they stop when it stays away")
         ->check(words_of(parse_orphan_mode))
         ->capture_default_str();
     app.add_option("--orphan-after", options.orphan.timeout.value,
-                   "seconds without a daemon after which --orphan stop stops ranks")
-        ->check(CLI::PositiveNumber)
+                   "Seconds without a daemon after which --orphan stop stops ranks")
+        ->type_name("S")
+        ->check(number(0.001))
         ->capture_default_str();
     app.add_option("--stop-grace", options.orphan.grace.value,
-                   "seconds that ranks have to checkpoint when this worker stops them")
-        ->check(CLI::NonNegativeNumber)
+                   "Seconds that ranks have to write a checkpoint when this worker stops them")
+        ->type_name("S")
+        ->check(number(0))
         ->capture_default_str();
     app.add_option("--slots-on-machine", options.slots_on_machine,
-                   "slots of all workers on this machine, which share its cores (default: N)")
-        ->check(CLI::PositiveNumber);
+                   "Slots of all workers on this machine, which share its cores [N of --devices]")
+        ->type_name("N")
+        ->check(whole_number(1));
     app.add_option("--peak-cache", options.peak_cache,
-                   "file that keeps the measured peak of this machine")
-        ->capture_default_str();
+                   "File that keeps the measured peak of this machine "
+                   "[~/.cache/ringmaster/cpu_peak.json]")
+        ->type_name("FILE");
     app.add_option("--root", options.roots,
-                   "NAME=PATH: a directory below which job paths must lie; several times. Without "
-                   "any, jobs may name every path")
+                   "A directory below which job paths must lie; may be given several times. "
+                   "Without any, jobs may name every path")
+        ->type_name("NAME=PATH")
         ->check(words_of(parse_declared_root));
     app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
-    add_man_flag(app, "ringmaster-worker", RM_VERSION,
+    app.footer("\n" + examples_text(kExamples));
+    add_man_flag(app, "ringmaster-worker", RM_VERSION, kExamples,
                  {"ringmaster(1)", "ringmaster-controller(8)"},
                  [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
 }
 
-}  // namespace
-
-Status check_data_address(const std::string& address) {
-    in_addr v4{};
-    in6_addr v6{};
-    const bool is_v4 = ::inet_pton(AF_INET, address.c_str(), &v4) == 1;
-    if (!is_v4 && ::inet_pton(AF_INET6, address.c_str(), &v6) != 1) {
-        return invalid_argument("data address '{}' is not a numeric IP address", address);
-    }
-    if (is_v4 ? is_private_v4(ntohl(v4.s_addr)) : is_private_v6(v6)) return {};
-    return invalid_argument(
-        "data address {} is public and what ranks send is not encrypted; use a private one",
-        address);
+CommandLine misuse(const std::string& what) {
+    std::cerr << "ringmaster-worker: " << what << '\n';
+    return {.options = std::nullopt, .exit_code = kExitUsage};
 }
+
+}  // namespace
 
 CommandLine parse_command_line(int argc, char** argv) {
     CLI::App app("Ringmaster worker: offers the devices of this machine to a controller",
@@ -148,26 +175,26 @@ CommandLine parse_command_line(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return {.options = std::nullopt, .exit_code = app.exit(error) == 0 ? 0 : kExitUsage};
+        return {.options = std::nullopt, .exit_code = exit_usage(app, error)};
     }
     if (const auto address = check_address(options.controller, options.security.wire()); !address) {
-        std::cerr << "--controller: " << address.error().message << '\n';
-        return {.options = std::nullopt, .exit_code = kExitUsage};
+        return misuse("--controller: " + address.error().message);
     }
     if (const auto roots = parse_declared_roots(options.roots); !roots) {
-        std::cerr << "--root: " << roots.error().message << '\n';
-        return {.options = std::nullopt, .exit_code = kExitUsage};
+        return misuse("--root: " + roots.error().message);
     }
     options.metrics.scrapers.client_ca = options.security.ca;
     options.num_devices = *parse_cpu_devices(texts.devices);
-    options.probe_ports.reset();
-    if (texts.probe_ports != "none") options.probe_ports = *parse_port_range(texts.probe_ports);
+    options.ports = *parse_port_range(texts.ports);
+    options.is_probed = texts.probe_ports != "none";
+    if (options.is_probed && !texts.probe_ports.empty())
+        options.probe_ports = *parse_port_range(texts.probe_ports);
+    if (!texts.memory.empty()) options.memory = *parse_bytes(texts.memory);
     options.orphan.mode = *parse_orphan_mode(texts.orphan);
     if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;
     if (options.slots_on_machine < options.num_devices) {
-        std::cerr << format("--slots-on-machine {} is less than this worker's own {} slots\n",
-                            options.slots_on_machine, options.num_devices);
-        return {.options = std::nullopt, .exit_code = kExitUsage};
+        return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",
+                             options.slots_on_machine, options.num_devices));
     }
     return {.options = std::move(options)};
 }

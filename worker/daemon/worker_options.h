@@ -14,14 +14,17 @@ namespace rm {
 
 struct WorkerOptions {
     std::string state_dir;
+    std::string name;        // of the node, for people; empty: the machine's
     std::string controller;  // unix:/path, or host:port, on loopback without TLS
     ClientSecurity security;
     int num_devices = 1;
     MetricsOptions metrics;
-    std::string data_address = "127.0.0.1";  // loopback or private
-    // Of the probe server, on data_address; none: this worker is not surveyed.
-    std::optional<PortRange> probe_ports = kDataPorts;
+    std::string data_address;      // loopback or private; empty: the one that reaches `controller`
+    PortRange ports = kDataPorts;  // on data_address, of ranks and of the probe server
+    bool is_probed = true;         // else its links are not surveyed
+    std::optional<PortRange> probe_ports;  // other ones than `ports`
     OrphanPolicy orphan;
+    Bytes memory;  // of the host, that its ranks may use together; 0: what the machine has for them
     int slots_on_machine = 0;  // of all workers here; 0: this one's
     std::string peak_cache;
     std::vector<std::string> roots;  // NAME=PATH, checked; none: every path is allowed
@@ -34,8 +37,5 @@ struct CommandLine {
     int exit_code = 0;
 };
 CommandLine parse_command_line(int argc, char** argv);
-
-// Loopback, or private by RFC 1918, 3927, 4193, 4291; the data plane is not encrypted.
-Status check_data_address(const std::string& address);
 
 }  // namespace rm

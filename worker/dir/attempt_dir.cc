@@ -70,7 +70,8 @@ std::string to_json(const AttemptFile& file) {
                  {"num_ranks", file.num_ranks},
                  {"data_address", file.data_address},
                  {"rank_command", file.rank_command},
-                 {"orphan", orphan_to_json(file.orphan)}});
+                 {"orphan", orphan_to_json(file.orphan)},
+                 {"ports", to_string(file.ports)}});
 }
 
 Result<AttemptFile> parse_attempt_file(std::string_view text) {
@@ -89,6 +90,8 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
             RM_TRY(file.orphan.mode, parse_orphan_mode(orphan.at("mode").get<std::string>()));
             file.orphan.timeout = Seconds{orphan.at("timeout_seconds").get<double>()};
             file.orphan.grace = Seconds{orphan.at("grace_seconds").get<double>()};
+            // Attempts of builds before it had one listened wherever the kernel chose.
+            RM_TRY(file.ports, parse_port_range(value.value("ports", "0")));
             return file;
         });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/port_range.h"
 #include "base/result.h"
 #include "base/session.h"
 #include "base/units.h"
@@ -38,6 +39,7 @@ public:
     std::string reports(int rank) const { return rank_file(rank, "reports.jsonl"); }
     std::string last_words(int rank) const { return rank_file(rank, "error"); }
     std::string exit(int rank) const { return rank_file(rank, "exit"); }
+    std::string exit_room(int rank) const { return rank_file(rank, "exit-room"); }
 
 private:
     std::string path_;
@@ -67,6 +69,7 @@ struct AttemptFile {
     std::string data_address;               // a local address that ranks listen on
     std::vector<std::string> rank_command;  // + directory and rank number: how a rank is started
     OrphanPolicy orphan;
+    PortRange ports;  // that they listen on for ranks of other nodes
     bool operator==(const AttemptFile&) const = default;
 };
 std::string to_json(const AttemptFile& file);
@@ -91,7 +94,9 @@ Result<ShimFile> parse_shim_file(std::string_view text);
 
 // rank-N.exit: written by the shim when the rank has ended.
 struct ExitFile {
-    int code = 0;  // of exit(); when a signal ended it 0 if it came from the shim, else kRankFailed
+    // From exit(). When a signal ended it: 0 if it came from the shim, kRankOutOfMemory if it came
+    // from the kernel for want of memory, else kRankFailed.
+    int code = 0;
     int signal = 0;     // 0: it exited
     std::string words;  // its own last words, or the end of its log; empty when it did as asked
     std::int64_t mono_nanos = 0;  // CLOCK_MONOTONIC: orders the exits of one node

@@ -46,6 +46,26 @@ Error system_error(std::string_view what, std::string_view path, int error_numbe
     return make_error(code_of(error_number), "{} {}: {}", what, path, std::strerror(error_number));
 }
 
+Status make_room(const std::string& path, std::int64_t bytes) {
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file) return system_error("cannot create", path, errno);
+    const int failed = ::posix_fallocate(file.get(), 0, bytes);
+    if (failed != 0) return system_error("cannot make room for", path, failed);
+    return {};
+}
+
+Status write_into_room(const std::string& room, const std::string& path, std::string_view text) {
+    // Not truncated before: that would give the blocks back.
+    const UniqueFd file(::open(room.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file) return system_error("cannot open", room, errno);
+    if (!write_all(file.get(), text) ||
+        ::ftruncate(file.get(), static_cast<off_t>(text.size())) != 0 ||
+        ::rename(room.c_str(), path.c_str()) != 0) {
+        return system_error("cannot write", path, errno);
+    }
+    return {};
+}
+
 Status replace_text_file(const std::string& path, std::string_view text) {
     const std::string aside = format("{}.{}.new", path, ::getpid());
     UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

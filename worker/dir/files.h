@@ -16,6 +16,11 @@ Error system_error(std::string_view what, std::string_view path, int error_numbe
 // processes, not a power cut, after which no process of the attempt is left either.
 Status replace_text_file(const std::string& path, std::string_view text);
 
+// Takes the blocks that write_into_room() needs, so that it works on a disk that is full by then.
+Status make_room(const std::string& path, std::int64_t bytes);
+// Writes the text into the file `room` and renames that to `path`. `text` fits the room.
+Status write_into_room(const std::string& room, const std::string& path, std::string_view text);
+
 // NOT_FOUND when it is missing; files above 16 MiB are refused.
 Result<std::string> read_text_file(const std::string& path);
 

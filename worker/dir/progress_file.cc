@@ -22,13 +22,21 @@ Status ProgressFile::create(const std::string& path) {
 }
 
 Result<ProgressFile> ProgressFile::map(const std::string& path) {
-    const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    return map(path, O_RDWR, PROT_READ | PROT_WRITE);
+}
+
+Result<ProgressFile> ProgressFile::map_to_read(const std::string& path) {
+    return map(path, O_RDONLY, PROT_READ);
+}
+
+Result<ProgressFile> ProgressFile::map(const std::string& path, int mode, int protection) {
+    const UniqueFd file(::open(path.c_str(), mode | O_CLOEXEC));
     if (!file) return system_error("cannot open", path, errno);
     if (size_of_file(path) < kBytes) {
         return make_error(ErrorCode::data_loss, "{} has {} bytes instead of {}", path,
                           size_of_file(path), kBytes);
     }
-    void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    void* memory = ::mmap(nullptr, kBytes, protection, MAP_SHARED, file.get(), 0);
     if (memory == MAP_FAILED) return system_error("cannot map", path, errno);
     return ProgressFile(static_cast<ProgressPage*>(memory));
 }

@@ -15,6 +15,8 @@ public:
     // Makes the zero-filled file.
     static Status create(const std::string& path);
     static Result<ProgressFile> map(const std::string& path);
+    // Without keeping its disk from becoming read-only.
+    static Result<ProgressFile> map_to_read(const std::string& path);
     ~ProgressFile();
     ProgressFile(ProgressFile&& other) noexcept;
     ProgressFile& operator=(ProgressFile&& other) noexcept;
@@ -22,6 +24,7 @@ public:
     ProgressPage& page() const { return *page_; }
 
 private:
+    static Result<ProgressFile> map(const std::string& path, int mode, int protection);
     explicit ProgressFile(ProgressPage* page) : page_(page) {}
     ProgressPage* page_ = nullptr;
 };

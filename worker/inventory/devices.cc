@@ -39,14 +39,18 @@ Result<int> parse_cpu_devices(std::string_view text) {
 
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share) {
     RM_CHECK(share.num_slots >= 1, "a machine of {} slots", share.num_slots);
+    const int num_threads = std::max(1, share.num_cores / share.num_slots);
+    const auto of_threads = [&](const Peak& peak) {
+        return Peak{peak.flops * num_threads / share.num_cores, peak.name};
+    };
     std::vector<DeviceInfo> devices;
     for (int i = 0; i < num_devices; ++i) {
         devices.push_back({.index = i,
                            .kind = "cpu",
                            .memory = {share.memory.value / share.num_slots},
-                           .fp32 = {share.fp32.flops / share.num_slots, share.fp32.name},
-                           .bf16 = {share.bf16.flops / share.num_slots, share.bf16.name},
-                           .num_threads = std::max(1, share.num_cores / share.num_slots)});
+                           .fp32 = of_threads(share.fp32),
+                           .bf16 = of_threads(share.bf16),
+                           .num_threads = num_threads});
     }
     return devices;
 }

@@ -18,6 +18,13 @@ std::string parse_cpu_model(std::string_view cpuinfo);  // of /proc/cpuinfo
 int machine_cores();                                    // that this process may use
 Bytes machine_memory();
 Bytes parse_total_memory(std::string_view meminfo);  // MemTotal of /proc/meminfo
+// The least limit of this process's control group and those above it, of either version; 0: none.
+Bytes control_group_memory();
+// The same of the group that `cgroup` (/proc/self/cgroup) names, below the mount at `root`.
+Bytes control_group_memory(std::string_view cgroup, const std::string& root);
+// The part of a machine's memory that all ranks together may use: a sixteenth, 512 MiB to 4 GiB of
+// it, stays with everything else.
+Bytes memory_for_ranks(Bytes machine);
 
 // What `--devices` asks for: "cpu:N", 1 to 1024 slots.
 Result<int> parse_cpu_devices(std::string_view text);
@@ -26,11 +33,13 @@ Result<int> parse_cpu_devices(std::string_view text);
 struct MachineShare {
     int num_slots = 1;  // of all workers on this machine
     int num_cores = 1;
-    Bytes memory;
-    Peak fp32;  // of all cores
+    Bytes memory;  // that ranks may use
+    Peak fp32;     // of all cores
     Peak bf16;
 };
-// `num_devices` equal CPU slots: each has its part of cores, memory and peak, at least one thread.
+// `num_devices` equal CPU slots: each has its part of memory and cores, at least one thread, and
+// the peak of its threads. Where there are more slots than cores, their peaks exceed the machine's:
+// a job on some of them may use every core, and its MFU stays below 1.
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share);
 
 // Everything but data_address and http_address.

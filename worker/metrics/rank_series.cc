@@ -4,12 +4,20 @@
 #include <utility>
 
 namespace rm {
+namespace {
+
+constexpr std::string_view kHost = "host ";  // MemoryReport
+
+}  // namespace
 
 RankFamilies::RankFamilies(prometheus::Registry& registry)
     : step_seconds(gauge_family(registry, "ringmaster_rank_step_seconds",
                                 "Duration of this rank's last step.")),
       memory(gauge_family(registry, "ringmaster_device_memory_bytes",
                           "Device memory of this rank by what it holds.")),
+      host_memory(gauge_family(registry, "ringmaster_host_memory_bytes",
+                               "Host memory of this rank by what it holds: state that lives "
+                               "beside the device.")),
       axis_bytes(counter_family(registry, "ringmaster_axis_tx_bytes_total",
                                 "Bytes this rank has sent along each axis of the mesh.")),
       axis_exposed(
@@ -34,6 +42,11 @@ prometheus::Labels RankSeries::labels_with(const std::string& name,
     return labels;
 }
 
+prometheus::Gauge& RankSeries::gauge_of(const std::string& kind) {
+    if (!kind.starts_with(kHost)) return series_.add(families_.memory, labels_with("kind", kind));
+    return series_.add(families_.host_memory, labels_with("kind", kind.substr(kHost.size())));
+}
+
 RankSeries::AxisCounters& RankSeries::counters_of(const std::string& axis) {
     if (const auto known = axes_.find(axis); known != axes_.end()) return known->second;
     const prometheus::Labels labels = labels_with("axis", axis);
@@ -56,7 +69,7 @@ void RankSeries::update(const StepReport& report) {
     }
     for (const auto& [kind, bytes] : report.memory.by_kind) {
         prometheus::Gauge*& gauge = memory_[kind];
-        if (gauge == nullptr) gauge = &series_.add(families_.memory, labels_with("kind", kind));
+        if (gauge == nullptr) gauge = &gauge_of(kind);
         gauge->Set(static_cast<double>(bytes.value));
     }
 }

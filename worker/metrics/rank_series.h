@@ -14,6 +14,7 @@ struct RankFamilies {
 
     prometheus::Family<prometheus::Gauge>& step_seconds;
     prometheus::Family<prometheus::Gauge>& memory;
+    prometheus::Family<prometheus::Gauge>& host_memory;
     prometheus::Family<prometheus::Counter>& axis_bytes;
     prometheus::Family<prometheus::Counter>& axis_exposed;
     prometheus::Family<prometheus::Counter>& ring_bytes;
@@ -32,6 +33,7 @@ private:
         prometheus::Counter& exposed;
     };
     prometheus::Labels labels_with(const std::string& name, const std::string& value) const;
+    prometheus::Gauge& gauge_of(const std::string& kind);  // of memory
     AxisCounters& counters_of(const std::string& axis);
 
     RankFamilies& families_;

@@ -38,7 +38,10 @@ TrainFamilies::TrainFamilies(prometheus::Registry& registry)
                                        "Duration of the last checkpoint.")),
       checkpoint_time(gauge_family(registry,
                                    "ringmaster_train_checkpoint_last_success_timestamp_seconds",
-                                   "When the last checkpoint was complete.")) {}
+                                   "When the last checkpoint was complete.")),
+      alarms(counter_family(registry, "ringmaster_train_alarms_total",
+                            "Times that the run went on and somebody should have looked: a "
+                            "checkpoint that was damaged or could not be written.")) {}
 
 TrainSeries::TrainSeries(TrainFamilies& families, const std::string& run)
     : families_(families), run_(run) {}
@@ -99,6 +102,11 @@ void TrainSeries::update(const CheckpointReport& report, WallTime time) {
     }
     checkpoint_duration_->Set(report.seconds);
     checkpoint_time_->Set(seconds_of(time));
+}
+
+void TrainSeries::count_alarm() {
+    if (alarms_ == nullptr) alarms_ = &series_.add(families_.alarms, {{"run", run_}});
+    alarms_->Increment();
 }
 
 }  // namespace rm

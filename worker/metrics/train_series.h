@@ -26,6 +26,7 @@ struct TrainFamilies {
     prometheus::Family<prometheus::Counter>& nonfinite_steps;
     prometheus::Family<prometheus::Gauge>& checkpoint_duration;
     prometheus::Family<prometheus::Gauge>& checkpoint_time;
+    prometheus::Family<prometheus::Counter>& alarms;
 };
 
 // The children of one run, made when their first value is there.
@@ -35,6 +36,7 @@ public:
 
     void update(const StepReport& report, WallTime time);
     void update(const CheckpointReport& report, WallTime time);
+    void count_alarm();
 
 private:
     struct Steps {
@@ -58,6 +60,7 @@ private:
     std::optional<Steps> steps_;
     std::map<std::string, prometheus::Gauge*> mfu_;
     prometheus::Gauge* hfu_ = nullptr;
+    prometheus::Counter* alarms_ = nullptr;
     std::map<std::string, prometheus::Counter*> phases_;
     prometheus::Gauge* checkpoint_duration_ = nullptr;
     prometheus::Gauge* checkpoint_time_ = nullptr;

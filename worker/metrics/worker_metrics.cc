@@ -58,6 +58,7 @@ void WorkerMetrics::take(Run& run, const AttemptStatus& status, const RankReport
     if (const auto* checkpoint = std::get_if<CheckpointReport>(&report.line.report)) {
         run.train->update(*checkpoint, report.line.time);
     }
+    if (std::holds_alternative<AlarmReport>(report.line.report)) run.train->count_alarm();
 }
 
 RankSeries& WorkerMetrics::rank_series(Run& run, const AttemptStatus& status, int rank) {

@@ -25,7 +25,7 @@ constexpr std::size_t kBuffer = 256 * 1024;
 constexpr int kUnsent = 128 * 1024;
 
 Error lost(const RunProbe& probe, const char* doing) {
-    return make_error(ErrorCode::unavailable, "{} ({}:{}) hung up while {}", probe.peer,
+    return make_error(ErrorCode::unavailable, "{} ({}:{}) closed the connection {}", probe.peer,
                       probe.address, probe.port, doing);
 }
 
@@ -34,7 +34,7 @@ Result<UniqueFd> connect(const RunProbe& probe, ProbeRole role) {
     ProbeGreeting greeting{.role = role};
     if (probe.nonce.size() != kNonceBytes) return invalid_argument("the nonce is damaged");
     std::copy(probe.nonce.begin(), probe.nonce.end(), greeting.nonce.begin());
-    if (!send_plain(socket, greeting)) return lost(probe, "it was greeted");
+    if (!send_plain(socket, greeting)) return lost(probe, "during the greeting");
     return socket;
 }
 
@@ -45,7 +45,7 @@ Status measure_latency(const UniqueFd& control, const RunProbe& probe, ProbeRepo
         ProbeMessage message;
         const MonoTime start = clock.mono();
         if (!send_plain(control, message) || !receive_plain(control, message)) {
-            return lost(probe, "its latency was measured; it may not know the probe");
+            return lost(probe, "during the latency test (it may be too old to support probing)");
         }
         if (i >= kWarmPings) trips.push_back((clock.mono() - start).value);
     }
@@ -101,7 +101,7 @@ Result<BandwidthSample> measure_bandwidth(const UniqueFd& control, const RunProb
                          .micros = static_cast<std::uint64_t>(probe.each.value * 1e6)};
     RM_TRY(const std::vector<UniqueFd> sockets, open_streams(probe, streams));
     if (!send_plain(control, message) || !receive_plain(control, message)) {
-        return lost(probe, "a sample was prepared");
+        return lost(probe, "while a sample was prepared");
     }
     std::vector<std::thread> senders;
     for (const UniqueFd& socket : sockets)
@@ -112,7 +112,7 @@ Result<BandwidthSample> measure_bandwidth(const UniqueFd& control, const RunProb
         ::shutdown(socket.get(), SHUT_RDWR);
     for (std::thread& sender : senders)
         sender.join();
-    if (!counted || message.micros == 0) return lost(probe, "bandwidth was measured");
+    if (!counted || message.micros == 0) return lost(probe, "while bandwidth was measured");
     const double seconds = static_cast<double>(message.micros) * 1e-6;
     return BandwidthSample{.streams = streams,
                            .rate = {static_cast<double>(message.bytes) * 8e-9 / seconds},

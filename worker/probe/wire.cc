@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -45,22 +44,6 @@ timeval to_timeval(Seconds span) {
 
 }  // namespace
 
-Result<PortRange> parse_port_range(const std::string& text) {
-    PortRange range;
-    const char* const end = text.data() + text.size();
-    auto [next, failure] = std::from_chars(text.data(), end, range.first);
-    range.last = range.first;
-    if (failure == std::errc() && next != end && *next == '-') {
-        const auto parsed = std::from_chars(next + 1, end, range.last);
-        next = parsed.ptr;
-        failure = parsed.ec;
-    }
-    const bool wrong = failure != std::errc() || next != end || range.first < 0 ||
-                       range.last > 65535 || range.last < range.first;
-    if (!wrong) return range;
-    return invalid_argument("'{}' is no range of ports; give FIRST-LAST, PORT or 0", text);
-}
-
 Result<UniqueFd> listen_in(const std::string& address, PortRange ports) {
     for (int port = ports.first; port <= ports.last; ++port) {
         RM_TRY(const AddressList at, resolve(address, port));
@@ -74,8 +57,8 @@ Result<UniqueFd> listen_in(const std::string& address, PortRange ports) {
         }
         if (::listen(socket.get(), kBacklog) == 0) return socket;
     }
-    return make_error(ErrorCode::resource_exhausted, "no port of {}-{} is free on {}", ports.first,
-                      ports.last, address);
+    return make_error(ErrorCode::resource_exhausted, "no port of {} is free on {}",
+                      to_string(ports), address);
 }
 
 Result<int> port_of(const UniqueFd& listener) {
@@ -97,9 +80,15 @@ Result<UniqueFd> dial(const std::string& address, int port, Seconds patience) {
     const int yes = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) return socket;
-    const bool late = errno == EINPROGRESS || errno == EAGAIN;
-    return make_error(ErrorCode::unavailable, "probe server {}:{}: {}", address, port,
-                      late ? "no answer" : std::strerror(errno));
+    const int number = errno;
+    const bool late = number == EINPROGRESS || number == EAGAIN || number == ETIMEDOUT;
+    const std::string why =
+        late ? format(
+                   "no answer within {}; a firewall between the two must let this "
+                   "port through",
+                   patience)
+             : std::string(std::strerror(number));
+    return make_error(ErrorCode::unavailable, "probe server {}:{}: {}", address, port, why);
 }
 
 void set_patience(const UniqueFd& socket, Seconds patience) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/port_range.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "worker/dir/unique_fd.h"
@@ -45,17 +46,6 @@ static_assert(sizeof(ProbeMessage) == 32);
 
 constexpr int kMaxProbeStreams = 64;
 constexpr Seconds kLongestSample{5};
-
-struct PortRange {
-    int first = 0;
-    int last = 0;
-    bool operator==(const PortRange&) const = default;
-};
-// The data plane's documented range.
-constexpr PortRange kDataPorts{7080, 7199};
-
-// "7080-7199", "7085", or "0": the system chooses.
-Result<PortRange> parse_port_range(const std::string& text);
 
 // A listener on the first free port of the range. RESOURCE_EXHAUSTED: none is free.
 Result<UniqueFd> listen_in(const std::string& address, PortRange ports);

@@ -1,6 +1,7 @@
 #include "worker/rank/exit_class.h"
 
 #include <new>
+#include <system_error>
 
 #include "base/session.h"
 #include "engine/comm/transport.h"
@@ -18,13 +19,13 @@ int exit_code_of(const Error& error, Reached reached) {
         case ErrorCode::invalid_argument:
         case ErrorCode::already_exists:  // something else where an export belongs
         case ErrorCode::unimplemented:
+        case ErrorCode::out_of_range:  // a token that the model's vocabulary does not have
             return kRankBadInput;
         case ErrorCode::not_found:
         case ErrorCode::permission_denied:
         case ErrorCode::failed_precondition:
-        case ErrorCode::out_of_range:
         case ErrorCode::data_loss:
-            return reached == Reached::setup ? kRankBadInput : kRankFailed;
+            return reached == Reached::setup ? kRankBadFiles : kRankFailed;
         case ErrorCode::cancelled:
         case ErrorCode::unknown:
         case ErrorCode::deadline_exceeded:
@@ -34,6 +35,12 @@ int exit_code_of(const Error& error, Reached reached) {
             break;
     }
     return kRankFailed;
+}
+
+std::string words_of(const std::exception& thrown) {
+    const std::string words = thrown.what();
+    if (words != std::bad_alloc().what()) return words;
+    return "out of memory: the system has refused an allocation";
 }
 
 int exit_code_of(const std::exception_ptr& thrown) {
@@ -47,6 +54,9 @@ int exit_code_of(const std::exception_ptr& thrown) {
         return kRankOutOfMemory;
     } catch (const DeviceFault&) {
         return kRankDeviceFault;
+    } catch (const std::system_error& error) {
+        const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+        return no_thread ? kRankNodeFault : kRankFailed;
     } catch (...) {
         return kRankFailed;
     }

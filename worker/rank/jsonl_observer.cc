@@ -9,6 +9,11 @@
 #include "worker/dir/files.h"
 
 namespace rm {
+namespace {
+
+constexpr std::size_t kMaxHeld = 16 << 20;  // some 20,000 steps
+
+}  // namespace
 
 Result<JsonlObserver> JsonlObserver::open(const std::string& path, std::string peak_name) {
     UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
@@ -16,13 +21,22 @@ Result<JsonlObserver> JsonlObserver::open(const std::string& path, std::string p
     return JsonlObserver(std::move(file), std::move(peak_name));
 }
 
-// One write each: readers take whole lines, and a line that a full disk cut is ended by the next.
+bool JsonlObserver::append(const std::string& line) {
+    const bool fits = held_.size() + line.size() <= kMaxHeld;
+    if (fits) held_ += line;
+    while (!held_.empty()) {
+        const ssize_t written = ::write(file_.get(), held_.data(), held_.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) break;
+        held_.erase(0, static_cast<std::size_t>(written));
+    }
+    return fits;
+}
+
 template <typename Report>
 void JsonlObserver::write(const Report& report, const std::string& text) {
     const std::string line = to_json(ReportLine{clock_.wall(), report}) + "\n";
-    if (::write(file_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-        std::printf("a report was lost: the disk takes no more\n");
-    }
+    if (!append(line)) std::printf("a report was lost: the disk takes no more\n");
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
 }
@@ -56,6 +70,10 @@ void JsonlObserver::on_stage_done(int stage, std::int64_t step) {
 
 void JsonlObserver::on_note(const std::string& text) {
     write(NoteReport{text}, text);
+}
+
+void JsonlObserver::on_alarm(const std::string& text) {
+    write(AlarmReport{text}, "ALARM " + text);
 }
 
 }  // namespace rm

@@ -10,7 +10,8 @@
 namespace rm {
 
 // Writes each report as a line of rank-N.reports.jsonl for the worker and as a line on stdout, the
-// rank's log, for people. A full disk loses lines; it does not stop training.
+// rank's log, for people. A full disk does not stop training: the lines for the worker wait in
+// memory until it takes them again, up to 16 MiB of them.
 class JsonlObserver final : public RankObserver {
 public:
     static Result<JsonlObserver> open(const std::string& path, std::string peak_name);
@@ -22,6 +23,7 @@ public:
     void on_checkpoint(std::int64_t step, const std::string& path, double seconds) override;
     void on_stage_done(int stage, std::int64_t step) override;
     void on_note(const std::string& text) override;
+    void on_alarm(const std::string& text) override;
 
     // Training has begun.
     bool started() const { return started_; }
@@ -29,12 +31,15 @@ public:
 private:
     JsonlObserver(UniqueFd file, std::string peak_name)
         : file_(std::move(file)), peak_name_(std::move(peak_name)) {}
+    // False: the disk takes no more, and neither does the memory set aside for that.
+    bool append(const std::string& line);
     template <typename Report>
     void write(const Report& report, const std::string& text);
 
     const SystemClock clock_;
     UniqueFd file_;
     std::string peak_name_;
+    std::string held_;  // what the file has not taken yet; may begin inside a line
     bool started_ = false;
 };
 

@@ -94,7 +94,7 @@ private:
             // Nothing was trained that a checkpoint could hold.
             const bool as_asked = stop_requested.load() && !observer.started();
             if (code == kRankLostPeer && as_asked) return kRankStopped;
-            return fail(dir_, rank_, error.what(), code);
+            return fail(dir_, rank_, words_of(error), code);
         }
     }
 
@@ -111,6 +111,7 @@ private:
                                    {.rank = rank_,
                                     .num_ranks = config.plan.mesh.num_ranks(),
                                     .peers = peers[static_cast<std::size_t>(rank_)],
+                                    .ports = attempt.ports,
                                     .timeout = config.plan.collective_timeout,
                                     .faults = &faults,
                                     .waits_for = &progress.collectives.waits_for,
@@ -129,10 +130,10 @@ int run_rank_process(const std::string& path, int rank) {
     const AttemptDir dir(path);
     try {
         const Result<int> code = RankProcess(dir, rank).run();
-        // The error is of this directory's files: nothing that the user has given.
-        return code ? *code : fail(dir, rank, code.error().message, kRankFailed);
+        // The error is of this directory's files: of this node, and of nothing that the user gave.
+        return code ? *code : fail(dir, rank, code.error().message, kRankNodeFault);
     } catch (const std::exception& error) {
-        return fail(dir, rank, error.what(), exit_code_of(std::current_exception()));
+        return fail(dir, rank, words_of(error), exit_code_of(std::current_exception()));
     }
 }
 

@@ -30,10 +30,13 @@ std::string body(const StageDoneReport& report) {
 std::string body(const NoteReport& report) {
     return json{{"text", report.text}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
+std::string body(const AlarmReport& report) {
+    return body(NoteReport{report.text});
+}
 
 // By the index in ReportLine::report.
 constexpr const char* kKinds[] = {"started",    "step", "evaluation", "checkpoint",
-                                  "stage_done", "note", "connected"};
+                                  "stage_done", "note", "connected",  "alarm"};
 
 Result<ReportLine> parse_body(const std::string& kind, WallTime time, const json& value) {
     if (kind == "step") {
@@ -62,6 +65,7 @@ Result<ReportLine> parse_body(const std::string& kind, WallTime time, const json
                                                 value.at("step").get<std::int64_t>()}};
     }
     if (kind == "note") return ReportLine{time, NoteReport{value.at("text").get<std::string>()}};
+    if (kind == "alarm") return ReportLine{time, AlarmReport{value.at("text").get<std::string>()}};
     return make_error(ErrorCode::data_loss, "a report of the unknown kind '{}'", kind);
 }
 

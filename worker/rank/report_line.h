@@ -34,10 +34,16 @@ struct NoteReport {
     bool operator==(const NoteReport&) const = default;
 };
 
+// A note that somebody should look at: the run goes on.
+struct AlarmReport {
+    std::string text;
+    bool operator==(const AlarmReport&) const = default;
+};
+
 struct ReportLine {
     WallTime time;
     std::variant<StartedReport, StepReport, EvaluationReport, CheckpointReport, StageDoneReport,
-                 NoteReport, ConnectedReport>
+                 NoteReport, ConnectedReport, AlarmReport>
         report;
 };
 

@@ -18,7 +18,9 @@ constexpr std::chrono::seconds kCallLimit{30};
 constexpr std::chrono::milliseconds kPause{500};
 
 bool is_worth_repeating(ErrorCode code) {
-    return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded;
+    // Resource exhausted: gRPC had no thread for the call.
+    return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded ||
+           code == ErrorCode::resource_exhausted;
 }
 
 // False when stopped before the pause was over.

@@ -5,7 +5,7 @@
 
 #include "service/grpc_stream.h"
 #include "service/grpc_util.h"
-#include "service/log.h"
+#include "service/repeated_event.h"
 #include "service/security/tls_probe.h"
 
 namespace rm {
@@ -16,8 +16,9 @@ constexpr Seconds kConnectLimit{3};
 
 class LoggedSession final : public WorkerStream {
 public:
-    LoggedSession(std::unique_ptr<ClientSession> session, const DialTarget& target)
-        : session_(std::move(session)), target_(target) {}
+    LoggedSession(std::unique_ptr<ClientSession> session, const DialTarget& target,
+                  RepeatedEvent& down)
+        : session_(std::move(session)), target_(target), down_(down) {}
     ~LoggedSession() override {
         cancel();
         ControllerMessage unread;
@@ -26,8 +27,8 @@ public:
         const Status end = session_->finish();
         // Cancelled: by this side, or by a controller that is going down.
         const bool lost = !end && end.error().code != ErrorCode::cancelled;
-        log_event(lost ? LogLevel::warning : LogLevel::info, "session_down",
-                  {{"reason", end ? "the controller ended it" : reason_of(end.error())}});
+        down_.came(lost ? LogLevel::warning : LogLevel::info,
+                   end ? "the controller ended it" : reason_of(end.error()), SystemClock().mono());
     }
 
     bool read(ControllerMessage& message) override {
@@ -36,6 +37,8 @@ public:
             over_ = true;
             return false;
         }
+        // The reply to the hello, or a ping: this session is a session.
+        if (!answered_) down_.over();
         answered_ = true;
         return true;
     }
@@ -59,6 +62,7 @@ private:
 
     std::unique_ptr<ClientSession> session_;
     const DialTarget& target_;
+    RepeatedEvent& down_;
     bool answered_ = false;
     std::atomic<bool> over_ = false;  // a read or a write has shown it
     bool ended_ = false;              // the reading thread's, and the destructor's after it
@@ -67,11 +71,12 @@ private:
 }  // namespace
 
 Dial dial_over(std::shared_ptr<grpc::Channel> channel, DialTarget target) {
-    // The sessions look at the target in the function, which outlives them.
+    // The sessions look at both in the function, which outlives them.
     const auto shared = std::make_shared<const DialTarget>(std::move(target));
-    return [channel = std::move(channel), shared] {
+    const auto down = std::make_shared<RepeatedEvent>("session_down");
+    return [channel = std::move(channel), shared, down] {
         connect_again(*channel, kConnectLimit);
-        return std::make_unique<LoggedSession>(open_session(channel), *shared);
+        return std::make_unique<LoggedSession>(open_session(channel), *shared, *down);
     };
 }
 

@@ -10,7 +10,7 @@
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"
-#include "service/log.h"
+#include "service/repeated_event.h"
 #include "worker/session/backoff.h"
 
 namespace rm {
@@ -31,6 +31,7 @@ void put(pb::TelemetryMessage& message, const ConnectedReport& report) {
 }
 void put(pb::TelemetryMessage& message, const Note& note) {
     message.set_note(note.text);
+    message.set_alarm(note.alarm);
 }
 void put(pb::TelemetryMessage& message, const LogChunk& log) {
     message.set_log(log.bytes);
@@ -97,9 +98,8 @@ private:
         const grpc::Status end = call->Finish();
         const std::lock_guard lock(mutex_);
         context_ = nullptr;
-        if (!stopping_) {
-            log_event(LogLevel::warning, "telemetry_down", {{"reason", end.error_message()}});
-        }
+        if (acknowledged) down_.over();
+        if (!stopping_) down_.came(LogLevel::warning, end.error_message(), SystemClock().mono());
         return acknowledged;
     }
 
@@ -148,6 +148,7 @@ private:
     const std::unique_ptr<pb::WorkerService::Stub> stub_;
     const NodeId node_;
     Attempts& attempts_;
+    RepeatedEvent down_{"telemetry_down"};
     std::mutex mutex_;  // guards what follows
     std::condition_variable changed_;
     grpc::ClientContext* context_ = nullptr;  // of the open stream

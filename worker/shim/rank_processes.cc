@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -14,6 +15,10 @@ namespace {
 
 constexpr std::int64_t kLongestWords = 4096;
 constexpr std::int64_t kLogTail = 1024;
+// An exit file is kept room for, so that a full disk does not hide how a rank ended. A byte of
+// words takes at most six in JSON.
+constexpr std::int64_t kExitRoom = 8192;
+constexpr std::size_t kWordsInRoom = 1200;
 
 // The end of a process that stays a zombie for now: its pid, and so its group, is still its own.
 bool has_ended(pid_t pid, ExitFile& exit) {
@@ -37,12 +42,15 @@ void RankProcesses::start_all(int live_lock, const Clock& clock) {
         if (process) {
             running_.push_back({launch.rank, *process});
         } else {
-            write_exit(launch.rank, {.code = 127, .words = process.error().message}, clock);
+            write_exit(launch.rank, {.code = kRankNotStarted, .words = process.error().message},
+                       clock);
         }
     }
 }
 
 Result<ProcessId> RankProcesses::start(int rank, int live_lock) const {
+    // First: a disk that takes no more than this lets it be said.
+    RM_RETURN_IF_ERROR(make_room(dir_.exit_room(rank), kExitRoom));
     RM_RETURN_IF_ERROR(ProgressFile::create(dir_.progress(rank)));
     SpawnRequest request{.argv = attempt_.rank_command,
                          .output = dir_.log(rank),
@@ -68,11 +76,7 @@ std::vector<int> RankProcesses::reap(const Clock& clock, const std::string& kill
         ::kill(-pid, SIGKILL);  // whatever it started
         ::waitpid(pid, nullptr, 0);
         if (exit.signal != 0) {
-            exit.words = signal_words(exit.signal);
-            const bool by_shim = exit.signal == SIGKILL && !kill_reason.empty();
-            if (by_shim) exit.words += ": " + kill_reason;
-            // Such a rank is no victim of a stop: it may be why there is one.
-            if (!by_shim) exit.code = kRankFailed;
+            explain_signal(exit, kill_reason);
         }
         write_exit(rank.rank, std::move(exit), clock);
         ended.push_back(rank.rank);
@@ -81,22 +85,44 @@ std::vector<int> RankProcesses::reap(const Clock& clock, const std::string& kill
     return ended;
 }
 
+void RankProcesses::explain_signal(ExitFile& exit, const std::string& kill_reason) const {
+    exit.words = signal_words(exit.signal);
+    if (exit.signal == SIGKILL && !kill_reason.empty()) {
+        exit.words += ": " + kill_reason;
+    } else if (exit.signal == SIGKILL && oom_kills_.have_risen()) {
+        exit.code = kRankOutOfMemory;
+        exit.words = "killed by the kernel, which had no memory left for it";
+    } else {
+        // Such a rank is no victim of a stop: it may be why there is one.
+        exit.code = kRankFailed;
+    }
+}
+
 void RankProcesses::write_exit(int rank, ExitFile exit, const Clock& clock) const {
     exit.mono_nanos = clock.mono().nanos;
     const bool as_asked =
         exit.signal == 0 && (exit.code == kRankFinished || exit.code == kRankStopped);
     if (!as_asked) {
-        const std::string own = last_words_of(rank);
+        const std::string own = last_words_of(rank, exit.signal);
         if (!own.empty()) exit.words += (exit.words.empty() ? "" : ": ") + own;
-        if (exit.words.empty()) exit.words = format("exit code {}, and no last words", exit.code);
+        if (exit.words.empty())
+            exit.words = format("exit code {}, without an error message", exit.code);
     }
-    const Status written = replace_text_file(dir_.exit(rank), to_json(exit));
+    Status written = replace_text_file(dir_.exit(rank), to_json(exit));
+    if (!written) {
+        exit.words.resize(std::min(exit.words.size(), kWordsInRoom));
+        written = write_into_room(dir_.exit_room(rank), dir_.exit(rank), to_json(exit));
+    }
     if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
 }
 
-std::string RankProcesses::last_words_of(int rank) const {
+// The end of the log says why a process ended itself. Of one that was killed from outside it says
+// which steps it was at.
+std::string RankProcesses::last_words_of(int rank, int signal) const {
     std::string words = tail_of_file(dir_.last_words(rank), kLongestWords);
-    return words.empty() ? tail_of_file(dir_.log(rank), kLogTail) : words;
+    const bool from_outside = signal == SIGKILL || signal == SIGTERM || signal == SIGINT ||
+                              signal == SIGHUP || signal == SIGQUIT;
+    return words.empty() && !from_outside ? tail_of_file(dir_.log(rank), kLogTail) : words;
 }
 
 void RankProcesses::terminate() {

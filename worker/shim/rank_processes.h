@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "worker/dir/attempt_dir.h"
+#include "worker/shim/oom_kills.h"
 
 namespace rm {
 
@@ -12,8 +13,8 @@ namespace rm {
 // else. Each leads a process group of its own, which ends with it.
 class RankProcesses {
 public:
-    RankProcesses(AttemptDir dir, AttemptFile attempt)
-        : dir_(std::move(dir)), attempt_(std::move(attempt)) {}
+    RankProcesses(AttemptDir dir, AttemptFile attempt, OomKills oom_kills = {})
+        : dir_(std::move(dir)), attempt_(std::move(attempt)), oom_kills_(std::move(oom_kills)) {}
 
     // Makes the progress pages and starts every rank; one that cannot be started has exited. They
     // die with the calling thread (PR_SET_PDEATHSIG, set by the rank itself).
@@ -31,11 +32,13 @@ public:
 private:
     Result<ProcessId> start(int rank, int live_lock) const;
     void signal_all(int signal) const;
+    void explain_signal(ExitFile& exit, const std::string& kill_reason) const;
     void write_exit(int rank, ExitFile exit, const Clock& clock) const;
-    std::string last_words_of(int rank) const;
+    std::string last_words_of(int rank, int signal) const;
 
     const AttemptDir dir_;
     const AttemptFile attempt_;
+    const OomKills oom_kills_;
     std::vector<ShimFile::Rank> running_;
 };
 

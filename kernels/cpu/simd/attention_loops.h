@@ -178,7 +178,7 @@ struct ScoreOperands {
 RM_INLINE ScoreOperands operands_of_floats(const float* scores) {
     return {{scores, kTokens, 1}, {scores, 1, kTokens}};
 }
-// Rounds to bf16. What no query sees is not initialised and is not read by a product.
+// Rounds to bf16. Pairs that no query sees are not initialised and no product reads them.
 template <typename Unit>
 RM_INLINE ScoreOperands operands_of_pairs(const float* scores, float* over_queries,
                                           float* over_keys) {

@@ -3,7 +3,7 @@
 #include "kernels/cpu/simd/loops.h"
 #include "kernels/cpu/simd/vec.h"
 
-// What the loops of attention are made of. Scores are kept with one query per lane, (keys, 64), so
+// The parts of attention's loops. Scores are kept with one query per lane, (keys, 64), so
 // that maxima, sums, lse and delta are plain vectors and K and V need no transposing.
 namespace rm::RM_SIMD {
 

@@ -106,11 +106,11 @@ struct Loops {
     const char* name;
     ProductLoops f32;      // f32 operands
     ProductLoops widened;  // bf16 operands, multiplied as f32
-    ProductLoops pairs;    // bf16 operands, multiplied in pairs; null where the CPU does not
+    ProductLoops pairs;  // bf16 operands, multiplied in pairs or tiles; null where the CPU does not
 
     AttentionLoops attention_f32;
     AttentionLoops attention_widened;  // bf16, multiplied as f32
-    AttentionLoops attention_pairs;    // bf16, multiplied in pairs; null where the CPU does not
+    AttentionLoops attention_pairs;    // bf16, in pairs or tiles; null where the CPU does not
 
     RowLoops<float> rows_f32;
     RowLoops<Bf16> rows_bf16;
@@ -122,8 +122,9 @@ struct Loops {
                   std::ptrdiff_t size);
 };
 
-// The loops of one width; null when this CPU cannot run them. The base ones run everywhere.
-enum class Width { base, avx2, avx512, avx512_bf16 };
+// The loops of one width; null when this CPU cannot run them. The base ones run everywhere, and so
+// does the model of tiles: base loops, and products of bf16 as a CPU with AMX sums them.
+enum class Width { base, avx2, avx512, avx512_bf16, amx, tile_model };
 const Loops* find_loops(Width width);
 
 // Whether this CPU multiplies pairs of bf16 faster than as many f32. Intel's CPUs since Sapphire

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/loops_here.h"
 #include "kernels/cpu/simd/panel.h"
-#include "kernels/cpu/simd/transpose.h"
+#include "kernels/cpu/simd/product_parts.h"
 
 // Matrix products: operands are brought into the form that panel_product wants, one block of the
 // depth after the other. f32 numbers as they are; bf16 numbers widened to f32 and multiplied
@@ -19,39 +19,6 @@ constexpr std::ptrdiff_t kScratchC = kProductRows * kProductColumns;
 
 static_assert(simd::kPackColumns % kPanel == 0 && kProductColumns % kPanel == 0);
 static_assert(kBlockDepth % 2 == 0, "pairs of bf16 do not cross blocks");
-
-RM_INLINE std::ptrdiff_t min(std::ptrdiff_t a, std::ptrdiff_t b) {
-    return a < b ? a : b;
-}
-RM_INLINE std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-// `count` numbers, zero where there are none: count may be negative or larger than a vector.
-template <typename T>
-RM_INLINE Vec load_some(const T* from, std::ptrdiff_t count) {
-    if (count >= kWidth) return load(from);
-    return count > 0 ? load_first(from, count) : Vec{};
-}
-template <typename T>
-RM_INLINE void store_some(T* to, Vec value, std::ptrdiff_t count) {
-    if (count >= kWidth) return store(to, value);
-    if (count > 0) store_first(to, value, count);
-}
-
-// Rows of f32 or bf16 become rows of f32, `width` of each valid and the rest of the last vector
-// zero.
-template <typename T>
-void copy_rows(const T* from, std::ptrdiff_t from_stride, std::ptrdiff_t rows, std::ptrdiff_t width,
-               float* to, std::ptrdiff_t to_stride) {
-    for (std::ptrdiff_t r = 0; r < rows; ++r) {
-        for (std::ptrdiff_t c = 0; c < width; c += kWidth) {
-            // Rows are far apart: memory does not see the next ones coming.
-            __builtin_prefetch(from + (r + 8) * from_stride + c);
-            store(to + r * to_stride + c, load_some(from + r * from_stride + c, width - c));
-        }
-    }
-}
 
 // A matrix operand: where it begins and how far its rows or steps are apart.
 template <typename Number>
@@ -75,14 +42,6 @@ struct F32 {
         copy_rows(x + t * stride, stride, 1, width, to, 0);
     }
 };
-
-RM_INLINE VecU words_of(Vec first, Vec second) {
-    const VecU low = __builtin_convertvector(narrow(first), VecU);
-    return low | __builtin_convertvector(narrow(second), VecU) << 16;
-}
-RM_INLINE void store_words(void* to, VecU words) {
-    store(static_cast<float*>(to), reinterpret_cast<Vec>(words));
-}
 
 struct Widened {
     using Terms = F32Terms;
@@ -170,41 +129,6 @@ void groups_of_columns(const typename Kind::Element* x, std::ptrdiff_t stride, s
     }
 }
 
-enum class Sum { none, with_y };
-
-// One panel of a result: the result itself where it may hold the sums on their way, or a copy.
-template <typename T>
-class OutPanel {
-public:
-    OutPanel(T* y, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t columns, float* copy)
-        : y_(y), stride_(stride), rows_(rows), columns_(columns), copy_(copy) {}
-
-    static bool fits(std::ptrdiff_t columns) {
-        return sizeof(T) == sizeof(float) && columns >= kPanel;
-    }
-    float* data() const { return copy_ ? copy_ : reinterpret_cast<float*>(y_); }
-    std::ptrdiff_t stride() const { return copy_ ? kPanel : stride_; }
-    void fetch() const {
-        if (copy_) copy_rows(y_, stride_, rows_, columns_, copy_, kPanel);
-    }
-    void put(Sum sum) const {
-        if (!copy_) return;
-        for (std::ptrdiff_t r = 0; r < rows_; ++r) {
-            for (std::ptrdiff_t c = 0; c < min(kPanel, columns_); c += kWidth) {
-                T* to = y_ + r * stride_ + c;
-                Vec value = load(copy_ + r * kPanel + c);
-                if (sum == Sum::with_y) value += load_some(to, columns_ - c);
-                store_some(to, value, columns_ - c);
-            }
-        }
-    }
-
-private:
-    T* y_;
-    std::ptrdiff_t stride_, rows_, columns_;
-    float* copy_;  // (rows, kPanel), or null
-};
-
 template <typename Kind, typename Y>
 void rows_into(const simd::ProductRows& op) {
     constexpr std::ptrdiff_t kStep = Kind::Terms::kDepth;
@@ -218,9 +142,10 @@ void rows_into(const simd::ProductRows& op) {
         for (std::ptrdiff_t n = 0; n < op.columns; n += kPanel) {
             const auto* at = packed + (op.first + n) * K + k * kPanel;
             const auto* panel = Kind::panel(at, depth, b);
-            const bool direct = !op.add && OutPanel<Y>::fits(op.columns - n);
-            const OutPanel<Y> out(static_cast<Y*>(op.y) + op.first + n, op.y_stride, op.rows,
-                                  op.columns - n, direct ? nullptr : copies + n * kProductRows);
+            const bool direct = !op.add && OutPanel<Y, kPanel>::fits(op.columns - n);
+            const OutPanel<Y, kPanel> out(static_cast<Y*>(op.y) + op.first + n, op.y_stride,
+                                          op.rows, op.columns - n,
+                                          direct ? nullptr : copies + n * kProductRows);
             panel_product<typename Kind::Terms>(rows.data, RowMajor{rows.stride}, panel, op.rows,
                                                 (depth + kStep - 1) / kStep, out.data(),
                                                 out.stride(), k > 0 ? Begin::loaded : Begin::zero);
@@ -249,58 +174,15 @@ void product_columns(const simd::ProductOfColumns& op) {
         for (std::ptrdiff_t n = 0; n < op.columns; n += kPanel) {
             const std::ptrdiff_t columns = min(kPanel, op.columns - n);
             panel_of_columns<Kind>(b + t * op.b_stride + n, op.b_stride, depth, columns, b_panel);
-            const bool direct = OutPanel<float>::fits(columns);
-            const OutPanel<float> out(op.out + n, op.out_stride, op.rows, columns,
-                                      direct ? nullptr : copy);
+            const bool direct = OutPanel<float, kPanel>::fits(columns);
+            const OutPanel<float, kPanel> out(op.out + n, op.out_stride, op.rows, columns,
+                                              direct ? nullptr : copy);
             out.fetch();
             panel_product<typename Kind::Terms>(reinterpret_cast<Number>(a_groups),
                                                 Grouped{kGroup * steps},
                                                 reinterpret_cast<Number>(b_panel), op.rows, steps,
                                                 out.data(), out.stride(), Begin::loaded);
             out.put(Sum::none);
-        }
-    }
-}
-
-// A square of B, from (k, n): `count_k` by `count_n` of it exist. `along_k`: whether numbers that
-// follow each other in memory follow each other along K.
-enum class Along { k, n };
-
-template <Along along, typename From>
-RM_INLINE void load_square(const simd::MatrixView& b, std::ptrdiff_t k, std::ptrdiff_t n,
-                           std::ptrdiff_t count_k, std::ptrdiff_t count_n, Vec (&rows)[kWidth]) {
-    const From* from = static_cast<const From*>(b.data) + k * b.k_stride + n * b.n_stride;
-    const std::ptrdiff_t ahead = 2 * kWidth * b.k_stride, stride = b.k_stride + b.n_stride - 1;
-    for (int i = 0; i < kWidth; ++i) {
-        __builtin_prefetch(from + ahead + i * stride);
-        if (along == Along::n) {
-            rows[i] = i < count_k ? load_some(from + i * b.k_stride, count_n) : Vec{};
-        } else {
-            rows[i] = i < count_n ? load_some(from + i * b.n_stride, count_k) : Vec{};
-        }
-    }
-    if (along == Along::k) transpose_square(rows);
-}
-
-// Calls write(k, column of the panel, square) for all of a panel; the rows of a square follow each
-// other along K. Squares come in the order of memory, so that few streams are read at a time.
-template <Along along, typename From, typename Write>
-RM_INLINE void for_squares(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n,
-                           std::ptrdiff_t last, const Write& write) {
-    const auto visit = [&](std::ptrdiff_t k, std::ptrdiff_t c) __attribute__((always_inline)) {
-        Vec square[kWidth];
-        load_square<along, From>(b, k, n + c, K - k, last - n - c, square);
-        write(k, c, square);
-    };
-    if (along == Along::k) {
-        for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth) {
-            for (std::ptrdiff_t k = 0; k < K; k += kWidth)
-                visit(k, c);
-        }
-    } else {
-        for (std::ptrdiff_t k = 0; k < K; k += kWidth) {
-            for (std::ptrdiff_t c = 0; c < kPanel; c += kWidth)
-                visit(k, c);
         }
     }
 }
@@ -315,7 +197,7 @@ struct PackF32 {
             for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; ++i)
                 store(to + (k + i) * kPanel + c, square[i]);
         };
-        for_squares<along, From>(b, K, n, last, write);
+        for_squares<along, kPanel, From>(b, K, n, last, write);
     }
 };
 
@@ -329,7 +211,7 @@ struct PackPairs {
             for (std::ptrdiff_t i = 0; i < kWidth && k + i < K; i += 2)
                 store_words(to + (k + i) * kPanel + 2 * c, words_of(square[i], square[i + 1]));
         };
-        for_squares<along, From>(b, K, n, last, write);
+        for_squares<along, kPanel, From>(b, K, n, last, write);
     }
 };
 

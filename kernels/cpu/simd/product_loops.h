@@ -7,7 +7,7 @@
 // Every element of a result is one chain of multiply-adds in f32 over the depth in ascending order:
 // its bits depend neither on the other rows and columns nor on blocks. Where the depth is tokens
 // the chain begins with what the result held, so that a call may be cut anywhere (with pairs of
-// bf16, at even tokens).
+// bf16, at even tokens; with tiles, at multiples of 32 tokens).
 namespace rm::simd {
 
 // A call takes at most this many rows, and ProductRows this many columns; larger products are cut

@@ -85,7 +85,7 @@ TEST(Survey, OfManyNodesSamplesAndCompletesTheRest) {
 TEST(Survey, StaysWithinItsBudgetWhileAJobRuns) {
     SimulatedSurvey sim(two_racks(), {.budget = 0.05, .automatic = false});
     for (SurveyNode& node : sim.nodes)
-        node.job = "job";
+        node.jobs = {"job"};
     sim.core.set_nodes(sim.nodes, sim.now);
     const MonoTime start = sim.now.mono;
     ASSERT_TRUE(sim.survey(Seconds{1e6}));
@@ -97,7 +97,7 @@ TEST(Survey, StaysWithinItsBudgetWhileAJobRuns) {
 
 TEST(Survey, LeavesJobsAloneWithoutABudget) {
     SimulatedSurvey sim(two_racks(), {.budget = 0, .automatic = false});
-    sim.nodes[0].job = "job";
+    sim.nodes[0].jobs = {"job"};
     sim.core.set_nodes(sim.nodes, sim.now);
     const auto survey = sim.survey();
     ASSERT_TRUE(survey);

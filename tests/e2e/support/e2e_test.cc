@@ -114,7 +114,8 @@ std::unique_ptr<Process> E2eTest::up(const std::string& state, std::vector<std::
     arguments.insert(arguments.begin(), {program("ringmaster"), "up", "--state", state});
     auto process = start(std::move(arguments));
     const bool ready = wait_until(Seconds{60}, [&] {
-        return process->err().find("are ready") != std::string::npos || process->wait(Seconds{0});
+        return process->err().find(" ready. In another") != std::string::npos ||
+               process->wait(Seconds{0});
     });
     if (ready && !process->wait(Seconds{0})) return process;
     ADD_FAILURE() << "up is not ready:\n" << process->out() << process->err();
@@ -155,7 +156,7 @@ bool E2eTest::wait_for_step(const std::string& state, const std::string& id, std
     const bool reached = wait_until(limit, [&] {
         job = show(state, id);
         const bool stepped = job.contains("lastStep") && job["lastStep"].is_object();
-        return stepped && std::stoll(job["lastStep"].value("step", "0")) >= step;
+        return stepped && job["lastStep"].value("step", std::int64_t{0}) >= step;
     });
     EXPECT_TRUE(reached) << "not at step " << step << ": " << job.dump(2);
     return reached;

@@ -1,5 +1,3 @@
-#include "engine/checkpoint/checkpoint.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/checkpoint/checkpoint_reader.h"
 #include "tests/engine/checkpoint/sample_state.h"
 
 namespace rm {
@@ -68,7 +67,7 @@ TEST(Checkpoint, GivesAnySliceBackFromAnySlices) {
             for (int i = 0; i < 10; ++i) {
                 const Slice slice = random_slice(tensor.whole, rng);
                 std::vector<std::byte> bytes(static_cast<std::size_t>(num_bytes(slice)));
-                ASSERT_TRUE(checkpoint->read(slice, bytes));
+                ASSERT_TRUE(CheckpointReader(*checkpoint).read(slice, bytes));
                 EXPECT_EQ(bytes, bytes_of(tensor, slice)) << to_string(slice);
             }
         }
@@ -103,7 +102,8 @@ TEST(Checkpoint, ReadsLargeTensorsAcrossTheGrain) {
         columns.split_index = 4;
         columns.count = part_elements(columns);
         std::vector<std::byte> bytes(static_cast<std::size_t>(num_bytes(columns)));
-        ASSERT_TRUE(Checkpoint::open(*path, Verify::sizes)->read(columns, bytes));
+        const auto checkpoint = Checkpoint::open(*path, Verify::sizes);
+        ASSERT_TRUE(CheckpointReader(*checkpoint).read(columns, bytes));
         EXPECT_EQ(bytes, bytes_of(state["w"], columns));
     }
 }
@@ -150,14 +150,17 @@ TEST(Checkpoint, NamesWhatItDoesNotHold) {
     save_or_fail(dir.path(), {{1}, 1}, random_state(1));
     const auto checkpoint = Checkpoint::open(dir / "e1-s1", Verify::hashes);
     std::vector<std::byte> bytes(4 * 17 * 8);
-    const Status unknown = checkpoint->read(whole_tensor("wq", DType::f32, {17, 8}), bytes);
+    const Status unknown =
+        CheckpointReader(*checkpoint).read(whole_tensor("wq", DType::f32, {17, 8}), bytes);
     EXPECT_EQ(unknown.error().code, ErrorCode::not_found);
     EXPECT_THAT(unknown.error().message, HasSubstr("no tensor wq"));
-    const Status reshaped = checkpoint->read(whole_tensor("embedding", DType::f32, {8, 17}), bytes);
+    const Status reshaped =
+        CheckpointReader(*checkpoint).read(whole_tensor("embedding", DType::f32, {8, 17}), bytes);
     EXPECT_EQ(reshaped.error().code, ErrorCode::failed_precondition);
     EXPECT_THAT(reshaped.error().message, HasSubstr("stores embedding (17, 8) f32"));
     EXPECT_THAT(reshaped.error().message, HasSubstr("asked for embedding (8, 17) f32"));
-    EXPECT_FALSE(checkpoint->read(whole_tensor("embedding", DType::i32, {17, 8}), bytes));
+    EXPECT_FALSE(
+        CheckpointReader(*checkpoint).read(whole_tensor("embedding", DType::i32, {17, 8}), bytes));
 }
 
 TEST(Checkpoint, OpenNamesThePathAndTheFault) {
@@ -255,7 +258,7 @@ TEST(Writer, TakesShardsFromManyThreads) {
         ranks.emplace_back([&] {
             for (const auto& [name, tensor] : state) {
                 std::vector<std::byte> bytes(tensor.bytes.size());
-                EXPECT_TRUE(checkpoint->read(tensor.whole, bytes));
+                EXPECT_TRUE(CheckpointReader(*checkpoint).read(tensor.whole, bytes));
                 EXPECT_EQ(bytes, tensor.bytes) << name;
             }
         });

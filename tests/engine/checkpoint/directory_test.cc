@@ -151,33 +151,67 @@ protected:
         }
         return names;
     }
+    std::vector<CheckpointName> prune(const KnownCheckpoints& known, int keep) {
+        Activity activity;
+        return prune_checkpoints(dir_.path(), known, keep, none_, activity).value();
+    }
     TempDir dir_;
     TestState state_ = random_state(1);
     Faults none_;
 };
 
-TEST_F(Prune, RemovesOnlyOlderOnesOfItsEpoch) {
-    EXPECT_THAT(prune_checkpoints(dir_.path(), {2}, 2, none_).value(),
-                ElementsAre(CheckpointName{{2}, 10}));
-    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s20", "e1-s40"));
-    EXPECT_THAT(prune_checkpoints(dir_.path(), {2}, 2, none_).value(), IsEmpty());
+TEST_F(Prune, KeepsTheNewestOfItsOwnAndOfOlderEpochs) {
+    EXPECT_THAT(prune({.epoch = {2}, .good = {{2}, 30}}, 3), ElementsAre(CheckpointName{{1}, 40}));
+    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s20", "e2-s10"));
+    EXPECT_THAT(prune({.epoch = {2}, .good = {{2}, 30}}, 1),
+                ElementsAre(CheckpointName{{2}, 20}, CheckpointName{{2}, 10}));
+    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30"));
     EXPECT_TRUE(list_checkpoints(dir_.path())->temporary.empty());
 }
 
-TEST_F(Prune, NeverRemovesTheNewestThatIsWhole) {
-    std::filesystem::remove(dir_ / format("e2-s30/{}", kShard));
-    std::filesystem::remove(dir_ / format("e2-s20/{}", kShard));
-    EXPECT_THAT(prune_checkpoints(dir_.path(), {2}, 1, none_).value(),
-                ElementsAre(CheckpointName{{2}, 20}));
-    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s10", "e1-s40"));
+TEST_F(Prune, NeverRemovesTheNewestKnownToBeGood) {
+    EXPECT_THAT(prune({.epoch = {2}, .good = {{2}, 10}}, 1), ElementsAre(CheckpointName{{1}, 40}));
+    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s20", "e2-s10"));
+}
+
+TEST_F(Prune, DoesNotCountTheDamaged) {
+    const KnownCheckpoints known{.epoch = {2}, .good = {{2}, 30}, .bad = {{{2}, 20}}};
+    EXPECT_THAT(prune(known, 2), ElementsAre(CheckpointName{{2}, 20}, CheckpointName{{1}, 40}));
+    EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s10"));
+}
+
+// Shards that can be listed and removed, not read: any look into them would fail or take their
+// bytes.
+TEST_F(Prune, LooksIntoNone) {
+    for (const char* name : {"e1-s40", "e2-s10", "e2-s20", "e2-s30"}) {
+        std::filesystem::remove(dir_ / format("{}/{}", name, kShard));
+        std::filesystem::create_directory(dir_ / format("{}/{}", name, kShard));
+        write_text(dir_ / format("{}/manifest.json", name), "not a manifest");
+    }
+    EXPECT_THAT(
+        prune({.epoch = {2}, .good = {{2}, 30}}, 1),
+        ElementsAre(CheckpointName{{2}, 20}, CheckpointName{{2}, 10}, CheckpointName{{1}, 40}));
 }
 
 TEST_F(Prune, LeavesNoHalfACheckpointWhenItDies) {
     Faults faults({{"checkpoint.remove", 1}});
-    EXPECT_THROW((void)prune_checkpoints(dir_.path(), {2}, 1, faults), InjectedFault);
+    Activity activity;
+    EXPECT_THROW((void)prune_checkpoints(dir_.path(), {.epoch = {2}, .good = {{2}, 30}}, 1, faults,
+                                         activity),
+                 InjectedFault);
     EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s10", "e1-s40"));
     ASSERT_TRUE(begin_checkpoint(dir_.path(), {{2}, 40}, none_));
     EXPECT_FALSE(std::filesystem::exists(dir_ / ".tmp-e2-s20.removed"));
+}
+
+TEST_F(Prune, LeftoversOfOlderEpochsGo) {
+    for (const char* name : {".tmp-e1-s50", ".tmp-e2-s35", ".tmp-e3-s6", ".tmp-e1-s9.removed"})
+        write_text(dir_ / format("{}/shard", name), "x");
+    ASSERT_TRUE(remove_leftovers(dir_.path(), {2}, none_));
+    const auto left = list_checkpoints(dir_.path())->temporary;
+    ASSERT_EQ(left.size(), 2u);
+    EXPECT_EQ(left[0].file, ".tmp-e3-s6");
+    EXPECT_EQ(left[1].file, ".tmp-e2-s35");
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ TEST(TornReplace, LeavesTheOldOrTheNew) {
             const auto found = find_latest_checkpoint(dir);
             ASSERT_TRUE(found) << found.error().message;
             std::vector<std::byte> bytes(old.at("row").bytes.size());
-            ASSERT_TRUE(
-                Checkpoint::open(found->path, Verify::hashes)->read(old.at("row").whole, bytes));
+            const auto checkpoint = Checkpoint::open(found->path, Verify::hashes);
+            ASSERT_TRUE(CheckpointReader(*checkpoint).read(old.at("row").whole, bytes));
             EXPECT_TRUE(bytes == old.at("row").bytes || bytes == next.at("row").bytes);
         }
     }

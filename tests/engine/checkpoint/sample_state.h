@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 #include "base/random.h"
-#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"
 #include "tests/engine/data/text_files.h"
@@ -145,7 +145,7 @@ inline void expect_holds(const std::string& path, const TestState& state) {
     ASSERT_EQ(checkpoint->tensors().size(), state.size());
     for (const auto& [name, tensor] : state) {
         std::vector<std::byte> bytes(tensor.bytes.size());
-        const Status read = checkpoint->read(tensor.whole, bytes);
+        const Status read = CheckpointReader(*checkpoint).read(tensor.whole, bytes);
         ASSERT_TRUE(read) << read.error().message;
         EXPECT_EQ(bytes, tensor.bytes) << name;
     }

@@ -19,6 +19,7 @@ std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body)
         const TransportOptions options{.rank = rank,
                                        .num_ranks = cluster.num_ranks,
                                        .peers = peers[index],
+                                       .ports = cluster.ports,
                                        .timeout = cluster.timeout,
                                        .faults = rank == 0 ? cluster.faults : nullptr};
         try {

@@ -24,6 +24,7 @@ struct Cluster {
     Faults* faults = nullptr;                 // passed to rank 0
     LocalLinks links = {};                    // of "local"
     std::vector<std::string> addresses = {};  // of "gloo", by rank; default: all 127.0.0.1
+    PortRange ports = {};                     // of "gloo"; default: any
 };
 
 using RankBody = std::function<void(Transport&)>;

@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -7,9 +8,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "engine/comm/pair_table.h"
 #include "engine/comm/transport.h"
 #include "tests/engine/comm/cluster.h"
 #include "tests/support/temp_dir.h"
@@ -17,6 +20,7 @@
 namespace rm {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::run_all;
 using testing::run_ranks;
@@ -160,6 +164,75 @@ TEST(GlooTransport, NamesAddressesOfVersionSixInBrackets) {
                 EXPECT_THAT(transport.connections().at(0).own, ::testing::StartsWith("[::1]:"));
                 EXPECT_THAT(transport.connections().at(0).other, ::testing::StartsWith("[::1]:"));
             });
+}
+
+// Finds ports that nobody listens on at these addresses now; not those that the kernel gives away.
+PortRange free_ports(int count) {
+    static int next = 20000 + getpid() % 10000;
+    const PortRange ports{next, next + count - 1};
+    next += count;
+    return ports;
+}
+
+int port_of(const std::string& end) {
+    return std::stoi(end.substr(end.rfind(':') + 1));
+}
+
+TEST(GlooTransport, ListensInItsRangeForRanksAtOtherAddresses) {
+    const std::vector<std::string> addresses = {"127.0.0.1", "127.0.0.2", "127.0.0.2"};
+    const PortRange ports = free_ports(12);
+    run_all({.kind = "gloo", .num_ranks = 3, .addresses = addresses, .ports = ports},
+            [&](Transport& transport) {
+                for (const Connection& connection : transport.connections()) {
+                    const auto& here = addresses[static_cast<std::size_t>(transport.rank())];
+                    const auto& there = addresses[static_cast<std::size_t>(connection.peer)];
+                    if (here == there) continue;
+                    // The lower of the two addresses is connected to.
+                    const int port = port_of(here < there ? connection.own : connection.other);
+                    EXPECT_GE(port, ports.first);
+                    EXPECT_LE(port, ports.last);
+                }
+                Data data(8);
+                const int next = (transport.rank() + 1) % 3, previous = (transport.rank() + 2) % 3;
+                const auto in = transport.recv(previous, data);
+                transport.wait(transport.send(next, Data(8)));
+                transport.wait(in);
+            });
+}
+
+TEST(GlooTransport, NamesTheRangeThatHasNoPortLeft) {
+    // Each of the two ranks of 127.0.0.2 needs one.
+    const PortRange ports = free_ports(1);
+    const auto errors = run_ranks({.kind = "gloo",
+                                   .num_ranks = 3,
+                                   .timeout = Seconds{2},
+                                   .addresses = {"127.0.0.1", "127.0.0.2", "127.0.0.2"},
+                                   .ports = ports},
+                                  [](Transport&) {});
+    EXPECT_THAT(
+        errors[0] + errors[1] + errors[2],
+        HasSubstr(format("no port of {} is left for the connection with rank", to_string(ports))));
+    EXPECT_THAT(errors[0] + errors[1] + errors[2], HasSubstr("--ports"));
+}
+
+TEST(GlooTransport, NamesThePeersAddressAndTheReasonThatItIsNotReachedBy) {
+    // Rank 0 publishes where nobody listens.
+    PairTable table;
+    sockaddr_in nobody{};
+    nobody.sin_family = AF_INET;
+    nobody.sin_port = htons(1);
+    nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_storage storage{};
+    std::memcpy(&storage, &nobody, sizeof nobody);
+    const auto* bytes = reinterpret_cast<const char*>(&storage);
+    // gloo's address: the socket's and a number, here none.
+    table[0] = std::string(bytes, sizeof storage) + std::string(sizeof(std::int64_t), '\xff');
+    FixedExchange exchange({"", encode_pair_table(table)});
+    const Stopwatch watch;
+    EXPECT_THAT(connect_error("127.0.0.9", exchange),
+                AllOf(HasSubstr("rank 0 could not connect to rank 1 at 127.0.0.1:1 in "),
+                      HasSubstr(": Connection refused")));
+    EXPECT_LT(watch.seconds(), 0.4) << "at once";
 }
 
 // Memory of which the last page cannot be read: what sends it fails half way.

@@ -14,7 +14,7 @@ namespace {
 TextEntropies entropies_of(const TempDir& dir) {
     const TextFiles files(TextCorpus::open(dir.path()).value());
     const TextSource* const sources[] = {&files};
-    return text_entropies(sources).value();
+    return text_entropies(sources, Activity()).value();
 }
 
 TEST(TextEntropies, AreZeroForOneRepeatedByte) {

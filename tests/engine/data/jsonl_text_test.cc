@@ -59,7 +59,9 @@ TEST(JsonlText, NamesFileAndLineOfABadOne) {
         EXPECT_FALSE(text);
         return text ? "" : text.error().message;
     };
-    EXPECT_THAT(complaint("{\"text\": "), HasSubstr("a.jsonl:3: not JSON; each line is an object"));
+    EXPECT_THAT(complaint("{\"text\": "),
+                HasSubstr("a.jsonl:3: not JSON: byte 10: unexpected end of input"));
+    EXPECT_THAT(complaint("{\"text\": "), HasSubstr("; each line is an object"));
     EXPECT_THAT(complaint("[1]"), HasSubstr("a.jsonl:3: array, not an object"));
     EXPECT_THAT(complaint("{\"body\": \"x\"}"), HasSubstr(":3: no \"text\""));
     EXPECT_THAT(complaint("{\"text\": 5}"), HasSubstr(":3: \"text\" is number, not a string"));

@@ -120,7 +120,7 @@ TEST_F(Prepare, PassesOverEmptyDocumentsAndRefusesNothingElse) {
     EXPECT_EQ(counts->empty_documents, 1);
     write_text(dir_ / "none/a.jsonl", "{\"text\": \"\"}\n");
     EXPECT_THAT(prepare(open(dir_ / "none"), *tokenizer_, {.output = dir_ / "no"}).error().message,
-                HasSubstr("all 1 documents are empty"));
+                HasSubstr("there is no text: 1 document in all, and nothing in it"));
 }
 
 }  // namespace

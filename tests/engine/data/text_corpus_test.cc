@@ -100,7 +100,7 @@ TEST(TextCorpus, SaysWhatItLookedForWhenThereIsNoText) {
     write_text(dir / "b.bin", "x");
     const auto corpus = TextCorpus::open(dir.path());
     ASSERT_FALSE(corpus);
-    EXPECT_EQ(corpus.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(corpus.error().code, ErrorCode::not_found);
     EXPECT_THAT(corpus.error().message, HasSubstr("looked for .txt .md .rst"));
     EXPECT_THAT(corpus.error().message, HasSubstr("skipped 2 (2 of other extensions"));
 }
@@ -111,7 +111,7 @@ TEST(TextCorpus, RefusesEmptyData) {
     write_text(dir / "a.txt", "");
     write_text(dir / "b.txt", "");
     EXPECT_THAT(TextCorpus::open(dir.path()).error().message,
-                HasSubstr("its 2 text file(s) are empty"));
+                HasSubstr("holds no text: 2 text files are there, and empty"));
     EXPECT_THAT(TextCorpus::open(dir / "a.txt").error().message, HasSubstr("it is empty"));
 }
 
@@ -152,7 +152,7 @@ TEST(TextCorpus, NamesAFileItMayNotRead) {
 }
 
 std::string hash_of(const std::string& path) {
-    return content_hash(TextCorpus::open(path).value()).value();
+    return content_hash(TextCorpus::open(path).value(), {}).value();
 }
 
 TEST(ContentHash, ChangesWithAnyByteNameOrBoundary) {

@@ -49,7 +49,7 @@ TEST(TrainingData, SplitsFilesOfTokensToo) {
         const auto sample = data.stream().next(49);
         EXPECT_LT(*std::max_element(sample->tokens.begin(), sample->tokens.end()), 450);
     }
-    EXPECT_FALSE(data.entropies()->has_value());
+    EXPECT_FALSE(data.entropies(Activity())->has_value());
 }
 
 TEST(TrainingData, NamesDocumentAndValueOfAnIdBeyondTheVocabulary) {
@@ -59,7 +59,7 @@ TEST(TrainingData, NamesDocumentAndValueOfAnIdBeyondTheVocabulary) {
     ASSERT_TRUE(data.stream().next(40));
     const auto sample = data.stream().next(40);
     ASSERT_FALSE(sample);
-    EXPECT_EQ(sample.error().code, ErrorCode::data_loss);
+    EXPECT_EQ(sample.error().code, ErrorCode::out_of_range);
     EXPECT_THAT(sample.error().message, HasSubstr("token 50 of"));
     EXPECT_THAT(sample.error().message, HasSubstr("set.bin document 0 is 950"));
     EXPECT_THAT(sample.error().message, HasSubstr("ids 0 to 949"));
@@ -182,15 +182,35 @@ TEST(TrainingData, EncodesTextWhenATokenizerIsNamed) {
     ASSERT_TRUE(encode_document(*tokenizer, *tokenizer->make_encoder(), text, expected));
     ASSERT_EQ(expected.back(), 277);
     EXPECT_EQ(data.stream().next(std::ssize(expected) - 1)->tokens, expected);
-    EXPECT_FALSE(data.entropies()->has_value());
+    EXPECT_FALSE(data.entropies(Activity())->has_value());
     EXPECT_THAT(TrainingData::open(spec, 7, 277).error().message, HasSubstr("at least 278"));
+}
+
+TEST(TrainingData, SaysHowFarItsOpeningIsAndEndsItWhenNobodyWaits) {
+    TempDir dir;
+    const std::string text = "the ring passes the tokens around the ring";
+    write_text(dir / "tok/tokenizer.json", test::train_tokenizer(text, {.num_merges = 20}));
+    write_text(dir / "text/a.txt", text);
+    write_text(dir / "lines/a.jsonl", "{\"text\": \"" + text + "\"}\n");
+    write_megatron(dir / "set", counting(0, 100));
+    for (const char* path : {"text", "lines", "set"}) {
+        DataSpec spec = spec_of({{dir / path}});
+        spec.tokenizer = dir / "tok";
+        Activity activity;
+        ASSERT_TRUE(TrainingData::open(spec, 7, 1000, {&activity})) << path;
+        EXPECT_GE(activity.done.load(), std::ssize(text)) << path;
+        activity.cancelled = true;
+        const auto given_up = TrainingData::open(spec, 7, 1000, {&activity});
+        ASSERT_FALSE(given_up) << path;
+        EXPECT_EQ(given_up.error().code, ErrorCode::cancelled) << path;
+    }
 }
 
 TEST(TrainingData, HasTheEntropiesOfTextInBytes) {
     TempDir dir;
     write_text(dir / "a/1.txt", std::string(100, 'a'));
     write_text(dir / "b/1.jsonl", "{\"text\": \"" + std::string(100, 'b') + "\"}\n");
-    const auto entropies = open(spec_of({{dir / "a"}, {dir / "b"}})).entropies();
+    const auto entropies = open(spec_of({{dir / "a"}, {dir / "b"}})).entropies(Activity());
     ASSERT_TRUE(entropies && entropies->has_value());
     EXPECT_NEAR((*entropies)->unigram, std::log(2.0), 1e-12);
     EXPECT_EQ((*entropies)->bigram, 0);
@@ -200,13 +220,18 @@ TEST(TrainingData, RefusesToResumeOnOtherDataOrAnotherTokenizer) {
     TempDir dir;
     write_megatron(dir / "a", counting(0, 100));
     write_megatron(dir / "b", counting(0, 101));
-    const std::string hash = open(spec_of({{dir / "a"}})).content_hash().value();
-    EXPECT_TRUE(open(spec_of({{dir / "a"}})).check_same(hash));
-    const Status other = open(spec_of({{dir / "b"}})).check_same(hash);
+    const std::string hash = open(spec_of({{dir / "a"}})).content_hash({}).value();
+    const auto same = [&](const DataSpec& spec, const std::string& recorded) {
+        const TrainingData data = open(spec);
+        return data.check_same(data.content_hash({}).value(), recorded);
+    };
+    EXPECT_TRUE(same(spec_of({{dir / "a"}}), hash));
+    const Status other = same(spec_of({{dir / "b"}}), hash);
     ASSERT_FALSE(other);
     EXPECT_EQ(other.error().code, ErrorCode::failed_precondition);
     EXPECT_THAT(other.error().message, HasSubstr("trained on " + hash));
-    EXPECT_FALSE(open(spec_of({{dir / "a"}, {dir / "b"}})).check_same(hash));
+    EXPECT_FALSE(same(spec_of({{dir / "a"}, {dir / "b"}}), hash));
+    EXPECT_FALSE(same(spec_of({{dir / "a"}}), "sampled-" + hash));
 
     const std::string text = "the ring passes the tokens around the ring";
     write_text(dir / "text/a.txt", text);
@@ -215,7 +240,7 @@ TEST(TrainingData, RefusesToResumeOnOtherDataOrAnotherTokenizer) {
         write_text(dir / "tok/tokenizer.json", test::train_tokenizer(text, {.num_merges = merges}));
         DataSpec spec = spec_of({{dir / "text"}});
         spec.tokenizer = dir / "tok";
-        hashes.push_back(open(spec).content_hash().value());
+        hashes.push_back(open(spec).content_hash({}).value());
     }
     EXPECT_NE(hashes[0], hashes[1]);
 }

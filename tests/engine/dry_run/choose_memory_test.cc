@@ -18,8 +18,16 @@ DryJob one_rank_job() {
     return job;
 }
 
-MemorySpec limited(Bytes device) {
-    return {.device = device};
+// Memory that a rank takes besides its arena: the state, and what the driver holds.
+Bytes besides_arena(DryJob job, const DryRunOptions& options) {
+    job.shape.memory = resolve_memory({});
+    const Prediction prediction = predict(job.spec, job.shape, options).value();
+    return {prediction.device_total().value - prediction.device.planned.value};
+}
+
+// To so much for the arena.
+MemorySpec limited(const DryJob& job, Bytes arena) {
+    return {.device = arena + besides_arena(job, on_l40s(DryRunMode::steady))};
 }
 
 ChosenMemory chosen(const DryJob& job, const MemorySpec& spec) {
@@ -44,7 +52,7 @@ TEST(ChooseMemory, WithoutLimitsIsThatOfTheSpecAlone) {
 
 TEST(ChooseMemory, KeepsEverythingOnTheDeviceWhereItFits) {
     const DryJob job = one_rank_job();
-    const ChosenMemory choice = chosen(job, limited(arena_of(job, {})));
+    const ChosenMemory choice = chosen(job, limited(job, arena_of(job, {})));
     EXPECT_EQ(choice.policy.kept, KeptPlace::device);
     EXPECT_EQ(choice.policy.alpha, 1);
     EXPECT_EQ(choice.policy.keep, Keep::input_and_attention);
@@ -52,7 +60,7 @@ TEST(ChooseMemory, KeepsEverythingOnTheDeviceWhereItFits) {
 
 TEST(ChooseMemory, PredictsWhatItChose) {
     const DryJob job = one_rank_job();
-    const ChosenMemory choice = chosen(job, limited({arena_of(job, {}).value / 3}));
+    const ChosenMemory choice = chosen(job, limited(job, {arena_of(job, {}).value / 3}));
     const Prediction again = prediction_of(job, choice.policy);
     EXPECT_EQ(choice.prediction.step, again.step);
     EXPECT_EQ(choice.prediction.device, again.device);
@@ -64,7 +72,7 @@ TEST(ChooseMemory, FitsAndIsNotFasterWithLess) {
     double step = 0;
     for (const int share : {100, 40, 10}) {
         const Bytes limit{all.value * share / 100};
-        const ChosenMemory choice = chosen(job, limited(limit));
+        const ChosenMemory choice = chosen(job, limited(job, limit));
         EXPECT_LE(choice.prediction.device.planned, limit);
         // Alpha has steps, and what is not a thousandth faster is not chosen.
         EXPECT_GE(choice.prediction.step.value, 0.998 * step) << share;
@@ -75,13 +83,13 @@ TEST(ChooseMemory, FitsAndIsNotFasterWithLess) {
 TEST(ChooseMemory, GoesToTheHostAndThenIntoWindowsAsTheDeviceShrinks) {
     const DryJob job = one_rank_job();
     const Bytes host = arena_of(job, {.offload = Switch::on});
-    MemorySpec whole = limited(host);
+    MemorySpec whole = limited(job, host);
     whole.windows = Switch::off;
     const ChosenMemory offloaded = chosen(job, whole);
     EXPECT_EQ(offloaded.policy.kept, KeptPlace::host);
     EXPECT_EQ(offloaded.policy.working, WorkingSet::whole);
     const Bytes windows = arena_of(job, {.chunk = 512, .alpha = 0, .windows = Switch::on});
-    const ChosenMemory windowed = chosen(job, limited(windows));
+    const ChosenMemory windowed = chosen(job, limited(job, windows));
     EXPECT_EQ(windowed.policy.working, WorkingSet::windows);
     EXPECT_EQ(windowed.policy.chunk_tokens, 512);
 }
@@ -89,7 +97,7 @@ TEST(ChooseMemory, GoesToTheHostAndThenIntoWindowsAsTheDeviceShrinks) {
 // Every policy of a grid that fits.
 TEST(ChooseMemory, IsAsFastAsAnyOther) {
     const DryJob job = one_rank_job();
-    const MemorySpec spec = limited({arena_of(job, {}).value / 4});
+    const MemorySpec spec = limited(job, {arena_of(job, {}).value / 4});
     const double best = chosen(job, spec).prediction.step.value;
     for (const double alpha : {0.0, 0.25, 0.5, 0.75, 1.0}) {
         for (const Keep keep : {Keep::input, Keep::input_and_attention}) {
@@ -99,7 +107,7 @@ TEST(ChooseMemory, IsAsFastAsAnyOther) {
                 other.keep = keep;
                 other.offload = offload;
                 const Prediction prediction = prediction_of(job, resolve_memory(other));
-                if (prediction.device.planned > *spec.device) continue;
+                if (prediction.device_total() > *spec.device) continue;
                 EXPECT_LE(best, 1.002 * prediction.step.value)
                     << alpha << " " << to_string(keep) << " " << to_string(offload);
             }
@@ -116,7 +124,7 @@ TEST(ChooseMemory, KeepsNoMoreOnTheHostThanItsLinkCarriesBehindCompute) {
         for (SpeedPoint& point : speed.points)
             point.per_sec /= 8;
     }
-    MemorySpec spec = limited(arena_of(job, {.offload = Switch::on}));
+    MemorySpec spec = limited(job, arena_of(job, {.offload = Switch::on}));
     spec.offload = Switch::on;
     spec.windows = Switch::off;
     DryRunOptions options = on_l40s(DryRunMode::steady);
@@ -131,7 +139,7 @@ TEST(ChooseMemory, KeepsNoMoreOnTheHostThanItsLinkCarriesBehindCompute) {
 
 TEST(ChooseMemory, LeavesWhatTheSpecSays) {
     const DryJob job = one_rank_job();
-    MemorySpec spec = limited({arena_of(job, {}).value / 2});
+    MemorySpec spec = limited(job, {arena_of(job, {}).value / 2});
     spec.offload = Switch::off;
     spec.keep = Keep::input;
     spec.chunk = 1024;
@@ -144,7 +152,7 @@ TEST(ChooseMemory, LeavesWhatTheSpecSays) {
 
 TEST(ChooseMemory, ObeysTheHostsLimit) {
     const DryJob job = one_rank_job();
-    MemorySpec spec = limited(arena_of(job, {.offload = Switch::on}));
+    MemorySpec spec = limited(job, arena_of(job, {.offload = Switch::on}));
     spec.offload = Switch::on;
     const Bytes all =
         prediction_of(job, resolve_memory({.alpha = 1, .offload = Switch::on})).host.planned;
@@ -156,18 +164,19 @@ TEST(ChooseMemory, ObeysTheHostsLimit) {
 
 TEST(ChooseMemory, WithoutAProfileTakesTheFirstThatFits) {
     const DryJob job = one_rank_job();
-    const MemorySpec spec = limited({arena_of(job, {}).value * 3 / 4});
+    const Bytes arena = arena_of(job, {});
+    const MemorySpec spec{.device = Bytes{arena.value * 3 / 4} + besides_arena(job, {})};
     const ChosenMemory choice = choose_memory(job.spec, job.shape, spec, {}).value();
     EXPECT_EQ(choice.policy.kept, KeptPlace::device);
     EXPECT_LT(choice.policy.alpha, 1);
     EXPECT_GT(choice.policy.alpha, 0);
-    EXPECT_LE(choice.prediction.device.planned, *spec.device);
+    EXPECT_LE(choice.prediction.device_total(), *spec.device);
 }
 
 TEST(ChooseMemory, NamesTheNearestWhereNothingFits) {
     const DryJob job = one_rank_job();
     const auto choice =
-        choose_memory(job.spec, job.shape, limited({kMi}), on_l40s(DryRunMode::steady));
+        choose_memory(job.spec, job.shape, {.device = Bytes{kMi}}, on_l40s(DryRunMode::steady));
     ASSERT_FALSE(choice);
     EXPECT_EQ(choice.error().code, ErrorCode::resource_exhausted);
     EXPECT_THAT(choice.error().message, HasSubstr("memory.device: 1MiB is not enough"));
@@ -178,7 +187,7 @@ TEST(ChooseMemory, NamesTheNearestWhereNothingFits) {
 TEST(ChooseMemory, TakesNoWindowsWithARing) {
     const DryJob job = little_job(12, mesh_of(1, 4, 1, 1), 0);
     const auto choice =
-        choose_memory(job.spec, job.shape, limited({kMi}), on_l40s(DryRunMode::steady));
+        choose_memory(job.spec, job.shape, {.device = Bytes{kMi}}, on_l40s(DryRunMode::steady));
     ASSERT_FALSE(choice);
     EXPECT_THAT(choice.error().message, HasSubstr("layers whole"));
 }

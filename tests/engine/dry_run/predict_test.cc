@@ -177,8 +177,10 @@ TEST(Prediction, CountsTheFlopsOfTheModel) {
 TEST(Prediction, ExecutesWhatIsDoneAgain) {
     DryJob job = little_job(12, mesh_of(1, 1, 1, 1), 0);
     const Prediction kept = prediction_of(job, on_l40s(DryRunMode::steady));
-    expect_close(kept.executed_flops,
-                 hardware_flops(job.spec.model, kept.tokens, kept.tokens * 65537 / 2), 1e-3);
+    const ModelConfig& m = job.spec.model;
+    const double pairs = kept.tokens * 65537 / 2;
+    const auto scores = static_cast<double>(2 * m.num_layers * m.num_query_heads * m.head_dim);
+    expect_close(kept.executed_flops, training_flops(m, kept.tokens, pairs) + scores * pairs, 1e-3);
     job.shape.memory.alpha = 0;
     const Prediction again = prediction_of(job, on_l40s(DryRunMode::steady));
     EXPECT_GT(again.executed_flops, 1.01 * kept.executed_flops);

@@ -198,6 +198,21 @@ TEST_F(HfExportTest, AFailureLeavesTheEarlierExportAndTheNextOneCleansUp) {
     EXPECT_THAT(file_names(dir_.path()), ElementsAre("out"));
 }
 
+// Its rescue, or the next attempt, needs the room.
+TEST_F(HfExportTest, AFullDiskKeepsNoHalfModel) {
+    const auto written = [this](const char* points) {
+        Faults faults(Faults::parse(points).value());
+        return export_weights(options("out"), model_, sample_.weights, faults);
+    };
+    for (const char* point : {"checkpoint.full@1", "checkpoint.full@2"}) {
+        const Status full = written(point);
+        ASSERT_FALSE(full) << point;
+        EXPECT_EQ(full.error().code, ErrorCode::unavailable);
+        EXPECT_THAT(full.error().message, HasSubstr("No space left on device"));
+        EXPECT_THAT(file_names(dir_.path()), ElementsAre()) << point;
+    }
+}
+
 TEST_F(HfExportTest, MakesTheDirectoriesAboveIt) {
     ASSERT_TRUE(write(options("nested/deeper/out/")).ok());
     EXPECT_EQ(load(open("nested/deeper/out")), values_of(sample_.weights));

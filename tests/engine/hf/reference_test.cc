@@ -187,10 +187,15 @@ TEST_P(HfReferenceCase, LogitsLossGradientsAndTenUpdatesAgree) {
     const Expected expected(file(name, "expected.safetensors"));
     Engine engine(backend().make, open(name, "model"), context_of(expected));
     const auto steps = steps_of(expected);
-    const auto expect_close = [&](const std::vector<double>& actual, const std::string& tensor) {
+    // Each of `updates` adds an error of its own: AdamW divides a gradient by its own root mean
+    // square, so that an element far below the largest carries its rounding into the weight.
+    const auto expect_close = [&](const std::vector<double>& actual, const std::string& tensor,
+                                  std::size_t updates = 1) {
         const std::vector<double> values = expected.read<double>(tensor);
         ASSERT_EQ(actual.size(), values.size()) << tensor;
-        EXPECT_LE(test::relative_difference(actual, values), tolerance) << tensor;
+        EXPECT_LE(test::relative_difference(actual, values),
+                  tolerance * static_cast<double>(updates))
+            << tensor;
     };
     expect_close(engine.logits(steps[0]), "logits");
     engine.trainer().gradients(engine.batch(steps[0]));
@@ -206,12 +211,12 @@ TEST_P(HfReferenceCase, LogitsLossGradientsAndTenUpdatesAgree) {
         const OptimizerStep step{
             .spec = optimizer, .learning_rate = o[0], .step = static_cast<std::int64_t>(i) + 1};
         losses.push_back(
-            engine.trainer().step(engine.batch(steps[i]), step, Trainer::StopRequest::no).loss);
+            engine.trainer().step(engine.batch(steps[i]), step, Trainer::Wish::none).loss);
     }
     expect_close(losses, "losses");
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         expect_close(to_doubles(engine.weights().weight(static_cast<int>(i))),
-                     "after." + parameters[i].name);
+                     "after." + parameters[i].name, steps.size());
     }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -26,7 +27,7 @@ protected:
                         const std::string& precision = "bf16") {
         dir_.write("data/a.txt", test::some_text(1, 600));
         dir_.write("config.json", R"({"name": "x", "model": {"preset": "tiny"},
-                       "parallel": {"ring": 2}, "memory": )" +
+                       "parallel": {"ring": 2}, "engine": {"threads_per_rank": 1}, "memory": )" +
                                       memory + R"(, "precision": ")" + precision +
                                       R"(", "data": {"path": ")" + dir_.file("data") + R"("},
                        "stages": [{"context": 512, "batch": 512, "tokens": 512}]})");
@@ -34,6 +35,12 @@ protected:
     }
     TempDir dir_;
 };
+
+// The MiB that `text` tells after `words`.
+double mib_after(const std::string& words, const std::string& text) {
+    const auto at = text.find(words);
+    return at == std::string::npos ? 0 : std::atof(text.c_str() + at + words.size());
+}
 
 const std::string kSmallTiles = R"({"tile": 64})";
 
@@ -109,16 +116,22 @@ TEST_F(DryRun, RefusesAProfileOfAnotherPrecision) {
 }
 
 TEST_F(DryRun, RefusesWordsThatAreNoUse) {
-    EXPECT_THAT(ring_train(kSmallTiles, "--figure x.svg").output, HasSubstr("--dry-run only"));
+    EXPECT_THAT(ring_train(kSmallTiles, "--figure x.svg").output,
+                HasSubstr("--figure needs --dry-run"));
     EXPECT_THAT(ring_train(kSmallTiles, "--dry-run --link fast").output,
-                HasSubstr("--link fast: it must be"));
+                HasSubstr("--link: 'fast' is not a number"));
 }
 
 TEST_F(DryRun, ChoosesMemoryWithinALimitAndTrainsWithIt) {
-    const std::string memory = R"({"tile": 64, "device": "4MiB"})";
+    // Without a limit all is kept, of which 3 MiB can be spared. Workspaces depend on what
+    // multiplies here.
+    const double kept = mib_after("device total ", ring_train(kSmallTiles, "--dry-run").output);
+    const std::string limit = format("{}KiB", static_cast<int>((kept - 3) * 1024));
+    const std::string memory = format(R"({{"tile": 64, "device": "{}"}})", limit);
     const Finished dry = ring_train(memory, "--dry-run");
     EXPECT_EQ(dry.code, 0) << dry.output;
-    EXPECT_THAT(dry.output, HasSubstr("device at most 4MiB"));
+    EXPECT_THAT(dry.output, HasSubstr("device at most " + limit));
+    EXPECT_THAT(dry.output, HasSubstr("(memory.device)"));
     EXPECT_THAT(dry.output, Not(HasSubstr("alpha 1,")));
     const Finished run = ring_train(memory, "");
     EXPECT_EQ(run.code, 0) << run.output;
@@ -127,9 +140,37 @@ TEST_F(DryRun, ChoosesMemoryWithinALimitAndTrainsWithIt) {
 
 TEST_F(DryRun, NamesTheNearestPolicyWhereNoneFits) {
     const Finished run = ring_train(R"({"tile": 64, "device": "100KiB"})", "");
-    EXPECT_EQ(run.code, 2);
+    EXPECT_EQ(run.code, 3);
     EXPECT_THAT(run.output, AllOf(HasSubstr("memory.device: 100KiB is not enough"),
                                   HasSubstr("the nearest takes")));
+}
+
+TEST_F(DryRun, CountsAllThatARankTakesOfItsDeviceAndEndsWithAVerdict) {
+    // As much as the arena needs, which is not all that there must be.
+    const Finished arena = ring_train(R"({"tile": 64, "device": "8MiB"})", "--dry-run");
+    EXPECT_EQ(arena.code, 3) << arena.output;
+    EXPECT_THAT(arena.output, HasSubstr("memory.device: 8MiB is not enough"));
+    const Finished all = ring_train(R"({"tile": 64, "device": "100MiB"})", "--dry-run");
+    EXPECT_EQ(all.code, 0) << all.output;
+    EXPECT_THAT(all.output,
+                AllOf(HasSubstr("  fits  "), HasSubstr("of 100.0 MiB (memory.device)")));
+}
+
+TEST_F(DryRun, HoldsAJobWithoutALimitAgainstTheProfilesDevice) {
+    const Finished run = ring_train(kSmallTiles, "--dry-run --profile L40S --link 100");
+    EXPECT_EQ(run.code, 0) << run.output;
+    EXPECT_THAT(run.output, HasSubstr("of 44.7 GiB (the L40S)"));
+}
+
+TEST_F(DryRun, EndsWithThreeWhereTheProfilesDeviceIsTooSmall) {
+    DeviceProfile small = published_profiles()[0];
+    small.name = "small card";
+    small.memory = Bytes{4 << 20};
+    ASSERT_TRUE(write_device_profile(dir_.file("small.json"), small).ok());
+    const Finished run = ring_train(kSmallTiles, "--dry-run --profile " + dir_.file("small.json"));
+    EXPECT_EQ(run.code, 3) << run.output;
+    EXPECT_THAT(run.output,
+                AllOf(HasSubstr("does not fit  "), HasSubstr("of 4.0 MiB (the small card)")));
 }
 
 }  // namespace

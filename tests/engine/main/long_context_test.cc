@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Bytes kDeviceLimit{4 << 20};
+constexpr Bytes kArenaLimit{4 << 20};
+constexpr int kThreads = 1;  // each takes workspace of the device
 constexpr std::string_view kWindows = R"("windows": "on", "alpha": 0.1)";
 constexpr std::string_view kEverythingOnTheDevice = R"("offload": "off")";
 
@@ -30,15 +31,17 @@ protected:
                 "memory": {{"tile": 64, "chunk": 512, {}}},
                 "stages": [{{"context": 16384, "batch": 16384, "tokens": 32768}}],
                 "data": {{"path": "{}"}},
-                "engine": {{"run_dir": "{}",
+                "engine": {{"run_dir": "{}", "threads_per_rank": {},
                            "model": {{"vocabulary": 257, "hidden": 64, "num_layers": 6,
                                      "num_query_heads": 2, "num_kv_heads": 1, "head_dim": 16,
                                      "feed_forward": 256}}}}}})",
-            policy, dir_.file("data"), dir_.file("run"));
+            policy, dir_.file("data"), dir_.file("run"), kThreads);
     }
+    // Memory that a rank holds besides its arena is not counted against kArenaLimit.
     std::string limited(std::string_view policy) const {
-        return config(format(R"({}, "device": "{}")", policy, exact_text(kDeviceLimit)));
+        return config(format(R"({}, "device": "{}")", policy, exact_text(device_limit())));
     }
+    Bytes device_limit() const;
     test::Finished train(const std::string& config) {
         dir_.write("config.json", config);
         return test::run_program(RM_RING_TRAIN, dir_.file("config.json"));
@@ -49,21 +52,25 @@ protected:
 struct Needs {
     Bytes device;
     Bytes host;
-    Bytes state;  // weights, gradients, two moments, and weights as products want them
+    Bytes state;  // what it holds besides: weights, gradients, two moments, and weights as products
+                  // want them
 };
 
 Needs needs_of(const std::string& text) {
     const RingTrainConfig config = parse_ring_train_config(text).value();
     RankSpec spec;
     spec.model = *config.model;
-    const auto kernels = make_cpu_kernels({.num_threads = 1});
+    const auto kernels = make_cpu_kernels({.num_threads = kThreads});
     const StageShape shape{config.spec.stages[0].context, resolve_memory(config.spec.memory),
                            spec.model.rope};
     const StageArenas arenas = plan_arenas(spec, shape, *kernels).value();
-    const std::int64_t prepared = 2;
-    return {arenas.device.size,
-            arenas.host.size,
-            {spec.model.num_parameters() * (4 + prepared) * size_of(DType::f32)}};
+    DryRank rank(spec, {.types = kernels->types(), .like = kernels.get()});
+    RM_CHECK(rank.enter(shape).ok(), "a shape that plan_arenas has taken");
+    return {arenas.device.size, arenas.host.size, rank.held().device};
+}
+
+Bytes LongContext::device_limit() const {
+    return kArenaLimit + needs_of(config(kWindows)).state;
 }
 
 // Of the largest child process so far.
@@ -75,10 +82,11 @@ Bytes peak_of_children() {
 
 TEST_F(LongContext, TrainsInASixthOfTheArenaThatItNeedsOnTheDevice) {
     const Needs on_device = needs_of(config(kEverythingOnTheDevice));
-    ASSERT_GE(on_device.device.value, 6 * kDeviceLimit.value);
+    ASSERT_GE(on_device.device.value, 6 * kArenaLimit.value);
     const test::Finished refused = train(limited(kEverythingOnTheDevice));
-    EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.output, HasSubstr("memory.device: 4MiB is not enough"));
+    EXPECT_EQ(refused.code, 3);
+    EXPECT_THAT(refused.output,
+                HasSubstr(format("memory.device: {} is not enough", exact_text(device_limit()))));
     EXPECT_THAT(refused.output, HasSubstr("the nearest takes "));
 
     const test::Finished trained = train(limited(kWindows));

@@ -40,7 +40,7 @@ TEST_F(RingArena, WritesThePlanAndSaysWhatItProved) {
     const Finished run = ring_arena(trace() + " --capacity 6 -o " + out);
     EXPECT_EQ(run.code, 0) << run.output;
     EXPECT_THAT(run.output,
-                AllOf(HasSubstr("3 blocks in 1 parts of time"),
+                AllOf(HasSubstr("3 blocks in 1 part of time"),
                       HasSubstr("peak 6, lower bound 6, proved least, "), HasSubstr("fits in 6")));
     EXPECT_EQ(read(out), "id,lower,upper,size,offset\nq,0,2,4,0\nk,1,3,2,4\nv,2,4,4,0\n");
 }
@@ -69,12 +69,13 @@ TEST_F(RingArena, ExitsWithTwoAndNamesLineAndColumnOfABadTrace) {
 }
 
 TEST_F(RingArena, ExitsWithTwoOnWrongArguments) {
-    EXPECT_THAT(ring_arena("").output, HasSubstr("no trace given\nusage: ring-arena"));
+    EXPECT_THAT(ring_arena("").output, HasSubstr("TRACE is missing; usage: ring-arena TRACE"));
     EXPECT_THAT(ring_arena(trace() + " --solver luck").output,
-                HasSubstr("--solver 'luck' is not known; search, milp or greedy"));
+                HasSubstr("--solver: 'luck' is not one of search, milp, greedy"));
     EXPECT_THAT(ring_arena(trace() + " --capacity 1G").output,
-                HasSubstr("--capacity '1G' is not a number from 0 to"));
-    EXPECT_THAT(ring_arena(trace() + " --speed 9").output, HasSubstr("'--speed' is not expected"));
+                HasSubstr("--capacity: '1G' is not a whole number of 0 or more"));
+    EXPECT_THAT(ring_arena(trace() + " --speed 9").output,
+                HasSubstr("'ring-arena' has no option --speed"));
     for (const char* words : {"--timeout -1", "--threads 0", "other.csv", "--capacity"})
         EXPECT_EQ(ring_arena(trace() + " " + words).code, 2) << words;
 }

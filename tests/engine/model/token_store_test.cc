@@ -148,6 +148,23 @@ TEST_P(TokenStores, HaveNoWholeOnTheDeviceWhenTheyAreOnTheHost) {
     EXPECT_EQ(store(TokenStore::Place::device).whole().dim(0), kRows);
 }
 
+TEST(Openings, UpToEachAreThoseOfEveryPass) {
+    constexpr std::int64_t kCount = 70;
+    std::vector<Opening> list;
+    for (std::int64_t i = 0; i < kCount; ++i)
+        list.push_back({{10 * i, 10}, RowAccess::update});
+    const Openings openings = Openings::up_to_each(list, RowAccess::write);
+    std::size_t index = 0;
+    for (std::int64_t pass = 0; pass < kCount; ++pass) {
+        for (std::int64_t block = 0; block <= pass; ++block) {
+            const Opening opening = openings[index++];
+            EXPECT_EQ(opening.rows.first, 10 * block);
+            EXPECT_EQ(opening.access, block == pass ? RowAccess::write : RowAccess::update);
+        }
+    }
+    EXPECT_EQ(index, openings.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Prefetch, TokenStores, testing::Values(0, 1, 2, 4));
 
 }  // namespace

@@ -121,10 +121,10 @@ private:
         bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, table_.norm_elements, a_);
     }
 
-    // The loss; the wish to stop and the gradient's norm.
+    // The loss; the wish to stop, the executed operations and the gradient's norm.
     void scalars(Bytes& bytes) const {
         bytes["gradient all_reduce_sum"] += all_reduce(GroupKey::gradient, 1, kScalar);
-        bytes["world all_reduce_sum"] += 2 * all_reduce(GroupKey::world, 1, kScalar);
+        bytes["world all_reduce_sum"] += 3 * all_reduce(GroupKey::world, 1, kScalar);
     }
 
     const Layout l_;

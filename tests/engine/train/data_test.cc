@@ -54,7 +54,7 @@ protected:
 TEST_F(RunRankData, AMixResumesBitForBitAndTrainsTheSameOnEveryMesh) {
     config_.spec.data.sources = {{dir_.file("text"), 0.7}, {dir_.file("lines"), 0.3}};
     const TrainRun straight = train("straight");
-    EXPECT_THAT(straight.notes, Contains(HasSubstr("8 lines of JSON in 1 files")));
+    EXPECT_THAT(straight.notes, Contains(HasSubstr("8 lines of JSON in 1 file,")));
     EXPECT_THAT(straight.notes, Contains(HasSubstr("30.0% of the samples")));
     train("resumed", 5);
     train("resumed");
@@ -92,7 +92,8 @@ TEST_F(RunRankData, TokensOfATokenizerAreNotCalledBytes) {
     EXPECT_THAT(run.notes, Contains(HasSubstr("encoded by")));
     ASSERT_EQ(run.evaluations.size(), 1u);
     EXPECT_EQ(run.evaluations[0].unigram_entropy, 0);
-    EXPECT_THAT(evaluation_line(run.evaluations[0]), HasSubstr("nats per token over"));
+    EXPECT_THAT(evaluation_line(run.evaluations[0]),
+                HasSubstr("nats/token on 512 held-out tokens"));
 }
 
 TEST_F(RunRankData, AnIdBeyondTheVocabularyEndsTheRunWithItsName) {
@@ -104,7 +105,7 @@ TEST_F(RunRankData, AnIdBeyondTheVocabularyEndsTheRunWithItsName) {
     config_.spec.data.holdout = 0;
     const TrainRun run = test::run_training(config_, test::cpu_backend(1));
     ASSERT_FALSE(run.outcome.ok());
-    EXPECT_THAT(run.outcome.error().message, HasSubstr("set.bin document 1 is 600"));
+    EXPECT_THAT(run.outcome.error().message, HasSubstr("set.bin: token 400 is 600"));
     EXPECT_THAT(run.outcome.error().message, HasSubstr("ids 0 to"));
 }
 

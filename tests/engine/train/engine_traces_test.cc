@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
+#include "tests/support/some_cases.h"
 
 namespace rm::bench {
 
@@ -17,10 +18,9 @@ namespace {
 
 std::vector<EngineCase> cases() {
     std::vector<EngineCase> all = engine_cases();
-#ifdef RM_SANITIZED
     // The large models have the same code with more layers.
-    std::erase_if(all, [](const EngineCase& c) { return !c.name.starts_with("test_"); });
-#endif
+    if (test::kSanitized)
+        std::erase_if(all, [](const EngineCase& c) { return !c.name.starts_with("test_"); });
     return all;
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "tests/support/rig_checks.h"
+#include "tests/support/some_cases.h"
 
 namespace rm {
 namespace {
@@ -15,6 +16,7 @@ using test::RigConfig;
 using test::RigResult;
 
 enum class Packing { one_document, packed };
+constexpr Packing kPackings[] = {Packing::packed, Packing::one_document};
 
 struct Layout {
     int data = 1;
@@ -65,7 +67,7 @@ RigConfig config_of(const Layout& l, Packing packing, const test::KernelsFactory
     config.sequences = sequences_of(l);
     config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor, l.inner).value();
     config.zero = l.zero;
-    config.steps = 5;
+    config.steps = test::kSanitized ? 2 : 5;
     config.tile = 192;  // divides by tensors of 1, 2, 3, 4 and 6
     config.chunk = 192;
     if (packing == Packing::packed) config.documents = some_documents(l.context);
@@ -149,7 +151,7 @@ const Layout kLayouts[] = {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, RefLayouts,
                          testing::Combine(testing::ValuesIn(kLayouts),
-                                          testing::Values(Packing::one_document, Packing::packed)),
+                                          testing::ValuesIn(test::some(kPackings, 2))),
                          [](const auto& info) {
                              const bool packed = std::get<1>(info.param) == Packing::packed;
                              return name_of(std::get<0>(info.param)) + (packed ? "Packed" : "");
@@ -179,8 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
                         Layout{.ring = 4, .inner = 2}, Layout{.data = 2, .zero = 3, .sequences = 3},
                         Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3},
                         Layout{.ring = 3, .tensor = 2, .zero = 2, .context = 380}),
-        testing::Values(DType::f32, DType::bf16),
-        testing::Values(Packing::one_document, Packing::packed)),
+        testing::Values(DType::f32, DType::bf16), testing::ValuesIn(test::some(kPackings, 2))),
     [](const auto& info) {
         const bool packed = std::get<2>(info.param) == Packing::packed;
         return name_of(std::get<0>(info.param)) + std::string(to_string(std::get<1>(info.param))) +

@@ -91,8 +91,7 @@ public:
                 sample.tokens.push_back(static_cast<std::int32_t>(rng.below(61)));
         }
         return engine_.trainer().step(engine_.cut(sequences),
-                                      {.learning_rate = 1e-2, .step = number},
-                                      Trainer::StopRequest::no);
+                                      {.learning_rate = 1e-2, .step = number}, Trainer::Wish::none);
     }
 
     std::ptrdiff_t pieces_before_layer_1() const {

@@ -24,9 +24,9 @@ JOB = {
     "optimizer_beta2": 0.95, "optimizer_eps": 1e-8, "optimizer_weight_decay": 0.1, "optimizer_clip_norm": 1.0,
     "resources_devices": 2, "resources_kind": "cpu",
     "resources_placement": "n1:1\nn1:0", "checkpoint_dir": "/shared/ckpt",
-    "checkpoint_every_steps": 10, "checkpoint_keep": 3, "evaluation_every_steps": 5, "evaluation_tokens": 4096,
+    "checkpoint_every_steps": 10, "checkpoint_every": 90.0, "checkpoint_keep": 3, "evaluation_every_steps": 5, "evaluation_tokens": 4096,
     "model_from": "", "export_huggingface": "/shared/out", "zero": 2, "data_documents": "separate",
-    "data_positions": "running", "optimizer_place": "device", "optimizer_moments": "bf16", "memory_keep": "input",
+    "data_positions": "running", "optimizer_place": "device", "optimizer_moments": "bf16", "optimizer_max_skipped": 4, "memory_keep": "input",
     "memory_device": "40GiB", "retry_max": 5, "priority": 4, "excluded": "n1:1",
 }
 STAGE = {"job": "abc123", "position": 0, "context": 8192, "batch": 8192, "tokens": 81920, "rope_theta": 5e5,

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "base/job_spec.h"
+#include "base/result.h"
+#include "base/state_fit.h"
+
+namespace rm {
+
+// Which machine's files the workers of a job have.
+enum class WorkersAre { here, elsewhere };
+
+// Where the workers of a job are, and what they offer it.
+struct Workers {
+    WorkersAre are = WorkersAre::elsewhere;
+    UsableDevices devices{};  // none: not known
+};
+
+// Whether what a job names can be there, as far as this machine sees it: data, model, tokenizer and
+// checkpoint exist, a model is a directory of Hugging Face whose state the devices can hold, and
+// new directories have a place. Paths below roots (ROOT:PATH) are left to the workers that declare
+// them, and where workers are elsewhere all paths are, but names of the Hugging Face Hub, which are
+// paths nowhere. INVALID_ARGUMENT names the key. `directory`: from which the job file's relative
+// paths were taken.
+Status check_inputs(const JobSpec& spec, const Workers& workers, const std::string& directory);
+
+}  // namespace rm

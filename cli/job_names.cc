@@ -1,0 +1,39 @@
+#include "cli/job_names.h"
+
+#include "cli/client.h"
+#include "cli/job_text.h"
+
+namespace rm {
+
+Result<std::string> choose_job(const std::string& name, const std::vector<pb::Job>& named) {
+    if (named.empty()) return name;
+    std::string list;
+    const pb::Job* live = nullptr;
+    int num_live = 0;
+    for (const pb::Job& job : named) {
+        if (has_ended(job)) continue;
+        if (live == nullptr) live = &job;
+        list += format("{}{} ({})", num_live == 0 ? "" : ", ", job.id(), state_name(job.state()));
+        ++num_live;
+    }
+    if (num_live > 1)
+        return invalid_argument("{} jobs named '{}' are live; use an id: {}", num_live, name, list);
+    return live != nullptr ? live->id() : named.front().id();
+}
+
+Result<std::string> find_job(Client& client, const std::string& text) {
+    if (text.empty()) return text;
+    RM_TRY(const std::vector<pb::Job> named, client.newest_named(text));
+    return choose_job(text, named);
+}
+
+Result<std::vector<std::string>> find_jobs(Client& client, const std::vector<std::string>& texts) {
+    std::vector<std::string> ids;
+    for (const std::string& text : texts) {
+        RM_TRY(std::string id, find_job(client, text));
+        ids.push_back(std::move(id));
+    }
+    return ids;
+}
+
+}  // namespace rm

@@ -1,0 +1,51 @@
+#include "cli/node_names.h"
+
+#include "cli/client.h"
+
+namespace rm {
+
+std::string node_line(const pb::Node& node) {
+    return format("node {} ({})", node.id(), node.inventory().hostname());
+}
+
+Result<std::string> choose_node(const std::string& text, const std::vector<pb::Node>& nodes) {
+    std::string found;
+    std::string list;
+    int count = 0;
+    for (const pb::Node& node : nodes) {
+        if (node.id() == text) return text;
+        if (node.inventory().hostname() != text) continue;
+        found = node.id();
+        list += (count++ == 0 ? "" : ", ") + node.id();
+    }
+    if (count > 1)
+        return invalid_argument("{} nodes are named '{}'; use an id: {}", count, text, list);
+    return count == 1 ? found : text;
+}
+
+Result<std::vector<pb::Node>> pick_nodes(const std::vector<std::string>& texts,
+                                         const std::vector<pb::Node>& nodes) {
+    std::vector<pb::Node> picked;
+    for (const std::string& text : texts) {
+        const std::size_t before = picked.size();
+        for (const pb::Node& node : nodes) {
+            if (node.inventory().hostname() == text || node.id().starts_with(text))
+                picked.push_back(node);
+        }
+        if (picked.size() == before)
+            return make_error(ErrorCode::not_found, "there is no node '{}'", text);
+    }
+    return picked;
+}
+
+Result<std::vector<std::string>> find_nodes(Client& client, const std::vector<std::string>& texts) {
+    RM_TRY(const Fleet fleet, client.fleet());
+    std::vector<std::string> ids;
+    for (const std::string& text : texts) {
+        RM_TRY(std::string id, choose_node(text, fleet.nodes));
+        ids.push_back(std::move(id));
+    }
+    return ids;
+}
+
+}  // namespace rm

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "base/units.h"
+#include "cli/console.h"
+#include "engine/data/prepare.h"
+
+namespace rm {
+
+// "1.2 GiB of 4.0 GiB (30%)  12,345 documents  3.4M tokens  8.1 MB/s  ETA 3m12s".
+std::string prepare_line(const PrepareProgress& progress, Seconds elapsed);
+
+// How far `data prepare` is: on a terminal one line, drawn again in place; elsewhere a line when a
+// further tenth of the bytes is done, and none within ten seconds of the one before.
+class PrepareDisplay {
+public:
+    explicit PrepareDisplay(const Output& out) : out_(out) {}
+    ~PrepareDisplay() { finish(); }
+    PrepareDisplay(const PrepareDisplay&) = delete;
+    PrepareDisplay& operator=(const PrepareDisplay&) = delete;
+
+    void show(const PrepareProgress& progress, Seconds elapsed);
+    void finish();  // what is drawn stays, and later output begins on its own line
+
+private:
+    Output out_;
+    bool drawn_ = false;
+    double last_line_ = 0;  // s after the start
+    std::int64_t tenths_ = 0;
+};
+
+}  // namespace rm

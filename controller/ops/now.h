@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/clock.h"
+
+namespace rm {
+
+// One moment by both times of Input: wall time for people, and the steady time of rules.
+struct Now {
+    WallTime wall;
+    WallTime steady;
+
+    // The clock will say this at a steady time, unless somebody sets it.
+    WallTime shown(WallTime time) const { return wall + (time - steady); }
+};
+
+}  // namespace rm

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/core/state.h"
+
+namespace rm {
+
+// Names what a submitter should look at, though the job is accepted: a kind of device that no node
+// has offered, whatever has become of the nodes. A cluster without nodes warns of nothing.
+std::vector<std::string> warnings_about(const State& state, const JobSpec& spec);
+
+}  // namespace rm

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/activity.h"
+#include "base/fault.h"
+#include "base/result.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/file_reader.h"
+
+namespace rm {
+
+// Reads slices of a checkpoint and verifies every block of a stored slice that it reads, and no
+// other: ranks that read different parts verify the checkpoint together. In a checkpoint without
+// hashes of blocks it hashes each file that it reads from, once. One thread.
+class CheckpointReader {
+public:
+    // Point checkpoint.slow_read: a block, or a piece of a whole file, takes long to read.
+    struct Options {
+        Activity* activity = nullptr;  // counts the bytes read; cancelled: reading ends
+        Faults* faults = nullptr;
+    };
+    explicit CheckpointReader(const Checkpoint& checkpoint) : CheckpointReader(checkpoint, {}) {}
+    CheckpointReader(const Checkpoint& checkpoint, Options options)
+        : checkpoint_(checkpoint), options_(options) {}
+
+    // Assembles `slice` from whatever slices are stored. `out` has exactly its bytes. Errors of
+    // Checkpoint::locate; data_loss names the file and what is wrong with it.
+    Status read(const Slice& slice, std::span<std::byte> out);
+
+    std::int64_t bytes_read() const { return bytes_read_; }  // from the disk
+
+private:
+    using Location = Checkpoint::Location;
+    const ShardInfo& shard_of(const Location& location) const;
+    const StoredSlice& stored_at(const Location& location) const;
+    Status read_range(const Location& location, std::int64_t at, std::span<std::byte> out);
+    Status read_block(const Location& location, std::int64_t index, std::span<std::byte> out);
+    Status read_file(int shard, std::int64_t at, std::span<std::byte> out);
+    Status verify_file(int shard);
+
+    const Checkpoint& checkpoint_;
+    const Options options_;
+    std::int64_t bytes_read_ = 0;
+    int open_shard_ = -1;
+    std::optional<FileReader> file_;
+    std::set<int> verified_files_;
+    std::vector<std::byte> block_;  // block kept_index_ of kept_, for ranges shorter than it
+    const Location* kept_ = nullptr;
+    std::int64_t kept_index_ = -1;
+};
+
+}  // namespace rm

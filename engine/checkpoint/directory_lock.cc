@@ -1,0 +1,106 @@
+#include "engine/checkpoint/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/checkpoint/durable_file.h"
+
+namespace rm {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kLockPrefix = ".in-use-e";
+
+std::string own_words() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return format("process {} on {}, since {}", ::getpid(), host.data(),
+                  to_iso8601(SystemClock().wall()));
+}
+
+std::string read_words(int fd) {
+    std::array<char, 512> words{};
+    const auto length = ::pread(fd, words.data(), words.size(), 0);
+    if (length <= 0) return "another process";
+    return {words.data(), static_cast<std::size_t>(length)};
+}
+
+// The former owner removes its file: what was locked must still be what the name stands for.
+bool still_named(int fd, const std::string& path) {
+    struct stat here {};
+    struct stat named {};
+    return ::fstat(fd, &here) == 0 && ::stat(path.c_str(), &named) == 0 &&
+           here.st_dev == named.st_dev && here.st_ino == named.st_ino;
+}
+
+// Removes the files of attempts that are over, or that the controller has replaced.
+void remove_lower(const std::string& dir, Epoch epoch) {
+    std::error_code ignored;
+    for (fs::directory_iterator at(dir, ignored), end; !ignored && at != end;
+         at.increment(ignored)) {
+        const std::string name = at->path().filename().string();
+        if (!name.starts_with(kLockPrefix)) continue;
+        std::int64_t found = 0;
+        std::from_chars(name.data() + kLockPrefix.size(), name.data() + name.size(), found);
+        if (found < epoch.value) ::unlink(at->path().c_str());
+    }
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+
+DirectoryLock::~DirectoryLock() {
+    if (fd_ < 0) return;
+    ::unlink(path_.c_str());  // before anybody else can lock it
+    ::close(fd_);
+}
+
+Result<DirectoryLock> DirectoryLock::take(const std::string& dir, Epoch epoch) {
+    RM_RETURN_IF_ERROR(make_directories(dir));
+    const std::string path = format("{}/{}{}", dir, kLockPrefix, epoch);
+    while (true) {
+        const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (fd < 0) return os_error("create", path, errno);
+        DirectoryLock lock(path, fd);
+        if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+            lock.fd_ = -1;
+            const std::string owner = read_words(fd);
+            ::close(fd);
+            return make_error(ErrorCode::failed_precondition,
+                              "{} is in use by another run: {}; wait for its end or name another "
+                              "checkpoint directory",
+                              dir, owner);
+        }
+        if (!still_named(fd, path)) {
+            lock.fd_ = -1;
+            ::close(fd);
+            continue;
+        }
+        const std::string words = own_words();
+        const auto length = static_cast<ssize_t>(words.size());
+        if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, words.data(), words.size(), 0) != length) {
+            return os_error("write", path, errno);
+        }
+        remove_lower(dir, epoch);
+        return lock;
+    }
+}
+
+}  // namespace rm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "base/layout.h"
+#include "kernels/meta/op_flops.h"
+
+namespace rm {
+
+// Counts the products that a step executes: what a policy does again counts again. As kernels/meta
+// counts them in a dry run.
+class FlopCounter {
+public:
+    template <typename Op>
+    void add(const Op& op) {
+        total_ += flops_of(op);
+    }
+    void add(const AttentionFwd& op);
+    void add(const AttentionBwd& op);
+
+    // Since the last call. The runs of the ops until then may go.
+    double take();
+
+private:
+    using Runs = std::pair<const Run*, std::size_t>;
+    double pairs(std::span<const Run> queries, std::span<const Run> keys);
+
+    double total_ = 0;
+    std::map<std::pair<Runs, Runs>, double> pairs_;  // every layer asks for the same
+};
+
+}  // namespace rm

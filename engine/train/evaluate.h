@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/result.h"
+#include "engine/train/data_study.h"
+#include "engine/train/rank_parts.h"
+#include "engine/train/run_state.h"
+
+namespace rm {
+
+// Computes the held-out loss at the stage's context, as spec.evaluation asks; rank 0 reports it.
+// Does nothing where the state has been evaluated or nothing can be scored. Collective, between
+// steps.
+Status evaluate(RankParts& parts, const DataStudy& study, RunState& state);
+
+}  // namespace rm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+// How every program of the project answers --help, --version and a command line that makes no
+// sense: one set of words and of exit codes, whatever the parser's own are.
+namespace rm {
+
+constexpr int kExitUsage = 2;
+
+// A word of another tool and the command that does the same here.
+struct Synonym {
+    std::string_view word;
+    std::string_view command;  // "ls", "nodes", "data prepare"
+};
+
+struct UsageEnd {
+    int code = 0;     // 0 or kExitUsage
+    std::string out;  // help, version
+    std::string err;  // "PROGRAM: what is wrong", and where to read on
+};
+
+// The text to print for an exception of app.parse(). `app` is as the parser left it.
+UsageEnd usage_end(const CLI::App& app, const CLI::ParseError& error,
+                   std::span<const Synonym> synonyms = {});
+// usage_end() printed; the exit code.
+int exit_usage(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace rm

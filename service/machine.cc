@@ -1,0 +1,36 @@
+#include "service/machine.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace rm {
+namespace {
+
+std::string this_boot() {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    std::getline(file, id);
+    return id;
+}
+
+std::string joined(const std::string& boot, const std::string& part) {
+    return boot.empty() || part.empty() ? "" : boot + "/" + part;
+}
+
+}  // namespace
+
+std::string machine_identity() {
+    char host[256] = {};
+    if (::gethostname(host, sizeof host - 1) != 0) return "";
+    return joined(this_boot(), host);
+}
+
+std::string network_identity() {
+    std::error_code failure;
+    const auto link = std::filesystem::read_symlink("/proc/self/ns/net", failure);
+    return failure ? "" : joined(this_boot(), link.string());
+}
+
+}  // namespace rm

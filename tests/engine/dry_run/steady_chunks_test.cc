@@ -1,0 +1,133 @@
+// A step of many chunks from three short samples, against the step as a whole.
+#include "engine/dry_run/steady_chunks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/clock.h"
+#include "engine/dry_run/timeline.h"
+#include "tests/engine/dry_run/dry_jobs.h"
+
+namespace rm::test {
+namespace {
+
+struct ChunkCase {
+    std::string name;
+    Mesh mesh;
+    KeptPlace kept = KeptPlace::host;
+    WorkingSet working = WorkingSet::windows;
+    Keep keep = Keep::input_and_attention;
+    double alpha = 1;
+    int prefetch = 1;
+    std::int64_t chunk = 1024;
+    std::int64_t context = 65536;
+    std::int64_t layers = 2;
+};
+void PrintTo(const ChunkCase& c, std::ostream* out) {
+    *out << c.name;
+}
+
+DryJob job_of(const ChunkCase& c) {
+    DryJob job = little_job(c.layers, c.mesh, 0);
+    job.shape.context = c.context;
+    MemoryPolicy& memory = job.shape.memory;
+    memory.kept = c.kept;
+    memory.working = c.working;
+    memory.keep = c.keep;
+    memory.alpha = c.alpha;
+    memory.prefetch = c.prefetch;
+    memory.chunk_tokens = c.chunk;
+    return job;
+}
+
+// For few layers steady differs from one rank by the chunks alone.
+Prediction prediction_of(const DryJob& job, DryRunOptions options, DryRunMode mode) {
+    options.mode = mode;
+    return predict(job.spec, job.shape, options).value();
+}
+
+class SteadyChunksOf : public testing::TestWithParam<ChunkCase> {};
+
+TEST_P(SteadyChunksOf, AreTheWholeStep) {
+    const DryJob job = job_of(GetParam());
+    const DryRunOptions options = on_l40s(DryRunMode::steady);
+    ASSERT_TRUE(SteadyChunks::of(job.spec, job.shape, options).value().has_value());
+    const Prediction steady = prediction_of(job, options, DryRunMode::steady);
+    const Prediction whole = prediction_of(job, options, DryRunMode::one_rank);
+    EXPECT_EQ(steady.device, whole.device);
+    EXPECT_EQ(steady.host, whole.host);
+    EXPECT_EQ(steady.state.by_kind, whole.state.by_kind);
+    EXPECT_EQ(steady.moved, whole.moved);
+    EXPECT_NEAR(steady.executed_flops / whole.executed_flops, 1, 1e-12);
+    EXPECT_NEAR(steady.step.value / whole.step.value, 1, 1e-3);
+    std::printf("    step %.9f s, steady %.9f s, off by %.2e\n", whole.step.value,
+                steady.step.value, steady.step.value / whole.step.value - 1);
+}
+
+TEST_P(SteadyChunksOf, HaveTheTimelineOfTheWholeStep) {
+    const DryJob job = job_of(GetParam());
+    const StepTimeline steady =
+        timeline_of(job.spec, job.shape, on_l40s(DryRunMode::steady)).value();
+    const StepTimeline whole =
+        timeline_of(job.spec, job.shape, on_l40s(DryRunMode::one_rank)).value();
+    EXPECT_NEAR(steady.length / whole.length, 1, 1e-3);
+    ASSERT_EQ(steady.device.size(), whole.device.size());
+    for (std::size_t i = 0; i < whole.device.size(); ++i) {
+        EXPECT_EQ(steady.device[i].bytes, whole.device[i].bytes);
+        EXPECT_NEAR(steady.device[i].seconds, whole.device[i].seconds, 2e-3 * whole.length);
+    }
+    for (const StepTimeline::Stream& stream : steady.streams) {
+        for (const StepTimeline::Busy& busy : stream.busy) {
+            EXPECT_GE(busy.begin, 0);
+            EXPECT_LE(busy.end, steady.length * (1 + 1e-12));
+        }
+    }
+}
+
+std::vector<ChunkCase> cases() {
+    const Mesh one = mesh_of(1, 1, 1, 1);
+    std::vector<ChunkCase> list = {
+        {.name = "windows", .mesh = one},
+        {.name = "short_last_chunk", .mesh = one, .context = 65536 - 512 - 64},
+        {.name = "again", .mesh = one, .keep = Keep::input, .alpha = 0},
+        {.name = "some_kept", .mesh = one, .alpha = 0.25},
+        {.name = "prefetch0", .mesh = one, .prefetch = 0},
+        {.name = "prefetch4", .mesh = one, .alpha = 0.5, .prefetch = 4},
+        {.name = "tiles", .mesh = one, .alpha = 0.5, .chunk = 512, .context = 49152},
+        {.name = "data", .mesh = mesh_of(2, 1, 1, 1)},
+        {.name = "tensor", .mesh = mesh_of(1, 1, 1, 2), .alpha = 0.5},
+        {.name = "host", .mesh = one, .working = WorkingSet::whole, .alpha = 0.5},
+        {.name = "device", .mesh = one, .kept = KeptPlace::device, .working = WorkingSet::whole}};
+    list.push_back({.name = "ring_host",
+                    .mesh = mesh_of(1, 2, 1, 1),
+                    .working = WorkingSet::whole,
+                    .context = 131072});
+    return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, SteadyChunksOf, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(SteadyChunks, OfAShortContextAreAllOfThem) {
+    ChunkCase c{.name = "short", .mesh = mesh_of(1, 1, 1, 1), .context = 16384};
+    const DryJob job = job_of(c);
+    EXPECT_FALSE(
+        SteadyChunks::of(job.spec, job.shape, on_l40s(DryRunMode::steady)).value().has_value());
+}
+
+// `ring-bench dry-run --chunks` measures: well under a second.
+TEST(SteadyChunks, PredictSixteenMillionTokensWhileSomebodyWaits) {
+    ChunkCase c{.name = "16M", .mesh = mesh_of(1, 1, 1, 1), .chunk = 4096, .layers = 12};
+    c.context = std::int64_t{16} << 20;
+    const DryJob job = job_of(c);
+    const SystemClock clock;
+    const MonoTime begin = clock.mono();
+    const Prediction prediction =
+        prediction_of(job, on_l40s(DryRunMode::steady), DryRunMode::steady);
+    EXPECT_LT((clock.mono() - begin).value, 10);
+    EXPECT_GT(prediction.moved.at("uploaded").value, std::int64_t{1} << 40);
+}
+
+}  // namespace
+}  // namespace rm::test

@@ -1,0 +1,33 @@
+// A number beyond a double's range in a configuration ended ring-train by SIGABRT.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/main/ring_train_config.h"
+#include "engine/train/json_object.h"
+#include "engine/train/rank_config.h"
+#include "engine/train/report_json.h"
+
+namespace rm {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Regress0055, ANumberBeyondRangeIsAnErrorInEveryReader) {
+    const std::string text = R"({"name": "x", "seed": 1e400})";
+    for (const Status& read :
+         {Status(parse_ring_train_config(text).error()), Status(parse_rank_config(text).error()),
+          Status(parse_json_text(text, "it").error()), Status(parse_step_report(text).error()),
+          Status(parse_evaluation_report(text).error())}) {
+        EXPECT_FALSE(read.ok());
+        EXPECT_THAT(read.error().message, HasSubstr("1e400"));
+    }
+}
+
+TEST(Regress0055, AKeyThatIsThereTwiceIsAnError) {
+    const auto config = parse_ring_train_config(R"({"name": "x", "name": "y"})");
+    ASSERT_FALSE(config.ok());
+    EXPECT_THAT(config.error().message, HasSubstr("holds the key 'name' twice"));
+}
+
+}  // namespace
+}  // namespace rm

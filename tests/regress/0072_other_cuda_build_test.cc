@@ -1,0 +1,37 @@
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "kernels/cuda/load.h"
+
+// librm_cuda.so said the number 1 in every build, and its user compared it with 1: libraries of two
+// builds, between which objects with virtual functions pass, mixed without a word. Beside this test
+// stands a library that says what the environment tells it.
+namespace rm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Regress0072, ALibraryOfAnotherBuildIsRefusedAndBothAreNamed) {
+    ::setenv("RM_TEST_CUDA_BUILD", "0123456789abcdef", 1);
+    const Status refused = check_cuda_device(0);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(refused.error().message, HasSubstr("librm_cuda.so is of another build "
+                                                   "(0123456789abcdef, this program is "));
+    EXPECT_THAT(refused.error().message, HasSubstr(cuda_library_build()));
+}
+
+TEST(Regress0072, ALibraryOfTheSameBuildIsTaken) {
+    ::setenv("RM_TEST_CUDA_BUILD", cuda_library_build(), 1);
+    EXPECT_TRUE(check_cuda_device(0).ok());
+}
+
+TEST(Regress0072, ABuildIsAHash) {
+    EXPECT_EQ(std::string(cuda_library_build()).find_first_not_of("0123456789abcdef"),
+              std::string::npos);
+    EXPECT_EQ(std::string(cuda_library_build()).size(), 16u);
+}
+
+}  // namespace
+}  // namespace rm

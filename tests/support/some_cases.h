@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <type_traits>
+#include <vector>
+
+namespace rm::test {
+
+#ifdef RM_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// All cases; under a sanitizer every fourth, or every `kth`. Which memory is touched depends on
+// branches, which a quarter of a large product takes as well; results are compared for all in
+// builds without one.
+template <typename Cases>
+auto some(const Cases& cases, std::size_t kth = 4) {
+    using Case = std::decay_t<decltype(*std::begin(cases))>;
+    std::vector<Case> chosen;
+    std::size_t index = 0;
+    for (const Case& one : cases)
+        if (index++ % (kSanitized ? kth : 1) == 0) chosen.push_back(one);
+    return chosen;
+}
+
+}  // namespace rm::test
