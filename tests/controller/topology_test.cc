@@ -28,13 +28,19 @@ public:
         answers_.join();
     }
 
-    std::atomic<int> announced = 0;
+    // How often another's probe was announced, once it is as often as expected: the other's report
+    // may reach the controller before this worker has looked at the last announcement.
+    int announced(int expected) const {
+        for (int i = 0; i < 2000 && announced_ < expected; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return announced_;
+    }
     std::atomic<double> rate;
 
 private:
     void answer() {
         while (!stopping_) {
-            if (worker_.try_take<ExpectProbe>()) ++announced;
+            if (worker_.try_take<ExpectProbe>()) ++announced_;
             const auto probe = worker_.try_take<RunProbe>();
             if (!probe) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -48,6 +54,7 @@ private:
     }
 
     JoinedWorker worker_;
+    std::atomic<int> announced_ = 0;
     std::atomic<bool> stopping_ = false;
     std::thread answers_;
 };
@@ -125,7 +132,7 @@ TEST_F(Topology, ASurveyMeasuresEveryLinkAndKeepsItOverARestart) {
         EXPECT_TRUE(found.links(0).has_measured());
         EXPECT_EQ(found.survey().measured_links(), 2);
         EXPECT_EQ(found.survey().failed_probes(), 0);
-        EXPECT_EQ(a.announced, 3) << "what b sends, with 1, 4 and 16 streams";
+        EXPECT_EQ(a.announced(3), 3) << "what b sends, with 1, 4 and 16 streams";
     }
     running.restart();
     stub = pb::TopologyService::NewStub(make_channel(running.address).value());
