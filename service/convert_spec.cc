@@ -3,161 +3,12 @@
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/spec.pb.h"
 #include "service/convert.h"
+#include "service/proto_members.h"
 
 namespace rm {
 namespace {
 
 constexpr std::int64_t kMicros = 1'000'000;
-
-void fill(pb::StageSpec& out, const StageSpec& stage) {
-    out.set_context(stage.context);
-    out.set_batch(stage.batch);
-    out.set_tokens(stage.tokens);
-    out.set_rope_theta(stage.rope_theta);
-    out.set_learning_rate(stage.learning_rate);
-    out.set_warmup_steps(stage.warmup_steps);
-    out.set_schedule(std::string(to_string(stage.schedule)));
-    out.set_final_learning_rate(stage.final_learning_rate);
-}
-
-Result<StageSpec> stage_from(const pb::StageSpec& stage) {
-    RM_TRY(const Schedule schedule, parse_schedule(stage.schedule()));
-    return StageSpec{.context = stage.context(),
-                     .batch = stage.batch(),
-                     .tokens = stage.tokens(),
-                     .rope_theta = stage.rope_theta(),
-                     .learning_rate = stage.learning_rate(),
-                     .warmup_steps = stage.warmup_steps(),
-                     .schedule = schedule,
-                     .final_learning_rate = stage.final_learning_rate()};
-}
-
-void fill(pb::DataSpec& out, const DataSpec& data) {
-    for (const DataSource& source : data.sources) {
-        pb::DataSource& added = *out.add_sources();
-        added.set_path(source.path);
-        added.set_proportion(source.proportion);
-    }
-    out.set_format(data.format);
-    out.set_tokenizer(data.tokenizer);
-    out.set_holdout(data.holdout);
-    out.set_documents(std::string(to_string(data.documents)));
-    out.set_positions(std::string(to_string(data.positions)));
-}
-
-// A word that an older sender does not have is its default.
-std::string word_or(const std::string& word, const char* standard) {
-    return word.empty() ? standard : word;
-}
-
-Result<DataSpec> data_from(const pb::DataSpec& data) {
-    DataSpec out{.sources = {},
-                 .format = data.format(),
-                 .tokenizer = data.tokenizer(),
-                 .holdout = data.holdout()};
-    RM_TRY(out.documents, parse_documents(word_or(data.documents(), "joined")));
-    RM_TRY(out.positions, parse_positions(word_or(data.positions(), "reset")));
-    for (const pb::DataSource& source : data.sources())
-        out.sources.push_back({source.path(), source.proportion()});
-    return out;
-}
-
-void fill(pb::OptimizerSpec& out, const OptimizerSpec& optimizer) {
-    out.set_beta1(optimizer.beta1);
-    out.set_beta2(optimizer.beta2);
-    out.set_eps(optimizer.eps);
-    out.set_weight_decay(optimizer.weight_decay);
-    out.set_clip_norm(optimizer.clip_norm);
-    out.set_place(std::string(to_string(optimizer.place)));
-    out.set_moments(optimizer.moments);
-    out.set_max_skipped(optimizer.max_skipped);
-}
-
-Result<OptimizerSpec> optimizer_from(const pb::OptimizerSpec& optimizer) {
-    OptimizerSpec out{.beta1 = optimizer.beta1(),
-                      .beta2 = optimizer.beta2(),
-                      .eps = optimizer.eps(),
-                      .weight_decay = optimizer.weight_decay(),
-                      .clip_norm = optimizer.clip_norm()};
-    RM_TRY(out.place, parse_optimizer_place(word_or(optimizer.place(), "device")));
-    out.moments = word_or(optimizer.moments(), "fp32");
-    if (optimizer.max_skipped() != 0) out.max_skipped = optimizer.max_skipped();
-    return out;
-}
-
-void fill(pb::MemorySpec& out, const MemorySpec& memory) {
-    out.set_tile(memory.tile);
-    out.set_chunk(memory.chunk);
-    out.set_keep(std::string(to_string(memory.keep)));
-    if (memory.alpha) out.set_alpha(*memory.alpha);
-    out.set_offload(std::string(to_string(memory.offload)));
-    out.set_windows(std::string(to_string(memory.windows)));
-    out.set_prefetch(memory.prefetch);
-    out.set_arena(std::string(to_string(memory.arena)));
-    if (memory.device) out.set_device(memory.device->value);
-    if (memory.host) out.set_host(memory.host->value);
-}
-
-Result<MemorySpec> memory_from(const pb::MemorySpec& memory) {
-    MemorySpec out{.tile = memory.tile(), .chunk = memory.chunk()};
-    RM_TRY(out.keep, parse_keep_or_auto(word_or(memory.keep(), "auto")));
-    if (memory.has_alpha()) out.alpha = memory.alpha();
-    RM_TRY(out.offload, parse_switch(word_or(memory.offload(), "auto")));
-    RM_TRY(out.windows, parse_switch(word_or(memory.windows(), "auto")));
-    if (memory.has_prefetch()) out.prefetch = memory.prefetch();
-    RM_TRY(out.arena, parse_arena_reuse(word_or(memory.arena(), "reuse")));
-    if (memory.has_device()) out.device = Bytes{memory.device()};
-    if (memory.has_host()) out.host = Bytes{memory.host()};
-    return out;
-}
-
-void fill(pb::ResourcesSpec& out, const ResourcesSpec& resources) {
-    out.set_devices(resources.devices);
-    out.set_kind(resources.kind);
-    for (const DeviceId& device : resources.placement)
-        *out.add_placement() = to_proto(device);
-}
-
-ResourcesSpec resources_from(const pb::ResourcesSpec& resources) {
-    ResourcesSpec out{.devices = resources.devices(), .kind = resources.kind(), .placement = {}};
-    for (const pb::PlacedDevice& device : resources.placement())
-        out.placement.push_back(from_proto(device));
-    return out;
-}
-
-// The small parts: resources, checkpoint, evaluation, export, retry, priority.
-void fill_policies(pb::JobSpec& out, const JobSpec& spec) {
-    fill(*out.mutable_resources(), spec.resources);
-    out.mutable_checkpoint()->set_dir(spec.checkpoint.dir);
-    out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
-    out.mutable_checkpoint()->set_every_seconds(spec.checkpoint.every.value);
-    out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
-    out.mutable_checkpoint()->set_from(spec.checkpoint.from);
-    out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
-    out.mutable_evaluation()->set_tokens(spec.evaluation.tokens);
-    out.mutable_exports()->set_huggingface(spec.exports.huggingface);
-    out.mutable_retry()->set_max(spec.retry.max);
-    out.mutable_retry()->set_lost_after_seconds(spec.retry.lost_after.value);
-    out.set_priority(spec.priority);
-}
-
-void read_policies(JobSpec& out, const pb::JobSpec& spec) {
-    out.resources = resources_from(spec.resources());
-    out.checkpoint = {.dir = spec.checkpoint().dir(),
-                      .every_steps = spec.checkpoint().every_steps(),
-                      .keep = spec.checkpoint().keep(),
-                      .from = spec.checkpoint().from()};
-    if (spec.checkpoint().has_every_seconds()) {
-        out.checkpoint.every = {spec.checkpoint().every_seconds()};
-    }
-    out.evaluation = {.every_steps = spec.evaluation().every_steps(),
-                      .tokens = spec.evaluation().tokens()};
-    out.exports = {.huggingface = spec.exports().huggingface()};
-    if (spec.has_retry()) {
-        out.retry = {.max = spec.retry().max(), .lost_after = {spec.retry().lost_after_seconds()}};
-    }
-    out.priority = spec.priority();
-}
 
 }  // namespace
 
@@ -229,40 +80,16 @@ Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy) {
 
 pb::JobSpec to_proto(const JobSpec& spec) {
     pb::JobSpec out;
-    out.set_name(spec.name);
-    out.mutable_model()->set_preset(spec.model.preset);
-    out.mutable_model()->set_from(spec.model.from);
-    fill(*out.mutable_data(), spec.data);
-    out.set_seed(spec.seed);
-    for (const StageSpec& stage : spec.stages)
-        fill(*out.add_stages(), stage);
-    if (spec.parallel) *out.mutable_parallel() = to_proto(*spec.parallel);
-    out.set_zero(spec.zero);
-    out.set_precision(spec.precision);
-    fill(*out.mutable_optimizer(), spec.optimizer);
-    fill(*out.mutable_memory(), spec.memory);
-    fill_policies(out, spec);
+    ProtoWriter writer(out);
+    describe(writer, spec);
     return out;
 }
 
 Result<JobSpec> from_proto(const pb::JobSpec& spec) {
     JobSpec out;
-    out.name = spec.name();
-    out.model = {.preset = spec.model().preset(), .from = spec.model().from()};
-    RM_TRY(out.data, data_from(spec.data()));
-    out.seed = spec.seed();
-    for (const pb::StageSpec& stage : spec.stages()) {
-        RM_TRY(StageSpec converted, stage_from(stage));
-        out.stages.push_back(converted);
-    }
-    if (spec.has_parallel()) {
-        RM_TRY(out.parallel, from_proto(spec.parallel()));
-    }
-    out.zero = spec.zero();
-    out.precision = spec.precision();
-    RM_TRY(out.optimizer, optimizer_from(spec.optimizer()));
-    RM_TRY(out.memory, memory_from(spec.memory()));
-    read_policies(out, spec);
+    ProtoReader reader(spec);
+    describe(reader, out);
+    RM_RETURN_IF_ERROR(reader.status());
     return out;
 }
 

@@ -10,20 +10,20 @@
 #include "base/mesh_key.h"
 #include "service/yaml_fields.h"
 #include "service/yaml_tree.h"
+#include "spec/job_members.h"
+#include "spec/words.h"
 
 namespace rm {
 namespace {
 
 // A text that is one of an enum's words.
-template <typename E>
-YamlReader read_word(E& target, Result<E> (*parse)(std::string_view)) {
-    return [&target, parse](const YamlValue& value) -> Status {
+template <Named E>
+YamlReader read_word(E& target) {
+    return [&target](const YamlValue& value) -> Status {
         std::string word;
         RM_RETURN_IF_ERROR(read_text(word)(value));
-        const Result<E> parsed = parse(word);
-        if (!parsed) return value.error(parsed.error().message);
-        target = *parsed;
-        return {};
+        const Status parsed = parse_name(word, target);
+        return parsed ? parsed : value.error(parsed.error().message);
     };
 }
 
@@ -38,13 +38,6 @@ YamlReader or_auto(const YamlReader& read) {
 template <typename T>
 YamlReader read_maybe(std::optional<T>& target, YamlReader (*reader)(T&)) {
     return [&target, reader](const YamlValue& value) { return reader(target.emplace())(value); };
-}
-
-YamlReader read_model(ModelSpec& model, const std::string& base_directory) {
-    return [&model, base_directory](const YamlValue& value) {
-        return read_map(value, {{"preset", read_text(model.preset)},
-                                {"from", read_path(model.from, base_directory)}});
-    };
 }
 
 Status read_source(const YamlValue& value, std::vector<DataSource>& sources,
@@ -85,39 +78,6 @@ Status check_positions(const YamlValue& data, Documents documents) {
                     "documents: separate or remove the key");
 }
 
-YamlReader read_data(DataSpec& data, const std::string& base_directory) {
-    return [&data, base_directory](const YamlValue& value) -> Status {
-        RM_RETURN_IF_ERROR(read_map(
-            value, {{"path", read_sources(data.sources, base_directory), Presence::required},
-                    {"format", read_text(data.format)},
-                    {"tokenizer", read_tokenizer(data.tokenizer, base_directory)},
-                    {"holdout", read_number(data.holdout)},
-                    {"documents", read_word(data.documents, parse_documents)},
-                    {"positions", read_word(data.positions, parse_positions)}}));
-        return check_positions(value, data.documents);
-    };
-}
-
-Status read_stage(const YamlValue& value, StageSpec& stage) {
-    return read_map(value,
-                    {{"context", read_count(stage.context, Suffix::binary), Presence::required},
-                     {"batch", read_count(stage.batch, Suffix::binary), Presence::required},
-                     {"tokens", read_count(stage.tokens, Suffix::decimal), Presence::required},
-                     {"rope_theta", read_number(stage.rope_theta)},
-                     {"learning_rate", read_number(stage.learning_rate)},
-                     {"warmup", read_steps(stage.warmup_steps)},
-                     {"schedule", read_word(stage.schedule, parse_schedule)},
-                     {"final_learning_rate", read_number(stage.final_learning_rate)}});
-}
-
-YamlReader read_stages(std::vector<StageSpec>& stages) {
-    return [&stages](const YamlValue& value) {
-        return read_sequence(value, [&stages](const YamlValue& item) {
-            return read_stage(item, stages.emplace_back());
-        });
-    };
-}
-
 // At the value of the axis that `error` names, or at the mesh.
 Error mesh_error(const YamlValue& value, const Error& error) {
     for (const YamlEntry& entry : value.node.entries) {
@@ -129,9 +89,8 @@ Error mesh_error(const YamlValue& value, const Error& error) {
 }
 
 // `zero` alone leaves the mesh automatic.
-YamlReader read_parallel(JobSpec& spec) {
-    return [&spec](const YamlValue& value) -> Status {
-        if (is_word(value.node, "auto")) return {};
+YamlReader read_parallel(std::optional<Mesh>& parallel, int& zero) {
+    return [&parallel, &zero](const YamlValue& value) -> Status {
         if (value.node.kind != YamlNode::Kind::map) {
             return value.error("must be auto or a map such as {ring: 4, data: 1}");
         }
@@ -142,45 +101,13 @@ YamlReader read_parallel(JobSpec& spec) {
                                             {"inner_ring", read_whole(inner_ring)},
                                             {"ulysses", read_whole(sizes[2])},
                                             {"tensor", read_whole(sizes[3])},
-                                            {"zero", read_whole(spec.zero)}}));
+                                            {"zero", read_whole(zero)}}));
         const auto& entries = value.node.entries;
         if (entries.size() == 1 && entries.front().key == "zero") return {};
         const Result<Mesh> mesh = Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], inner_ring);
         if (!mesh) return mesh_error(value, under_key(mesh.error(), value.path));
-        spec.parallel = *mesh;
+        parallel = *mesh;
         return {};
-    };
-}
-
-YamlReader read_memory(MemorySpec& memory) {
-    return [&memory](const YamlValue& value) -> Status {
-        if (is_word(value.node, "auto")) return {};
-        if (value.node.kind != YamlNode::Kind::map) {
-            return value.error("must be auto or a map such as {chunk: 4096}");
-        }
-        return read_map(value, {{"tile", read_count(memory.tile, Suffix::binary)},
-                                {"chunk", or_auto(read_count(memory.chunk, Suffix::binary))},
-                                {"keep", read_word(memory.keep, parse_keep_or_auto)},
-                                {"alpha", or_auto(read_maybe(memory.alpha, read_number))},
-                                {"offload", read_word(memory.offload, parse_switch)},
-                                {"windows", read_word(memory.windows, parse_switch)},
-                                {"prefetch", read_whole(memory.prefetch)},
-                                {"arena", read_word(memory.arena, parse_arena_reuse)},
-                                {"device", read_maybe(memory.device, read_bytes)},
-                                {"host", read_maybe(memory.host, read_bytes)}});
-    };
-}
-
-YamlReader read_optimizer(OptimizerSpec& optimizer) {
-    return [&optimizer](const YamlValue& value) {
-        return read_map(value, {{"beta1", read_number(optimizer.beta1)},
-                                {"beta2", read_number(optimizer.beta2)},
-                                {"eps", read_number(optimizer.eps)},
-                                {"weight_decay", read_number(optimizer.weight_decay)},
-                                {"clip_norm", read_number(optimizer.clip_norm)},
-                                {"place", read_word(optimizer.place, parse_optimizer_place)},
-                                {"moments", read_text(optimizer.moments)},
-                                {"max_skipped", read_whole(optimizer.max_skipped)}});
     };
 }
 
@@ -205,24 +132,15 @@ YamlReader read_placement(std::vector<DeviceId>& placement) {
     };
 }
 
-YamlReader read_resources(ResourcesSpec& resources) {
-    return [&resources](const YamlValue& value) {
-        return read_map(value, {{"devices", read_whole(resources.devices)},
-                                {"kind", read_text(resources.kind)},
-                                {"placement", read_placement(resources.placement)},
-                                {"max_cost_usd", not_there_yet()}});
-    };
-}
-
 // "10 steps", "10 min" or never.
-YamlReader read_every(CheckpointSpec& checkpoint) {
-    return [&checkpoint](const YamlValue& value) -> Status {
+YamlReader read_interval(std::int64_t& steps, Seconds& time) {
+    return [&steps, &time](const YamlValue& value) -> Status {
         const bool by_steps = value.node.kind == YamlNode::Kind::text &&
                               value.node.text.find("step") != std::string::npos;
-        if (by_steps || is_word(value.node, "never")) checkpoint.every = {};
+        if (by_steps || is_word(value.node, "never")) time = {};
         if (is_word(value.node, "never")) return {};
-        if (by_steps) return read_steps(checkpoint.every_steps)(value);
-        if (read_duration(checkpoint.every)(value)) return {};
+        if (by_steps) return read_steps(steps)(value);
+        if (read_duration(time)(value)) return {};
         const bool is_text = value.node.kind == YamlNode::Kind::text;
         return value.error(
             format("{}must be steps such as '10 steps', a time such as '10 min', or never",
@@ -230,53 +148,92 @@ YamlReader read_every(CheckpointSpec& checkpoint) {
     };
 }
 
-YamlReader read_checkpoint(CheckpointSpec& checkpoint, const std::string& base_directory) {
-    return [&checkpoint, base_directory](const YamlValue& value) {
-        return read_map(value, {{"dir", read_path(checkpoint.dir, base_directory)},
-                                {"every", read_every(checkpoint)},
-                                {"keep", read_whole(checkpoint.keep)},
-                                {"from", read_path(checkpoint.from, base_directory)}});
-    };
-}
+// The members of a described structure as the keys of a map.
+class JobFileFields {
+public:
+    explicit JobFileFields(const std::string& base_directory) : base_directory_(base_directory) {}
 
-YamlReader read_retry(RetrySpec& retry) {
-    return [&retry](const YamlValue& value) {
-        return read_map(value, {{"max", read_whole(retry.max)},
-                                {"lost_after", read_duration(retry.lost_after)}});
-    };
-}
+    template <typename T>
+    void operator()(const Member& member, T& value) {
+        add(member, reader_of(member, value));
+    }
+    void interval(const Member& member, std::int64_t& steps, Seconds& time) {
+        add(member, read_interval(steps, time));
+    }
+    void mesh(const Member& member, std::optional<Mesh>& mesh, int& zero) {
+        add(member, read_parallel(mesh, zero));
+    }
 
-YamlReader read_evaluate(EvaluationSpec& evaluation) {
-    return [&evaluation](const YamlValue& value) {
-        return read_map(value, {{"every", read_steps(evaluation.every_steps)},
-                                {"tokens", read_count(evaluation.tokens, Suffix::decimal)}});
-    };
-}
+    template <Described T>
+    static Status read(const YamlValue& value, T& target, const std::string& base) {
+        JobFileFields keys(base);
+        describe(keys, target);
+        if constexpr (std::is_same_v<T, ResourcesSpec>) {
+            keys.fields_.push_back({"max_cost_usd", not_there_yet()});
+        }
+        RM_RETURN_IF_ERROR(read_map(value, keys.fields_));
+        if constexpr (std::is_same_v<T, DataSpec>) {
+            return check_positions(value, target.documents);
+        }
+        return {};
+    }
 
-YamlReader read_export(ExportSpec& exports, const std::string& base_directory) {
-    return [&exports, base_directory](const YamlValue& value) {
-        return read_map(value, {{"huggingface", read_path(exports.huggingface, base_directory),
-                                 Presence::required}});
-    };
-}
+private:
+    void add(const Member& member, const YamlReader& read) {
+        fields_.push_back({member.name, member.automatic ? or_auto(read) : read, member.presence});
+    }
 
-Status read_job(const YamlValue& value, JobSpec& spec, const std::string& base_directory) {
-    return read_map(value, {{"name", read_text(spec.name), Presence::required},
-                            {"model", read_model(spec.model, base_directory), Presence::required},
-                            {"data", read_data(spec.data, base_directory), Presence::required},
-                            {"seed", read_whole(spec.seed)},
-                            {"stages", read_stages(spec.stages), Presence::required},
-                            {"parallel", read_parallel(spec)},
-                            {"memory", read_memory(spec.memory)},
-                            {"precision", read_text(spec.precision)},
-                            {"optimizer", read_optimizer(spec.optimizer)},
-                            {"resources", read_resources(spec.resources)},
-                            {"checkpoint", read_checkpoint(spec.checkpoint, base_directory)},
-                            {"evaluate", read_evaluate(spec.evaluation)},
-                            {"export", read_export(spec.exports, base_directory)},
-                            {"retry", read_retry(spec.retry)},
-                            {"priority", read_whole(spec.priority)}});
-}
+    template <Named T>
+    YamlReader reader_of(const Member&, T& word) {
+        return read_word(word);
+    }
+    YamlReader reader_of(const Member& member, std::string& text) {
+        if (member.written == Written::path) return read_path(text, base_directory_);
+        if (member.written == Written::bytes_or_path) return read_tokenizer(text, base_directory_);
+        return read_text(text);
+    }
+    YamlReader reader_of(const Member& member, std::int64_t& count) {
+        if (member.written == Written::steps) return read_steps(count);
+        const bool is_budget = member.written == Written::budget;
+        return read_count(count, is_budget ? Suffix::decimal : Suffix::binary);
+    }
+    YamlReader reader_of(const Member&, int& number) { return read_whole(number); }
+    YamlReader reader_of(const Member&, std::uint64_t& number) { return read_whole(number); }
+    YamlReader reader_of(const Member&, double& number) { return read_number(number); }
+    YamlReader reader_of(const Member&, Seconds& time) { return read_duration(time); }
+    YamlReader reader_of(const Member&, std::optional<double>& number) {
+        return read_maybe(number, read_number);
+    }
+    YamlReader reader_of(const Member&, std::optional<Bytes>& size) {
+        return read_maybe(size, read_bytes);
+    }
+    YamlReader reader_of(const Member&, std::vector<DataSource>& sources) {
+        return read_sources(sources, base_directory_);
+    }
+    YamlReader reader_of(const Member&, std::vector<DeviceId>& devices) {
+        return read_placement(devices);
+    }
+    template <Described T>
+    YamlReader reader_of(const Member& member, T& part) {
+        return
+            [&part, automatic = member.automatic, base = base_directory_](const YamlValue& value) {
+                if (automatic && value.node.kind != YamlNode::Kind::map) {
+                    return Status(value.error("must be auto or a map such as {chunk: 4096}"));
+                }
+                return read(value, part, base);
+            };
+    }
+    template <Described T>
+    YamlReader reader_of(const Member&, std::vector<T>& items) {
+        return [&items, base = base_directory_](const YamlValue& value) {
+            return read_sequence(value, [&](const YamlValue& item) {
+                return read(item, items.emplace_back(), base);
+            });
+        };
+    }
+    const std::string base_directory_;
+    std::vector<YamlField> fields_;
+};
 
 // The first step of a key path ("stages[1].batch" -> "stages", "[1].batch"; "[1].batch" -> "[1]",
 // ".batch" without its point).
@@ -341,7 +298,8 @@ Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name
     for (const std::string& set : overrides)
         RM_RETURN_IF_ERROR(override_value(root, set, origins.emplace_back("--set " + set)));
     JobSpec spec;
-    RM_RETURN_IF_ERROR(read_job({file_name, "", root, root.place}, spec, base_directory));
+    RM_RETURN_IF_ERROR(
+        JobFileFields::read({file_name, "", root, root.place}, spec, base_directory));
     if (const Status valid = validate(spec); !valid) {
         Faults faults;
         std::istringstream messages(valid.error().message);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "service/yaml_tree.h"
+#include "spec/member.h"
 
 // A map of a file as a table: each key with the reader that puts its value where it belongs. Errors
 // name file, place, key path and what would be right.
@@ -25,8 +26,6 @@ struct YamlValue {
 };
 
 using YamlReader = std::function<Status(const YamlValue&)>;
-
-enum class Presence { optional, required };
 
 struct YamlField {
     std::string_view key;

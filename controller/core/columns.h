@@ -1,15 +1,57 @@
 #pragma once
 
+#include <string>
+
 #include "controller/core/state.h"
+#include "spec/job_members.h"
 
 // The durable columns of every table, once: storing, loading, events and comparing all walk these.
 // `visit(name, value)` gets references; Self is the type or its const. A name here is a column of
 // store/schema.cc and a field of the event log: renaming one is a migration.
 namespace rm {
 
+// The members of a described structure as columns: those of a part have its name in front; stages
+// are a table of their own. Columns of durations say no unit: all are seconds.
+template <typename Visit>
+class Columns {
+public:
+    Columns(Visit& visit, std::string prefix) : visit_(visit), prefix_(std::move(prefix)) {}
+
+    template <typename T>
+    void operator()(const Member& member, T& value) const {
+        if constexpr (Described<T>) {
+            Columns part(visit_, name_of(member) + "_");
+            describe(part, value);
+        } else if constexpr (!Like<T, std::vector<StageSpec>>) {
+            visit_(name_of(member) + (member.written == Written::steps ? "_steps" : ""), value);
+        }
+    }
+    template <typename Steps, typename Time>
+    void interval(const Member& member, Steps& steps, Time& time) const {
+        visit_(name_of(member) + "_steps", steps);
+        visit_(name_of(member), time);
+    }
+    template <typename M, typename Zero>
+    void mesh(const Member& member, M& mesh, Zero& zero) const {
+        visit_(name_of(member), mesh);
+        visit_(prefix_ + "zero", zero);
+    }
+
+private:
+    std::string name_of(const Member& member) const {
+        return format("{}{}", prefix_, stored_name(member));
+    }
+    Visit& visit_;
+    const std::string prefix_;
+};
+template <typename Self, typename Visit>
+void describe_columns(Self& value, Visit& visit) {
+    const Columns<Visit> columns(visit, "");
+    describe(columns, value);
+}
+
 template <typename Self, typename Visit>
 void job_columns(Self& job, Visit&& visit) {
-    auto& spec = job.spec;
     visit("id", job.id);
     visit("number", job.number);
     visit("request_id", job.request);
@@ -25,63 +67,12 @@ void job_columns(Self& job, Visit&& visit) {
     visit("continues", job.continues);
     visit("recovered", job.recovered);
     visit("yaml", job.yaml);
-    visit("name", spec.name);
-    visit("model_preset", spec.model.preset);
-    visit("model_from", spec.model.from);
-    visit("data_sources", spec.data.sources);
-    visit("data_format", spec.data.format);
-    visit("data_tokenizer", spec.data.tokenizer);
-    visit("data_holdout", spec.data.holdout);
-    visit("data_documents", spec.data.documents);
-    visit("data_positions", spec.data.positions);
-    visit("seed", spec.seed);
-    visit("parallel", spec.parallel);
-    visit("zero", spec.zero);
-    visit("memory_tile", spec.memory.tile);
-    visit("memory_chunk", spec.memory.chunk);
-    visit("memory_keep", spec.memory.keep);
-    visit("memory_alpha", spec.memory.alpha);
-    visit("memory_offload", spec.memory.offload);
-    visit("memory_windows", spec.memory.windows);
-    visit("memory_prefetch", spec.memory.prefetch);
-    visit("memory_arena", spec.memory.arena);
-    visit("memory_device", spec.memory.device);
-    visit("memory_host", spec.memory.host);
-    visit("precision", spec.precision);
-    visit("optimizer_beta1", spec.optimizer.beta1);
-    visit("optimizer_beta2", spec.optimizer.beta2);
-    visit("optimizer_eps", spec.optimizer.eps);
-    visit("optimizer_weight_decay", spec.optimizer.weight_decay);
-    visit("optimizer_clip_norm", spec.optimizer.clip_norm);
-    visit("optimizer_place", spec.optimizer.place);
-    visit("optimizer_moments", spec.optimizer.moments);
-    visit("optimizer_max_skipped", spec.optimizer.max_skipped);
-    visit("resources_devices", spec.resources.devices);
-    visit("resources_kind", spec.resources.kind);
-    visit("resources_placement", spec.resources.placement);
-    visit("checkpoint_dir", spec.checkpoint.dir);
-    visit("checkpoint_every_steps", spec.checkpoint.every_steps);
-    visit("checkpoint_every", spec.checkpoint.every);
-    visit("checkpoint_keep", spec.checkpoint.keep);
-    visit("checkpoint_from", spec.checkpoint.from);
-    visit("retry_max", spec.retry.max);
-    visit("retry_lost_after", spec.retry.lost_after);
-    visit("priority", spec.priority);
-    visit("evaluation_every_steps", spec.evaluation.every_steps);
-    visit("evaluation_tokens", spec.evaluation.tokens);
-    visit("export_huggingface", spec.exports.huggingface);
+    describe_columns(job.spec, visit);
 }
 
 template <typename Self, typename Visit>
 void stage_columns(Self& stage, Visit&& visit) {
-    visit("context", stage.context);
-    visit("batch", stage.batch);
-    visit("tokens", stage.tokens);
-    visit("rope_theta", stage.rope_theta);
-    visit("learning_rate", stage.learning_rate);
-    visit("warmup_steps", stage.warmup_steps);
-    visit("schedule", stage.schedule);
-    visit("final_learning_rate", stage.final_learning_rate);
+    describe_columns(stage, visit);
 }
 
 template <typename Self, typename Visit>

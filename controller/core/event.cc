@@ -10,8 +10,8 @@ namespace {
 
 // A visitor of columns that writes them into a flat row under a prefix.
 auto writer(FlatRow& row, std::string prefix = {}) {
-    return [&row, prefix = std::move(prefix)](const char* name, const auto& value) {
-        row[prefix + name] = to_text(encode(value));
+    return [&row, prefix = std::move(prefix)](std::string_view name, const auto& value) {
+        row[format("{}{}", prefix, name)] = to_text(encode(value));
     };
 }
 

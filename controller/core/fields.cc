@@ -19,47 +19,6 @@ Status take(const Value& value, T& target, std::string_view wanted) {
 
 }  // namespace
 
-Status parse_name(std::string_view text, Schedule& schedule) {
-    RM_TRY(schedule, parse_schedule(text));
-    return {};
-}
-Status parse_name(std::string_view text, Documents& documents) {
-    RM_TRY(documents, parse_documents(text));
-    return {};
-}
-Status parse_name(std::string_view text, Positions& positions) {
-    RM_TRY(positions, parse_positions(text));
-    return {};
-}
-Status parse_name(std::string_view text, OptimizerPlace& place) {
-    RM_TRY(place, parse_optimizer_place(text));
-    return {};
-}
-Status parse_name(std::string_view text, std::optional<Keep>& keep) {
-    RM_TRY(keep, parse_keep_or_auto(text));
-    return {};
-}
-Status parse_name(std::string_view text, Keep& keep) {
-    RM_TRY(keep, parse_keep(text));
-    return {};
-}
-Status parse_name(std::string_view text, KeptPlace& place) {
-    RM_TRY(place, parse_kept_place(text));
-    return {};
-}
-Status parse_name(std::string_view text, WorkingSet& working) {
-    RM_TRY(working, parse_working_set(text));
-    return {};
-}
-Status parse_name(std::string_view text, ArenaReuse& reuse) {
-    RM_TRY(reuse, parse_arena_reuse(text));
-    return {};
-}
-Status parse_name(std::string_view text, Switch& state) {
-    RM_TRY(state, parse_switch(text));
-    return {};
-}
-
 std::string to_text(const Value& value) {
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);

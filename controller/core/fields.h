@@ -12,6 +12,7 @@
 #include "base/job_spec.h"
 #include "base/session.h"
 #include "controller/core/names.h"
+#include "spec/words.h"
 
 // One column value, in the three types SQLite has, and the way of every column type there and back.
 namespace rm {
@@ -28,22 +29,6 @@ Value encode(StopMode mode);
 Value encode(const std::optional<double>& number);  // all its digits, or empty
 Value encode(const std::optional<Bytes>& bytes);    // "40GiB", or empty
 
-// The words of the job file, by the names job_spec.h gives them.
-Status parse_name(std::string_view text, Schedule& schedule);
-Status parse_name(std::string_view text, Documents& documents);
-Status parse_name(std::string_view text, Positions& positions);
-Status parse_name(std::string_view text, OptimizerPlace& place);
-Status parse_name(std::string_view text, std::optional<Keep>& keep);
-Status parse_name(std::string_view text, Keep& keep);
-Status parse_name(std::string_view text, KeptPlace& place);
-Status parse_name(std::string_view text, WorkingSet& working);
-Status parse_name(std::string_view text, ArenaReuse& reuse);
-Status parse_name(std::string_view text, Switch& state);
-
-template <typename T>
-concept Named = requires(T value) {
-    parse_name(std::string_view(), value);
-};
 template <typename T>
 concept Whole = std::is_integral_v<T>;
 

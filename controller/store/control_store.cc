@@ -15,7 +15,7 @@ struct Names {
     std::string marks;
     int count = 0;
     template <typename T>
-    void operator()(const char* name, const T&) {
+    void operator()(std::string_view name, const T&) {
         names += (count == 0 ? "" : ", ") + std::string(name);
         marks += count == 0 ? "?" : ", ?";
         ++count;
@@ -27,7 +27,7 @@ struct Binder {
     Statement& statement;
     int next = 1;
     template <typename T>
-    void operator()(const char*, const T& value) {
+    void operator()(std::string_view, const T& value) {
         statement.bind(next++, encode(value));
     }
 };
@@ -38,7 +38,7 @@ struct Reader {
     int next = 0;
     std::optional<Error> error;
     template <typename T>
-    void operator()(const char* name, T& value) {
+    void operator()(std::string_view name, T& value) {
         const Status status = decode(statement.column(next++), value);
         if (!status && !error) {
             error = make_error(ErrorCode::data_loss, "column {}: {}", name, status.error().message);

@@ -49,7 +49,6 @@ Status check_parallel(const Mesh& mesh, const ModelConfig& model) {
 
 // The key of this configuration for one of a job file, by which validate() names what is wrong.
 std::string own_path(const std::string& path, const JobSpec& spec) {
-    if (path == "evaluate") return "evaluation";
     if (path == "retry.lost_after") return path + "_seconds";
     if (path == "checkpoint.every")
         return path + (spec.checkpoint.every_steps < 0 ? "_steps" : "_seconds");

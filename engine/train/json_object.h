@@ -31,6 +31,7 @@ public:
     // An absent member is an error.
     JsonObject& require(std::string_view key);
 
+    bool has(std::string_view key) const { return value_.is_object() && value_.contains(key); }
     // The member, or nullptr; counts as asked for.
     const nlohmann::json* member(std::string_view key);
     std::string path_of(std::string_view key) const;

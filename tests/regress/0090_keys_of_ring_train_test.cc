@@ -33,7 +33,7 @@ TEST(Regress0090, ErrorsNameTheKeysOfTheConfiguration) {
              {R"(, "checkpoint": {"every_steps": -1})", "checkpoint.every_steps: -1 steps"},
              {R"(, "checkpoint": {"every_seconds": -1})", "checkpoint.every_seconds: "},
              {R"(, "retry": {"lost_after_seconds": 0})", "retry.lost_after_seconds: "},
-             {R"(, "evaluation": {"every_steps": -1})", "evaluation: every -1 steps"}}) {
+             {R"(, "evaluate": {"every_steps": -1})", "evaluate: every -1 steps"}}) {
         const std::string error = error_of(more, stage);
         EXPECT_EQ(error.substr(0, words.size()), words) << error;
     }

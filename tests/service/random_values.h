@@ -8,9 +8,11 @@
 
 #include "base/random.h"
 #include "base/session.h"
+#include "spec/job_members.h"
 
-// Random values of base types. The structured bindings are the point: a member added to a type does
-// not compile here until it is filled, and then fails the round trip until it is converted.
+// Random values of base types. The structured bindings, here and where a type is described, are the
+// point: a member added to a type does not compile until it is filled, and then fails the round
+// trip until it is converted.
 namespace rm {
 
 template <typename... Parts>
@@ -66,53 +68,34 @@ inline void fill(Rng& rng, Mesh& mesh) {
     const int inner = size();
     mesh = Mesh::make(size(), size() * inner, size(), size(), inner).value();
 }
-inline void fill(Rng& rng, StageSpec& stage) {
-    auto& [a, b, c, d, e, f, g, h] = stage;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
-inline void fill(Rng& rng, ModelSpec& model) {
-    auto& [preset, from] = model;
-    fill_all(rng, preset, from);
+// What is described is filled as it is described.
+struct Filler {
+    Rng& rng;
+    template <typename T>
+    void operator()(const Member&, T& value) {
+        fill(rng, value);
+    }
+    void interval(const Member&, std::int64_t& steps, Seconds& time) {
+        fill(rng, steps);
+        fill(rng, time);
+    }
+    void mesh(const Member&, std::optional<Mesh>& mesh, int& zero) {
+        fill(rng, mesh);
+        fill(rng, zero);
+    }
+};
+template <Described T>
+inline void fill(Rng& rng, T& value) {
+    Filler filler{rng};
+    describe(filler, value);
 }
 inline void fill(Rng& rng, DataSource& source) {
     auto& [path, proportion] = source;
     fill_all(rng, path, proportion);
 }
-inline void fill(Rng& rng, ExportSpec& exports) {
-    auto& [huggingface] = exports;
-    fill_all(rng, huggingface);
-}
-inline void fill(Rng& rng, DataSpec& data) {
-    auto& [a, b, c, d, e, f] = data;
-    fill_all(rng, a, b, c, d, e, f);
-}
-inline void fill(Rng& rng, MemorySpec& memory) {
-    auto& [a, b, c, d, e, f, g, h, i, j] = memory;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
-}
-inline void fill(Rng& rng, OptimizerSpec& optimizer) {
-    auto& [a, b, c, d, e, f, g, h] = optimizer;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
 inline void fill(Rng& rng, DeviceId& device) {
     auto& [node, index] = device;
     fill_all(rng, node, index);
-}
-inline void fill(Rng& rng, ResourcesSpec& resources) {
-    auto& [devices, kind, placement] = resources;
-    fill_all(rng, devices, kind, placement);
-}
-inline void fill(Rng& rng, CheckpointSpec& checkpoint) {
-    auto& [a, b, c, d, e] = checkpoint;
-    fill_all(rng, a, b, c, d, e);
-}
-inline void fill(Rng& rng, RetrySpec& retry) {
-    auto& [a, b] = retry;
-    fill_all(rng, a, b);
-}
-inline void fill(Rng& rng, EvaluationSpec& evaluation) {
-    auto& [a, b] = evaluation;
-    fill_all(rng, a, b);
 }
 inline void fill(Rng& rng, MemoryPolicy& policy) {
     auto& [a, b, c, d, e, f, g, h, i, j] = policy;
@@ -181,10 +164,6 @@ inline void fill(Rng& rng, AttemptStatus& status) {
 }
 inline void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
-}
-inline void fill(Rng& rng, JobSpec& spec) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = spec;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
 }
 inline void fill(Rng& rng, Plan& plan) {
     auto& [mesh, zero, placement, memory, timeout] = plan;

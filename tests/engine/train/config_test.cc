@@ -97,6 +97,16 @@ TEST(RankConfig, EveryFieldOfAJobSurvivesJson) {
     }
 }
 
+// Files of before 2026-11 have other names here and there.
+TEST(RankConfig, ReadsTheNamesOfOlderFiles) {
+    const auto spec = [](const char* text) {
+        return job_spec_from_json(nlohmann::json::parse(text)).value();
+    };
+    EXPECT_EQ(spec(R"({"evaluation": {"every_steps": 7}})").evaluation.every_steps, 7);
+    EXPECT_EQ(spec(R"({"evaluate": {"every_steps": 7}})").evaluation.every_steps, 7);
+    EXPECT_FALSE(job_spec_from_json(nlohmann::json::parse(R"({"exports": {}})")));
+}
+
 TEST(RankConfig, AnAutomaticMeshStaysAutomaticWithItsZeroStage) {
     JobSpec spec;
     spec.zero = 2;

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+#include "base/mesh_key.h"
+#include "engine/train/json_object.h"
+#include "spec/job_members.h"
+#include "spec/words.h"
+
+// Described structures as JSON objects. A name has the unit of its bare number: warmup_steps,
+// lost_after_seconds. The format is documented in docs/formats/ring_train.md.
+namespace rm {
+
+template <typename T>
+nlohmann::json members_to_json(const T& value);
+nlohmann::json mesh_to_json(const Mesh& mesh);
+nlohmann::json value_to_json(const std::vector<DataSource>& sources);
+nlohmann::json value_to_json(const std::vector<DeviceId>& devices);
+
+// Members of a mesh.
+Result<Mesh> mesh_from_json(const nlohmann::json& value, const std::string& path);
+// A mesh and the ZeRO stage; the stage alone leaves the mesh automatic.
+Status read_parallel(const nlohmann::json& value, const std::string& path,
+                     std::optional<Mesh>& mesh, int& zero);
+void read_value(JsonObject& object, std::string_view key, std::vector<DataSource>& sources);
+void read_value(JsonObject& object, std::string_view key, std::vector<DeviceId>& devices);
+// A size as the job file spells it.
+void read_value(JsonObject& object, std::string_view key, std::optional<Bytes>& size);
+
+class JsonWriter {
+public:
+    explicit JsonWriter(nlohmann::json& out) : out_(out) {}
+
+    template <typename T>
+    void operator()(const Member& member, const T& value) {
+        const std::string key = with_unit<T>(member.name, member);
+        if constexpr (Described<const T>) {
+            out_[key] = members_to_json(value);
+        } else if constexpr (Named<T>) {
+            out_[key] = to_string(value);
+        } else {
+            write(key, value);
+        }
+    }
+    void interval(const Member& member, std::int64_t steps, Seconds time) {
+        out_[format("{}_steps", member.name)] = steps;
+        out_[format("{}_seconds", member.name)] = time.value;
+    }
+    void mesh(const Member& member, const std::optional<Mesh>& mesh, int zero) {
+        nlohmann::json& value = out_[std::string(member.name)];
+        value = mesh ? mesh_to_json(*mesh) : nlohmann::json::object();
+        value["zero"] = zero;
+    }
+
+private:
+    template <typename T>
+    void write(const std::string& key, const T& value) {
+        out_[key] = value;
+    }
+    void write(const std::string& key, Seconds time) { out_[key] = time.value; }
+    void write(const std::string& key, const std::optional<double>& number) {
+        if (number) out_[key] = *number;
+    }
+    void write(const std::string& key, const std::optional<Bytes>& size) {
+        if (size) out_[key] = exact_text(*size);
+    }
+    template <typename T>
+    void write(const std::string& key, const std::vector<T>& items) {
+        if constexpr (!Described<const T>) {
+            out_[key] = value_to_json(items);
+        } else {
+            nlohmann::json& list = out_[key] = nlohmann::json::array();
+            for (const T& item : items)
+                list.push_back(members_to_json(item));
+        }
+    }
+
+    nlohmann::json& out_;
+};
+
+template <typename T>
+nlohmann::json members_to_json(const T& value) {
+    nlohmann::json out = nlohmann::json::object();
+    JsonWriter writer(out);
+    describe(writer, value);
+    return out;
+}
+
+// Absent members keep their values; JsonObject says what else is an error.
+class JsonReader {
+public:
+    explicit JsonReader(JsonObject& object) : object_(object) {}
+
+    template <typename T>
+    void operator()(const Member& member, T& value) {
+        read(key_of<T>(member), value);
+    }
+    void interval(const Member& member, std::int64_t& steps, Seconds& time) {
+        object_.read(format("{}_steps", member.name), steps);
+        object_.read(format("{}_seconds", member.name), time.value);
+    }
+    void mesh(const Member& member, std::optional<Mesh>& mesh, int& zero) {
+        const nlohmann::json* found = object_.member(member.name);
+        if (found == nullptr) return;
+        object_.keep(read_parallel(*found, object_.path_of(member.name), mesh, zero));
+    }
+
+private:
+    template <typename T>
+    std::string key_of(const Member& member) const {
+        std::string stored = with_unit<T>(stored_name(member), member);
+        return object_.has(stored) ? stored : with_unit<T>(member.name, member);
+    }
+    template <typename T>
+    void read(const std::string& key, T& value) {
+        if constexpr (Described<T>) {
+            if (const nlohmann::json* found = object_.member(key)) {
+                read_members(*found, object_.path_of(key), value);
+            }
+        } else if constexpr (Named<T>) {
+            read_name(key, value);
+        } else if constexpr (requires { object_.read(key, value); }) {
+            object_.read(key, value);
+        } else {
+            read_value(object_, key, value);
+        }
+    }
+    void read(const std::string& key, Seconds& time) { object_.read(key, time.value); }
+    template <Described T>
+    void read(const std::string& key, std::vector<T>& items) {
+        const nlohmann::json* found = object_.member(key);
+        if (found == nullptr) return;
+        if (!found->is_array()) {
+            object_.keep(invalid_argument("{}: an array of objects is expected", key));
+            return;
+        }
+        for (const nlohmann::json& item : *found)
+            read_members(item, format("{}[{}]", object_.path_of(key), items.size()),
+                         items.emplace_back());
+    }
+    template <typename T>
+    void read_members(const nlohmann::json& value, const std::string& path, T& target) {
+        JsonObject object(value, path);
+        JsonReader reader(object);
+        describe(reader, target);
+        object_.keep(object.finish());
+    }
+    template <Named T>
+    void read_name(const std::string& key, T& value) {
+        std::string word(to_string(value));
+        object_.read(key, word);
+        const Status status = parse_name(word, value);
+        if (status) return;
+        object_.keep(invalid_argument("{}: {}", object_.path_of(key), status.error().message));
+    }
+
+    JsonObject& object_;
+};
+
+}  // namespace rm

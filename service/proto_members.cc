@@ -1,0 +1,86 @@
+#include "service/proto_members.h"
+
+namespace rm {
+
+using google::protobuf::Message;
+using Field = ProtoFields::Field;
+
+void set_number(Message& message, const Field& field, double number) {
+    message.GetReflection()->SetDouble(&message, &field, number);
+}
+
+void set_number(Message& message, const Field& field, std::int64_t number) {
+    if (field.cpp_type() == Field::CPPTYPE_INT32) {
+        message.GetReflection()->SetInt32(&message, &field, static_cast<std::int32_t>(number));
+    } else {
+        message.GetReflection()->SetInt64(&message, &field, number);
+    }
+}
+
+void set_number(Message& message, const Field& field, std::uint64_t number) {
+    message.GetReflection()->SetUInt64(&message, &field, number);
+}
+
+void get_number(const Message& message, const Field& field, double& number) {
+    number = message.GetReflection()->GetDouble(message, &field);
+}
+
+void get_number(const Message& message, const Field& field, std::int64_t& number) {
+    number = message.GetReflection()->GetInt64(message, &field);
+}
+
+void get_number(const Message& message, const Field& field, std::uint64_t& number) {
+    number = message.GetReflection()->GetUInt64(message, &field);
+}
+
+void get_number(const Message& message, const Field& field, int& number) {
+    number = message.GetReflection()->GetInt32(message, &field);
+}
+
+void ProtoWriter::interval(const Member& member, std::int64_t steps, Seconds time) {
+    set_number(out_, fields_.named(format("{}_steps", member.name)), steps);
+    set_number(out_, fields_.named(format("{}_seconds", member.name)), time.value);
+}
+
+void ProtoReader::interval(const Member& member, std::int64_t& steps, Seconds& time) {
+    get_number(in_, fields_.named(format("{}_steps", member.name)), steps);
+    const Field& seconds = fields_.named(format("{}_seconds", member.name));
+    if (fields_.access().HasField(in_, &seconds)) get_number(in_, seconds, time.value);
+}
+
+void ProtoWriter::mesh(const Member& member, const std::optional<Mesh>& mesh, int zero) {
+    const Field& field = fields_.named(std::string(member.name));
+    if (mesh) fields_.access().MutableMessage(&out_, &field)->CopyFrom(to_proto(*mesh));
+    set_number(out_, fields_.named("zero"), zero);
+}
+
+void ProtoReader::mesh(const Member& member, std::optional<Mesh>& mesh, int& zero) {
+    get_number(in_, fields_.named("zero"), zero);
+    const Field& field = fields_.named(std::string(member.name));
+    if (!fields_.access().HasField(in_, &field)) return;
+    const auto made =
+        from_proto(static_cast<const pb::MeshSpec&>(fields_.access().GetMessage(in_, &field)));
+    if (made) mesh = *made;
+    keep(made ? Status() : Status(made.error()));
+}
+
+void ProtoWriter::add(Message& out, const DataSource& source) {
+    auto& added = static_cast<pb::DataSource&>(out);
+    added.set_path(source.path);
+    added.set_proportion(source.proportion);
+}
+
+void ProtoReader::read_message(const Message& in, DataSource& source) {
+    const auto& read = static_cast<const pb::DataSource&>(in);
+    source = {read.path(), read.proportion()};
+}
+
+void ProtoWriter::add(Message& out, const DeviceId& device) {
+    static_cast<pb::PlacedDevice&>(out) = to_proto(device);
+}
+
+void ProtoReader::read_message(const Message& in, DeviceId& device) {
+    device = from_proto(static_cast<const pb::PlacedDevice&>(in));
+}
+
+}  // namespace rm

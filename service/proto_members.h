@@ -1,0 +1,178 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+#include "base/check.h"
+#include "ringmaster/v1/spec.pb.h"
+#include "service/convert.h"
+#include "spec/job_members.h"
+#include "spec/words.h"
+
+// Described structures as protobuf messages: members and fields find each other by name.
+namespace rm {
+
+// A message beside a member's name in it. A member without a field of its name is a mistake here,
+// not in the message.
+class ProtoFields {
+public:
+    using Field = google::protobuf::FieldDescriptor;
+    explicit ProtoFields(const google::protobuf::Message& message)
+        : type_(*message.GetDescriptor()), access_(*message.GetReflection()) {}
+
+    template <typename T>
+    const Field& field(const Member& member) const {
+        return named(with_unit<T>(stored_name(member), member));
+    }
+    const Field& named(std::string name) const {
+        if (name == "export") name = "exports";  // C++ reserves `export`
+        const Field* found = type_.FindFieldByName(name);
+        RM_CHECK(found != nullptr, "message {} has no field {}", type_.name(), name);
+        return *found;
+    }
+    const google::protobuf::Reflection& access() const { return access_; }
+
+private:
+    const google::protobuf::Descriptor& type_;
+    const google::protobuf::Reflection& access_;
+};
+
+// Numbers of C++ and protobuf are of the same kind: whole or not, signed or not.
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, double number);
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::int64_t number);
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::uint64_t number);
+inline void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
+                       int number) {
+    set_number(message, field, std::int64_t{number});
+}
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                double& number);
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::int64_t& number);
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::uint64_t& number);
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                int& number);
+
+class ProtoWriter {
+public:
+    explicit ProtoWriter(google::protobuf::Message& out) : out_(out), fields_(out) {}
+
+    template <typename T>
+    void operator()(const Member& member, const T& value) {
+        write(fields_.field<T>(member), value);
+    }
+    void interval(const Member& member, std::int64_t steps, Seconds time);
+    void mesh(const Member& member, const std::optional<Mesh>& mesh, int zero);
+
+private:
+    using Field = ProtoFields::Field;
+
+    template <typename T>
+    void write(const Field& field, const T& value) {
+        if constexpr (Described<const T>) {
+            ProtoWriter part(*fields_.access().MutableMessage(&out_, &field));
+            describe(part, value);
+        } else if constexpr (Named<T>) {
+            fields_.access().SetString(&out_, &field, std::string(to_string(value)));
+        } else {
+            set_number(out_, field, value);
+        }
+    }
+    void write(const Field& field, const std::string& text) {
+        fields_.access().SetString(&out_, &field, text);
+    }
+    void write(const Field& field, Seconds time) { set_number(out_, field, time.value); }
+    void write(const Field& field, const std::optional<double>& number) {
+        if (number) set_number(out_, field, *number);
+    }
+    void write(const Field& field, const std::optional<Bytes>& size) {
+        if (size) set_number(out_, field, size->value);
+    }
+    template <typename T>
+    void write(const Field& field, const std::vector<T>& items) {
+        for (const T& item : items)
+            add(*fields_.access().AddMessage(&out_, &field), item);
+    }
+    template <Described T>
+    void add(google::protobuf::Message& out, const T& item) {
+        ProtoWriter part(out);
+        describe(part, item);
+    }
+    void add(google::protobuf::Message& out, const DataSource& source);
+    void add(google::protobuf::Message& out, const DeviceId& device);
+
+    google::protobuf::Message& out_;
+    const ProtoFields fields_;
+};
+
+// What an older sender does not have keeps its value: a part, a field with presence, a text. The
+// first error is kept.
+class ProtoReader {
+public:
+    explicit ProtoReader(const google::protobuf::Message& in) : in_(in), fields_(in) {}
+
+    template <typename T>
+    void operator()(const Member& member, T& value) {
+        const Field& field = fields_.field<T>(member);
+        if (field.has_presence() && !fields_.access().HasField(in_, &field)) return;
+        read(field, value);
+    }
+    void interval(const Member& member, std::int64_t& steps, Seconds& time);
+    void mesh(const Member& member, std::optional<Mesh>& mesh, int& zero);
+    const Status& status() const { return status_; }
+
+private:
+    using Field = ProtoFields::Field;
+
+    void keep(const Status& status) {
+        if (status_ && !status) status_ = status;
+    }
+    std::string text_of(const Field& field) const {
+        return fields_.access().GetString(in_, &field);
+    }
+    template <typename T>
+    void read(const Field& field, T& value) {
+        if constexpr (Described<T>) {
+            read_message(fields_.access().GetMessage(in_, &field), value);
+        } else if constexpr (Named<T>) {
+            const std::string word = text_of(field);
+            if (!word.empty()) keep(parse_name(word, value));
+        } else {
+            get_number(in_, field, value);
+        }
+    }
+    void read(const Field& field, std::string& text) {
+        const std::string found = text_of(field);
+        if (!found.empty()) text = found;
+    }
+    void read(const Field& field, Seconds& time) { get_number(in_, field, time.value); }
+    void read(const Field& field, std::optional<double>& number) {
+        get_number(in_, field, number.emplace());
+    }
+    void read(const Field& field, std::optional<Bytes>& size) {
+        get_number(in_, field, size.emplace().value);
+    }
+    template <typename T>
+    void read(const Field& field, std::vector<T>& items) {
+        for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
+            read_message(fields_.access().GetRepeatedMessage(in_, &field, i), items.emplace_back());
+    }
+    template <Described T>
+    void read_message(const google::protobuf::Message& in, T& value) {
+        ProtoReader part(in);
+        describe(part, value);
+        keep(part.status());
+    }
+    void read_message(const google::protobuf::Message& in, DataSource& source);
+    void read_message(const google::protobuf::Message& in, DeviceId& device);
+
+    const google::protobuf::Message& in_;
+    const ProtoFields fields_;
+    Status status_;
+};
+
+}  // namespace rm

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/units.h"
+
+// A structure that travels is described once, in a header of this folder: describe(visit, value)
+// calls `visit` for each of its members with a name. Every form of the structure (job file, JSON,
+// protobuf, columns, random values of tests, documentation) is a visitor.
+namespace rm {
+
+// How a job file writes a value whose type alone does not say it; other forms hold bare numbers.
+enum class Written {
+    plain,
+    tokens,         // 8K: K and M are 2^10 and 2^20
+    budget,         // 8M: K, M and B are 10^3, 10^6 and 10^9
+    steps,          // "10 steps"; other forms add _steps to the name
+    path,           // relative paths start at the current directory
+    bytes_or_path,  // the word `bytes`, or a path
+};
+
+enum class Presence { optional, required };
+
+struct Member {
+    std::string_view name;  // in the job file and JSON
+    std::string_view help;  // what may be written, for the documentation and the schema
+    Written written = Written::plain;
+    Presence presence = Presence::optional;
+    std::string_view absent = {};  // what holds without it, where its default value does not tell
+    // Its name in protobuf, columns and JSON of before 2026-11, where that is another one.
+    std::string_view stored = {};
+    bool automatic = false;  // the job file may say `auto`, which is the default
+};
+
+// T is U, constant or not.
+template <typename T, typename U>
+concept Like = std::is_same_v<std::remove_const_t<T>, U>;
+
+// Whether a structure is described; visitors then go into it.
+struct AnyVisitor {
+    template <typename T>
+    void operator()(const Member&, T&) const {}
+    template <typename... Parts>
+    void interval(const Member&, Parts&...) const {}
+    template <typename... Parts>
+    void mesh(const Member&, Parts&...) const {}
+};
+template <typename T>
+concept Described = requires(const AnyVisitor& visit, T& value) {
+    describe(visit, value);
+};
+
+// The name of a bare number says its unit.
+template <typename T>
+std::string with_unit(std::string_view name, const Member& member) {
+    std::string out(name);
+    if (member.written == Written::steps) out += "_steps";
+    if (std::is_same_v<std::remove_const_t<T>, Seconds>) out += "_seconds";
+    return out;
+}
+inline std::string_view stored_name(const Member& member) {
+    return member.stored.empty() ? member.name : member.stored;
+}
+
+}  // namespace rm
