@@ -21,6 +21,30 @@ void set_number(Message& message, const Field& field, std::uint64_t number) {
     message.GetReflection()->SetUInt64(&message, &field, number);
 }
 
+void set_number(Message& message, const Field& field, bool flag) {
+    message.GetReflection()->SetBool(&message, &field, flag);
+}
+
+void get_number(const Message& message, const Field& field, bool& flag) {
+    flag = message.GetReflection()->GetBool(message, &field);
+}
+
+void set_key(Message& entry, const std::string& key) {
+    entry.GetReflection()->SetString(&entry, entry.GetDescriptor()->map_key(), key);
+}
+
+void set_key(Message& entry, int key) {
+    set_number(entry, *entry.GetDescriptor()->map_key(), key);
+}
+
+void get_key(const Message& entry, std::string& key) {
+    key = entry.GetReflection()->GetString(entry, entry.GetDescriptor()->map_key());
+}
+
+void get_key(const Message& entry, int& key) {
+    get_number(entry, *entry.GetDescriptor()->map_key(), key);
+}
+
 void get_number(const Message& message, const Field& field, double& number) {
     number = message.GetReflection()->GetDouble(message, &field);
 }

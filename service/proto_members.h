@@ -2,12 +2,14 @@
 
 #include <google/protobuf/message.h>
 
+#include <map>
 #include <string>
 
 #include "base/check.h"
 #include "ringmaster/v1/spec.pb.h"
 #include "service/convert.h"
 #include "spec/job_members.h"
+#include "spec/report_members.h"
 #include "spec/words.h"
 
 // Described structures as protobuf messages: members and fields find each other by name.
@@ -48,6 +50,7 @@ inline void set_number(google::protobuf::Message& message, const ProtoFields::Fi
                        int number) {
     set_number(message, field, std::int64_t{number});
 }
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, bool flag);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 double& number);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
@@ -56,6 +59,17 @@ void get_number(const google::protobuf::Message& message, const ProtoFields::Fie
                 std::uint64_t& number);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 int& number);
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                bool& flag);
+
+// An entry of a map field is a message with a key and a value.
+void set_key(google::protobuf::Message& entry, const std::string& key);
+void set_key(google::protobuf::Message& entry, int key);
+void get_key(const google::protobuf::Message& entry, std::string& key);
+void get_key(const google::protobuf::Message& entry, int& key);
+inline const ProtoFields::Field& value_of(const google::protobuf::Message& entry) {
+    return *entry.GetDescriptor()->map_value();
+}
 
 class ProtoWriter {
 public:
@@ -91,6 +105,24 @@ private:
     }
     void write(const Field& field, const std::optional<Bytes>& size) {
         if (size) set_number(out_, field, size->value);
+    }
+    void write(const Field& field, const MemoryReport& memory) {
+        std::map<std::string, std::int64_t> kinds;
+        for (const auto& [kind, bytes] : memory.by_kind)
+            kinds[kind] = bytes.value;
+        write(field, kinds);
+    }
+    template <typename Key, typename T>
+    void write(const Field& field, const std::map<Key, T>& items) {
+        for (const auto& [key, item] : items) {
+            google::protobuf::Message& entry = *fields_.access().AddMessage(&out_, &field);
+            set_key(entry, key);
+            if constexpr (Described<const T>) {
+                add(*entry.GetReflection()->MutableMessage(&entry, &value_of(entry)), item);
+            } else {
+                set_number(entry, value_of(entry), item);
+            }
+        }
     }
     template <typename T>
     void write(const Field& field, const std::vector<T>& items) {
@@ -156,6 +188,26 @@ private:
     void read(const Field& field, std::optional<Bytes>& size) {
         get_number(in_, field, size.emplace().value);
     }
+    void read(const Field& field, MemoryReport& memory) {
+        std::map<std::string, std::int64_t> kinds;
+        read(field, kinds);
+        for (const auto& [kind, bytes] : kinds)
+            memory.add(kind, Bytes{bytes});
+    }
+    template <typename Key, typename T>
+    void read(const Field& field, std::map<Key, T>& items) {
+        for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i) {
+            const auto& entry = fields_.access().GetRepeatedMessage(in_, &field, i);
+            Key key;
+            get_key(entry, key);
+            if constexpr (Described<T>) {
+                read_message(entry.GetReflection()->GetMessage(entry, &value_of(entry)),
+                             items[key]);
+            } else {
+                get_number(entry, value_of(entry), items[key]);
+            }
+        }
+    }
     template <typename T>
     void read(const Field& field, std::vector<T>& items) {
         for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
@@ -174,5 +226,21 @@ private:
     const ProtoFields fields_;
     Status status_;
 };
+
+template <typename Message, Described T>
+Message proto_of(const T& value) {
+    Message out;
+    ProtoWriter writer(out);
+    describe(writer, value);
+    return out;
+}
+template <Described T>
+Result<T> value_from(const google::protobuf::Message& message) {
+    T out;
+    ProtoReader reader(message);
+    describe(reader, out);
+    RM_RETURN_IF_ERROR(reader.status());
+    return out;
+}
 
 }  // namespace rm

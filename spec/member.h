@@ -19,6 +19,7 @@ enum class Written {
     steps,          // "10 steps"; other forms add _steps to the name
     path,           // relative paths start at the current directory
     bytes_or_path,  // the word `bytes`, or a path
+    measured,       // in no job file: a number that may be NaN, which JSON has as null
 };
 
 enum class Presence { optional, required };

@@ -2,11 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
 #include <string>
 
 #include "base/mesh_key.h"
 #include "engine/train/json_object.h"
 #include "spec/job_members.h"
+#include "spec/report_members.h"
 #include "spec/words.h"
 
 // Described structures as JSON objects. A name has the unit of its bare number: warmup_steps,
@@ -44,6 +49,10 @@ public:
             write(key, value);
         }
     }
+    void operator()(const Member& member, double number) {
+        nlohmann::json& out = out_[std::string(member.name)];
+        if (std::isfinite(number) || member.written != Written::measured) out = number;
+    }
     void interval(const Member& member, std::int64_t steps, Seconds time) {
         out_[format("{}_steps", member.name)] = steps;
         out_[format("{}_seconds", member.name)] = time.value;
@@ -65,6 +74,17 @@ private:
     }
     void write(const std::string& key, const std::optional<Bytes>& size) {
         if (size) out_[key] = exact_text(*size);
+    }
+    void write(const std::string& key, const MemoryReport& memory) {
+        nlohmann::json& kinds = out_[key] = nlohmann::json::object();
+        for (const auto& [kind, bytes] : memory.by_kind)
+            kinds[kind] = bytes.value;
+    }
+    template <typename Key, Described T>
+    void write(const std::string& key, const std::map<Key, T>& items) {
+        nlohmann::json& map = out_[key] = nlohmann::json::object();
+        for (const auto& [name, item] : items)
+            map[format("{}", name)] = members_to_json(item);
     }
     template <typename T>
     void write(const std::string& key, const std::vector<T>& items) {
@@ -96,6 +116,17 @@ public:
     template <typename T>
     void operator()(const Member& member, T& value) {
         read(key_of<T>(member), value);
+    }
+    void operator()(const Member& member, double& number) {
+        const std::string key = key_of<double>(member);
+        const nlohmann::json* found = object_.member(key);
+        const bool is_nan =
+            member.written == Written::measured && found != nullptr && found->is_null();
+        if (is_nan) {
+            number = std::numeric_limits<double>::quiet_NaN();
+        } else {
+            object_.read(key, number);
+        }
     }
     void interval(const Member& member, std::int64_t& steps, Seconds& time) {
         object_.read(format("{}_steps", member.name), steps);
@@ -140,6 +171,40 @@ private:
             read_members(item, format("{}[{}]", object_.path_of(key), items.size()),
                          items.emplace_back());
     }
+    template <typename Key, Described T>
+    void read(const std::string& key, std::map<Key, T>& items) {
+        const nlohmann::json* found = object_.member(key);
+        if (found == nullptr || !is_object(key, *found)) return;
+        for (const auto& [name, item] : found->items())
+            read_members(item, format("{}.{}", object_.path_of(key), name),
+                         items[key_from(name, Key())]);
+    }
+    void read(const std::string& key, std::map<std::string, double>& numbers) {
+        const nlohmann::json* found = object_.member(key);
+        if (found == nullptr || !is_object(key, *found)) return;
+        JsonObject object(*found, object_.path_of(key));
+        for (const auto& [name, unused] : found->items())
+            object.read(name, numbers[name]);
+        object_.keep(object.status());
+    }
+    void read(const std::string& key, MemoryReport& memory) {
+        const nlohmann::json* found = object_.member(key);
+        if (found == nullptr || !is_object(key, *found)) return;
+        JsonObject object(*found, object_.path_of(key));
+        for (const auto& [kind, unused] : found->items()) {
+            Bytes bytes;
+            object.read(kind, bytes.value);
+            memory.add(kind, bytes);
+        }
+        object_.keep(object.status());
+    }
+    bool is_object(const std::string& key, const nlohmann::json& value) {
+        if (value.is_object()) return true;
+        object_.keep(JsonObject(value, object_.path_of(key)).status());
+        return false;
+    }
+    static std::string key_from(const std::string& name, const std::string&) { return name; }
+    static int key_from(const std::string& name, int) { return std::atoi(name.c_str()); }
     template <typename T>
     void read_members(const nlohmann::json& value, const std::string& path, T& target) {
         JsonObject object(value, path);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/session.h"
 #include "spec/job_members.h"
+#include "spec/report_members.h"
 
 // Random values of base types. The structured bindings, here and where a type is described, are the
 // point: a member added to a type does not compile until it is filled, and then fails the round
@@ -113,13 +114,15 @@ inline void fill(Rng& rng, std::map<std::string, double>& map) {
     for (const char* key : {"forward", "backward", "reduce"})
         fill(rng, map[key]);
 }
-inline void fill(Rng& rng, AxisTraffic& traffic) {
-    auto& [bytes_sent, wait_seconds] = traffic;
-    fill_all(rng, bytes_sent, wait_seconds);
-}
-inline void fill(Rng& rng, std::map<std::string, AxisTraffic>& axes) {
+template <typename T>
+void fill(Rng& rng, std::map<std::string, T>& map) {
     for (const char* key : {"ring", "tensor"})
-        fill(rng, axes[key]);
+        fill(rng, map[key]);
+}
+template <typename T>
+void fill(Rng& rng, std::map<int, T>& map) {
+    for (const int key : {0, 3})
+        fill(rng, map[key]);
 }
 inline void fill(Rng& rng, Peak& peak) {
     auto& [flops, name] = peak;
@@ -136,23 +139,6 @@ inline void fill(Rng& rng, RankStatus& rank) {
 inline void fill(Rng& rng, RankLaunch& rank) {
     auto& [a, b] = rank;
     fill_all(rng, a, b);
-}
-inline void fill(Rng& rng, StepReport& report) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, hops] = report;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
-    for (const int rank : {0, 3})
-        fill_all(rng, hops[rank].bytes, hops[rank].bytes_per_second);
-}
-inline void fill(Rng& rng, ConnectedReport& report) {
-    fill_all(rng, report.rank, report.address);
-    for (const int peer : {1, 5})
-        fill_all(rng, report.peers[peer].own, report.peers[peer].other);
-    for (const char* ring : {"ring_inner", "ring_outer"})
-        fill_all(rng, report.rings[ring].sends_to, report.rings[ring].receives_from);
-}
-inline void fill(Rng& rng, EvaluationReport& report) {
-    auto& [a, b, c, d, e] = report;
-    fill_all(rng, a, b, c, d, e);
 }
 inline void fill(Rng& rng, Inventory& inventory) {
     auto& [a, b, c, d, e, f, g, h] = inventory;
