@@ -1,6 +1,6 @@
 #include "controller/loops/clock_loop.h"
 
-#include <chrono>
+#include <utility>
 
 #include "controller/core/due_effects.h"
 #include "controller/core/due_times.h"
@@ -8,26 +8,13 @@
 namespace rm {
 
 ClockLoop::ClockLoop(ControlLoop& control, Seconds interval)
-    : control_(control), interval_(interval), thread_([this] { run(); }) {}
-
-ClockLoop::~ClockLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_one();
-    }
-    thread_.join();
-}
-
-void ClockLoop::run() {
-    std::unique_lock lock(mutex_);
-    const auto interval = std::chrono::duration<double>(interval_.value);
-    while (!changed_.wait_for(lock, interval, [&] { return stopping_; })) {
-        lock.unlock();
-        tick();
-        lock.lock();
-    }
-}
+    : control_(control),
+      loop_(
+          [this, interval](auto&) {
+              tick();
+              return interval;
+          },
+          interval) {}
 
 void ClockLoop::tick() {
     const WallTime now = control_.steady_now();

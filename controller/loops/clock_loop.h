@@ -1,10 +1,6 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
-#include "base/clock.h"
+#include "base/loop.h"
 #include "controller/loops/control_loop.h"
 
 namespace rm {
@@ -14,18 +10,12 @@ namespace rm {
 class ClockLoop {
 public:
     explicit ClockLoop(ControlLoop& control, Seconds interval = Seconds{1});
-    ~ClockLoop();
 
 private:
-    void run();
     void tick();
 
     ControlLoop& control_;
-    const Seconds interval_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm

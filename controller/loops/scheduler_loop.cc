@@ -1,7 +1,6 @@
 #include "controller/loops/scheduler_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 
 namespace rm {
@@ -31,42 +30,17 @@ bool is_news(const State& state, const PlanDecision& decision) {
 }  // namespace
 
 SchedulerLoop::SchedulerLoop(ControlLoop& control, const Clock& clock, Planner planner)
-    : control_(control), clock_(clock), planner_(std::move(planner)), thread_([this] { run(); }) {}
+    : control_(control),
+      clock_(clock),
+      planner_(std::move(planner)),
+      loop_([this](auto& stop) { return pass_and_pause(stop); }, Loop::kUntilWoken) {}
 
-SchedulerLoop::~SchedulerLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_one();
-    }
-    thread_.join();
-}
-
-void SchedulerLoop::request() {
-    const std::lock_guard lock(mutex_);
-    requested_ = true;
-    changed_.notify_one();
-}
-
-void SchedulerLoop::run() {
-    while (true) {
-        {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return requested_ || stopping_; });
-            if (stopping_) return;
-            requested_ = false;
-        }
-        const MonoTime start = clock_.mono();
-        pass();
-        const Seconds taken = clock_.mono() - start;
-        if (!pause(std::min(Seconds{taken.value * kPausePerPass}, kLongestPause))) return;
-    }
-}
-
-bool SchedulerLoop::pause(Seconds span) {
-    std::unique_lock lock(mutex_);
-    const auto length = std::chrono::duration<double>(span.value);
-    return !changed_.wait_for(lock, length, [&] { return stopping_; });
+Seconds SchedulerLoop::pass_and_pause(const std::stop_token& stop) {
+    const MonoTime start = clock_.mono();
+    pass();
+    const Seconds taken = clock_.mono() - start;
+    sleep_for(std::min(Seconds{taken.value * kPausePerPass}, kLongestPause), stop);
+    return Loop::kUntilWoken;
 }
 
 void SchedulerLoop::pass() {

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <thread>
 
 #include "base/clock.h"
+#include "base/loop.h"
 #include "controller/loops/control_loop.h"
 #include "controller/plan_trivial.h"
 
@@ -20,23 +18,17 @@ using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)
 class SchedulerLoop {
 public:
     SchedulerLoop(ControlLoop& control, const Clock& clock, Planner planner);
-    ~SchedulerLoop();
 
-    void request();  // any thread
+    void request() { loop_.wake(); }  // any thread
 
 private:
-    void run();
     void pass();
-    bool pause(Seconds span);  // false: the loop is ending
+    Seconds pass_and_pause(const std::stop_token& stop);
 
     ControlLoop& control_;
     const Clock& clock_;
     const Planner planner_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool requested_ = false;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm

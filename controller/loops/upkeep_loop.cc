@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -14,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kLook{1};
+constexpr Seconds kLook{1};
 
 std::uint64_t inode_of(const std::string& path) {
     struct stat facts {};
@@ -29,42 +28,25 @@ UpkeepLoop::UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& cl
       clock_(clock),
       last_backup_(clock.mono()),
       inode_(inode_of(options_.database)),
-      thread_([this] { run(); }) {}
+      loop_([this](auto&) {
+          look();
+          return kLook;
+      }) {}
 
-UpkeepLoop::~UpkeepLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_one();
-    }
-    thread_.join();
-}
-
-void UpkeepLoop::run() {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-        lock.unlock();
-        look_at_space();
-        look_at_database();
-        if (is_due()) back_up();
-        lock.lock();
-        changed_.wait_for(lock, kLook, [this] { return stopping_ || begun_; });
-    }
+void UpkeepLoop::look() {
+    look_at_space();
+    look_at_database();
+    if (is_due()) back_up();
 }
 
 void UpkeepLoop::begin() {
-    const std::lock_guard lock(mutex_);
     begun_ = true;
-    changed_.notify_one();
+    loop_.wake();
 }
 
 bool UpkeepLoop::is_due() {
-    {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(begun_, false)) {
-            return !has_backup_since(options_.backups,
-                                     clock_.wall() + Seconds{-options_.every.value});
-        }
+    if (begun_.exchange(false)) {
+        return !has_backup_since(options_.backups, clock_.wall() + Seconds{-options_.every.value});
     }
     return clock_.mono() - last_backup_ >= options_.every;
 }

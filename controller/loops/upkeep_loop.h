@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "base/clock.h"
+#include "base/loop.h"
 #include "controller/store/space_guard.h"
 
 namespace rm {
@@ -26,14 +25,13 @@ struct UpkeepOptions {
 class UpkeepLoop {
 public:
     UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& clock);
-    ~UpkeepLoop();
 
     // Makes a backup now, unless one was made within the last `every`: a controller that starts
     // again and again must not push out the older ones.
     void begin();
 
 private:
-    void run();
+    void look();
     void look_at_space();
     void look_at_database();
     bool is_due();
@@ -44,12 +42,9 @@ private:
     const Clock& clock_;
     MonoTime last_backup_;
     const std::uint64_t inode_;  // of control.db; 0: not there
-    bool begun_ = false;         // under the mutex
+    std::atomic<bool> begun_ = false;
     bool short_ = false;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm
