@@ -15,8 +15,9 @@ namespace rm {
 // Sleeps; false as soon as a stop is requested, also when that was before the call.
 bool sleep_for(Seconds span, const std::stop_token& stop);
 
-// A thread that calls a body again and again and sleeps in between. It serves periodic work, and
-// the draining of a queue: whoever pushes calls wake() afterwards.
+// A thread that calls a body again and again and sleeps in between: for periodic work, and for
+// draining a queue. A thread that pushes calls wake() before it unlocks the queue: once unlocked,
+// its item may be handled and the owner may be gone.
 //
 // - The body returns how long the thread sleeps before the next call, kUntilWoken, or kEnd.
 // - No wake() is lost: after one that comes while the thread sleeps or while the body works, the
@@ -26,9 +27,9 @@ bool sleep_for(Seconds span, const std::stop_token& stop);
 // - `at_end` is called once, on the thread, after the last call of the body.
 // - What the body throws ends the process, as in any thread.
 //
-// Any thread may call wake(), the loop's own too. Any thread but the loop's own may call stop(),
-// several times and several at once; each call returns when the thread has ended, and nothing is
-// called afterwards. The destructor stops.
+// Any thread may call wake(), the loop's own too, while it holds locks that the body takes. Any
+// thread but the loop's own may call stop(), several times and several at once; each call returns
+// when the thread has ended, and nothing is called afterwards. The destructor stops.
 //
 // Make the loop the last member of its owner: the thread starts when the rest is there, and has
 // ended before the rest goes.

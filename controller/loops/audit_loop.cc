@@ -42,16 +42,15 @@ void log_failure(const Status& status) {
 
 }  // namespace
 
-AuditLoop::AuditLoop(AuditStore& store) : store_(store), thread_([this] { run(); }) {}
-
-AuditLoop::~AuditLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_all();
-    }
-    thread_.join();
-}
+AuditLoop::AuditLoop(AuditStore& store)
+    : store_(store),
+      loop_(
+          [this](auto& stop) {
+              gather(stop);
+              keep_queued();
+              return Loop::kUntilWoken;
+          },
+          Loop::kUntilWoken, [this] { keep_queued(); }) {}
 
 // Only refusals can come faster than they are kept: an allowed change waits for a commit of its
 // own.
@@ -63,7 +62,7 @@ void AuditLoop::record(AuditEntry entry) {
     }
     ++recorded_;
     queue_.push_back(std::move(entry));
-    changed_.notify_all();
+    loop_.wake();
 }
 
 void AuditLoop::flush() {
@@ -75,21 +74,23 @@ void AuditLoop::flush() {
     --num_flushing_;
 }
 
-void AuditLoop::run() {
+void AuditLoop::gather(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait(lock, [this] { return !queue_.empty() || stopping_; });
-        if (queue_.empty()) return;
-        changed_.wait_for(lock, kGather, [this] { return num_flushing_ > 0 || stopping_; });
-        const std::vector<AuditEntry> batch = std::exchange(queue_, {});
-        const std::int64_t dropped = std::exchange(dropped_, 0);
-        lock.unlock();
-        keep_all(batch);
-        if (dropped > 0) log_event(LogLevel::warning, "refusals_not_kept", {{"count", dropped}});
-        lock.lock();
-        kept_ += static_cast<std::int64_t>(batch.size());
-        changed_.notify_all();
-    }
+    if (queue_.empty()) return;
+    changed_.wait_for(lock, stop, kGather, [this] { return num_flushing_ > 0; });
+}
+
+void AuditLoop::keep_queued() {
+    std::unique_lock lock(mutex_);
+    const std::vector<AuditEntry> batch = std::exchange(queue_, {});
+    const std::int64_t dropped = std::exchange(dropped_, 0);
+    if (batch.empty()) return;
+    lock.unlock();
+    keep_all(batch);
+    if (dropped > 0) log_event(LogLevel::warning, "refusals_not_kept", {{"count", dropped}});
+    lock.lock();
+    kept_ += static_cast<std::int64_t>(batch.size());
+    changed_.notify_all();
 }
 
 void AuditLoop::keep_all(const std::vector<AuditEntry>& batch) {

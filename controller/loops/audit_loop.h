@@ -5,10 +5,10 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/audit.h"
+#include "base/loop.h"
 #include "controller/store/audit_store.h"
 
 namespace rm {
@@ -22,8 +22,7 @@ class AuditLoop final : public AuditSink {
 public:
     static constexpr std::size_t kNewRefusals = 200;
 
-    explicit AuditLoop(AuditStore& store);
-    ~AuditLoop() override;  // keeps what is queued
+    explicit AuditLoop(AuditStore& store);  // what is queued at the end is kept
 
     void record(AuditEntry entry) override;
     // Returns when what was recorded before is in the store.
@@ -37,7 +36,8 @@ private:
         bool changed = false;  // counted up since it was written
     };
 
-    void run();
+    void gather(const std::stop_token& stop);
+    void keep_queued();
     void keep_all(const std::vector<AuditEntry>& batch);
     void keep(const AuditEntry& entry);
     Status keep_refusal(const AuditEntry& entry);
@@ -50,15 +50,14 @@ private:
     std::map<std::string, Row> refusals_;
     WallTime minute_;
 
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable changed_;
+    std::mutex mutex_;                     // guards what follows
+    std::condition_variable_any changed_;  // kept_ and num_flushing_
     std::vector<AuditEntry> queue_;
     std::int64_t recorded_ = 0;
     std::int64_t kept_ = 0;
     std::int64_t dropped_ = 0;
     int num_flushing_ = 0;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm

@@ -18,25 +18,23 @@ ControlLoop::ControlLoop(State state, Parts parts)
     : parts_(std::move(parts)),
       steady_(parts_.clock),
       state_(std::move(state)),
-      thread_([this] { run(); }) {}
+      loop_([this](auto& stop) { return work(stop); }, Loop::kUntilWoken) {}
 
 ControlLoop::~ControlLoop() {
     {
         const std::lock_guard lock(queue_mutex_);
-        stopping_ = true;
-        queued_.notify_one();
+        closed_ = true;
     }
-    thread_.join();
+    loop_.stop();
     refuse_queued();
 }
 
 void ControlLoop::post(InputBody body, OnAnswer on_answer) {
     {
         const std::lock_guard lock(queue_mutex_);
-        if (!stopping_) {
+        if (!closed_) {
             queue_.push_back({std::move(body), std::move(on_answer)});
-            queued_.notify_one();
-            return;
+            return loop_.wake();
         }
     }
     if (on_answer) on_answer(shutting_down());
@@ -51,39 +49,40 @@ Result<JobId> ControlLoop::call(InputBody body) {
 }
 
 std::vector<ControlLoop::Queued> ControlLoop::take_batch() {
-    std::unique_lock lock(queue_mutex_);
-    queued_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-    if (stopping_) return {};
+    const std::lock_guard lock(queue_mutex_);
+    if (closed_) return {};
     return std::exchange(queue_, {});
 }
 
-void ControlLoop::run() {
-    while (true) {
-        std::vector<Queued> batch = take_batch();
-        if (batch.empty()) return;
-        const Result<bool> free = wait_for_turn();
-        if (!free) return parts_.on_fatal(free.error().message);
-        if (!*free) return;
-        Result<std::vector<Outcome>> outcomes = Error{ErrorCode::internal, "not applied"};
-        try {
-            outcomes = commit_batch(batch);
-        } catch (const std::exception& broken) {
-            outcomes = Error{ErrorCode::internal, broken.what()};
-        }
-        if (!outcomes) return parts_.on_fatal(outcomes.error().message);
-        release(batch, *outcomes);
+std::optional<Seconds> ControlLoop::work(const std::stop_token& stop) {
+    const auto fatal = [this](const Error& error) {
+        parts_.on_fatal(error.message);
+        return Loop::kEnd;
+    };
+    std::vector<Queued> batch = take_batch();
+    if (batch.empty()) return Loop::kUntilWoken;
+    const Result<bool> free = wait_for_turn(stop);
+    if (!free) return fatal(free.error());
+    if (!*free) return Loop::kEnd;
+    Result<std::vector<Outcome>> outcomes = Error{ErrorCode::internal, "not applied"};
+    try {
+        outcomes = commit_batch(batch);
+    } catch (const std::exception& broken) {
+        outcomes = Error{ErrorCode::internal, broken.what()};
     }
+    if (!outcomes) return fatal(outcomes.error());
+    release(batch, *outcomes);
+    return Loop::kUntilWoken;
 }
 
 // Before anything is applied, so that readers go on meanwhile.
-Result<bool> ControlLoop::wait_for_turn() {
+Result<bool> ControlLoop::wait_for_turn(const std::stop_token& stop) {
     while (true) {
         const Status turn = parts_.store.wait_for_turn();
         if (turn) return true;
         if (turn.error().code != ErrorCode::unavailable) return turn.error();
         parts_.listener.waits(turn.error().message);
-        const std::lock_guard lock(queue_mutex_);
-        if (stopping_) return false;
+        if (stop.stop_requested()) return false;
     }
 }
 

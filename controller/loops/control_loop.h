@@ -1,14 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/loop.h"
 #include "controller/core/outcome.h"
 #include "controller/input_sink.h"
 #include "controller/loops/steady_clock.h"
@@ -63,10 +63,10 @@ private:
         OnAnswer on_answer;
     };
 
-    void run();
+    std::optional<Seconds> work(const std::stop_token& stop);
     std::vector<Queued> take_batch();
     // False: this loop ends while another program holds the tables.
-    Result<bool> wait_for_turn();
+    Result<bool> wait_for_turn(const std::stop_token& stop);
     // Applies and commits; the effects of each input. Throws or returns an error: fatal.
     Result<std::vector<Outcome>> commit_batch(std::vector<Queued>& batch);
     void release(std::vector<Queued>& batch, std::vector<Outcome>& outcomes);
@@ -78,10 +78,9 @@ private:
     State state_;
 
     std::mutex queue_mutex_;
-    std::condition_variable queued_;
     std::vector<Queued> queue_;
-    bool stopping_ = false;
-    std::thread thread_;
+    bool closed_ = false;  // nothing is queued any more
+    Loop loop_;
 };
 
 }  // namespace rm

@@ -1,7 +1,6 @@
 #include "controller/loops/survey_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "controller/loops/survey_nodes.h"
@@ -69,16 +68,14 @@ void log_survey(const SurveyRecord& survey) {
 }  // namespace
 
 SurveyLoop::SurveyLoop(SurveyCore core, const Parts& parts)
-    : parts_(parts), core_(std::move(core)), thread_([this] { run(); }) {}
-
-SurveyLoop::~SurveyLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        arrived_.notify_one();
-    }
-    thread_.join();
-}
+    : parts_(parts),
+      core_(std::move(core)),
+      loop_(
+          [this](auto&) {
+              work();
+              return until_due();
+          },
+          until_due()) {}
 
 Result<std::int64_t> SurveyLoop::request() {
     Result<std::int64_t> number = 0;
@@ -87,9 +84,7 @@ Result<std::int64_t> SurveyLoop::request() {
         core_.set_nodes(present_nodes(), now());
         number = core_.request("request", now());
     }
-    const std::lock_guard lock(mutex_);
-    woken_ = true;
-    arrived_.notify_one();
+    loop_.wake();
     return number;
 }
 
@@ -106,7 +101,7 @@ LinkGraph SurveyLoop::graph(const std::vector<NodeId>& nodes) const {
 void SurveyLoop::probed(const NodeId& node, ProbeReport report) {
     const std::lock_guard lock(mutex_);
     reports_.emplace_back(node, std::move(report));
-    arrived_.notify_one();
+    loop_.wake();
 }
 
 // The loop looks often enough.
@@ -145,28 +140,17 @@ std::vector<SurveyNode> SurveyLoop::present_nodes() const {
     return parts_.control.read(survey_nodes);
 }
 
-void SurveyLoop::run() {
-    while (true) {
-        std::vector<std::pair<NodeId, ProbeReport>> reports;
-        MonoTime due;
-        {
-            const std::lock_guard lock(core_mutex_);
-            due = core_.due();
-        }
-        const Seconds wait = std::clamp(due - parts_.clock.mono(), Seconds{0}, kLook);
-        {
-            std::unique_lock lock(mutex_);
-            arrived_.wait_for(lock, std::chrono::duration<double>(wait.value),
-                              [&] { return stopping_ || woken_ || !reports_.empty(); });
-            if (stopping_) return;
-            woken_ = false;
-            reports = std::exchange(reports_, {});
-        }
-        work(std::move(reports));
-    }
+Seconds SurveyLoop::until_due() const {
+    const std::lock_guard lock(core_mutex_);
+    return std::clamp(core_.due() - parts_.clock.mono(), Seconds{0}, kLook);
 }
 
-void SurveyLoop::work(std::vector<std::pair<NodeId, ProbeReport>> reports) {
+void SurveyLoop::work() {
+    std::vector<std::pair<NodeId, ProbeReport>> reports;
+    {
+        const std::lock_guard lock(mutex_);
+        reports = std::exchange(reports_, {});
+    }
     take_hops();
     std::vector<SurveyNode> nodes = present_nodes();
     std::vector<SurveyOutputs> outputs;

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/report.h"
 #include "controller/loops/control_loop.h"
 #include "controller/session.h"
@@ -54,7 +53,6 @@ public:
         const Clock& clock;
     };
     SurveyLoop(SurveyCore core, const Parts& parts);
-    ~SurveyLoop() override;
 
     Result<std::int64_t> request();  // the survey's number
     SurveyView view() const;
@@ -67,8 +65,8 @@ public:
 private:
     SurveyTime now() const { return {parts_.clock.wall(), parts_.clock.mono()}; }
     std::vector<SurveyNode> present_nodes() const;
-    void run();
-    void work(std::vector<std::pair<NodeId, ProbeReport>> reports);
+    Seconds until_due() const;
+    void work();
     void take_hops();
     void carry_out(const SurveyOutputs& outputs);
     void send(const ProbeCommand& command);
@@ -80,12 +78,9 @@ private:
     std::optional<SurveyRecord> last_;
 
     std::mutex mutex_;  // of what arrives; never held while the core works
-    std::condition_variable arrived_;
     std::vector<std::pair<NodeId, ProbeReport>> reports_;
     std::vector<HopReport> hops_;
-    bool woken_ = false;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm

@@ -9,22 +9,21 @@ constexpr std::size_t kPieceOverhead = 200;
 }  // namespace
 
 TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space)
-    : store_(store), updates_(updates), space_(space), thread_([this] { run(); }) {}
-
-TelemetryLoop::~TelemetryLoop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_all();
-    }
-    thread_.join();
-}
+    : store_(store),
+      updates_(updates),
+      space_(space),
+      loop_(
+          [this](auto&) {
+              keep_queued();
+              return Loop::kUntilWoken;
+          },
+          Loop::kUntilWoken, [this] { keep_queued(); }) {}
 
 void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
     const std::lock_guard lock(mutex_);
     queued_bytes_ += piece.bytes.size() + kPieceOverhead;
     queue_.push_back({std::move(piece), std::move(on_kept)});
-    changed_.notify_all();
+    loop_.wake();
 }
 
 bool TelemetryLoop::has_room() const {
@@ -32,18 +31,15 @@ bool TelemetryLoop::has_room() const {
     return queued_bytes_ < kMaxQueuedBytes;
 }
 
-void TelemetryLoop::run() {
-    while (true) {
-        std::vector<Queued> batch;
-        {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return !queue_.empty() || stopping_; });
-            if (queue_.empty()) return;
-            batch = std::exchange(queue_, {});
-            queued_bytes_ = 0;
-        }
+std::vector<TelemetryLoop::Queued> TelemetryLoop::take() {
+    const std::lock_guard lock(mutex_);
+    queued_bytes_ = 0;
+    return std::exchange(queue_, {});
+}
+
+void TelemetryLoop::keep_queued() {
+    for (auto batch = take(); !batch.empty(); batch = take())
         keep(batch);
-    }
 }
 
 void TelemetryLoop::refuse(std::vector<Queued>& batch) {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/loop.h"
 #include "controller/loops/update_signal.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
@@ -20,8 +19,8 @@ class TelemetryLoop {
 public:
     using OnKept = std::function<void(Result<StreamOffsets>)>;  // on the telemetry thread: be quick
 
+    // What is queued at the end is kept.
     TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space);
-    ~TelemetryLoop();  // keeps what is queued
 
     // Does not wait. A sender that finds no room holds back its stream until its last piece is
     // kept.
@@ -33,7 +32,8 @@ private:
         TelemetryPiece piece;
         OnKept on_kept;
     };
-    void run();
+    std::vector<Queued> take();
+    void keep_queued();
     void keep(std::vector<Queued>& batch);
     void refuse(std::vector<Queued>& batch);
     Status keep_alone(const TelemetryPiece& piece);
@@ -42,11 +42,9 @@ private:
     UpdateSignal& updates_;
     SpaceGuard& space_;
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
     std::vector<Queued> queue_;
     std::size_t queued_bytes_ = 0;
-    bool stopping_ = false;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm
