@@ -1,5 +1,6 @@
 #include "controller/session_clock.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rm {
@@ -8,36 +9,28 @@ namespace {
 // What falls due within a tick is done in one go.
 constexpr std::chrono::milliseconds kTick{50};
 
-}  // namespace
-
-SessionClock::~SessionClock() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_one();
-    }
-    thread_.join();
+Seconds until(SteadyTime time) {
+    const std::chrono::duration<double> span = time - std::chrono::steady_clock::now();
+    return Seconds{std::max(span.count(), 0.0)};
 }
+
+}  // namespace
 
 void SessionClock::add(std::weak_ptr<Beating> member, SteadyTime first) {
     const std::lock_guard lock(mutex_);
     const bool sooner = due_.empty() || first < due_.begin()->first;
     due_.emplace(first, std::move(member));
-    if (sooner) changed_.notify_one();
+    if (sooner) loop_.wake();
 }
 
-void SessionClock::run() {
-    while (true) {
-        const SteadyTime now = std::chrono::steady_clock::now();
-        beat_all(take_due(now), now);
-        std::unique_lock lock(mutex_);
-        if (changed_.wait_until(lock, now + kTick, [this] { return stopping_; })) return;
-        const auto sleeps = [this] { return due_.empty() && !stopping_; };
-        changed_.wait(lock, [&] { return !sleeps(); });
-        while (!stopping_ && due_.begin()->first > std::chrono::steady_clock::now())
-            changed_.wait_until(lock, SteadyTime(due_.begin()->first));
-        if (stopping_) return;
+Seconds SessionClock::beat_due(const std::stop_token& stop) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (Due due = take_due(now); !due.empty()) {
+        beat_all(std::move(due), now);
+        sleep_for(until(now + kTick), stop);
     }
+    const std::lock_guard lock(mutex_);
+    return due_.empty() ? Loop::kUntilWoken : until(due_.begin()->first);
 }
 
 SessionClock::Due SessionClock::take_due(SteadyTime now) {

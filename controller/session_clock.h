@@ -1,11 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
+
+#include "base/loop.h"
 
 namespace rm {
 
@@ -22,22 +22,19 @@ public:
 // One thread that beats for thousands. What has gone is forgotten.
 class SessionClock {
 public:
-    SessionClock() : thread_([this] { run(); }) {}
-    ~SessionClock();
+    SessionClock() : loop_([this](auto& stop) { return beat_due(stop); }, Loop::kUntilWoken) {}
 
     void add(std::weak_ptr<Beating> member, SteadyTime first);
 
 private:
     using Due = std::multimap<SteadyTime, std::weak_ptr<Beating>>;
-    void run();
+    Seconds beat_due(const std::stop_token& stop);
     Due take_due(SteadyTime now);
     void beat_all(Due due, SteadyTime now);
 
     std::mutex mutex_;
-    std::condition_variable changed_;
-    bool stopping_ = false;
     Due due_;
-    std::thread thread_;
+    Loop loop_;
 };
 
 }  // namespace rm

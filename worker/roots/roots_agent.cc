@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 
 #include "worker/dir/files.h"
 #include "worker/roots/file_checks.h"
@@ -37,7 +36,8 @@ RootsAgent::RootsAgent(std::vector<DeclaredRoot> roots, std::string cache_file)
                           .path = root.path,
                           .problem = "its file system has not answered yet"});
     }
-    if (!roots_.empty()) thread_ = std::thread([this] { run(); });
+    if (roots_.empty()) return;
+    loop_.emplace([this](auto&) { return work(); }, Seconds{}, [this] { remove_nonces(); });
 }
 
 RootsAgent::~RootsAgent() {
@@ -45,17 +45,12 @@ RootsAgent::~RootsAgent() {
 }
 
 void RootsAgent::stop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        changed_.notify_all();
-    }
-    if (thread_.joinable()) thread_.join();
+    if (loop_) loop_->stop();
 }
 
 std::vector<RootInfo> RootsAgent::known() {
     std::unique_lock lock(mutex_);
-    if (!roots_.empty()) changed_.wait_for(lock, kFirstLook, [this] { return looked_; });
+    if (!roots_.empty()) looked_at_.wait_for(lock, kFirstLook, [this] { return looked_; });
     return known_;
 }
 
@@ -81,25 +76,31 @@ void RootsAgent::push(Question question) {
     const std::lock_guard lock(mutex_);
     if (std::find(questions_.begin(), questions_.end(), question) != questions_.end()) return;
     questions_.push_back(std::move(question));
-    changed_.notify_all();
+    if (loop_) loop_->wake();
 }
 
-void RootsAgent::run() {
-    auto next_look = std::chrono::steady_clock::now();
-    while (true) {
-        if (std::chrono::steady_clock::now() >= next_look) {
-            look();
-            next_look = std::chrono::steady_clock::now() + kLookInterval;
-        }
-        std::unique_lock lock(mutex_);
-        changed_.wait_until(lock, next_look, [this] { return stopping_ || !questions_.empty(); });
-        if (stopping_) break;
-        if (questions_.empty()) continue;
-        const Question question = std::move(questions_.front());
-        questions_.pop_front();
-        lock.unlock();
-        std::visit([this](const auto& asked) { answer(asked); }, question);
+Seconds RootsAgent::work() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_look_) {
+        look();
+        next_look_ = std::chrono::steady_clock::now() + kLookInterval;
+    } else if (const auto question = take_question()) {
+        std::visit([this](const auto& asked) { answer(asked); }, *question);
+    } else {
+        return Seconds{std::chrono::duration<double>(next_look_ - now).count()};
     }
+    return Seconds{};
+}
+
+std::optional<RootsAgent::Question> RootsAgent::take_question() {
+    const std::lock_guard lock(mutex_);
+    if (questions_.empty()) return std::nullopt;
+    std::optional<Question> question = std::move(questions_.front());
+    questions_.pop_front();
+    return question;
+}
+
+void RootsAgent::remove_nonces() {
     for (const auto& [directory, nonce] : nonces_)
         remove_nonce(directory, nonce);
 }
@@ -124,7 +125,7 @@ void RootsAgent::look() {
         const std::lock_guard lock(mutex_);
         known_ = found;
         looked_ = true;
-        changed_.notify_all();
+        looked_at_.notify_all();
     }
     if (const auto hears = listener().roots) hears(found);
 }

@@ -1,15 +1,17 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/roots.h"
 #include "worker/roots/index_hash.h"
 
@@ -49,12 +51,14 @@ public:
 private:
     using Question = std::variant<CheckFiles, ProbeRoot>;
 
-    void run();
+    Seconds work();
     void look();
+    std::optional<Question> take_question();
     void answer(const CheckFiles& check);
     void answer(const ProbeRoot& probe);
     void push(Question question);
     void measure(RootInfo& root);
+    void remove_nonces();
     void remove_nonces_in(const std::string& directory);
     const DeclaredRoot* find(const std::string& name) const;
     RootsListener listener();
@@ -63,17 +67,18 @@ private:
     const std::string cache_file_;
 
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable looked_at_;
     std::vector<RootInfo> known_;
     bool looked_ = false;
-    bool stopping_ = false;
     RootsListener listener_;
     std::deque<Question> questions_;
 
     // Of the thread alone.
+    std::chrono::steady_clock::time_point next_look_;
     IndexHashes hashes_;
     std::set<std::pair<std::string, std::string>> nonces_;  // directory and nonce
-    std::thread thread_;
+
+    std::optional<Loop> loop_;
 };
 
 }  // namespace rm
