@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 
 #include "base/check.h"
@@ -75,15 +74,6 @@ void Signals::deliver() {
         }
         source.request_stop();  // runs callbacks: not under the lock
     }
-}
-
-bool sleep_for(Seconds limit, const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::unique_lock lock(mutex);
-    const auto span = std::chrono::duration<double>(limit.value);
-    changed.wait_for(lock, stop, span, [] { return false; });
-    return !stop.stop_requested();
 }
 
 }  // namespace rm

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 
+#include "base/loop.h"
 #include "base/units.h"
 
 namespace rm {
@@ -41,8 +41,5 @@ private:
     std::stop_source source_;
     std::thread thread_;
 };
-
-// False when it was cut short by `stop`.
-bool sleep_for(Seconds limit, const std::stop_token& stop);
 
 }  // namespace rm

@@ -38,9 +38,5 @@ TEST(Signals, StayPendingUntilTaken) {
     EXPECT_EQ(signals.take().interrupts, 1);
 }
 
-TEST(SleepFor, SleepsToTheEndWhenNothingHappens) {
-    EXPECT_TRUE(sleep_for(Seconds{0.001}, {}));
-}
-
 }  // namespace
 }  // namespace rm

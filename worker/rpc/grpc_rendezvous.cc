@@ -1,10 +1,9 @@
 #include "worker/rpc/grpc_rendezvous.h"
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
+#include "base/loop.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"
@@ -15,21 +14,12 @@ namespace {
 
 // A call waits for the other nodes; a fresh one now and then finds a controller that restarted.
 constexpr std::chrono::seconds kCallLimit{30};
-constexpr std::chrono::milliseconds kPause{500};
+constexpr Seconds kPause{0.5};
 
 bool is_worth_repeating(ErrorCode code) {
     // Resource exhausted: gRPC had no thread for the call.
     return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded ||
            code == ErrorCode::resource_exhausted;
-}
-
-// False when stopped before the pause was over.
-bool pause(const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, kPause, [] { return false; });
-    return !stop.stop_requested();
 }
 
 class GrpcRendezvous final : public Rendezvous {
@@ -67,7 +57,8 @@ private:
                 log_event(LogLevel::warning, event, {{"epoch", epoch}, {"reason", reason}});
             }
             said = reason;
-            if (!pause(stop)) return make_error(ErrorCode::cancelled, "the worker is stopping");
+            if (!sleep_for(kPause, stop))
+                return make_error(ErrorCode::cancelled, "the worker is stopping");
         }
     }
 

@@ -1,11 +1,10 @@
 #include "worker/rpc/telemetry_sender.h"
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <atomic>
 #include <thread>
 #include <utility>
 
+#include "base/loop.h"
 #include "base/report_text.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
@@ -16,7 +15,7 @@
 namespace rm {
 namespace {
 
-constexpr std::chrono::milliseconds kLookInterval{200};
+constexpr Seconds kLookInterval{0.2};
 
 void put(pb::TelemetryMessage& message, const StepReport& report) {
     *message.mutable_step() = to_proto(report);
@@ -39,86 +38,58 @@ void put(pb::TelemetryMessage& message, const LogChunk& log) {
 
 }  // namespace
 
-class TelemetrySender::Loop {
+class TelemetrySender::Impl {
 public:
-    Loop(std::shared_ptr<grpc::Channel> channel, NodeId node, Attempts& attempts)
+    Impl(std::shared_ptr<grpc::Channel> channel, NodeId node, Attempts& attempts)
         : stub_(pb::WorkerService::NewStub(std::move(channel))),
           node_(std::move(node)),
           attempts_(attempts),
-          thread_([this] { run(); }) {}
-
-    ~Loop() {
-        {
-            const std::lock_guard lock(mutex_);
-            stopping_ = true;
-            if (context_ != nullptr) context_->TryCancel();
-            changed_.notify_all();
-        }
-        thread_.join();
-    }
+          backoff_({}, std::hash<std::string>{}(node_.value)),
+          loop_([this](auto& stop) { return serve_and_wait(stop); }, Loop::kUntilWoken) {}
 
     void allow() {
-        const std::lock_guard lock(mutex_);
-        allowed_ = true;
-        changed_.notify_all();
+        if (!allowed_.exchange(true)) loop_.wake();
     }
 
 private:
     using Call = grpc::ClientReaderWriter<pb::TelemetryMessage, pb::TelemetryAck>;
 
-    void run() {
-        Backoff backoff({}, std::hash<std::string>{}(node_.value));
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return allowed_ || stopping_; });
-        while (!stopping_) {
-            lock.unlock();
-            if (serve()) backoff.reset();
-            lock.lock();
-            const std::chrono::duration<double> pause(backoff.next().value);
-            changed_.wait_for(lock, pause, [this] { return stopping_; });
-        }
+    Seconds serve_and_wait(const std::stop_token& stop) {
+        if (serve(stop)) backoff_.reset();
+        return backoff_.next();
     }
 
     // One stream to its end; true when anything was acknowledged on it.
-    bool serve() {
+    bool serve(const std::stop_token& stop) {
         grpc::ClientContext context;
-        {
-            const std::lock_guard lock(mutex_);
-            if (stopping_) return false;
-            context_ = &context;
-            ended_ = false;
-        }
+        std::stop_source ended;
+        const std::stop_callback at_stop(stop, [&] {
+            ended.request_stop();
+            context.TryCancel();
+        });
         const std::unique_ptr<Call> call = stub_->Telemetry(&context);
         bool acknowledged = false;
-        std::thread reader([&] { acknowledged = read_acks(*call); });
+        std::thread reader([&] {
+            acknowledged = read_acks(*call);
+            ended.request_stop();
+        });
         attempts_.rewind();
-        send(*call);
+        send(*call, ended.get_token());
         context.TryCancel();
         reader.join();
         const grpc::Status end = call->Finish();
-        const std::lock_guard lock(mutex_);
-        context_ = nullptr;
         if (acknowledged) down_.over();
-        if (!stopping_) down_.came(LogLevel::warning, end.error_message(), SystemClock().mono());
+        if (!stop.stop_requested())
+            down_.came(LogLevel::warning, end.error_message(), SystemClock().mono());
         return acknowledged;
     }
 
-    void send(Call& call) {
-        while (!over()) {
+    void send(Call& call, const std::stop_token& ended) {
+        while (!ended.stop_requested()) {
             const auto piece = attempts_.next_piece();
             if (piece && !call.Write(wire(*piece))) return;
-            if (!piece) wait_for_more();
+            if (!piece) sleep_for(kLookInterval, ended);
         }
-    }
-
-    bool over() {
-        const std::lock_guard lock(mutex_);
-        return ended_ || stopping_;
-    }
-
-    void wait_for_more() {
-        std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, kLookInterval, [this] { return ended_ || stopping_; });
     }
 
     pb::TelemetryMessage wire(const SpooledPiece& piece) const {
@@ -139,9 +110,6 @@ private:
             attempts_.acknowledge({ack.epoch()}, ack.rank(), ack.reports_offset(),
                                   ack.log_offset());
         }
-        const std::lock_guard lock(mutex_);
-        ended_ = true;
-        changed_.notify_all();
         return any;
     }
 
@@ -149,23 +117,19 @@ private:
     const NodeId node_;
     Attempts& attempts_;
     RepeatedEvent down_{"telemetry_down"};
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable changed_;
-    grpc::ClientContext* context_ = nullptr;  // of the open stream
-    bool ended_ = false;
-    bool allowed_ = false;
-    bool stopping_ = false;
-    std::thread thread_;
+    Backoff backoff_;
+    std::atomic<bool> allowed_ = false;
+    Loop loop_;
 };
 
 TelemetrySender::TelemetrySender(std::shared_ptr<grpc::Channel> channel, NodeId node,
                                  Attempts& attempts)
-    : loop_(std::make_unique<Loop>(std::move(channel), std::move(node), attempts)) {}
+    : impl_(std::make_unique<Impl>(std::move(channel), std::move(node), attempts)) {}
 
 TelemetrySender::~TelemetrySender() = default;
 
 void TelemetrySender::allow() {
-    loop_->allow();
+    impl_->allow();
 }
 
 }  // namespace rm

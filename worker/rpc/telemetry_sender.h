@@ -25,8 +25,8 @@ public:
     void allow();
 
 private:
-    class Loop;
-    std::unique_ptr<Loop> loop_;
+    class Impl;
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rm

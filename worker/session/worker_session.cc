@@ -1,6 +1,6 @@
 #include "worker/session/worker_session.h"
 
-#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace rm {
@@ -12,22 +12,12 @@ WorkerSession::WorkerSession(WorkerCore core, WorkerActions& actions, Dial dial,
       backoff_(options.backoff, options.seed),
       core_(std::move(core)) {}
 
-WorkerSession::~WorkerSession() {
-    stop();
-}
-
 void WorkerSession::start() {
-    loop_ = std::thread([this] { run(); });
+    loop_.emplace([this](auto& stop) { return serve_and_wait(stop); });
 }
 
 void WorkerSession::stop() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        if (stream_ != nullptr) stream_->cancel();
-        stopped_.notify_all();
-    }
-    if (loop_.joinable()) loop_.join();
+    if (loop_) loop_->stop();
 }
 
 void WorkerSession::observe(const AttemptStatus& status, MonoTime now) {
@@ -50,21 +40,19 @@ void WorkerSession::report(const ProbeReport& report) {
     handle(ProbeDone{report});
 }
 
-void WorkerSession::run() {
-    while (true) {
-        const std::unique_ptr<WorkerStream> stream = dial_();
-        serve(*stream);
-        std::unique_lock lock(mutex_);
-        const std::chrono::duration<double> pause(backoff_.next().value);
-        if (stopped_.wait_for(lock, pause, [this] { return stopping_; })) return;
-    }
+Seconds WorkerSession::serve_and_wait(const std::stop_token& stop) {
+    const std::unique_ptr<WorkerStream> stream = dial_();
+    serve(*stream, stop);
+    const std::lock_guard lock(mutex_);
+    return backoff_.next();
 }
 
-void WorkerSession::serve(WorkerStream& stream) {
+void WorkerSession::serve(WorkerStream& stream, const std::stop_token& stop) {
+    const std::stop_callback at_stop(stop, [&] { stream.cancel(); });
+    if (stop.stop_requested()) return;
     WorkerOutbox outbox;
     {
         const std::lock_guard lock(mutex_);
-        if (stopping_) return stream.cancel();
         stream_ = &stream;
         outbox_ = &outbox;
         carry_out(core_.apply(SessionUp{}));

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/result.h"
 #include "base/session.h"
 #include "worker/core/worker_core.h"
@@ -53,7 +53,6 @@ public:
     // `actions` outlives the session.
     WorkerSession(WorkerCore core, WorkerActions& actions, Dial dial,
                   WorkerSessionOptions options = {});
-    ~WorkerSession();
     WorkerSession(const WorkerSession&) = delete;
     WorkerSession& operator=(const WorkerSession&) = delete;
 
@@ -71,8 +70,8 @@ public:
     void report(const ProbeReport& report);
 
 private:
-    void run();
-    void serve(WorkerStream& stream);
+    Seconds serve_and_wait(const std::stop_token& stop);
+    void serve(WorkerStream& stream, const std::stop_token& stop);
     void write_all(WorkerStream& stream, WorkerOutbox& outbox);
     void handle(const WorkerInput& input);  // takes the lock
     void carry_out(std::vector<WorkerOutput> outputs);
@@ -94,13 +93,12 @@ private:
 
     std::mutex mutex_;  // guards what follows, and every call of actions_
     Backoff backoff_;
-    std::condition_variable stopped_;
     WorkerCore core_;
     Status persisted_;
     WorkerStream* stream_ = nullptr;  // while served
     WorkerOutbox* outbox_ = nullptr;
-    bool stopping_ = false;
-    std::thread loop_;
+
+    std::optional<Loop> loop_;
 };
 
 }  // namespace rm
