@@ -12,8 +12,9 @@ constexpr std::size_t kMaxQueued = 4;
 
 void Prober::start(OnReport on_report) {
     on_report_ = std::move(on_report);
+    loop_.emplace([this](auto&) { return measure_next(); });
+    const std::lock_guard lock(mutex_);
     running_ = true;
-    thread_ = std::thread([this] { work(); });
 }
 
 void Prober::stop() {
@@ -21,9 +22,8 @@ void Prober::stop() {
         const std::lock_guard lock(mutex_);
         running_ = false;
         queue_.clear();
-        changed_.notify_all();
     }
-    if (thread_.joinable()) thread_.join();
+    if (loop_) loop_->stop();
 }
 
 void Prober::run(RunProbe probe) {
@@ -31,20 +31,19 @@ void Prober::run(RunProbe probe) {
     if (!running_) return;
     queue_.push_back(std::move(probe));
     if (queue_.size() > kMaxQueued) queue_.pop_front();
-    changed_.notify_all();
+    loop_->wake();
 }
 
-void Prober::work() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait(lock, [this] { return !running_ || !queue_.empty(); });
-        if (!running_) return;
-        const RunProbe probe = std::move(queue_.front());
+Seconds Prober::measure_next() {
+    RunProbe probe;
+    {
+        const std::lock_guard lock(mutex_);
+        if (queue_.empty()) return Loop::kUntilWoken;
+        probe = std::move(queue_.front());
         queue_.pop_front();
-        lock.unlock();
-        on_report_(measure(probe));
-        lock.lock();
     }
+    on_report_(measure(probe));
+    return {};
 }
 
 ProbeReport Prober::measure(const RunProbe& probe) {

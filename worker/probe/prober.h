@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
 
+#include "base/loop.h"
 #include "base/probe.h"
 #include "worker/probe/inside_probe.h"
 
@@ -18,9 +18,6 @@ public:
     using OnReport = std::function<void(const ProbeReport&)>;
 
     explicit Prober(std::unique_ptr<InsideProbe> inside) : inside_(std::move(inside)) {}
-    ~Prober() { stop(); }
-    Prober(const Prober&) = delete;
-    Prober& operator=(const Prober&) = delete;
 
     // Reports go to `on_report`, on the prober's thread.
     void start(OnReport on_report);
@@ -30,16 +27,15 @@ public:
     void run(RunProbe probe);  // queues it; before start() and after stop() it is dropped
 
 private:
-    void work();
+    Seconds measure_next();
     ProbeReport measure(const RunProbe& probe);
 
     const std::unique_ptr<InsideProbe> inside_;
     OnReport on_report_;
     std::mutex mutex_;
-    std::condition_variable changed_;
     std::deque<RunProbe> queue_;
     bool running_ = false;
-    std::thread thread_;
+    std::optional<Loop> loop_;
 };
 
 }  // namespace rm
