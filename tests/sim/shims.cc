@@ -18,23 +18,23 @@ void SimWorker::start_shim(const LaunchAttempt& launch) {
     parts_.on_launch(launch);
 }
 
-void SimWorker::perform(const StopShim& stop) {
-    const auto shim = shims_.find(stop.stop.epoch);
+void SimWorker::obey(const StopAttempt& stop) {
+    const auto shim = shims_.find(stop.epoch);
     if (shim == shims_.end() || !shim->second.live) return;
-    const bool now = stop.stop.mode == StopMode::now;
-    sim_.say("{} stops {} {}", id_, stop.stop.epoch, now ? "now" : "gracefully");
+    const bool now = stop.mode == StopMode::now;
+    sim_.say("{} stops {} {}", id_, stop.epoch, now ? "now" : "gracefully");
     shim->second.stop_asked = true;
-    const double patience = now ? sim_.between(0, 1) : stop.stop.grace.value;
+    const double patience = now ? sim_.between(0, 1) : stop.grace.value;
     // The shim outlives its daemon, so this does too.
-    sim_.after(patience, [this, epoch = stop.stop.epoch, now] {
+    sim_.after(patience, [this, epoch = stop.epoch, now] {
         kill_ranks(epoch, now ? "told to stop at once" : "it did not stop within its grace");
     });
 }
 
-void SimWorker::perform(const RemoveDirectory& remove) {
-    const auto shim = shims_.find(remove.epoch);
+void SimWorker::obey(const ForgetAttempt& forget) {
+    const auto shim = shims_.find(forget.epoch);
     if (shim == shims_.end()) return;
-    RM_CHECK(!shim->second.live, "{} forgets epoch {}, whose processes live", id_, remove.epoch);
+    RM_CHECK(!shim->second.live, "{} forgets epoch {}, whose processes live", id_, forget.epoch);
     shims_.erase(shim);
 }
 

@@ -118,9 +118,9 @@ void SimWorker::answer(WorkerInput input) {
     later(taken, [this, input = std::move(input)] { handle(input); });
 }
 
-void SimWorker::perform(const CheckFilesHere& check) {
-    FilesChecked checked{.key = check.check.key};
-    for (const FileWanted& file : check.check.files) {
+void SimWorker::obey(const CheckFiles& check) {
+    FilesChecked checked{.key = check.key};
+    for (const FileWanted& file : check.files) {
         FileFacts facts{.use = file.use, .path = file.path, .root = "all", .free = {1LL << 40}};
         if (root_lost_) facts.problem = "nothing is mounted";
         if (!is_written(file.use)) facts.index = "the same everywhere";
@@ -129,8 +129,7 @@ void SimWorker::perform(const CheckFilesHere& check) {
     answer(checked);
 }
 
-void SimWorker::perform(const ProbeRootHere& probe) {
-    const ProbeRoot& asked = probe.probe;
+void SimWorker::obey(const ProbeRoot& asked) {
     RootProbed probed{.root = asked.root, .nonce = asked.nonce, .step = asked.step};
     if (root_lost_) {
         probed.problem = "nothing is mounted";
@@ -267,9 +266,11 @@ void SimWorker::handle(const WorkerInput& input) {
         return std::holds_alternative<PersistIdentity>(output);
     });
     if (parts_.plant == Plant::launch_without_waiting && launch != nullptr && accepted) {
-        std::erase_if(outputs,
-                      [](const auto& output) { return std::holds_alternative<StartShim>(output); });
-        outputs.emplace_back(StartShim{*launch});
+        std::erase_if(outputs, [](const auto& output) {
+            const auto* command = std::get_if<WorkerCommand>(&output);
+            return command != nullptr && std::holds_alternative<LaunchAttempt>(*command);
+        });
+        outputs.emplace_back(WorkerCommand(*launch));
     }
     carry_out(outputs);
 }
@@ -299,11 +300,15 @@ void SimWorker::perform(const SendMessage& message) {
                         parts_.old ? made_old(message.message) : message.message);
 }
 
-void SimWorker::perform(const StartShim& start) {
-    const Status started = start_fenced(start.launch);
+void SimWorker::perform(const WorkerCommand& command) {
+    std::visit([this](const auto& asked) { obey(asked); }, command);
+}
+
+void SimWorker::obey(const LaunchAttempt& launch) {
+    const Status started = start_fenced(launch);
     if (started) return;
-    sim_.say("{} does not start {}: {}", id_, start.launch.epoch, started.error().message);
-    carry_out(core_->apply(ShimNotStarted{start.launch.epoch, started.error().message}));
+    sim_.say("{} does not start {}: {}", id_, launch.epoch, started.error().message);
+    carry_out(core_->apply(ShimNotStarted{launch.epoch, started.error().message}));
 }
 
 Status SimWorker::start_fenced(const LaunchAttempt& launch) {

@@ -103,15 +103,16 @@ private:
     void carry_out(const std::vector<WorkerOutput>& outputs);
     void perform(const PersistIdentity& identity);
     void perform(const SendMessage& message);
-    void perform(const StartShim& start);
-    void perform(const StopShim& stop);
-    void perform(const RemoveDirectory& remove);
-    // Nothing asks for a survey here.
-    void perform(const AwaitProbe&) {}
-    void perform(const StartProbe&) {}
     void perform(const EndSession& end);
-    void perform(const CheckFilesHere& check);
-    void perform(const ProbeRootHere& probe);
+    void perform(const WorkerCommand& command);
+    void obey(const LaunchAttempt& launch);
+    void obey(const StopAttempt& stop);
+    void obey(const ForgetAttempt& forget);
+    void obey(const CheckFiles& check);
+    void obey(const ProbeRoot& asked);
+    // Nothing asks for a survey here.
+    void obey(const ExpectProbe&) {}
+    void obey(const RunProbe&) {}
     std::vector<RootInfo> roots_now() const;
     // Answers come after a while, from a thread that may hang.
     void answer(WorkerInput input);

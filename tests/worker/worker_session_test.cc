@@ -76,17 +76,12 @@ public:
         if (disk_full) return make_error(ErrorCode::resource_exhausted, "disk full");
         return {};
     }
-    Status start_shim(const LaunchAttempt& launch) override {
-        record(format("start {}", launch.epoch));
-        if (no_shims) return make_error(ErrorCode::internal, "cannot spawn");
+    Status carry_out(const WorkerCommand& command) override {
+        record(std::visit([](const auto& asked) { return words_of(asked); }, command));
+        if (no_shims && std::holds_alternative<LaunchAttempt>(command))
+            return make_error(ErrorCode::internal, "cannot spawn");
         return {};
     }
-    void stop_shim(const StopAttempt& stop) override { record(format("stop {}", stop.epoch)); }
-    void remove_directory(Epoch epoch) override { record(format("remove {}", epoch)); }
-    void check_files(const CheckFiles& check) override { record("check " + check.key); }
-    void probe_root(const ProbeRoot& probe) override { record("probe " + probe.root); }
-    void expect_probe(const ExpectProbe& probe) override { record("expect " + probe.nonce); }
-    void run_probe(const RunProbe& probe) override { record(format("probe {}", probe.id)); }
     void session_accepted(const ClusterId& cluster) override { record("up " + cluster.value); }
     void session_refused(const std::string&) override { record("refused"); }
 
@@ -98,6 +93,18 @@ public:
     std::atomic<bool> no_shims = false;
 
 private:
+    static std::string words_of(const LaunchAttempt& launch) {
+        return format("start {}", launch.epoch);
+    }
+    static std::string words_of(const StopAttempt& stop) { return format("stop {}", stop.epoch); }
+    static std::string words_of(const ForgetAttempt& forget) {
+        return format("remove {}", forget.epoch);
+    }
+    static std::string words_of(const CheckFiles& check) { return "check " + check.key; }
+    static std::string words_of(const ProbeRoot& probe) { return "probe " + probe.root; }
+    static std::string words_of(const ExpectProbe& probe) { return "expect " + probe.nonce; }
+    static std::string words_of(const RunProbe& probe) { return format("probe {}", probe.id); }
+
     void record(std::string what) {
         const std::lock_guard lock(mutex_);
         done_.push_back(std::move(what));

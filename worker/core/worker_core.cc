@@ -210,7 +210,7 @@ void WorkerCore::on_message(const StopAttempt& stop, Outputs& out) {
     if (waiting_.erase(stop.epoch) > 0) {
         give_up(stop.epoch, "stopped before it was started", out);
     } else if (known->second.status.processes_left) {
-        out.push_back(StopShim{stop});
+        out.push_back(WorkerCommand(stop));
     } else {
         send_status(known->second, out);
     }
@@ -224,23 +224,7 @@ void WorkerCore::on_message(const ForgetAttempt& forget, Outputs& out) {
         return refuse(forget.epoch, "its processes are still running; stop it first", out);
     }
     attempts_.erase(known);
-    out.push_back(RemoveDirectory{forget.epoch});
-}
-
-void WorkerCore::on_message(const CheckFiles& check, Outputs& out) {
-    if (accepted()) out.push_back(CheckFilesHere{check});
-}
-
-void WorkerCore::on_message(const ProbeRoot& probe, Outputs& out) {
-    if (accepted()) out.push_back(ProbeRootHere{probe});
-}
-
-void WorkerCore::on_message(const ExpectProbe& expect, Outputs& out) {
-    if (accepted()) out.push_back(AwaitProbe{expect});
-}
-
-void WorkerCore::on_message(const RunProbe& run, Outputs& out) {
-    if (accepted()) out.push_back(StartProbe{run});
+    out.push_back(WorkerCommand(forget));
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
@@ -275,8 +259,8 @@ void WorkerCore::stop_claimants(const LaunchAttempt& launch, Outputs& out) {
         if (waiting_.contains(epoch)) {
             overtaken.push_back(epoch);
         } else {
-            out.push_back(
-                StopShim{{.epoch = epoch, .mode = StopMode::graceful, .grace = kTakeoverGrace}});
+            out.push_back(WorkerCommand(
+                StopAttempt{.epoch = epoch, .mode = StopMode::graceful, .grace = kTakeoverGrace}));
         }
     }
     for (const Epoch epoch : overtaken) {
@@ -299,7 +283,7 @@ void WorkerCore::start_what_can(Outputs& out) {
             ++next;
             continue;
         }
-        out.push_back(StartShim{std::move(next->second)});
+        out.push_back(WorkerCommand(std::move(next->second)));
         next = waiting_.erase(next);
     }
 }

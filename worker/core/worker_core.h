@@ -53,8 +53,7 @@ struct RootsObserved {
 struct ProbeDone {
     ProbeReport report;
 };
-// FilesChecked and RootProbed are what was asked for by CheckFilesHere and ProbeRootHere; they may
-// come in a later session.
+// FilesChecked and RootProbed answer CheckFiles and ProbeRoot; they may come in a later session.
 using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted,
                                  RootsObserved, FilesChecked, RootProbed, ProbeDone>;
 
@@ -68,35 +67,15 @@ struct PersistIdentity {
 struct SendMessage {
     WorkerMessage message;
 };
-struct StartShim {
-    LaunchAttempt launch;
-};
-struct StopShim {
-    StopAttempt stop;
-};
-struct RemoveDirectory {
-    Epoch epoch;
-};
-// Questions about this machine's file systems, which may take their time.
-struct CheckFilesHere {
-    CheckFiles check;
-};
-struct ProbeRootHere {
-    ProbeRoot probe;
-};
-struct AwaitProbe {
-    ExpectProbe probe;
-};
-struct StartProbe {
-    RunProbe probe;
-};
+// What this machine does for the controller, as it was commanded: a shim is started or stopped, an
+// attempt's directory is removed, and questions are asked whose answers may take their time.
+using WorkerCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt, CheckFiles, ProbeRoot,
+                                   ExpectProbe, RunProbe>;
 // The controller at the other end must not command this worker.
 struct EndSession {
     std::string reason;
 };
-using WorkerOutput =
-    std::variant<PersistIdentity, SendMessage, StartShim, StopShim, RemoveDirectory, EndSession,
-                 CheckFilesHere, ProbeRootHere, AwaitProbe, StartProbe>;
+using WorkerOutput = std::variant<PersistIdentity, SendMessage, EndSession, WorkerCommand>;
 
 // How long a shim has to stop its ranks when a higher epoch claims one of their devices.
 constexpr Seconds kTakeoverGrace{10};
@@ -107,13 +86,12 @@ constexpr Seconds kQuietInterval{5};
 
 // Rules:
 //  * a session may command after a HelloReply with this worker's protocol and cluster; a worker
-//  that
-//    never joined a cluster joins the first that greets it;
+//    that never joined a cluster joins the first that greets it;
 //  * an epoch below the highest seen is refused; the highest is on disk before anything is started;
 //  * an epoch that is known is answered with its status, whatever else the command says;
 //  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
 //    launch follows when no process of it is left;
-//  * probes are run for a controller that may command, and for no other.
+//  * questions are asked and probes are run for a controller that may command, and for no other.
 class WorkerCore {
 public:
     explicit WorkerCore(WorkerFacts facts);
@@ -151,10 +129,11 @@ private:
     void on_message(const LaunchAttempt& launch, Outputs& out);
     void on_message(const StopAttempt& stop, Outputs& out);
     void on_message(const ForgetAttempt& forget, Outputs& out);
-    void on_message(const CheckFiles& check, Outputs& out);
-    void on_message(const ProbeRoot& probe, Outputs& out);
-    void on_message(const ExpectProbe& expect, Outputs& out);
-    void on_message(const RunProbe& run, Outputs& out);
+    // Commands that touch no attempt are passed on.
+    template <typename Question>
+    void on_message(const Question& question, Outputs& out) {
+        if (accepted()) out.push_back(WorkerCommand(question));
+    }
 
     std::string reason_to_refuse(const LaunchAttempt& launch) const;
     void stop_claimants(const LaunchAttempt& launch, Outputs& out);

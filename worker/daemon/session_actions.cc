@@ -9,7 +9,11 @@ Status SessionActions::persist(const PersistIdentity& identity) {
     return save_identity(identity_path_, {node_, identity.cluster, identity.highest_epoch});
 }
 
-Status SessionActions::start_shim(const LaunchAttempt& launch) {
+Status SessionActions::carry_out(const WorkerCommand& command) {
+    return std::visit([this](const auto& asked) { return perform(asked); }, command);
+}
+
+Status SessionActions::perform(const LaunchAttempt& launch) {
     const Status started = parts_.attempts.start(launch);
     if (started) {
         log_event(LogLevel::info, "attempt_started",
@@ -25,29 +29,43 @@ Status SessionActions::start_shim(const LaunchAttempt& launch) {
     return started;
 }
 
-void SessionActions::stop_shim(const StopAttempt& stop) {
+Status SessionActions::perform(const StopAttempt& stop) {
     const bool now = stop.mode == StopMode::now;
     log_event(LogLevel::info, "attempt_stopping",
               {{"epoch", stop.epoch}, {"mode", now ? "now" : "graceful"}, {"grace", stop.grace}});
     parts_.attempts.stop(stop);
+    return {};
 }
 
-void SessionActions::remove_directory(Epoch epoch) {
-    parts_.attempts.forget(epoch, clock_.mono());
+Status SessionActions::perform(const ForgetAttempt& forget) {
+    parts_.attempts.forget(forget.epoch, clock_.mono());
+    return {};
 }
 
-void SessionActions::expect_probe(const ExpectProbe& probe) {
+Status SessionActions::perform(const CheckFiles& check) {
+    parts_.roots.ask(check);
+    return {};
+}
+
+Status SessionActions::perform(const ProbeRoot& probe) {
+    parts_.roots.ask(probe);
+    return {};
+}
+
+Status SessionActions::perform(const ExpectProbe& probe) {
     if (parts_.probe_server != nullptr) parts_.probe_server->expect(probe);
+    return {};
 }
 
-void SessionActions::run_probe(const RunProbe& probe) {
+Status SessionActions::perform(const RunProbe& probe) {
     const bool is_link = probe.kind == ProbeKind::link;
     if (const Status allowed = check_data_address(probe.address); is_link && !allowed) {
         log_event(LogLevel::warning, "probe_refused",
                   {{"peer", probe.peer}, {"reason", allowed.error().message}});
-        return;
+    } else {
+        parts_.prober.run(probe);
     }
-    parts_.prober.run(probe);
+    return {};
 }
 
 void SessionActions::session_accepted(const ClusterId& cluster) {

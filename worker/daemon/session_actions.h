@@ -28,17 +28,19 @@ public:
         : identity_path_(std::move(identity_path)), node_(std::move(node)), parts_(parts) {}
 
     Status persist(const PersistIdentity& identity) override;
-    Status start_shim(const LaunchAttempt& launch) override;
-    void stop_shim(const StopAttempt& stop) override;
-    void remove_directory(Epoch epoch) override;
-    void check_files(const CheckFiles& check) override { parts_.roots.ask(check); }
-    void probe_root(const ProbeRoot& probe) override { parts_.roots.ask(probe); }
-    void expect_probe(const ExpectProbe& probe) override;
-    void run_probe(const RunProbe& probe) override;
+    Status carry_out(const WorkerCommand& command) override;
     void session_accepted(const ClusterId& cluster) override;
     void session_refused(const std::string& reason) override;
 
 private:
+    Status perform(const LaunchAttempt& launch);
+    Status perform(const StopAttempt& stop);
+    Status perform(const ForgetAttempt& forget);
+    Status perform(const CheckFiles& check);
+    Status perform(const ProbeRoot& probe);
+    Status perform(const ExpectProbe& probe);
+    Status perform(const RunProbe& probe);
+
     const std::string identity_path_;
     const NodeId node_;
     const SystemClock clock_;

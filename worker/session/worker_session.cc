@@ -100,41 +100,18 @@ void WorkerSession::perform(const SendMessage& message) {
     if (outbox_ != nullptr) outbox_->push(message.message);
 }
 
-void WorkerSession::perform(const StartShim& start) {
-    const Status started = start_fenced(start.launch);
-    if (started) return;
-    carry_out(core_.apply(ShimNotStarted{start.launch.epoch, started.error().message}));
+void WorkerSession::perform(const WorkerCommand& command) {
+    const auto* launch = std::get_if<LaunchAttempt>(&command);
+    const Status remembered = launch != nullptr ? remember_epoch() : Status();
+    const Status done = remembered ? actions_.carry_out(command) : remembered;
+    if (done || launch == nullptr) return;
+    carry_out(core_.apply(ShimNotStarted{launch->epoch, done.error().message}));
 }
 
 // Nothing may run under an epoch that a restart of this worker would not remember.
-Status WorkerSession::start_fenced(const LaunchAttempt& launch) {
+Status WorkerSession::remember_epoch() {
     if (!persisted_) persisted_ = actions_.persist({core_.cluster(), core_.highest_epoch()});
-    RM_RETURN_IF_ERROR(persisted_);
-    return actions_.start_shim(launch);
-}
-
-void WorkerSession::perform(const StopShim& stop) {
-    actions_.stop_shim(stop.stop);
-}
-
-void WorkerSession::perform(const RemoveDirectory& remove) {
-    actions_.remove_directory(remove.epoch);
-}
-
-void WorkerSession::perform(const CheckFilesHere& check) {
-    actions_.check_files(check.check);
-}
-
-void WorkerSession::perform(const ProbeRootHere& probe) {
-    actions_.probe_root(probe.probe);
-}
-
-void WorkerSession::perform(const AwaitProbe& await) {
-    actions_.expect_probe(await.probe);
-}
-
-void WorkerSession::perform(const StartProbe& start) {
-    actions_.run_probe(start.probe);
+    return persisted_;
 }
 
 void WorkerSession::perform(const EndSession& end) {

@@ -27,14 +27,9 @@ public:
     virtual ~WorkerActions() = default;
     // On disk when it returns OK.
     virtual Status persist(const PersistIdentity& identity) = 0;
-    virtual Status start_shim(const LaunchAttempt& launch) = 0;
-    virtual void stop_shim(const StopAttempt& stop) = 0;
-    virtual void remove_directory(Epoch epoch) = 0;
-    // Answered later, by answer().
-    virtual void check_files(const CheckFiles& check) = 0;
-    virtual void probe_root(const ProbeRoot& probe) = 0;
-    virtual void expect_probe(const ExpectProbe& probe) = 0;
-    virtual void run_probe(const RunProbe& probe) = 0;  // answered by report()
+    // An error only of a launch: it was not started. Questions are answered later, by answer() and
+    // report().
+    virtual Status carry_out(const WorkerCommand& command) = 0;
     virtual void session_accepted(const ClusterId& cluster) = 0;
     virtual void session_refused(const std::string& reason) = 0;
 };
@@ -78,15 +73,9 @@ private:
 
     void perform(const PersistIdentity& identity);
     void perform(const SendMessage& message);
-    void perform(const StartShim& start);
-    void perform(const StopShim& stop);
-    void perform(const RemoveDirectory& remove);
-    void perform(const AwaitProbe& await);
-    void perform(const StartProbe& start);
     void perform(const EndSession& end);
-    void perform(const CheckFilesHere& check);
-    void perform(const ProbeRootHere& probe);
-    Status start_fenced(const LaunchAttempt& launch);
+    void perform(const WorkerCommand& command);
+    Status remember_epoch();
 
     WorkerActions& actions_;
     const Dial dial_;
