@@ -61,9 +61,11 @@ Bytes SpaceGuard::free_bytes() const {
 }
 
 Status SpaceGuard::check_submit() const {
-    // While the reserve is given away, what is free is control writes' alone up to its size.
+    // While the reserve is given away, what is free is control writes' alone up to its size. It is
+    // looked at last: a reserve that goes in between is free here and owed, or neither.
+    const Bytes seen = free_bytes();
     const Bytes owed = reserved_ ? Bytes{} : marks_.reserve;
-    const Bytes free{std::max<std::int64_t>(free_bytes().value - owed.value, 0)};
+    const Bytes free{std::max<std::int64_t>(seen.value - owed.value, 0)};
     if (free >= marks_.submits) return {};
     return make_error(ErrorCode::resource_exhausted,
                       "the controller has {} free at {} and takes no new jobs below {}; free some "

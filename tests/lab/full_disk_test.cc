@@ -50,7 +50,9 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     set_up_with_small("c");
     if (IsSkipped() || HasFatalFailure()) return;
     start_workers(2);
-    submit_job({.stages = kEndless, .extra = "checkpoint: {every: 10 steps}\n"});
+    // Elsewhere: a checkpoint that finds the disk full is removed, and its space is free again.
+    submit_job({.stages = kEndless,
+                .extra = format("checkpoint: {{dir: {}, every: 10 steps}}\n", path("ckpt"))});
     ASSERT_TRUE(reaches_step(12));
     fill();
     const Finished refused = there({"submit", write_job({}, "other.yaml")});
