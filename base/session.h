@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/failure.h"
 #include "base/ids.h"
 #include "base/job_spec.h"
 #include "base/plan.h"
@@ -72,16 +73,6 @@ struct RankStatus {
     std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
     bool operator==(const RankStatus&) const = default;
 };
-constexpr int kRankFinished = 0;
-constexpr int kRankFailed = 1;
-constexpr int kRankStopped = 3;      // asked to stop, checkpoint written
-constexpr int kRankLostPeer = 4;     // a transport or rendezvous error: some other rank died first
-constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would end the same way
-constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
-constexpr int kRankBadInput = 7;     // job, model or data are wrong, on whatever node they are read
-constexpr int kRankBadFiles = 8;     // files of theirs are missing, unreadable or damaged here
-constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
-constexpr int kRankNotStarted = 127;  // its program did not begin; the dynamic loader says so, too
 
 // The whole truth about one attempt on one node.
 struct AttemptStatus {

@@ -6,10 +6,15 @@
 namespace rm {
 namespace {
 
+FailureClass class_of(const RankStatus& status) {
+    const FailureClass kind = row_of_exit(status.exit_code).kind;
+    // The kernel's killer comes as a signal.
+    const bool by_signal = status.exit_signal != 0 && kind != FailureClass::out_of_memory;
+    return by_signal ? FailureClass::rank : kind;
+}
+
 bool failed(const RankStatus& status) {
-    if (!status.exited) return false;
-    if (status.exit_signal != 0) return true;
-    return status.exit_code != kRankFinished && status.exit_code != kRankStopped;
+    return status.exited && class_of(status) != FailureClass::none;
 }
 
 std::string cause_of(int rank, const RankStatus& status) {
@@ -23,18 +28,7 @@ std::string cause_of(int rank, const RankStatus& status) {
 
 // Another node can be well: nothing of the job, and nothing that it trains, is at fault.
 bool is_fault_of_node(const RankStatus& status) {
-    return status.exited && status.exit_signal == 0 &&
-           (status.exit_code == kRankNodeFault || status.exit_code == kRankNotStarted);
-}
-
-FailureClass class_of(const RankStatus& status) {
-    if (is_fault_of_node(status)) return FailureClass::launch;
-    // The kernel's killer comes as a signal.
-    if (status.exit_code == kRankOutOfMemory) return FailureClass::out_of_memory;
-    if (status.exit_signal != 0) return FailureClass::rank;
-    if (status.exit_code == kRankDeviceFault) return FailureClass::device_fault;
-    const bool bad = status.exit_code == kRankBadInput || status.exit_code == kRankBadFiles;
-    return bad ? FailureClass::bad_input : FailureClass::rank;
+    return status.exited && row_of(class_of(status)).fault == Fault::node;
 }
 
 Failure failure_of(const NodeId& node, const RankStatus& status) {

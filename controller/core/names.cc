@@ -1,7 +1,6 @@
 #include "controller/core/names.h"
 
 #include <array>
-#include <span>
 
 namespace rm {
 namespace {
@@ -14,13 +13,18 @@ constexpr std::array<std::string_view, 3> kNodeStates = {"ready", "unreachable",
 constexpr std::array<std::string_view, 5> kRankStates = {"placed", "launched", "training", "exited",
                                                          "cleared"};
 constexpr std::array<std::string_view, 4> kStopReasons = {"none", "cancel", "failure", "drain"};
-constexpr std::array<std::string_view, 8> kFailureClasses = {
-    "none", "bad_input", "out_of_memory", "device_fault", "rank", "launch", "stall", "lost"};
 
-template <typename E>
-Status parse(std::string_view text, std::span<const std::string_view> names, E& value) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (names[i] != text) continue;
+std::string_view name_of(std::string_view name) {
+    return name;
+}
+std::string_view name_of(const FailureRow& row) {
+    return row.name;
+}
+
+template <typename Rows, typename E>
+Status parse(std::string_view text, const Rows& rows, E& value) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (name_of(rows[i]) != text) continue;
         value = static_cast<E>(i);
         return {};
     }
@@ -44,9 +48,6 @@ std::string_view to_string(RankState state) {
 std::string_view to_string(StopReason reason) {
     return kStopReasons[static_cast<std::size_t>(reason)];
 }
-std::string_view to_string(FailureClass failure) {
-    return kFailureClasses[static_cast<std::size_t>(failure)];
-}
 
 Status parse_name(std::string_view text, JobState& state) {
     return parse(text, kJobStates, state);
@@ -64,7 +65,7 @@ Status parse_name(std::string_view text, StopReason& reason) {
     return parse(text, kStopReasons, reason);
 }
 Status parse_name(std::string_view text, FailureClass& failure) {
-    return parse(text, kFailureClasses, failure);
+    return parse(text, kFailures, failure);
 }
 
 }  // namespace rm

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/failure.h"
 #include "base/result.h"
 
 // The states of ARCHITECTURE.md's vocabulary, and the few enums beside them, with their names.
@@ -15,19 +16,6 @@ enum class NodeState { ready, unreachable, gone };
 enum class RankState { placed, launched, training, exited, cleared };
 // drain: its node is to be emptied; the job goes on elsewhere.
 enum class StopReason { none, cancel, failure, drain };
-// Why an attempt failed, which decides what follows: bad_input and out_of_memory end the job,
-// device faults exclude the device, everything else is simply tried again.
-enum class FailureClass {
-    none,
-    bad_input,      // kRankBadInput, kRankBadFiles
-    out_of_memory,  // kRankOutOfMemory: the same plan would end the same way
-    device_fault,   // kRankDeviceFault
-    rank,           // any other exit or signal
-    launch,         // a node could not or would not run its ranks: also kRankNodeFault and
-                    // kRankNotStarted
-    stall,          // no progress anywhere in the attempt
-    lost            // no word of it for lost_after
-};
 enum class CommandKind { launch, stop_graceful, stop_now, forget };
 
 std::string_view to_string(JobState state);
@@ -35,7 +23,6 @@ std::string_view to_string(AttemptState state);
 std::string_view to_string(NodeState state);
 std::string_view to_string(RankState state);
 std::string_view to_string(StopReason reason);
-std::string_view to_string(FailureClass failure);
 
 // The error names the value.
 Status parse_name(std::string_view text, JobState& state);

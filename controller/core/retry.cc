@@ -63,7 +63,8 @@ void exclude(Step& step, const JobId& id, const std::vector<DeviceId>& devices) 
 void exclude_faulty(Step& step, const Attempt& ended) {
     std::vector<DeviceId> faulty;
     for (const RankRecord& rank : ended.ranks) {
-        if (rank.exit_code == kRankDeviceFault) faulty.push_back(rank.device);
+        const FailureRow& ended_by = row_of(row_of_exit(rank.exit_code).kind);
+        if (ended_by.fault == Fault::device) faulty.push_back(rank.device);
     }
     exclude(step, ended.job, faulty);
 }
@@ -96,11 +97,12 @@ bool exclude_node(Step& step, const Attempt& ended, const NodeId& node, int want
     return true;
 }
 
-// The only node whose ranks ended with this code; nothing: several, or none.
-std::optional<NodeId> only_node_with(const Attempt& attempt, int code) {
+// The only node whose ranks found bad what may be good elsewhere; nothing: several, or none.
+std::optional<NodeId> only_node_against(const Attempt& attempt) {
     std::set<NodeId> nodes;
     for (const RankRecord& rank : attempt.ranks) {
-        if (rank.exit_code == code && rank.exit_signal == 0) nodes.insert(rank.device.node);
+        const bool elsewhere = row_of_exit(rank.exit_code).elsewhere == GoodElsewhere::yes;
+        if (elsewhere && rank.exit_signal == 0) nodes.insert(rank.device.node);
     }
     if (nodes.size() != 1) return std::nullopt;
     return *nodes.begin();
@@ -114,7 +116,7 @@ bool may_be_good_elsewhere(Step& step, const Attempt& ended) {
         return step.state().attempts.at(epoch).failure_class == FailureClass::bad_input;
     });
     if (ended.failure_class != FailureClass::bad_input || before > 1) return false;
-    const std::optional<NodeId> node = only_node_with(ended, kRankBadFiles);
+    const std::optional<NodeId> node = only_node_against(ended);
     return node && exclude_node(step, ended, *node, ended.mesh.num_ranks());
 }
 
@@ -128,8 +130,8 @@ void retry_or_fail(Step& step, const Attempt& ended) {
     const Job* job = find_job(step.state(), ended.job);
     const int retry = num_failures(step.state(), ended.job);
     const int max = job->spec.retry.max;
-    const bool again =
-        retry <= max && (is_retryable(ended.failure_class) || may_be_good_elsewhere(step, ended));
+    const bool retried = row_of(ended.failure_class).retried == Retried::yes;
+    const bool again = retry <= max && (retried || may_be_good_elsewhere(step, ended));
     if (!again) {
         const auto made = step.state().attempts_of.at(ended.job).size();
         return end_job(step, ended.job, JobState::failed,
@@ -143,22 +145,6 @@ void retry_or_fail(Step& step, const Attempt& ended) {
 }
 
 }  // namespace
-
-bool is_retryable(FailureClass failure) {
-    switch (failure) {
-        case FailureClass::none:
-        case FailureClass::bad_input:
-        case FailureClass::out_of_memory:
-            return false;
-        case FailureClass::device_fault:
-        case FailureClass::rank:
-        case FailureClass::launch:
-        case FailureClass::stall:
-        case FailureClass::lost:
-            return true;
-    }
-    return false;
-}
 
 bool was_stopped_by_its_workers(const Attempt& attempt) {
     return attempt.stop_reason == StopReason::none &&

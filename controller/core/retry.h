@@ -21,10 +21,6 @@ bool was_stopped_by_its_workers(const Attempt& attempt);
 void note_launch_failure(Step& step, const NodeId& node, const Attempt& attempt,
                          const std::string& why);
 
-// bad_input and out_of_memory would end the same way again; but a job whose files one node alone
-// finds bad is tried once elsewhere.
-bool is_retryable(FailureClass failure);
-
 // Before the retry with this number, from 1: 1 s, 2 s, 4 s, ... at most 60 s.
 constexpr Seconds kLongestBackoff{60};
 // Its next attempt may not come yet. A time that is further away than any backoff is of a clock

@@ -1,6 +1,7 @@
 #include "controller/ops/explain.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/checkpoint_words.h"
 #include "controller/ops/checkpoints.h"
@@ -74,35 +75,44 @@ std::string more_memory(const State& state, const Attempt& attempt) {
     return text + " or a smaller `memory.chunk`";
 }
 
+// What a word in braces of the table's remedies stands for; nothing: not known of this attempt.
+std::optional<std::string> word_for(std::string_view name, const State& state,
+                                    const Attempt& attempt) {
+    const int rank = attempt.cause_rank;
+    const bool has_rank = rank >= 0 && rank < static_cast<int>(attempt.ranks.size());
+    if (name == "memory") return more_memory(state, attempt);
+    if (name == "job") return attempt.job.value;
+    if (name == "attempt") return format("{}", attempt.epoch);
+    if (name == "from") {
+        const std::string checkpoints = checkpoints_of(state, *find_job(state, attempt.job));
+        return checkpoints.empty() ? "" : " with --from " + checkpoints;
+    }
+    if (!has_rank) return std::nullopt;
+    if (name == "rank") return format("{}", rank);
+    RM_CHECK(name == "node", "a remedy names '{}'", name);
+    return attempt.ranks[static_cast<std::size_t>(rank)].device.node.value;
+}
+
+std::string filled(std::string_view remedy, const State& state, const Attempt& attempt) {
+    std::string text;
+    while (true) {
+        const std::size_t open = std::min(remedy.find('{'), remedy.size());
+        text += remedy.substr(0, open);
+        if (open == remedy.size()) return text;
+        const std::size_t close = remedy.find('}', open);
+        const auto word = word_for(remedy.substr(open + 1, close - open - 1), state, attempt);
+        if (!word) return "";
+        text += *word;
+        remedy.remove_prefix(close + 1);
+    }
+}
+
 // What to change, by why the attempt failed; empty where nothing is known to help.
 std::string remedy_of(const State& state, const Attempt& attempt) {
-    switch (attempt.failure_class) {
-        case FailureClass::bad_input:
-            if (says_none_is_whole(attempt.cause)) {
-                return "`ring-checkpoint verify` says what each of them lacks";
-            }
-            return "the same input fails again: correct the job file, model or data first";
-        case FailureClass::out_of_memory:
-            return "give it " + more_memory(state, attempt);
-        case FailureClass::device_fault: {
-            const auto rank = static_cast<std::size_t>(std::max(attempt.cause_rank, 0));
-            if (rank >= attempt.ranks.size()) return "";
-            return format("take the node out of service: `ringmaster drain {}`",
-                          attempt.ranks[rank].device.node);
-        }
-        case FailureClass::none:
-            return "";
-        case FailureClass::rank:
-        case FailureClass::launch:
-        case FailureClass::stall:
-        case FailureClass::lost:
-            break;
+    if (attempt.failure_class == FailureClass::bad_input && says_none_is_whole(attempt.cause)) {
+        return "`ring-checkpoint verify` says what each of them lacks";
     }
-    return attempt.cause_rank < 0 ? ""
-                                  : format(
-                                        "Last log lines: `ringmaster logs {} --attempt {} "
-                                        "--rank {}`",
-                                        attempt.job, attempt.epoch, attempt.cause_rank);
+    return filled(row_of(attempt.failure_class).remedies.attempt, state, attempt);
 }
 
 void add_ended_attempts(const State& state, const Job& job, Findings& findings) {
@@ -239,17 +249,10 @@ std::string remedy_of(const State& state, const Job& job) {
     if (failure != FailureClass::none && says_none_is_whole(last->cause)) {
         return another_beginning(job, *last);
     }
-    const std::string checkpoints = checkpoints_of(state, job);
-    const std::string from = checkpoints.empty() ? "" : " with --from " + checkpoints;
-    if (failure == FailureClass::bad_input) {
-        return format("correct what it names, then submit the job file again{}", from);
-    }
-    if (failure == FailureClass::out_of_memory) {
-        return format(
-            "unchanged it runs out of memory again: give it {}, then submit the job file{}",
-            more_memory(state, *last), from);
-    }
-    if (checkpoints.empty()) return "No checkpoint was written; submit the job again";
+    const std::string_view changed = row_of(failure).remedies.job;
+    if (!changed.empty()) return filled(changed, state, *last);
+    if (checkpoints_of(state, job).empty())
+        return "No checkpoint was written; submit the job again";
     return format("`ringmaster continue {}` resumes it from its newest checkpoint", job.id);
 }
 

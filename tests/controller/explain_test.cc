@@ -233,6 +233,27 @@ TEST(ExplainEnded, NamesASwitchOfMemoryThatTheJobFileKnows) {
     EXPECT_THAT(explained(world, world.id), HasSubstr("`memory: {offload: on}`"));
 }
 
+TEST(ExplainEnded, FillsInEveryRemedyOfTheTable) {
+    for (const FailureRow& row : kFailures) {
+        Pair world;
+        world.run();
+        world.report("b", ended(1, kRankFailed, "it failed", 1), Left::no);
+        world.report("a", ended(0, kRankLostPeer, "lost rank 1", 2), Left::no);
+        Attempt& attempt = world.state.attempts.at(world.epoch);
+        ASSERT_EQ(attempt.cause_rank, 1);
+        attempt.failure_class = row.kind;
+        for (const pb::Finding& f :
+             explain(world.state, world.job(world.id), {world.now, world.now})) {
+            if (f.subject() == "job") {
+                EXPECT_NE(f.remedy(), "") << row.name;
+            }
+            if (f.subject() == "attempt 1") {
+                EXPECT_EQ(f.remedy().empty(), row.remedies.attempt.empty()) << row.name;
+            }
+        }
+    }
+}
+
 TEST(ExplainRunning, DoesNotSpeakForWorkersThatSayNothing) {
     Pair world;
     world.run();

@@ -368,10 +368,8 @@ TEST(RandomInputs, KeepTheInvariantsAndFoldToTheTables) {
     }
     for (const JobState end : {JobState::succeeded, JobState::failed, JobState::cancelled})
         EXPECT_GT(totals.ends[end], 0) << to_string(end) << " is reached";
-    for (int kind = 0; kind <= static_cast<int>(FailureClass::lost); ++kind) {
-        const auto failure = static_cast<FailureClass>(kind);
-        EXPECT_GT(totals.failures[failure], 0) << to_string(failure) << " is reached";
-    }
+    for (const FailureRow& failure : kFailures)
+        EXPECT_GT(totals.failures[failure.kind], 0) << failure.name << " is reached";
     for (const char* event :
          {"attempt.drained", "attempt.link_degraded", "attempt.link_restored",
           "attempt.may_publish", "cluster.restored", "job.recovered", "job.retry_due", "node.gone",

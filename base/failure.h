@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+// How ranks end and why attempts fail, each in one table: an exit code is a row of kRankExits, a
+// class of failures one of kFailures. Retries, the database and `explain` read these rows.
+namespace rm {
+
+// `lost` stays the last.
+enum class FailureClass {
+    none,
+    bad_input,
+    out_of_memory,
+    device_fault,
+    rank,    // any other exit or signal
+    launch,  // a node could not or would not run its ranks
+    stall,   // no progress anywhere in the attempt
+    lost     // no word of it for lost_after
+};
+
+// device: it is excluded from further attempts of the job. node: the job goes elsewhere, where it
+// can, and a node that fails several jobs is taken out of service.
+enum class Fault { unknown, job, device, node, cluster };
+// no: the same plan would end the same way.
+enum class Retried { no, yes };
+
+// What `explain` advises. Words in braces are filled in; a sentence with one that is not known is
+// not said.
+struct Remedies {
+    std::string_view attempt;  // after an attempt that ended so
+    std::string_view job;      // and after a job; empty: to continue it
+};
+
+struct FailureRow {
+    FailureClass kind;
+    std::string_view name;  // in the database, on the wire and on the screen
+    Retried retried;
+    Fault fault;
+    Remedies remedies;
+};
+
+inline constexpr Remedies kReadItsLog{
+    "Last log lines: `ringmaster logs {job} --attempt {attempt} --rank {rank}`", ""};
+
+inline constexpr std::array kFailures{
+    FailureRow{FailureClass::none, "none", Retried::no, Fault::unknown, {}},
+    FailureRow{FailureClass::bad_input,
+               "bad_input",
+               Retried::no,
+               Fault::job,
+               {"the same input fails again: correct the job file, model or data first",
+                "correct what it names, then submit the job file again{from}"}},
+    FailureRow{FailureClass::out_of_memory,
+               "out_of_memory",
+               Retried::no,
+               Fault::job,
+               {"give it {memory}",
+                "unchanged it runs out of memory again: give it {memory}, then submit the job "
+                "file{from}"}},
+    FailureRow{FailureClass::device_fault,
+               "device_fault",
+               Retried::yes,
+               Fault::device,
+               {"take the node out of service: `ringmaster drain {node}`", ""}},
+    FailureRow{FailureClass::rank, "rank", Retried::yes, Fault::unknown, kReadItsLog},
+    FailureRow{FailureClass::launch, "launch", Retried::yes, Fault::node, kReadItsLog},
+    FailureRow{FailureClass::stall, "stall", Retried::yes, Fault::unknown, kReadItsLog},
+    FailureRow{FailureClass::lost, "lost", Retried::yes, Fault::cluster, kReadItsLog}};
+
+constexpr const FailureRow& row_of(FailureClass failure) {
+    return kFailures.at(static_cast<std::size_t>(failure));
+}
+constexpr std::string_view to_string(FailureClass failure) {
+    return row_of(failure).name;
+}
+static_assert(row_of(FailureClass::lost).kind == kFailures.back().kind);
+static_assert(std::all_of(kFailures.begin(), kFailures.end(),
+                          [](const FailureRow& row) { return &row_of(row.kind) == &row; }));
+
+constexpr int kRankFinished = 0;
+constexpr int kRankFailed = 1;
+constexpr int kRankStopped = 3;      // asked to stop, checkpoint written
+constexpr int kRankLostPeer = 4;     // a transport or rendezvous error: some other rank died first
+constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would end the same way
+constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
+constexpr int kRankBadInput = 7;     // job, model or data are wrong, on whatever node they are read
+constexpr int kRankBadFiles = 8;     // files of theirs are missing, unreadable or damaged here
+constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
+constexpr int kRankNotStarted = 127;  // its program did not begin; the dynamic loader says so, too
+
+// yes: what is wrong may be right on another node.
+enum class GoodElsewhere { no, yes };
+struct RankExit {
+    int code;
+    FailureClass kind;
+    GoodElsewhere elsewhere = GoodElsewhere::no;
+};
+
+// Any other code is of the class `rank`.
+inline constexpr std::array kRankExits{
+    RankExit{kRankFinished, FailureClass::none},
+    RankExit{kRankStopped, FailureClass::none},
+    RankExit{kRankFailed, FailureClass::rank},
+    RankExit{kRankLostPeer, FailureClass::rank},
+    RankExit{kRankOutOfMemory, FailureClass::out_of_memory},
+    RankExit{kRankDeviceFault, FailureClass::device_fault},
+    RankExit{kRankBadInput, FailureClass::bad_input},
+    RankExit{kRankBadFiles, FailureClass::bad_input, GoodElsewhere::yes},
+    RankExit{kRankNodeFault, FailureClass::launch},
+    RankExit{kRankNotStarted, FailureClass::launch}};
+
+constexpr RankExit row_of_exit(int code) {
+    const auto* row = std::find_if(kRankExits.begin(), kRankExits.end(),
+                                   [=](const RankExit& exit) { return exit.code == code; });
+    return row == kRankExits.end() ? RankExit{code, FailureClass::rank} : *row;
+}
+
+}  // namespace rm
