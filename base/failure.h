@@ -88,7 +88,9 @@ constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
 constexpr int kRankBadInput = 7;     // job, model or data are wrong, on whatever node they are read
 constexpr int kRankBadFiles = 8;     // files of theirs are missing, unreadable or damaged here
 constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
-constexpr int kRankNotStarted = 127;  // its program did not begin; the dynamic loader says so, too
+constexpr int kRankNoCheckpoint = 10;  // no checkpoint of the job's own directory is whole here
+constexpr int kRankNoBeginning = 11;   // nor one of the directory in checkpoint.from
+constexpr int kRankNotStarted = 127;   // its program did not begin; the dynamic loader says so, too
 
 // yes: what is wrong may be right on another node.
 enum class GoodElsewhere { no, yes };
@@ -96,6 +98,7 @@ struct RankExit {
     int code;
     FailureClass kind;
     GoodElsewhere elsewhere = GoodElsewhere::no;
+    Remedies remedies = {};  // empty: those of its class
 };
 
 // Any other code is of the class `rank`.
@@ -108,6 +111,18 @@ inline constexpr std::array kRankExits{
     RankExit{kRankDeviceFault, FailureClass::device_fault},
     RankExit{kRankBadInput, FailureClass::bad_input},
     RankExit{kRankBadFiles, FailureClass::bad_input, GoodElsewhere::yes},
+    RankExit{kRankNoCheckpoint,
+             FailureClass::bad_input,
+             GoodElsewhere::yes,
+             {"`ring-checkpoint verify` says what each of them lacks",
+              "submit the job file with --from another checkpoint, which `ring-checkpoint verify` "
+              "finds whole, or without --from, to begin anew"}},
+    RankExit{kRankNoBeginning,
+             FailureClass::bad_input,
+             GoodElsewhere::yes,
+             {"`ring-checkpoint verify` says what each of them lacks",
+              "submit the job file with --from another checkpoint, which `ring-checkpoint verify` "
+              "finds whole, or without checkpoint.from, to begin anew"}},
     RankExit{kRankNodeFault, FailureClass::launch},
     RankExit{kRankNotStarted, FailureClass::launch}};
 

@@ -33,9 +33,17 @@ enum class ErrorCode {
 
 std::string_view to_string(ErrorCode code);
 
+// What a rule has to know of an error beyond its code: no rule reads messages.
+enum class ErrorFact {
+    none,
+    no_whole_checkpoint,  // all checkpoints of the job's own directory are damaged
+    no_whole_beginning    // all of the directory that checkpoint.from names
+};
+
 struct Error {
     ErrorCode code = ErrorCode::unknown;
     std::string message;  // names the thing, the value, and what would have been right
+    ErrorFact fact = ErrorFact::none;
 };
 
 template <typename... Args>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "base/failure.h"
@@ -18,19 +20,45 @@ enum class RankState { placed, launched, training, exited, cleared };
 enum class StopReason { none, cancel, failure, drain };
 enum class CommandKind { launch, stop_graceful, stop_now, forget };
 
-std::string_view to_string(JobState state);
-std::string_view to_string(AttemptState state);
-std::string_view to_string(NodeState state);
-std::string_view to_string(RankState state);
-std::string_view to_string(StopReason reason);
+// The names, in the order of the enumerators.
+template <typename E>
+inline constexpr std::array<std::string_view, 0> kNames{};
+template <>
+inline constexpr std::array<std::string_view, 7> kNames<JobState>{
+    "pending", "starting", "running", "stopping", "succeeded", "failed", "cancelled"};
+template <>
+inline constexpr std::array<std::string_view, 7> kNames<AttemptState>{
+    "starting", "running", "stopping", "succeeded", "failed", "lost", "cancelled"};
+template <>
+inline constexpr std::array<std::string_view, 3> kNames<NodeState>{"ready", "unreachable", "gone"};
+template <>
+inline constexpr std::array<std::string_view, 5> kNames<RankState>{"placed", "launched", "training",
+                                                                   "exited", "cleared"};
+template <>
+inline constexpr std::array<std::string_view, 4> kNames<StopReason>{"none", "cancel", "failure",
+                                                                    "drain"};
+template <>
+inline constexpr auto kNames<FailureClass> = [] {
+    std::array<std::string_view, kFailures.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        names[i] = kFailures[i].name;
+    return names;
+}();
 
+template <typename E>
+concept HasNames = !kNames<E>.empty();
+template <HasNames E>
+constexpr std::string_view to_string(E value) {
+    return kNames<E>.at(static_cast<std::size_t>(value));
+}
 // The error names the value.
-Status parse_name(std::string_view text, JobState& state);
-Status parse_name(std::string_view text, AttemptState& state);
-Status parse_name(std::string_view text, NodeState& state);
-Status parse_name(std::string_view text, RankState& state);
-Status parse_name(std::string_view text, StopReason& reason);
-Status parse_name(std::string_view text, FailureClass& failure);
+template <HasNames E>
+Status parse_name(std::string_view text, E& value) {
+    const auto found = std::find(kNames<E>.begin(), kNames<E>.end(), text);
+    if (found == kNames<E>.end()) return invalid_argument("'{}' is not a known state", text);
+    value = static_cast<E>(found - kNames<E>.begin());
+    return {};
+}
 
 constexpr bool is_terminal(JobState state) {
     return state >= JobState::succeeded;

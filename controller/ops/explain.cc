@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/checkpoint_words.h"
 #include "controller/ops/checkpoints.h"
 
 namespace rm {
@@ -75,11 +74,15 @@ std::string more_memory(const State& state, const Attempt& attempt) {
     return text + " or a smaller `memory.chunk`";
 }
 
+// The one that the attempt failed by; null: none in particular.
+const RankRecord* failed_rank(const Attempt& attempt) {
+    const auto rank = static_cast<std::size_t>(attempt.cause_rank);
+    return rank < attempt.ranks.size() ? &attempt.ranks[rank] : nullptr;
+}
+
 // What a word in braces of the table's remedies stands for; nothing: not known of this attempt.
 std::optional<std::string> word_for(std::string_view name, const State& state,
                                     const Attempt& attempt) {
-    const int rank = attempt.cause_rank;
-    const bool has_rank = rank >= 0 && rank < static_cast<int>(attempt.ranks.size());
     if (name == "memory") return more_memory(state, attempt);
     if (name == "job") return attempt.job.value;
     if (name == "attempt") return format("{}", attempt.epoch);
@@ -87,10 +90,11 @@ std::optional<std::string> word_for(std::string_view name, const State& state,
         const std::string checkpoints = checkpoints_of(state, *find_job(state, attempt.job));
         return checkpoints.empty() ? "" : " with --from " + checkpoints;
     }
-    if (!has_rank) return std::nullopt;
-    if (name == "rank") return format("{}", rank);
+    const RankRecord* rank = failed_rank(attempt);
+    if (rank == nullptr) return std::nullopt;
+    if (name == "rank") return format("{}", attempt.cause_rank);
     RM_CHECK(name == "node", "a remedy names '{}'", name);
-    return attempt.ranks[static_cast<std::size_t>(rank)].device.node.value;
+    return rank->device.node.value;
 }
 
 std::string filled(std::string_view remedy, const State& state, const Attempt& attempt) {
@@ -107,12 +111,16 @@ std::string filled(std::string_view remedy, const State& state, const Attempt& a
     }
 }
 
+Remedies remedies_of(const Attempt& attempt) {
+    const FailureRow& row = row_of(attempt.failure_class);
+    const RankRecord* rank = failed_rank(attempt);
+    const RankExit exit = row_of_exit(rank == nullptr ? kNoExit : rank->exit_code);
+    return exit.kind == row.kind && !exit.remedies.job.empty() ? exit.remedies : row.remedies;
+}
+
 // What to change, by why the attempt failed; empty where nothing is known to help.
 std::string remedy_of(const State& state, const Attempt& attempt) {
-    if (attempt.failure_class == FailureClass::bad_input && says_none_is_whole(attempt.cause)) {
-        return "`ring-checkpoint verify` says what each of them lacks";
-    }
-    return filled(row_of(attempt.failure_class).remedies.attempt, state, attempt);
+    return filled(remedies_of(attempt).attempt, state, attempt);
 }
 
 void add_ended_attempts(const State& state, const Job& job, Findings& findings) {
@@ -229,27 +237,11 @@ Findings explain_pending(const State& state, const Job& job, const Now& now) {
     return findings;
 }
 
-// Where no checkpoint is whole that an attempt could have begun from: its own, or those of
-// checkpoint.from.
-std::string another_beginning(const Job& job, const Attempt& attempt) {
-    const std::string& from = job.spec.checkpoint.from;
-    const bool named =
-        !from.empty() && attempt.cause.find("checkpoint.from " + from) != std::string::npos;
-    return format(
-        "submit the job file with --from another checkpoint, which `ring-checkpoint verify` finds "
-        "whole, or {}, to begin anew",
-        named ? "without checkpoint.from" : "without --from");
-}
-
 // The remedy for an ended job. A continuation has the same job file, and fails by it again.
 std::string remedy_of(const State& state, const Job& job) {
     if (job.state == JobState::succeeded) return "";
     const Attempt* last = newest_attempt(state, job.id);
-    const FailureClass failure = last == nullptr ? FailureClass::none : last->failure_class;
-    if (failure != FailureClass::none && says_none_is_whole(last->cause)) {
-        return another_beginning(job, *last);
-    }
-    const std::string_view changed = row_of(failure).remedies.job;
+    const std::string_view changed = last == nullptr ? "" : remedies_of(*last).job;
     if (!changed.empty()) return filled(changed, state, *last);
     if (checkpoints_of(state, job).empty())
         return "No checkpoint was written; submit the job again";

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "base/checkpoint_words.h"
 #include "engine/checkpoint/durable_file.h"
 #include "engine/checkpoint/writer.h"
 
@@ -88,6 +87,12 @@ bool is_checkpoint(const std::string& path) {
     return parse_checkpoint_name(last.filename().string()).has_value();
 }
 
+Error none_is_whole(const std::string& dir, const std::vector<std::string>& notes) {
+    return {ErrorCode::data_loss,
+            format("no checkpoint in {} is whole: {}", dir, join_sentences(notes)),
+            ErrorFact::no_whole_checkpoint};
+}
+
 Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
     RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
     FoundCheckpoint found;
@@ -109,7 +114,7 @@ Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
     if (found.notes.empty()) {
         return make_error(ErrorCode::not_found, "there is no checkpoint in {}", dir);
     }
-    return make_error(ErrorCode::data_loss, "{}", none_is_whole(dir, join_sentences(found.notes)));
+    return none_is_whole(dir, found.notes);
 }
 
 Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,

@@ -39,6 +39,9 @@ struct FoundCheckpoint {
     std::vector<std::string> notes;
 };
 
+// data_loss, for a directory of checkpoints of which `notes` say why each is none.
+Error none_is_whole(const std::string& dir, const std::vector<std::string>& notes);
+
 // The highest (epoch, step) whose manifest and hashes verify. not_found: there is no checkpoint (or
 // no `dir`); data_loss: there are some and none verifies, with all reasons.
 Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir);

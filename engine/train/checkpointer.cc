@@ -5,7 +5,6 @@
 #include <array>
 #include <utility>
 
-#include "base/checkpoint_words.h"
 #include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/durable_file.h"
 
@@ -261,7 +260,7 @@ Result<Checkpointer::Found> Checkpointer::load_newest(const std::string& dir) {
         return found;
     }
     if (notes.empty()) return make_error(ErrorCode::not_found, "no checkpoint in {}", dir);
-    return make_error(ErrorCode::data_loss, "{}", none_is_whole(dir, join_sentences(notes)));
+    return none_is_whole(dir, notes);
 }
 
 Result<Checkpointer::Restored> Checkpointer::restore() {
@@ -307,8 +306,10 @@ Result<Checkpointer::Restored> Checkpointer::restore_from(const std::string& pat
     };
     auto restored = read();
     if (!restored) {
-        return make_error(restored.error().code, "checkpoint.from {}: {}", path,
-                          restored.error().message);
+        const auto& [code, message, fact] = restored.error();
+        const bool none = fact == ErrorFact::no_whole_checkpoint;
+        return Error{code, format("checkpoint.from {}: {}", path, message),
+                     none ? ErrorFact::no_whole_beginning : fact};
     }
     count_bytes(*restored, watch);
     return restored;

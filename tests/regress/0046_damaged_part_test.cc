@@ -3,6 +3,8 @@
 // and what was passed over is an alarm.
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "tests/support/four_ranks.h"
 
 namespace rm {
@@ -47,10 +49,13 @@ TEST_F(Regress0046, WithoutAWholeOneEveryReasonIsNamed) {
     const test::TrainRun run = train(1);
     ASSERT_FALSE(run.outcome.ok());
     EXPECT_EQ(run.outcome.error().code, ErrorCode::data_loss);
+    EXPECT_EQ(run.outcome.error().fact, ErrorFact::no_whole_checkpoint);
     EXPECT_THAT(run.outcome.error().message,
                 AllOf(HasSubstr("e1-s3 skipped: shard-00003-of-00004"),
                       HasSubstr("e1-s2 skipped: shard-00001-of-00004")));
     EXPECT_THAT(in_checkpoint_dir(), ElementsAre("e1-s2", "e1-s3")) << "nothing is removed";
+    config_.spec.checkpoint.from = std::exchange(config_.checkpoint_dir, dir_.file("fresh"));
+    EXPECT_EQ(train(1).outcome.error().fact, ErrorFact::no_whole_beginning);
 }
 
 }  // namespace

@@ -25,6 +25,15 @@ TEST(ExitClass, OfAFileThatIsNotGoodHereIsItsOwnBeforeTraining) {
     }
 }
 
+TEST(ExitClass, TellsDirectoriesWithoutAWholeCheckpointFromOtherFiles) {
+    const auto code = [](ErrorFact fact, Reached reached) {
+        return exit_code_of(Error{ErrorCode::data_loss, "words", fact}, reached);
+    };
+    EXPECT_EQ(code(ErrorFact::no_whole_checkpoint, Reached::setup), kRankNoCheckpoint);
+    EXPECT_EQ(code(ErrorFact::no_whole_beginning, Reached::setup), kRankNoBeginning);
+    EXPECT_EQ(code(ErrorFact::no_whole_beginning, Reached::training), kRankFailed);
+}
+
 TEST(ExitClass, OfWhatEveryNodeFindsBadIsBadInput) {
     // Divergence is invalid_argument (regress 0050), a token beyond the vocabulary out_of_range.
     for (const ErrorCode code : {ErrorCode::invalid_argument, ErrorCode::already_exists,

@@ -123,6 +123,7 @@ TEST_F(FindLatest, GivesAllReasonsWhenNoneIsWhole) {
     const auto found = find_latest_checkpoint(dir_.path());
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code, ErrorCode::data_loss);
+    EXPECT_EQ(found.error().fact, ErrorFact::no_whole_checkpoint);
     EXPECT_THAT(found.error().message, HasSubstr("checkpoint e1-s20 skipped"));
     EXPECT_THAT(found.error().message, HasSubstr("checkpoint e1-s10 skipped"));
 }
