@@ -23,8 +23,9 @@ enum class FailureClass {
 // device: it is excluded from further attempts of the job. node: the job goes elsewhere, where it
 // can, and a node that fails several jobs is taken out of service.
 enum class Fault { unknown, job, device, node, cluster };
-// no: the same plan would end the same way.
-enum class Retried { no, yes };
+// no: the same plan would end the same way. elsewhere: but what is wrong on one node may be right
+// on others.
+enum class Retried { no, elsewhere, yes };
 
 // What `explain` advises. Words in braces are filled in; a sentence with one that is not known is
 // not said.
@@ -41,33 +42,25 @@ struct FailureRow {
     Remedies remedies;
 };
 
-inline constexpr Remedies kReadItsLog{
+inline constexpr Remedies kCorrectIt{
+    "the same input fails again: correct the job file, model or data first",
+    "correct what it names, then submit the job file again{from}"};
+inline constexpr Remedies kGiveMemory{
+    "give it {memory}",
+    "unchanged it runs out of memory again: give it {memory}, then submit the job file{from}"};
+inline constexpr Remedies kDrainIt{"take the node out of service: `ringmaster drain {node}`", ""};
+inline constexpr Remedies kReadLog{
     "Last log lines: `ringmaster logs {job} --attempt {attempt} --rank {rank}`", ""};
 
 inline constexpr std::array kFailures{
     FailureRow{FailureClass::none, "none", Retried::no, Fault::unknown, {}},
-    FailureRow{FailureClass::bad_input,
-               "bad_input",
-               Retried::no,
-               Fault::job,
-               {"the same input fails again: correct the job file, model or data first",
-                "correct what it names, then submit the job file again{from}"}},
-    FailureRow{FailureClass::out_of_memory,
-               "out_of_memory",
-               Retried::no,
-               Fault::job,
-               {"give it {memory}",
-                "unchanged it runs out of memory again: give it {memory}, then submit the job "
-                "file{from}"}},
-    FailureRow{FailureClass::device_fault,
-               "device_fault",
-               Retried::yes,
-               Fault::device,
-               {"take the node out of service: `ringmaster drain {node}`", ""}},
-    FailureRow{FailureClass::rank, "rank", Retried::yes, Fault::unknown, kReadItsLog},
-    FailureRow{FailureClass::launch, "launch", Retried::yes, Fault::node, kReadItsLog},
-    FailureRow{FailureClass::stall, "stall", Retried::yes, Fault::unknown, kReadItsLog},
-    FailureRow{FailureClass::lost, "lost", Retried::yes, Fault::cluster, kReadItsLog}};
+    FailureRow{FailureClass::bad_input, "bad_input", Retried::no, Fault::job, kCorrectIt},
+    FailureRow{FailureClass::out_of_memory, "out_of_memory", Retried::no, Fault::job, kGiveMemory},
+    FailureRow{FailureClass::device_fault, "device_fault", Retried::yes, Fault::device, kDrainIt},
+    FailureRow{FailureClass::rank, "rank", Retried::yes, Fault::unknown, kReadLog},
+    FailureRow{FailureClass::launch, "launch", Retried::yes, Fault::node, kReadLog},
+    FailureRow{FailureClass::stall, "stall", Retried::yes, Fault::unknown, kReadLog},
+    FailureRow{FailureClass::lost, "lost", Retried::yes, Fault::cluster, kReadLog}};
 
 constexpr const FailureRow& row_of(FailureClass failure) {
     return kFailures.at(static_cast<std::size_t>(failure));
@@ -92,37 +85,32 @@ constexpr int kRankNoCheckpoint = 10;  // no checkpoint of the job's own directo
 constexpr int kRankNoBeginning = 11;   // nor one of the directory in checkpoint.from
 constexpr int kRankNotStarted = 127;   // its program did not begin; the dynamic loader says so, too
 
-// yes: what is wrong may be right on another node.
-enum class GoodElsewhere { no, yes };
 struct RankExit {
     int code;
     FailureClass kind;
-    GoodElsewhere elsewhere = GoodElsewhere::no;
-    Remedies remedies = {};  // empty: those of its class
+    Retried retried = row_of(kind).retried;
+    Remedies remedies = row_of(kind).remedies;
 };
+
+inline constexpr Remedies kNoneIsWhole{
+    "`ring-checkpoint verify` says what each of them lacks",
+    "submit the job file with --from another checkpoint, which `ring-checkpoint verify` finds "
+    "whole, or without --from, to begin anew"};
+inline constexpr Remedies kNoBeginningIsWhole{
+    kNoneIsWhole.attempt,
+    "submit the job file with --from another checkpoint, which `ring-checkpoint verify` finds "
+    "whole, or without checkpoint.from, to begin anew"};
 
 // Any other code is of the class `rank`.
 inline constexpr std::array kRankExits{
     RankExit{kRankFinished, FailureClass::none},
     RankExit{kRankStopped, FailureClass::none},
-    RankExit{kRankFailed, FailureClass::rank},
-    RankExit{kRankLostPeer, FailureClass::rank},
     RankExit{kRankOutOfMemory, FailureClass::out_of_memory},
     RankExit{kRankDeviceFault, FailureClass::device_fault},
     RankExit{kRankBadInput, FailureClass::bad_input},
-    RankExit{kRankBadFiles, FailureClass::bad_input, GoodElsewhere::yes},
-    RankExit{kRankNoCheckpoint,
-             FailureClass::bad_input,
-             GoodElsewhere::yes,
-             {"`ring-checkpoint verify` says what each of them lacks",
-              "submit the job file with --from another checkpoint, which `ring-checkpoint verify` "
-              "finds whole, or without --from, to begin anew"}},
-    RankExit{kRankNoBeginning,
-             FailureClass::bad_input,
-             GoodElsewhere::yes,
-             {"`ring-checkpoint verify` says what each of them lacks",
-              "submit the job file with --from another checkpoint, which `ring-checkpoint verify` "
-              "finds whole, or without checkpoint.from, to begin anew"}},
+    RankExit{kRankBadFiles, FailureClass::bad_input, Retried::elsewhere},
+    RankExit{kRankNoCheckpoint, FailureClass::bad_input, Retried::elsewhere, kNoneIsWhole},
+    RankExit{kRankNoBeginning, FailureClass::bad_input, Retried::elsewhere, kNoBeginningIsWhole},
     RankExit{kRankNodeFault, FailureClass::launch},
     RankExit{kRankNotStarted, FailureClass::launch}};
 

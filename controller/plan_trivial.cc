@@ -26,7 +26,7 @@ struct Pool {
     int elsewhere = 0;  // of the same kind and build, which the job's files keep apart from these
     std::map<std::string, int> busy;  // by holder
     int kept = 0;                     // free, for a job that has waited too long
-    std::string kept_for;             // why
+    Reason kept_for;                  // why
 
     PoolKey key() const { return {kind, build}; }
     // What the job may come to have without somebody's doing.
@@ -52,7 +52,7 @@ bool contains(const std::vector<DeviceId>& devices, const DeviceId& device) {
 }
 
 // Free devices that later jobs may not take, with the reason that they get.
-using Kept = std::map<DeviceId, std::string>;
+using Kept = std::map<DeviceId, Reason>;
 
 // As one job sees them, those that it may be placed on; `takers` are the jobs that this pass has
 // placed already.
@@ -162,19 +162,20 @@ std::string remedy_for(const Pool& pool, int missing) {
     return remedy + format("{}ask for at most {}", remedy.empty() ? "" : " or ", pool.usable());
 }
 
-std::string shortage(const Pool& pool, int wanted) {
+std::string fits_when(int missing) {
+    return format("fits when {} more {} free", missing, missing == 1 ? "is" : "are");
+}
+
+Reason shortage(const Pool& pool, int wanted) {
     const std::string held = holders_of(pool);
     const std::string standing =
         format("needs {} {} device{}, {} {} free of {}{}", wanted, pool.kind,
                wanted == 1 ? "" : "s", pool.free.size(), pool.free.size() == 1 ? "is" : "are",
                pool.total, held.empty() ? "" : " (" + held + ")");
     if (wanted > pool.usable()) {
-        const std::string remedy = remedy_for(pool, wanted - pool.usable());
-        return remedy.empty() ? standing : standing + "; " + remedy;
+        return {standing, remedy_for(pool, wanted - pool.usable())};
     }
-    return format("{}; fits when {} more {} free", standing,
-                  wanted - static_cast<int>(pool.free.size()),
-                  wanted - pool.free.size() == 1 ? "is" : "are");
+    return {standing, fits_when(wanted - static_cast<int>(pool.free.size()))};
 }
 
 std::vector<std::string> kinds_of(const std::vector<Pool>& pools) {
@@ -184,10 +185,10 @@ std::vector<std::string> kinds_of(const std::vector<Pool>& pools) {
     return kinds;
 }
 
-std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
-                                         const std::vector<const Pool*>& candidates) {
+Reasons reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
+                        const std::vector<const Pool*>& candidates) {
     if (pools.empty()) {
-        return {"no worker has joined; start one: ringmaster-worker --controller ADDRESS"};
+        return {{"no worker has joined", "start one: ringmaster-worker --controller ADDRESS"}};
     }
     if (candidates.empty()) {
         std::string present;
@@ -195,11 +196,10 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
             present += (present.empty() ? "" : ", ") + kind;
         }
         return {
-            format("needs devices of kind '{}', the cluster has {}; add one or change "
-                   "resources.kind",
-                   spec.resources.kind, present)};
+            {format("needs devices of kind '{}', the cluster has {}", spec.resources.kind, present),
+             "add one or change resources.kind"}};
     }
-    std::vector<std::string> reasons;
+    Reasons reasons;
     std::set<PoolKey> told;  // of nodes that differ in files, the largest group
     for (const Pool* pool : candidates) {
         if (!told.insert(pool->key()).second) continue;
@@ -210,8 +210,7 @@ std::vector<std::string> reasons_against(const JobSpec& spec, const std::vector<
 }
 
 // Of a job that names its devices; the pools are of these.
-std::vector<std::string> reasons_against_named(const JobSpec& spec,
-                                               const std::vector<Pool>& pools) {
+Reason reason_against_named(const JobSpec& spec, const std::vector<Pool>& pools) {
     const int wanted = static_cast<int>(spec.resources.placement.size());
     int known = 0;
     int free = 0;
@@ -228,22 +227,20 @@ std::vector<std::string> reasons_against_named(const JobSpec& spec,
         format("resources.placement names {}, {} {} free{}", counted(wanted, "device"), free,
                free == 1 ? "is" : "are", held.empty() ? "" : " (" + held + ")");
     if (known < wanted) {
-        return {format("{}, {} not there; `ringmaster nodes` lists those that are", standing,
-                       wanted - known)};
+        return {format("{}, {} not there", standing, wanted - known),
+                "`ringmaster nodes` lists those that are"};
     }
     if (pools.size() > 1) {
-        return {standing +
-                ", not all of one kind, build and place of files; name devices that are "
-                "alike"};
+        return {standing + ", not all of one kind, build and place of files",
+                "name devices that are alike"};
     }
     if (!spec.resources.kind.empty() && pools[0].kind != spec.resources.kind) {
-        return {format("{}, of kind '{}'; the job asks for {}", standing, pools[0].kind,
-                       spec.resources.kind)};
+        return {format("{}, of kind '{}'", standing, pools[0].kind),
+                "the job asks for " + spec.resources.kind};
     }
-    if (pools[0].is_kept_from(wanted)) return {pools[0].kept_for};
-    if (usable < wanted) return {standing + "; name others or leave the choice to the scheduler"};
-    return {format("{}; fits when {} more {} free", standing, wanted - free,
-                   wanted - free == 1 ? "is" : "are")};
+    if (pools[0].is_kept_from(wanted)) return pools[0].kept_for;
+    if (usable < wanted) return {standing, "name others or leave the choice to the scheduler"};
+    return {standing, fits_when(wanted - free)};
 }
 
 // How long a rank waits for others to connect, and at least for one that computes: ranks extend it
@@ -260,21 +257,21 @@ public:
         : snapshot_(snapshot), placer_(placer) {}
 
     PlanDecision decide(const PlanningJob& job) {
-        if (!job.waits.empty()) return {job.id, std::vector<std::string>{job.waits}};
-        if (const std::string& waits = files_of(job).waits; !waits.empty()) {
-            return {job.id, std::vector<std::string>{waits}};
+        if (!job.waits.empty()) return {job.id, Reasons{job.waits}};
+        if (const Reason& waits = files_of(job).waits; !waits.empty()) {
+            return {job.id, Reasons{waits}};
         }
         const std::vector<Pool> pools = make_pools(snapshot_, job, takers_, kept_);
         const std::vector<const Pool*> candidates = candidates_for(job.spec, pools);
         for (const Pool* pool : candidates) {
             const auto mesh = mesh_for(job.spec, static_cast<int>(pool->free.size()));
-            if (!mesh) return {job.id, std::vector<std::string>{mesh.error().message}};
+            if (!mesh) return {job.id, Reasons{reason_from(mesh.error().message)}};
             if (*mesh) return {job.id, place(job, *pool, **mesh)};
         }
-        std::vector<std::string> reasons = job.spec.resources.placement.empty()
-                                               ? reasons_against(job.spec, pools, candidates)
-                                               : reasons_against_named(job.spec, pools);
-        const std::vector<std::string>& about_files = files_of(job).reasons;
+        Reasons reasons = job.spec.resources.placement.empty()
+                              ? reasons_against(job.spec, pools, candidates)
+                              : Reasons{reason_against_named(job.spec, pools)};
+        const Reasons& about_files = files_of(job).reasons;
         reasons.insert(reasons.end(), about_files.begin(), about_files.end());
         PlanDecision decision{job.id, std::move(reasons)};
         reserve_if_overdue(job, candidates);
@@ -332,9 +329,9 @@ private:
         if (!job.spec.resources.placement.empty()) return reserve_named(job, candidates);
         for (const Pool* pool : candidates) {
             if (pool->usable() < job.spec.num_ranks().value_or(1)) continue;
-            const std::string reason =
-                format("{} devices are kept for job {}, which has waited {}; fits after it",
-                       pool->kind, job.id, waited);
+            const Reason reason{format("{} devices are kept for job {}, which has waited {}",
+                                       pool->kind, job.id, waited),
+                                "fits after it"};
             for (const PlanningDevice* device : pool->free)
                 kept_.try_emplace(device->id, reason);
             return;

@@ -26,7 +26,7 @@ namespace rm {
 
 struct PlanDecision {
     JobId job;
-    std::variant<Plan, std::vector<std::string>> decision;  // the reasons are never empty
+    std::variant<Plan, Reasons> decision;  // the reasons are never empty
 };
 
 // Which of the free devices (by registration) for which rank. Nothing: in their order.

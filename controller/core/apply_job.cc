@@ -56,7 +56,7 @@ void handle(Step& step, const SubmitJob& input) {
     job.owner = input.owner;
     job.continues = input.continues;
     job.submitted = step.now();
-    job.blocking_reasons = {"waiting to be scheduled"};
+    job.blocking_reasons = {{"waiting to be scheduled"}};
     const JobId id = job.id;
     step.add_job(std::move(job), "job.submitted");
     ask_about(step, *find_job(step.state(), id));

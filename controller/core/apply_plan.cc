@@ -5,8 +5,7 @@ namespace rm {
 namespace {
 
 // The reasons of a pass that began before the job got newer ones say nothing about it any more.
-void block(Step& step, const JobId& id, std::uint64_t version,
-           const std::vector<std::string>& reasons) {
+void block(Step& step, const JobId& id, std::uint64_t version, const Reasons& reasons) {
     if (version < step.state().reasoned.at(id)) return;
     RM_CHECK(!reasons.empty(), "the planner gave job {} neither a plan nor a reason", id);
     step.change_job(id, "job.blocked", [&](Job& job) { job.blocking_reasons = reasons; });
@@ -43,7 +42,7 @@ void start(Step& step, const JobId& id, const Plan& plan) {
 void handle(Step& step, const PlanReady& input) {
     const Job* job = find_job(step.state(), input.job);
     if (job == nullptr || job->state != JobState::pending) return;
-    if (const auto* reasons = std::get_if<std::vector<std::string>>(&input.decision)) {
+    if (const auto* reasons = std::get_if<Reasons>(&input.decision)) {
         return block(step, input.job, input.version, *reasons);
     }
     const Plan& plan = std::get<Plan>(input.decision);
@@ -51,8 +50,9 @@ void handle(Step& step, const PlanReady& input) {
         // The change that overtook a plan has asked for the next pass already.
         const bool overtaken = input.version != step.state().planning_version;
         return block(step, input.job, input.version,
-                     {format("{}: {}", overtaken ? "the plan was overtaken" : "the plan is wrong",
-                             valid.error().message)});
+                     {reason_from(format("{}: {}",
+                                         overtaken ? "the plan was overtaken" : "the plan is wrong",
+                                         valid.error().message))});
     }
     start(step, input.job, plan);
 }

@@ -7,6 +7,8 @@
 namespace rm {
 namespace {
 
+constexpr char kCut = '\x1f';  // ASCII's unit separator
+
 template <typename T>
 Status take(const Value& value, T& target, std::string_view wanted) {
     const T* held = std::get_if<T>(&value);
@@ -15,6 +17,45 @@ Status take(const Value& value, T& target, std::string_view wanted) {
     }
     target = *held;
     return {};
+}
+
+template <typename T, typename Text>
+Value encode_lines(const std::vector<T>& list, const Text& text_of) {
+    std::vector<std::string> lines;
+    for (const T& one : list)
+        lines.push_back(text_of(one));
+    return encode(lines);
+}
+
+template <typename T, typename Parse>
+Status decode_lines(const Value& value, std::vector<T>& list, const Parse& parse) {
+    std::vector<std::string> lines;
+    RM_RETURN_IF_ERROR(decode(value, lines));
+    list.clear();
+    for (const std::string& line : lines) {
+        RM_TRY(T one, parse(line));
+        list.push_back(std::move(one));
+    }
+    return {};
+}
+
+Result<DeviceId> parse_device(const std::string& line) {
+    const std::size_t colon = line.rfind(':');
+    DeviceId device{{line.substr(0, colon)}, -1};
+    const char* end = line.data() + line.size();
+    if (colon != std::string::npos) std::from_chars(line.data() + colon + 1, end, device.index);
+    if (device.index >= 0) return device;
+    return make_error(ErrorCode::data_loss, "'{}' is not a device like n1:0", line);
+}
+
+Result<Reason> parse_reason(const std::string& line) {
+    const std::size_t first = line.find(kCut);
+    const std::size_t last = line.rfind(kCut);
+    // Older versions wrote what people read, and no more.
+    if (first == last) return reason_from(line);
+    Reason reason{line.substr(first + 1, last - first - 1), line.substr(last + 1)};
+    RM_RETURN_IF_ERROR(parse_name(line.substr(0, first), reason.kind));
+    return reason;
 }
 
 }  // namespace
@@ -41,18 +82,19 @@ Value encode(const std::vector<std::string>& lines) {
     return text;
 }
 
+Value encode(const Reasons& reasons) {
+    return encode_lines(reasons, [](const Reason& reason) {
+        const auto& [text, remedy, kind] = reason;
+        return format("{}{}{}{}{}", to_string(kind), kCut, text, kCut, remedy);
+    });
+}
+
 Value encode(const std::vector<DataSource>& sources) {
-    std::vector<std::string> lines;
-    for (const DataSource& source : sources)
-        lines.push_back(to_string(source));
-    return encode(lines);
+    return encode_lines(sources, [](const DataSource& source) { return to_string(source); });
 }
 
 Value encode(const std::vector<DeviceId>& devices) {
-    std::vector<std::string> lines;
-    for (const DeviceId& device : devices)
-        lines.push_back(format("{}", device));
-    return encode(lines);
+    return encode_lines(devices, [](const DeviceId& device) { return format("{}", device); });
 }
 
 Value encode(StopMode mode) {
@@ -111,32 +153,16 @@ Status decode(const Value& value, Mesh& mesh) {
     return {};
 }
 
+Status decode(const Value& value, Reasons& reasons) {
+    return decode_lines(value, reasons, parse_reason);
+}
+
 Status decode(const Value& value, std::vector<DataSource>& sources) {
-    std::vector<std::string> lines;
-    RM_RETURN_IF_ERROR(decode(value, lines));
-    sources.clear();
-    for (const std::string& line : lines) {
-        RM_TRY(DataSource source, parse_data_source(line));
-        sources.push_back(std::move(source));
-    }
-    return {};
+    return decode_lines(value, sources, parse_data_source);
 }
 
 Status decode(const Value& value, std::vector<DeviceId>& devices) {
-    std::vector<std::string> lines;
-    RM_RETURN_IF_ERROR(decode(value, lines));
-    devices.clear();
-    for (const std::string& line : lines) {
-        const std::size_t colon = line.rfind(':');
-        DeviceId device{{line.substr(0, colon)}, -1};
-        const char* end = line.data() + line.size();
-        if (colon != std::string::npos) std::from_chars(line.data() + colon + 1, end, device.index);
-        if (device.index < 0) {
-            return make_error(ErrorCode::data_loss, "'{}' is not a device like n1:0", line);
-        }
-        devices.push_back(std::move(device));
-    }
-    return {};
+    return decode_lines(value, devices, parse_device);
 }
 
 Status decode(const Value& value, std::vector<std::string>& lines) {

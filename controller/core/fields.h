@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/job_spec.h"
+#include "base/reason.h"
 #include "base/session.h"
 #include "controller/core/names.h"
 #include "spec/words.h"
@@ -23,6 +24,7 @@ std::string to_text(const Value& value);  // doubles keep all their bits
 // "1x4x1x1": data, ring, ulysses, tensor; "1x8x1x1/2" with inner rings of 2; or empty.
 Value encode(const std::optional<Mesh>& mesh);
 Value encode(const std::vector<std::string>& lines);   // one per line
+Value encode(const Reasons& reasons);                  // the same, with kind and remedy
 Value encode(const std::vector<DataSource>& sources);  // the same, as texts
 Value encode(const std::vector<DeviceId>& devices);    // the same: "n1:0"
 Value encode(StopMode mode);
@@ -73,6 +75,7 @@ Status decode(const Value& value, std::int64_t& number);
 Status decode(const Value& value, std::optional<Mesh>& mesh);
 Status decode(const Value& value, Mesh& mesh);
 Status decode(const Value& value, std::vector<std::string>& lines);
+Status decode(const Value& value, Reasons& reasons);
 Status decode(const Value& value, std::vector<DataSource>& sources);
 Status decode(const Value& value, std::vector<DeviceId>& devices);
 Status decode(const Value& value, StopMode& mode);

@@ -105,7 +105,7 @@ struct LinkDrifted {
 struct PlanReady {
     JobId job;
     std::uint64_t version = 0;
-    std::variant<Plan, std::vector<std::string>> decision;
+    std::variant<Plan, Reasons> decision;
 };
 
 // Time has passed: commands whose acknowledgement is overdue are sent again, retries come due,

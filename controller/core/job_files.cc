@@ -46,26 +46,32 @@ Bytes checkpoint_bytes(const FilesNeed& need, const std::vector<FileFacts>& fact
     return {parameters * need.parameter_bytes};
 }
 
-std::string against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
+Reason about_files(std::string text, std::string remedy) {
+    return {std::move(text), std::move(remedy), ReasonKind::files};
+}
+
+Reason against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
     for (const FileFacts& file : facts) {
         if (!file.problem.empty()) {
-            const bool helped = file.problem.find("; ") != std::string::npos;
-            return format("{} {}: {}{}", to_string(file.use), file.path, file.problem,
-                          helped ? "" : "; put that right there, or name another path");
+            Reason told =
+                reason_from(format("{} {}: {}", to_string(file.use), file.path, file.problem),
+                            ReasonKind::files);
+            if (told.remedy.empty()) told.remedy = "put that right there, or name another path";
+            return told;
         }
         if (need.most_parameters > 0 && file.parameters > need.most_parameters) {
-            return format(
-                "{} {} has {} parameters, and weights, gradients and moments of at most {} fit the "
-                "devices of this cluster; {}",
-                to_string(file.use), file.path, file.parameters, need.most_parameters, kFitsRemedy);
+            return about_files(
+                format("{} {} has {} parameters, and weights, gradients and moments of at most {} "
+                       "fit the devices of this cluster",
+                       to_string(file.use), file.path, file.parameters, need.most_parameters),
+                kFitsRemedy);
         }
         const Bytes one = checkpoint_bytes(need, facts);
         const Bytes all = one * need.copies;
         if (file.use != FileUse::checkpoint || file.free >= all) continue;
-        return format(
-            "{} {} has {} free, and {} checkpoints of {} need {}; make room, or keep fewer "
-            "(checkpoint.keep)",
-            to_string(file.use), file.path, file.free, need.copies, one, all);
+        return about_files(format("{} {} has {} free, and {} checkpoints of {} need {}",
+                                  to_string(file.use), file.path, file.free, need.copies, one, all),
+                           "make room, or keep fewer (checkpoint.keep)");
     }
     return {};
 }
@@ -107,13 +113,13 @@ bool counts(const Node& node) {
     return node.session.up && node.drained.empty() && node.state != NodeState::gone;
 }
 
-void add_against(const JobFiles& files, std::vector<std::string>& reasons) {
-    std::map<std::string, std::set<NodeId>> nodes;
+void add_against(const JobFiles& files, Reasons& reasons) {
+    std::map<Reason, std::set<NodeId>> nodes;
     for (const auto& [id, node] : files.nodes) {
         if (!node.against.empty()) nodes[node.against].insert(id);
     }
-    for (const auto& [text, ids] : nodes)
-        reasons.push_back(format("{}: {}", names_of(ids), text));
+    for (const auto& [why, ids] : nodes)
+        reasons.push_back(about_files(format("{}: {}", names_of(ids), why.text), why.remedy));
 }
 
 // Which nodes say the same about one path.
@@ -150,19 +156,20 @@ Comparison compare(const State& state, const FilesNeed& need, const JobFiles& fi
 }
 
 void add_differences(const State& state, const FilesNeed& need, const JobFiles& files,
-                     std::vector<std::string>& reasons) {
+                     Reasons& reasons) {
     for (std::size_t i = 0; i < need.check.files.size(); ++i) {
         const FileWanted& file = need.check.files[i];
         const Comparison found = compare(state, need, files, i);
         if (found.indexes.size() > 1) {
-            reasons.push_back(format("{} {} differs between {}; copy it from one to the other",
-                                     to_string(file.use), file.path, listed(found.indexes, true)));
+            reasons.push_back(about_files(format("{} {} differs between {}", to_string(file.use),
+                                                 file.path, listed(found.indexes, true)),
+                                          "copy it from one to the other"));
         }
         if (found.places.size() > 1) {
-            reasons.push_back(
-                format("{} {} is not one directory on {}, as was measured; mount one file system "
-                       "there, or ask for no more devices than one node has",
-                       to_string(file.use), file.path, listed(found.places, false)));
+            reasons.push_back(about_files(
+                format("{} {} is not one directory on {}, as was measured", to_string(file.use),
+                       file.path, listed(found.places, false)),
+                "mount one file system there, or ask for no more devices than one node has"));
         }
     }
 }
@@ -176,43 +183,44 @@ Groups grouped(const State& state, const JobFiles& files, Value value) {
     return groups;
 }
 
-void add_unreachable(const State& state, const JobFiles& files, std::vector<std::string>& reasons) {
+void add_unreachable(const State& state, const JobFiles& files, Reasons& reasons) {
     if (grouped(state, files, reach_of).size() < 2) return;
     for (const auto& [id, verdict] : files.nodes) {
         const Node& node = state.nodes.at(id);
         if (!announces_loopback(node)) continue;
         reasons.push_back(
-            format("node {} announces {}, which ranks on other machines cannot reach; start its "
-                   "worker with --data-address and its address in their network",
-                   id, node.inventory.data_address));
+            {format("node {} announces {}, which ranks on other machines cannot reach", id,
+                    node.inventory.data_address),
+             "start its worker with --data-address and its address in their network"});
     }
 }
 
 // By machine, those that no declared root speaks for.
 void add_scattered(const State& state, const FilesNeed& need, const JobFiles& files,
-                   std::vector<std::string>& reasons) {
+                   Reasons& reasons) {
     if (need.default_checkpoints.empty()) return;
     Groups machines = grouped(state, files, [](const Node& node) {
         return declares_roots(node) ? "" : "of " + node.session.machine;
     });
     machines.erase("");
     if (machines.size() < 2) return;
-    reasons.push_back(
+    reasons.push_back(about_files(
         format("the job names no checkpoint.dir, and the default, {}, is another directory on each "
-               "of {}; name one on a file system that they share, or ask for no more devices than "
-               "one machine has",
-               need.default_checkpoints, listed(machines, false)));
+               "of {}",
+               need.default_checkpoints, listed(machines, false)),
+        "name one on a file system that they share, or ask for no more devices than one machine "
+        "has"));
 }
 
-void add_undeclared(const JobFiles& files, std::vector<std::string>& reasons) {
+void add_undeclared(const JobFiles& files, Reasons& reasons) {
     std::set<NodeId> undeclared;
     for (const auto& [id, node] : files.nodes) {
         if (node.place.starts_with(kUndeclared)) undeclared.insert(id);
     }
     if (undeclared.empty() || undeclared.size() == files.nodes.size()) return;
-    reasons.push_back(
-        format("{} declare{} no roots and others do; start the worker with --root as theirs",
-               names_of(undeclared), undeclared.size() == 1 ? "s" : ""));
+    reasons.push_back(about_files(format("{} declare{} no roots and others do",
+                                         names_of(undeclared), undeclared.size() == 1 ? "s" : ""),
+                                  "start the worker with --root as theirs"));
 }
 
 }  // namespace
@@ -279,9 +287,10 @@ NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
         const Seconds silent = asked ? now - answer->second.first_asked : Seconds{};
         if (silent <= kAnswerOverdue) return {.against = {}, .waits = "its answer", .place = {}};
         // Without the time: a reason that is the same is told once.
-        return {.against = format("it has not reported its copies of the job's files for more than "
-                                  "{}; check its file systems",
-                                  kAnswerOverdue),
+        return {.against = about_files(format("it has not reported its copies of the job's files "
+                                              "for more than {}",
+                                              kAnswerOverdue),
+                                       "check its file systems"),
                 .waits = {},
                 .place = {}};
     }
@@ -311,8 +320,8 @@ JobFiles job_files(const State& state, const FilesNeed& need, WallTime now) {
     add_undeclared(files, files.reasons);
     if (!awaited.empty()) {
         files.waits =
-            format("waiting for {} to report on its files; fits when they are there and the same",
-                   names_of(awaited));
+            about_files(format("waiting for {} to report on its files", names_of(awaited)),
+                        "fits when they are there and the same");
     }
     return files;
 }

@@ -45,8 +45,8 @@ bool nodes_differ(const State& state);
 
 // Nodes with equal `place` may share the ranks of the job.
 struct NodeFiles {
-    std::string against;  // why it cannot be used; empty: it can
-    std::string waits;    // what its answer waits for; empty: for nothing
+    Reason against;     // why it cannot be used; empty: it can
+    std::string waits;  // what its answer waits for; empty: for nothing
     std::string place;
 };
 NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now);
@@ -54,8 +54,8 @@ NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now);
 // All nodes, as a planner needs them. Empty where no node declares a root.
 struct JobFiles {
     std::map<NodeId, NodeFiles> nodes;
-    std::vector<std::string> reasons;  // why not all of them can be used together
-    std::string waits;                 // for whose answers; empty: for nobody's
+    Reasons reasons;  // why not all of them can be used together
+    Reason waits;     // for whose answers; empty: for nobody's
     bool empty() const { return nodes.empty(); }
 };
 JobFiles job_files(const State& state, const FilesNeed& need, WallTime now);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/failure.h"
+#include "base/reason.h"
 #include "base/result.h"
 
 // The states of ARCHITECTURE.md's vocabulary, and the few enums beside them, with their names.
@@ -44,6 +45,9 @@ inline constexpr auto kNames<FailureClass> = [] {
         names[i] = kFailures[i].name;
     return names;
 }();
+
+template <>
+inline constexpr std::array<std::string_view, 3> kNames<ReasonKind>{"other", "files", "behind"};
 
 template <typename E>
 concept HasNames = !kNames<E>.empty();

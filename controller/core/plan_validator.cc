@@ -136,7 +136,7 @@ Status check_files_of(const State& state, const Job& job, const Plan& plan, Wall
     for (const DeviceId& device : plan.placement) {
         const NodeFiles files = files_on(need, *find_node(state, device.node), now);
         if (!files.against.empty()) {
-            return invalid_argument("node {}: {}", device.node, files.against);
+            return invalid_argument("node {}: {}", device.node, to_string(files.against));
         }
         if (!files.waits.empty()) {
             return invalid_argument("node {} has not said {}", device.node, files.waits);
@@ -150,8 +150,8 @@ Status check_files_of(const State& state, const Job& job, const Plan& plan, Wall
 }
 
 Status check_time_of(const State& state, const Job& job, WallTime now) {
-    if (const std::string hold = hold_reason(state, now); !hold.empty()) {
-        return invalid_argument("{}", hold);
+    if (const Reason hold = hold_reason(state, now); !hold.empty()) {
+        return invalid_argument("{}", to_string(hold));
     }
     if (backs_off(job, now)) {
         return invalid_argument("the next attempt comes in {}", job.retry_at - now);

@@ -61,7 +61,7 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
                     .waits = {}};
     // The reason it went back to the queue with says when its time comes.
     if (backs_off(job, now)) out.waits = job.blocking_reasons.front();
-    if (const std::string hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
+    if (const Reason hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
     return out;
 }
 
@@ -88,7 +88,7 @@ private:
     static PlanningFiles convert(const JobFiles& files) {
         PlanningFiles out{.nodes = {}, .reasons = files.reasons, .waits = files.waits};
         for (const auto& [id, node] : files.nodes)
-            out.nodes[id] = {node.against, node.place};
+            out.nodes[id] = {to_string(node.against), node.place};
         return out;
     }
 
@@ -99,13 +99,15 @@ private:
 };
 
 bool is_told(const Job& job) {
-    return job.blocking_reasons.size() == 1 && job.blocking_reasons.front() == behind_reason();
+    return job.blocking_reasons.size() == 1 &&
+           job.blocking_reasons.front().kind == ReasonKind::behind;
 }
 
 }  // namespace
 
-std::string behind_reason() {
-    return format("waits behind {} jobs; fits after one of them", kMaxPlanned);
+Reason behind_reason() {
+    return {format("waits behind {} jobs", kMaxPlanned), "fits after one of them",
+            ReasonKind::behind};
 }
 
 std::vector<JobId> planned_jobs(const State& state) {

@@ -27,8 +27,8 @@ struct PlanningJob {
     JobSpec spec;
     WallTime waiting_since;  // steady; its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
-    std::string waits;  // why it may not start yet, whatever is free; empty: it may
-    int files = -1;     // its place in PlanningSnapshot::files; -1: no node declares a root
+    Reason waits;    // why it may not start yet, whatever is free; empty: it may
+    int files = -1;  // its place in PlanningSnapshot::files; -1: no node declares a root
 };
 
 // Where the files of a job are; core/job_files.h.
@@ -38,8 +38,8 @@ struct PlanningFiles {
         std::string place;    // nodes where it is equal can be used together
     };
     std::map<NodeId, Place> nodes;
-    std::vector<std::string> reasons;  // why not all of them can
-    std::string waits;                 // for what answers; empty: for none
+    Reasons reasons;  // why not all of them can
+    Reason waits;     // for what answers; empty: for none
 };
 
 struct PlanningSnapshot {
@@ -59,7 +59,7 @@ struct PlanningSnapshot {
 
 constexpr std::size_t kMaxPlanned = 1000;
 // The blocking reason of jobs beyond.
-std::string behind_reason();
+Reason behind_reason();
 
 // The pending jobs that a pass looks at, in its order.
 std::vector<JobId> planned_jobs(const State& state);

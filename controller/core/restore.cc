@@ -2,7 +2,7 @@
 
 namespace rm {
 
-std::string hold_reason(const State& state, WallTime steady) {
+Reason hold_reason(const State& state, WallTime steady) {
     if (steady >= state.held_until) return {};
     std::string awaited;
     for (const NodeId& id : state.unheard) {
@@ -10,10 +10,9 @@ std::string hold_reason(const State& state, WallTime steady) {
         awaited += (awaited.empty() ? "" : ", ") + id.value;
     }
     if (awaited.empty()) return {};
-    return format(
-        "the controller was restored from a backup; waits until nodes {} have said what runs "
-        "there, or until {}",
-        awaited, to_iso8601(state.restored + kRestoreHold));
+    return {"the controller was restored from a backup",
+            format("waits until nodes {} have said what runs there, or until {}", awaited,
+                   to_iso8601(state.restored + kRestoreHold))};
 }
 
 bool may_adopt(const State& state, const NodeId& node, WallTime steady) {

@@ -15,7 +15,7 @@ constexpr std::int64_t kRestoreEpochJump = std::int64_t{1} << 20;
 
 // Why nothing is planned now: some node that is not gone has not said hello since the restore, and
 // kRestoreHold has not passed. Empty: planning is free.
-std::string hold_reason(const State& state, WallTime steady);
+Reason hold_reason(const State& state, WallTime steady);
 
 // Whether a hello of this node may put attempts into the tables that these do not know: only where
 // a restore may have made them forget, once, and of a node that they know or while planning is

@@ -19,11 +19,11 @@ void end_job(Step& step, const JobId& id, JobState end, const std::string& failu
     });
 }
 
-void queue_again(Step& step, const JobId& id, WallTime retry_at, const std::string& reason) {
+void queue_again(Step& step, const JobId& id, WallTime retry_at, Reason reason) {
     step.change_job(id, "job.queued_again", [&](Job& job) {
         job.state = JobState::pending;
         job.retry_at = retry_at;
-        job.blocking_reasons = {reason};
+        job.blocking_reasons = {std::move(reason)};
     });
 }
 
@@ -101,7 +101,7 @@ bool exclude_node(Step& step, const Attempt& ended, const NodeId& node, int want
 std::optional<NodeId> only_node_against(const Attempt& attempt) {
     std::set<NodeId> nodes;
     for (const RankRecord& rank : attempt.ranks) {
-        const bool elsewhere = row_of_exit(rank.exit_code).elsewhere == GoodElsewhere::yes;
+        const bool elsewhere = row_of_exit(rank.exit_code).retried == Retried::elsewhere;
         if (elsewhere && rank.exit_signal == 0) nodes.insert(rank.device.node);
     }
     if (nodes.size() != 1) return std::nullopt;
@@ -138,10 +138,11 @@ void retry_or_fail(Step& step, const Attempt& ended) {
                        made == 1 ? ended.cause : format("{} (attempt {})", ended.cause, made));
     }
     const Seconds backoff = retry_backoff(retry);
-    queue_again(step, ended.job, step.steady() + backoff,
-                format("attempt {} {} ({}): {}; retry {} of {} comes at {}", ended.epoch,
-                       to_string(ended.state), to_string(ended.failure_class),
-                       one_line(ended.cause), retry, max, to_iso8601(step.now() + backoff)));
+    queue_again(
+        step, ended.job, step.steady() + backoff,
+        {format("attempt {} {} ({}): {}", ended.epoch, to_string(ended.state),
+                to_string(ended.failure_class), one_line(ended.cause)),
+         format("retry {} of {} comes at {}", retry, max, to_iso8601(step.now() + backoff))});
 }
 
 }  // namespace
@@ -189,17 +190,16 @@ void conclude_job(Step& step, Epoch epoch) {
     }
     if (ended.stop_reason == StopReason::drain) {
         return queue_again(step, ended.job, {},
-                           format("attempt {} was stopped: {}; waits for a scheduling pass", epoch,
-                                  one_line(ended.cause)));
+                           {format("attempt {} was stopped: {}", epoch, one_line(ended.cause)),
+                            "waits for a scheduling pass"});
     }
     if (ended.state == AttemptState::cancelled) {
         return end_job(step, ended.job, JobState::cancelled, "");
     }
     if (was_stopped_by_its_workers(ended)) {
         return queue_again(step, ended.job, step.steady() + kFirstBackoff,
-                           format("attempt {}: {}; that is no failure, and waits for a "
-                                  "scheduling pass",
-                                  epoch, ended.cause));
+                           {format("attempt {}: {}", epoch, ended.cause),
+                            "that is no failure, and waits for a scheduling pass"});
     }
     retry_or_fail(step, ended);
 }

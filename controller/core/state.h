@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/job_spec.h"
 #include "base/plan.h"
+#include "base/reason.h"
 #include "base/session.h"
 #include "controller/core/names.h"
 
@@ -72,13 +73,13 @@ struct Job {
     std::string yaml;  // as the user wrote it
     JobState state = JobState::pending;
     WallTime submitted;
-    WallTime ended;                             // zero while it lives
-    std::vector<std::string> blocking_reasons;  // never empty while pending
-    std::string failure;                        // of a failed job: the first failing rank's words
-    WallTime retry_at;                          // no attempt before; zero: at once
-    std::vector<DeviceId> excluded;             // devices no further attempt of it is placed on
-    JobId continues;                            // the job whose checkpoint it began from
-    bool recovered = false;                     // taken over from a worker after a restore
+    WallTime ended;                  // zero while it lives
+    Reasons blocking_reasons;        // never empty while pending
+    std::string failure;             // of a failed job: the first failing rank's words
+    WallTime retry_at;               // no attempt before; zero: at once
+    std::vector<DeviceId> excluded;  // devices no further attempt of it is placed on
+    JobId continues;                 // the job whose checkpoint it began from
+    bool recovered = false;          // taken over from a worker after a restore
     bool operator==(const Job&) const = default;
 };
 

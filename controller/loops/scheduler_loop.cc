@@ -14,14 +14,13 @@ constexpr Seconds kLongestPause{1};
 std::vector<PlanDecision> blame_planner(const PlanningSnapshot& snapshot, const char* what) {
     std::vector<PlanDecision> decisions;
     for (const PlanningJob& job : snapshot.pending) {
-        decisions.push_back(
-            {job.id, std::vector<std::string>{format("the planner failed: {}", what)}});
+        decisions.push_back({job.id, Reasons{reason_from(format("the planner failed: {}", what))}});
     }
     return decisions;
 }
 
 bool is_news(const State& state, const PlanDecision& decision) {
-    const auto* reasons = std::get_if<std::vector<std::string>>(&decision.decision);
+    const auto* reasons = std::get_if<Reasons>(&decision.decision);
     if (reasons == nullptr) return true;
     const Job* job = find_job(state, decision.job);
     return job != nullptr && job->blocking_reasons != *reasons;
@@ -54,7 +53,7 @@ void SchedulerLoop::pass() {
         decisions = blame_planner(snapshot, failure.what());
     }
     for (const JobId& id : snapshot.behind)
-        decisions.push_back({id, std::vector<std::string>{behind_reason()}});
+        decisions.push_back({id, Reasons{behind_reason()}});
     control_.read([&](const State& state) {
         std::erase_if(decisions, [&](const PlanDecision& d) { return !is_news(state, d); });
     });

@@ -112,10 +112,10 @@ std::string filled(std::string_view remedy, const State& state, const Attempt& a
 }
 
 Remedies remedies_of(const Attempt& attempt) {
-    const FailureRow& row = row_of(attempt.failure_class);
     const RankRecord* rank = failed_rank(attempt);
     const RankExit exit = row_of_exit(rank == nullptr ? kNoExit : rank->exit_code);
-    return exit.kind == row.kind && !exit.remedies.job.empty() ? exit.remedies : row.remedies;
+    return exit.kind == attempt.failure_class ? exit.remedies
+                                              : row_of(attempt.failure_class).remedies;
 }
 
 // What to change, by why the attempt failed; empty where nothing is known to help.
@@ -136,25 +136,6 @@ void add_ended_attempts(const State& state, const Job& job, Findings& findings) 
         findings.push_back((bad ? problem : info)(format("attempt {}", epoch), std::move(text),
                                                   remedy_of(state, attempt)));
     }
-}
-
-// As core/job_files.cc words them.
-bool is_about_files(const std::string& reason) {
-    for (const FileUse use : {FileUse::model, FileUse::data, FileUse::tokenizer,
-                              FileUse::checkpoint, FileUse::from, FileUse::exports}) {
-        if (reason.find(to_string(use)) != std::string::npos) return true;
-    }
-    return reason.find("about its files") != std::string::npos ||
-           reason.find("of the job's files") != std::string::npos ||
-           reason.find("no roots and others do") != std::string::npos;
-}
-
-// "needs 4 cpu devices, 2 are free; add 2": the words behind the last semicolon are the remedy.
-pb::Finding from_reason(const std::string& reason) {
-    const std::size_t cut = reason.rfind("; ");
-    const char* subject = is_about_files(reason) ? "files" : "devices";
-    if (cut == std::string::npos) return blocking(subject, reason);
-    return blocking(subject, reason.substr(0, cut), reason.substr(cut + 2));
 }
 
 void add_retry(const State& state, const Job& job, WallTime steady, Findings& findings) {
@@ -228,8 +209,8 @@ void add_excluded(const Job& job, Findings& findings) {
 Findings explain_pending(const State& state, const Job& job, const Now& now) {
     Findings findings;
     add_retry(state, job, now.steady, findings);
-    for (const std::string& reason : job.blocking_reasons)
-        findings.push_back(from_reason(reason));
+    for (const auto& [text, remedy, kind] : job.blocking_reasons)
+        findings.push_back(blocking(kind == ReasonKind::files ? "files" : "devices", text, remedy));
     add_idle_nodes(state, job, now.wall, findings);
     add_excluded(job, findings);
     add_queue(state, job, findings);

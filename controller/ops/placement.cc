@@ -20,8 +20,8 @@ Error no_attempt(const Job& job) {
                           job.id, to_string(job.state));
     }
     std::string why;
-    for (const std::string& reason : job.blocking_reasons)
-        why += "; " + reason;
+    for (const Reason& reason : job.blocking_reasons)
+        why += "; " + to_string(reason);
     return make_error(ErrorCode::failed_precondition,
                       "job {} has no attempt yet{}; more: `ringmaster explain {}`", job.id, why,
                       job.id);

@@ -124,8 +124,8 @@ pb::Job to_message(const State& state, const Job& job, const Now& now) {
     message.set_state(to_message(job.state));
     *message.mutable_submitted() = to_proto(job.submitted);
     if (job.ended.micros != 0) *message.mutable_ended() = to_proto(job.ended);
-    for (const std::string& reason : job.blocking_reasons)
-        message.add_blocking_reasons(reason);
+    for (const Reason& reason : job.blocking_reasons)
+        message.add_blocking_reasons(to_string(reason));
     message.set_failure(job.failure);
     message.set_num_steps(job.spec.num_steps());
     if (job.retry_at.micros != 0) *message.mutable_retry_at() = to_proto(now.shown(job.retry_at));

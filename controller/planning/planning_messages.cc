@@ -1,5 +1,8 @@
 #include "controller/planning/planning_messages.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "controller/planning/link_messages.h"
 #include "service/convert.h"
 
@@ -13,13 +16,29 @@ Result<Message> parse(std::string_view bytes, std::string_view what) {
     return make_error(ErrorCode::data_loss, "{} bytes are no {}", bytes.size(), what);
 }
 
+void fill(pb::PlanningReason& out, const Reason& reason) {
+    out.set_text(reason.text);
+    out.set_remedy(reason.remedy);
+    out.set_kind(static_cast<int>(reason.kind));
+}
+
+Reason reason_of(const pb::PlanningReason& reason) {
+    return {reason.text(), reason.remedy(), static_cast<ReasonKind>(reason.kind())};
+}
+
+Reasons reasons_of(const google::protobuf::RepeatedPtrField<pb::PlanningReason>& reasons) {
+    Reasons out;
+    std::transform(reasons.begin(), reasons.end(), std::back_inserter(out), reason_of);
+    return out;
+}
+
 void fill(pb::PlanningJob& out, const PlanningJob& job) {
     out.set_job_id(job.id.value);
     *out.mutable_spec() = to_proto(job.spec);
     out.set_waiting_since_micros(job.waiting_since.micros);
     for (const DeviceId& device : job.excluded)
         *out.add_excluded() = to_proto(device);
-    out.set_waits(job.waits);
+    fill(*out.mutable_waits(), job.waits);
     out.set_files(job.files + 1);
 }
 
@@ -29,7 +48,7 @@ Result<PlanningJob> job_from(const pb::PlanningJob& job) {
     out.waiting_since = {job.waiting_since_micros()};
     for (const pb::PlacedDevice& device : job.excluded())
         out.excluded.push_back(from_proto(device));
-    out.waits = job.waits();
+    out.waits = reason_of(job.waits());
     out.files = job.files() - 1;
     return out;
 }
@@ -41,15 +60,14 @@ void fill(pb::PlanningFiles& out, const PlanningFiles& files) {
         added.set_against(place.against);
         added.set_place(place.place);
     }
-    for (const std::string& reason : files.reasons)
-        out.add_reasons(reason);
-    out.set_waits(files.waits);
+    for (const Reason& reason : files.reasons)
+        fill(*out.add_reasons(), reason);
+    fill(*out.mutable_waits(), files.waits);
 }
 
 PlanningFiles files_from(const pb::PlanningFiles& files) {
-    PlanningFiles out{.nodes = {},
-                      .reasons = {files.reasons().begin(), files.reasons().end()},
-                      .waits = files.waits()};
+    PlanningFiles out{
+        .nodes = {}, .reasons = reasons_of(files.reasons()), .waits = reason_of(files.waits())};
     for (const pb::PlanningFiles::Place& place : files.places())
         out.nodes[{place.node_id()}] = {place.against(), place.place()};
     return out;
@@ -101,7 +119,7 @@ Result<PlanDecision> decision_from(const pb::PlanningDecision& decision) {
         return make_error(ErrorCode::data_loss, "job {} got neither a plan nor a reason",
                           decision.job_id());
     }
-    out.decision = std::vector<std::string>(decision.reasons().begin(), decision.reasons().end());
+    out.decision = reasons_of(decision.reasons());
     return out;
 }
 
@@ -156,8 +174,8 @@ std::string pack(const std::vector<PlanDecision>& decisions) {
         if (const Plan* plan = std::get_if<Plan>(&decision.decision)) {
             fill(*out.mutable_plan(), *plan);
         } else {
-            for (const auto& reason : std::get<std::vector<std::string>>(decision.decision))
-                out.add_reasons(reason);
+            for (const Reason& reason : std::get<Reasons>(decision.decision))
+                fill(*out.add_reasons(), reason);
         }
     }
     return reply.SerializeAsString();

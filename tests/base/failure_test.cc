@@ -43,7 +43,7 @@ TEST(RankExits, AreOfOneClassEach) {
 TEST(RankExits, ThatTheTableDoesNotNameAreOfTheRank) {
     EXPECT_EQ(row_of_exit(42).kind, FailureClass::rank);
     EXPECT_EQ(row_of_exit(-1).kind, FailureClass::rank);
-    EXPECT_EQ(row_of_exit(42).elsewhere, GoodElsewhere::no);
+    EXPECT_EQ(row_of_exit(42).retried, Retried::yes);
 }
 
 }  // namespace

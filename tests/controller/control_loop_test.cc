@@ -144,7 +144,7 @@ TEST(Scheduler, APlannerThatThrowsIsABlockingReason) {
     for (int i = 0; i < 2000 && reason.find("ideas") == std::string::npos; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         reason = loop.control.read(
-            [&](const State& s) { return find_job(s, id)->blocking_reasons.front(); });
+            [&](const State& s) { return to_string(find_job(s, id)->blocking_reasons.front()); });
     }
     EXPECT_EQ(reason, "the planner failed: out of ideas");
 }

@@ -93,7 +93,7 @@ TEST(Drain, IsWhatAJobThatMissesTheNodeIsToldToUndo) {
     PlanningSnapshot snapshot = planning_snapshot(world.state, world.now);
     snapshot.pending.front().spec.parallel = ring(2);
     const auto decisions = plan_trivially(snapshot);
-    EXPECT_EQ(std::get<std::vector<std::string>>(decisions.at(0).decision).front(),
+    EXPECT_EQ(texts_of(decisions.at(0).decision).front(),
               "needs 2 cpu devices, 1 is free of 2 (1 on drained nodes); resume nodes with 1 cpu "
               "device or ask for at most 1");
 }

@@ -47,8 +47,8 @@ struct Pair : World {
 TEST(ExplainPending, CutsTheRemedyOffEachReason) {
     World world;
     const JobId id = world.submit(small_spec());
-    world.apply(PlanReady{id, world.state.planning_version,
-                          std::vector<std::string>{"needs 4, 2 are free; add 2"}});
+    world.apply(
+        PlanReady{id, world.state.planning_version, Reasons{{"needs 4, 2 are free", "add 2"}}});
     EXPECT_EQ(explained(world, id), "BLOCKING devices: needs 4, 2 are free -> add 2\n");
 }
 

@@ -68,18 +68,17 @@ TEST(Cancel, OfAnUnknownJobSaysSo) {
 TEST(Plan, ReasonsAreKeptAndNothingStarts) {
     World world;
     const JobId id = world.submit(small_spec());
-    world.apply(PlanReady{id, world.state.planning_version,
-                          std::vector<std::string>{"too small", "too slow"}});
-    EXPECT_EQ(world.job(id).blocking_reasons, (std::vector<std::string>{"too small", "too slow"}));
+    world.apply(PlanReady{id, world.state.planning_version, Reasons{{"too small"}, {"too slow"}}});
+    EXPECT_EQ(world.job(id).blocking_reasons, (Reasons{{"too small"}, {"too slow"}}));
     EXPECT_EQ(newest_attempt(world.state, id), nullptr);
 }
 
 TEST(Plan, TheSameReasonsAgainAreNoEvent) {
     World world;
     const JobId id = world.submit(small_spec());
-    world.apply(PlanReady{id, world.state.planning_version, std::vector<std::string>{"too small"}});
-    const Outcome again = world.apply(
-        PlanReady{id, world.state.planning_version, std::vector<std::string>{"too small"}});
+    world.apply(PlanReady{id, world.state.planning_version, Reasons{{"too small"}}});
+    const Outcome again =
+        world.apply(PlanReady{id, world.state.planning_version, Reasons{{"too small"}}});
     EXPECT_TRUE(again.events.empty());
     EXPECT_TRUE(again.changes.empty());
 }
@@ -113,9 +112,8 @@ TEST(Plan, ForDevicesThatAnotherJobTookIsRejectedWithAReason) {
     world.apply(PlanReady{second, version, late});
     EXPECT_EQ(world.job(second).state, JobState::pending);
     ASSERT_EQ(world.job(second).blocking_reasons.size(), 1u);
-    EXPECT_NE(world.job(second).blocking_reasons[0].find("overtaken: device a:0 is held by"),
-              std::string::npos)
-        << world.job(second).blocking_reasons[0];
+    EXPECT_NE(world.reason(second).find("overtaken: device a:0 is held by"), std::string::npos)
+        << world.reason(second);
 }
 
 TEST(Plan, ForANodeWithoutASessionIsRejected) {
@@ -124,7 +122,7 @@ TEST(Plan, ForANodeWithoutASessionIsRejected) {
     world.apply(NodeSessionDown{{"a"}});
     const JobId id = world.submit(small_spec());
     world.plan(id, {"a"});
-    EXPECT_NE(world.job(id).blocking_reasons[0].find("has no session"), std::string::npos);
+    EXPECT_NE(world.reason(id).find("has no session"), std::string::npos);
 }
 
 TEST(Ids, MayBeAbbreviatedWhileTheyAreUnique) {

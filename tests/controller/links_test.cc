@@ -65,8 +65,8 @@ TEST(LinkDrifts, LetPendingJobsBePlannedAnew) {
     Three world;
     EXPECT_FALSE(asks_for_plan(world.apply(fallen("a", "b")))) << "nothing is pending";
     const JobId waits = world.submit(small_spec());
-    world.apply(PlanReady{waits, world.state.planning_version,
-                          std::vector<std::string>{"needs 4, 1 is free; add 3"}});
+    world.apply(
+        PlanReady{waits, world.state.planning_version, Reasons{{"needs 4, 1 is free", "add 3"}}});
     ASSERT_FALSE(asks_for_plan(world.apply(CommandsDue{})));
     EXPECT_TRUE(asks_for_plan(world.apply(back("a", "b"))));
     EXPECT_FALSE(asks_for_plan(world.apply(back("a", "b")))) << "no news";

@@ -154,7 +154,7 @@ TEST(Placement, OfWhatIsNotThereSaysWhatIsMissing) {
     EXPECT_EQ(cluster.ask("zzz").error().code, ErrorCode::not_found);
     const JobId waiting = cluster.submit(small_spec(ring(2)));
     cluster.apply(PlanReady{waiting, cluster.state.planning_version,
-                            std::vector<std::string>{"needs 2, 1 is free; add 1"}});
+                            Reasons{{"needs 2, 1 is free", "add 1"}}});
     const Error early = cluster.ask(waiting.value).error();
     EXPECT_EQ(early.code, ErrorCode::failed_precondition);
     EXPECT_THAT(early.message, HasSubstr("has no attempt yet; needs 2, 1 is free; add 1; more: "

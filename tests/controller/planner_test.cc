@@ -12,7 +12,7 @@ const Plan& plan_of(const PlanDecision& decision) {
     return std::get<Plan>(decision.decision);
 }
 std::string reason_of(const PlanDecision& decision) {
-    const auto& reasons = std::get<std::vector<std::string>>(decision.decision);
+    const auto reasons = texts_of(decision.decision);
     RM_CHECK(!reasons.empty(), "a decision without reasons");
     return reasons.front();
 }

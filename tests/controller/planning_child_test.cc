@@ -20,7 +20,7 @@ PlanningSnapshot snapshot_of_two_jobs() {
                                 .spec = small_spec(ring(4)),
                                 .waiting_since = {500'000},
                                 .excluded = {{{"n1"}, 1}},
-                                .waits = "a retry"});
+                                .waits = {"it failed", "a retry", ReasonKind::files}});
     for (int i = 0; i < 4; ++i) {
         snapshot.devices.push_back({.id = {{"n1"}, i},
                                     .kind = "cpu",
@@ -53,7 +53,7 @@ TEST(PlanningMessages, CarryASnapshotAndItsDecisionsUnchanged) {
     EXPECT_EQ(again.pending[1].spec, snapshot.pending[1].spec);
     EXPECT_EQ(again.pending[1].waiting_since, snapshot.pending[1].waiting_since);
     EXPECT_EQ(again.pending[1].excluded, snapshot.pending[1].excluded);
-    EXPECT_EQ(again.pending[1].waits, "a retry");
+    EXPECT_EQ(again.pending[1].waits, snapshot.pending[1].waits);
     ASSERT_EQ(again.devices.size(), 4u);
     EXPECT_EQ(again.devices[3].availability, Availability::busy);
     EXPECT_EQ(again.devices[3].held_by, "job xyz789");

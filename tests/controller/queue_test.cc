@@ -20,16 +20,14 @@ struct Queue : World {
         gpu.inventory.devices[0].kind = "L40S";
         apply(NodeHello{gpu});
     }
-    std::map<JobId, std::variant<Plan, std::vector<std::string>>> decide() const {
-        std::map<JobId, std::variant<Plan, std::vector<std::string>>> decisions;
+    std::map<JobId, std::variant<Plan, Reasons>> decide() const {
+        std::map<JobId, std::variant<Plan, Reasons>> decisions;
         for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now)))
             decisions[decision.job] = std::move(decision.decision);
         return decisions;
     }
     bool starts(const JobId& job) const { return std::holds_alternative<Plan>(decide().at(job)); }
-    std::string reason_now(const JobId& job) const {
-        return std::get<std::vector<std::string>>(decide().at(job)).front();
-    }
+    std::string reason_now(const JobId& job) const { return texts_of(decide().at(job)).front(); }
 };
 
 TEST(Queue, TheHigherPriorityIsServedFirstAndAmongEqualsTheOlder) {

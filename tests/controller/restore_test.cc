@@ -63,7 +63,7 @@ TEST(Restore, NothingIsPlannedUntilEveryNodeHasSpoken) {
     world.restore(world.queued);
     world.hello("a", 1);
     const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
-    const std::string reason = std::get<std::vector<std::string>>(decisions.at(0).decision).front();
+    const std::string reason = texts_of(decisions.at(0).decision).front();
     EXPECT_NE(reason.find("restored from a backup; waits until nodes b have said"),
               std::string::npos)
         << reason;

@@ -43,7 +43,7 @@ TEST(Retry, ThePlannerLeavesTheReasonOfAJobThatBacksOff) {
     world.run();
     world.fail(1, "once");
     const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
-    const auto& reasons = std::get<std::vector<std::string>>(decisions.at(0).decision);
+    const auto& reasons = std::get<Reasons>(decisions.at(0).decision);
     EXPECT_EQ(reasons, world.job(world.id).blocking_reasons);
 }
 
@@ -118,7 +118,7 @@ TEST(Retry, AnExcludedDeviceIsNamedWhereItIsMissed) {
     PlanningSnapshot snapshot = planning_snapshot(world.state, world.now + Seconds{2});
     snapshot.pending.front().spec = two;
     const auto decisions = plan_trivially(snapshot);
-    EXPECT_EQ(std::get<std::vector<std::string>>(decisions.at(0).decision).front(),
+    EXPECT_EQ(texts_of(decisions.at(0).decision).front(),
               "needs 2 cpu devices, 1 is free of 2 (1 excluded after faults); add 1 cpu device or "
               "ask for at most 1");
 }
@@ -178,7 +178,7 @@ TEST(Retry, ReasonsOfAPassThatBeganBeforeTheFailureChangeNothing) {
     world.run();
     world.fail(1, "words");
     const std::string reason = world.reason(world.id);
-    world.apply(PlanReady{world.id, before, std::vector<std::string>{"too few devices"}});
+    world.apply(PlanReady{world.id, before, Reasons{{"too few devices"}}});
     EXPECT_EQ(world.reason(world.id), reason);
 }
 

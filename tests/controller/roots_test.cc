@@ -54,9 +54,7 @@ struct Rooted : World {
         apply(NodeFilesChecked{{node}, checked});
     }
     PlanDecision decide() const { return plan_trivially(planning_snapshot(state, now)).at(0); }
-    std::vector<std::string> reasons() const {
-        return std::get<std::vector<std::string>>(decide().decision);
-    }
+    std::vector<std::string> reasons() const { return texts_of(decide().decision); }
     bool fits() const { return std::holds_alternative<Plan>(decide().decision); }
 };
 

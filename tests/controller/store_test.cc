@@ -91,7 +91,7 @@ void live_a_life(Kept& world) {
     world.feed(NodeHello{hello_of("b", 1)});
     world.feed(SubmitJob{{"r1"}, rich_spec(), "name: 'a \"b\"\\n'\n# ümlaut\n", 1});
     const JobId id = world.state.requests.at({"r1"});
-    world.feed(PlanReady{id, 1, std::vector<std::string>{"one", "two"}});
+    world.feed(PlanReady{id, 1, Reasons{{"one; of two", "do it", ReasonKind::files}, {"two"}}});
     Plan plan{.mesh = *rich_spec().parallel,
               .zero = 3,
               .placement = {{{"a"}, 0}, {{"a"}, 1}, {{"a"}, 2}, {{"b"}, 0}},

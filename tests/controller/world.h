@@ -98,11 +98,21 @@ public:
     Epoch epoch_of(const JobId& job) const { return newest_attempt(state, job)->epoch; }
     const Job& job(const JobId& id) const { return state.jobs.at(id); }
     const Attempt& attempt(const JobId& id) const { return *newest_attempt(state, id); }
-    const std::string& reason(const JobId& id) const { return job(id).blocking_reasons.front(); }
+    std::string reason(const JobId& id) const {
+        return to_string(job(id).blocking_reasons.front());
+    }
     Outcome status(const std::string& node, AttemptStatus status) {
         return apply(NodeStatus{{node}, std::move(status)});
     }
 };
+
+// The reasons against as people read them.
+inline std::vector<std::string> texts_of(const std::variant<Plan, Reasons>& decision) {
+    std::vector<std::string> texts;
+    for (const Reason& reason : std::get<Reasons>(decision))
+        texts.push_back(to_string(reason));
+    return texts;
+}
 
 inline RankStatus training(int rank) {
     return {.rank = rank, .running = true, .training = true};

@@ -6,7 +6,7 @@
 namespace rm::test {
 namespace {
 
-std::variant<Plan, std::vector<std::string>> decide(const World& world, const JobId& id) {
+std::variant<Plan, Reasons> decide(const World& world, const JobId& id) {
     for (PlanDecision& decision : plan_trivially(planning_snapshot(world.state, world.now))) {
         if (decision.job == id) return decision.decision;
     }
@@ -20,13 +20,13 @@ TEST(Regress0023, ADeadNodeFreezesNoQueue) {
     const JobId wide = world.submit(small_spec(ring(8)));
     world.session_down("n7");
     const JobId narrow = world.submit(small_spec(ring(1)));
-    EXPECT_EQ(std::get<std::vector<std::string>>(decide(world, wide)).front(),
+    EXPECT_EQ(texts_of(decide(world, wide)).front(),
               "needs 8 cpu devices, 7 are free of 8 (1 on workers without a session); fits when 1 "
               "more is free");
     world.wait({61});
     world.apply(NodeUnreachable{{"n7"}});
     world.now = world.now + Seconds{3600};
-    EXPECT_EQ(std::get<std::vector<std::string>>(decide(world, wide)).front(),
+    EXPECT_EQ(texts_of(decide(world, wide)).front(),
               "needs 8 cpu devices, 7 are free of 8 (1 on workers without a session); add 1 cpu "
               "device or ask for at most 7");
     EXPECT_TRUE(std::holds_alternative<Plan>(decide(world, narrow)));

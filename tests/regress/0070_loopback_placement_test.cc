@@ -26,9 +26,9 @@ struct Regress0070 : World, testing::Test {
     }
     std::string reasons(const std::string& checkpoints) {
         const PlanDecision decision = decide(checkpoints);
-        const auto* list = std::get_if<std::vector<std::string>>(&decision.decision);
         std::string all;
-        for (const std::string& reason : list == nullptr ? std::vector<std::string>{} : *list)
+        if (std::holds_alternative<Plan>(decision.decision)) return all;
+        for (const std::string& reason : texts_of(decision.decision))
             all += reason + '\n';
         return all;
     }

@@ -27,7 +27,7 @@ struct Regress0083 : World, testing::Test {
     }
     std::vector<std::string> reasons() const {
         const auto decision = plan_trivially(planning_snapshot(state, now)).at(0).decision;
-        return std::get<std::vector<std::string>>(decision);
+        return texts_of(decision);
     }
 };
 

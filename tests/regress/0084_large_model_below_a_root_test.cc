@@ -34,8 +34,8 @@ struct Regress0084 : World, testing::Test {
         for (const char* node : {"a", "b"})
             apply(NodeFilesChecked{{node}, checked});
         const auto decision = plan_trivially(planning_snapshot(state, now)).back().decision;
-        const auto* reasons = std::get_if<std::vector<std::string>>(&decision);
-        return reasons == nullptr || reasons->size() < 2 ? "" : reasons->at(1);
+        const auto* reasons = std::get_if<Reasons>(&decision);
+        return reasons == nullptr || reasons->size() < 2 ? "" : to_string(reasons->at(1));
     }
 };
 

@@ -25,15 +25,13 @@ protected:
         wait({61});
         EXPECT_TRUE(asks_for_plan(apply(NodeUnreachable{{"n7"}}))) << "what was hoped for has gone";
     }
-    std::variant<Plan, std::vector<std::string>> decide(const JobId& id) const {
+    std::variant<Plan, Reasons> decide(const JobId& id) const {
         for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now))) {
             if (decision.job == id) return decision.decision;
         }
         return {};
     }
-    std::string reason_now(const JobId& id) const {
-        return std::get<std::vector<std::string>>(decide(id)).front();
-    }
+    std::string reason_now(const JobId& id) const { return texts_of(decide(id)).front(); }
 
     JobId lost_;
     JobId wide_;

@@ -107,8 +107,9 @@ std::string Cluster::unfinished() const {
     }
     for (const auto& [id, job] : controller.durable().jobs) {
         if (is_terminal(job.state)) continue;
-        return format("job {} is {}{}", id, to_string(job.state),
-                      job.blocking_reasons.empty() ? "" : ": " + job.blocking_reasons.front());
+        return format(
+            "job {} is {}{}", id, to_string(job.state),
+            job.blocking_reasons.empty() ? "" : ": " + to_string(job.blocking_reasons.front()));
     }
     if (truth.anything_runs()) return "processes are left";
     const auto holders = device_holders(controller.state());

@@ -10,21 +10,7 @@
 
 namespace rm {
 
-namespace {
-
-int code_of_files(ErrorFact fact) {
-    switch (fact) {
-        case ErrorFact::none:
-            return kRankBadFiles;
-        case ErrorFact::no_whole_checkpoint:
-            return kRankNoCheckpoint;
-        case ErrorFact::no_whole_beginning:
-            return kRankNoBeginning;
-    }
-    return kRankBadFiles;
-}
-
-}  // namespace
+constexpr int kOfFiles[] = {kRankBadFiles, kRankNoCheckpoint, kRankNoBeginning};  // by ErrorFact
 
 int exit_code_of(const Error& error, Reached reached) {
     switch (error.code) {
@@ -41,7 +27,7 @@ int exit_code_of(const Error& error, Reached reached) {
         case ErrorCode::permission_denied:
         case ErrorCode::failed_precondition:
         case ErrorCode::data_loss:
-            return reached == Reached::setup ? code_of_files(error.fact) : kRankFailed;
+            return reached == Reached::setup ? kOfFiles[static_cast<int>(error.fact)] : kRankFailed;
         case ErrorCode::cancelled:
         case ErrorCode::unknown:
         case ErrorCode::deadline_exceeded:
