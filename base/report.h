@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
 
@@ -17,17 +18,51 @@ struct Peak {
     bool operator==(const Peak&) const = default;
 };
 
-// Kinds by name: those of the device as MemoryKind names them, and `host weights` and the like of
-// state that lives in host memory.
+// A kind of memory as MemoryKind names it, and where it is: reports write "weights", and "host
+// weights" of state that lives in host memory.
+struct MemoryName {
+    std::string_view kind;
+    bool on_host = false;
+};
+constexpr std::string_view kOnHost = "host ";
+constexpr MemoryName memory_name(std::string_view word) {
+    const bool on_host = word.starts_with(kOnHost);
+    return {word.substr(on_host ? kOnHost.size() : 0), on_host};
+}
+inline std::string on_host(std::string_view kind) {
+    return std::string(kOnHost).append(kind);
+}
+
 struct MemoryReport {
-    std::map<std::string, Bytes> by_kind;
-    Bytes total;  // of the device
+    std::map<std::string, Bytes> by_kind;  // by the words of MemoryName
+    Bytes total;                           // of the device
 
     void add(const std::string& kind, Bytes bytes) {
         by_kind[kind] += bytes;
-        if (!kind.starts_with("host ")) total += bytes;
+        if (!memory_name(kind).on_host) total += bytes;
+    }
+    Bytes host_total() const {
+        Bytes all;
+        for (const auto& [kind, bytes] : by_kind)
+            all += memory_name(kind).on_host ? bytes : Bytes{};
+        return all;
     }
 };
+
+// A phase of a step. In an exposed one compute waits for what its name says: reports write
+// "ring_exposed".
+struct StepPhase {
+    std::string_view name;
+    bool exposed = false;
+};
+constexpr std::string_view kExposed = "_exposed";
+constexpr StepPhase step_phase(std::string_view word) {
+    const bool exposed = word.ends_with(kExposed);
+    return {word.substr(0, word.size() - (exposed ? kExposed.size() : 0)), exposed};
+}
+inline std::string exposed_phase(std::string_view name) {
+    return std::string(name).append(kExposed);
+}
 
 // What one mesh axis moved in a step. Axes by name: ring, ulysses, tensor, gradient (the ZeRO
 // group: reduction and gathers), world.
@@ -78,11 +113,16 @@ inline bool has_diverged(const StepReport& report) {
     return report.diverged_above > 0 && !(report.loss <= report.diverged_above);
 }
 
+inline double seconds_in(const StepReport& report, const std::string& phase) {
+    const auto found = report.phase_seconds.find(phase);
+    return found == report.phase_seconds.end() ? 0 : found->second;
+}
+
 // Of a step's seconds, compute waiting for other ranks: every phase that is exposed.
 inline double waited_seconds(const StepReport& report) {
     double seconds = 0;
     for (const auto& [phase, spent] : report.phase_seconds)
-        seconds += phase.ends_with("_exposed") ? spent : 0;
+        seconds += step_phase(phase).exposed ? spent : 0;
     return seconds;
 }
 

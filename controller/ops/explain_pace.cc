@@ -34,14 +34,9 @@ std::string steps_text(std::size_t count) {
     return count == 1 ? "the last step" : format("the last {} steps", count);
 }
 
-std::string part_name(std::string name) {
-    const std::size_t cut = name.rfind("_exposed");
-    return cut == std::string::npos ? name : "waits for " + name.substr(0, cut);
-}
-
-double phase_of(const StepReport& step, const std::string& phase) {
-    const auto found = step.phase_seconds.find(phase);
-    return found == step.phase_seconds.end() ? 0 : found->second;
+std::string part_name(const std::string& word) {
+    const auto [name, exposed] = step_phase(word);
+    return format("{}{}", exposed ? "waits for " : "", name);
 }
 
 // Where the time of rank 0 goes, largest first: what to look at when it is too slow.
@@ -51,7 +46,7 @@ void add_parts(const RankPace& first, Findings& findings) {
     std::vector<std::pair<double, std::string>> parts;
     for (const auto& [phase, seconds] : first.steps.front().phase_seconds) {
         const double share =
-            lately(first, [&phase = phase](const StepReport& s) { return phase_of(s, phase); }) /
+            lately(first, [&phase = phase](const StepReport& s) { return seconds_in(s, phase); }) /
             step;
         if (share >= kShownShare) parts.emplace_back(share, part_name(phase));
     }

@@ -92,18 +92,14 @@ Result<pb::TopReply> look(const State& state, const std::string& id, const Now& 
 }
 
 void add_step(pb::TopRank& out, const StepReport& step) {
-    const auto ring = step.phase_seconds.find("ring_exposed");
     out.set_last_step(step.step);
     out.set_step_seconds(step.seconds);
     out.set_wait_seconds(waited_seconds(step));
-    out.set_ring_wait_seconds(ring == step.phase_seconds.end() ? 0 : ring->second);
+    out.set_ring_wait_seconds(seconds_in(step, exposed_phase("ring")));
     out.set_causal_mfu(step.causal_mfu);
     out.set_peak_name(step.peak_name);
-    std::int64_t all = 0;
-    for (const auto& [kind, bytes] : step.memory.by_kind)
-        all += bytes.value;
     out.set_device_bytes(step.memory.total.value);
-    out.set_host_bytes(all - step.memory.total.value);
+    out.set_host_bytes(step.memory.host_total().value);
 }
 
 Status add_steps(OpsContext& context, pb::TopJob& job) {

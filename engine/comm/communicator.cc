@@ -12,6 +12,10 @@ std::int32_t comm_id(GroupKey key, CommOp op) {
            static_cast<std::int32_t>(op);
 }
 
+GroupKey group_of(std::size_t id) {
+    return static_cast<GroupKey>((id - 1) / kNumCommOps);
+}
+
 // Shifts of one group share its link.
 void add_shift(std::vector<Traffic>& sent, int group, const Traffic& shift) {
     const auto same = [&](const Traffic& other) { return other.group == group; };
@@ -66,7 +70,7 @@ std::string comm_name(std::int32_t id) {
     const auto num_ops = static_cast<std::int32_t>(kNumCommOps);
     const auto num_groups = static_cast<std::int32_t>(kGroupKeys.size());
     if (id < 0 || id > num_groups * num_ops) return format("unknown collective {}", id);
-    return format("{} {}", to_string(static_cast<GroupKey>((id - 1) / num_ops)),
+    return format("{} {}", to_string(group_of(static_cast<std::size_t>(id))),
                   to_string(static_cast<CommOp>((id - 1) % num_ops)));
 }
 
@@ -209,7 +213,9 @@ CommCounters Communicator::counters() const {
     CommCounters counters;
     for (std::size_t id = 0; id < names_.size(); ++id) {
         const std::int64_t bytes = bytes_sent_[id].load();
-        if (bytes > 0) counters.bytes_sent[names_[id]] = bytes;
+        if (bytes <= 0) continue;
+        counters.bytes_sent[names_[id]] = bytes;
+        counters.bytes_by_axis[std::string(axis_name(group_of(id)))] += bytes;
     }
     counters.waited = transport_.waited();
     return counters;

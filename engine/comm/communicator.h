@@ -34,6 +34,7 @@ constexpr std::array<GroupKey, 8> kGroupKeys = {
     GroupKey::data,     GroupKey::ring,  GroupKey::ulysses,    GroupKey::tensor,
     GroupKey::gradient, GroupKey::world, GroupKey::ring_inner, GroupKey::ring_outer};
 std::string_view to_string(GroupKey key);
+std::string_view axis_name(GroupKey key);  // in reports: two rings are one axis
 GroupKey group_key(Axis axis);
 Group make_group(const Mesh& mesh, int rank, GroupKey key);
 
@@ -67,8 +68,9 @@ std::string comm_name(
     std::int32_t id);  // "ring ring_shift", "gradient all_reduce_sum"; 0 is "none"
 
 struct CommCounters {
-    std::map<std::string, std::int64_t> bytes_sent;  // payload by comm_name; only what has moved
-    Seconds waited;                                  // in Transport::wait
+    std::map<std::string, std::int64_t> bytes_sent;     // payload by comm_name; only what has moved
+    std::map<std::string, std::int64_t> bytes_by_axis;  // the same, by axis_name
+    Seconds waited;                                     // in Transport::wait
 };
 
 // The queued form of the collectives, used by the engine: each method queues onto the communication

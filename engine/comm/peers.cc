@@ -51,6 +51,11 @@ std::string_view to_string(GroupKey key) {
     return "?";
 }
 
+std::string_view axis_name(GroupKey key) {
+    const bool half = key == GroupKey::ring_inner || key == GroupKey::ring_outer;
+    return to_string(half ? GroupKey::ring : key);
+}
+
 GroupKey group_key(Axis axis) {
     return static_cast<GroupKey>(static_cast<int>(axis));
 }

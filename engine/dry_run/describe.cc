@@ -6,14 +6,15 @@
 namespace rm {
 namespace {
 
-// "attention 201 s (95.1 %), products 8.1 s (3.8 %)", the largest first, of the phases that
-// `wanted` takes; those below a hundredth of a percent are left out.
-template <typename Wanted>
-std::string phases_text(const Prediction& prediction, Wanted wanted) {
+// "attention 201 s (95.1 %), products 8.1 s (3.8 %)", the largest first, of the phases of
+// this kind; those below a hundredth of a percent are left out.
+enum class Shown { work, waits };
+std::string phases_text(const Prediction& prediction, Shown shown) {
     std::vector<std::pair<double, std::string>> phases;
-    for (const auto& [name, seconds] : prediction.phases) {
-        if (wanted(name) && seconds > 1e-4 * prediction.step.value)
-            phases.emplace_back(seconds, name.substr(0, name.find("_exposed")));
+    for (const auto& [word, seconds] : prediction.phases) {
+        const auto [name, exposed] = step_phase(word);
+        const bool wanted = exposed == (shown == Shown::waits);
+        if (wanted && seconds > 1e-4 * prediction.step.value) phases.emplace_back(seconds, name);
     }
     std::sort(phases.rbegin(), phases.rend());
     std::string text;
@@ -22,10 +23,6 @@ std::string phases_text(const Prediction& prediction, Wanted wanted) {
                        100 * seconds / prediction.step.value);
     }
     return text.empty() ? "nothing" : text;
-}
-
-bool is_wait(const std::string& phase) {
-    return phase.ends_with("_exposed");
 }
 
 std::string by_name(const std::map<std::string, Bytes>& bytes) {
@@ -54,9 +51,8 @@ std::string describe(const Prediction& p, const DeviceProfile* profile) {
     text += format("  moved         {}\n", by_name(p.moved));
     if (profile == nullptr) return text;
     text += format("  step          {}, {:.0} tok/s\n", p.step, p.tokens_per_sec);
-    text += format("  works         {}\n",
-                   phases_text(p, [](const std::string& name) { return !is_wait(name); }));
-    text += format("  waits         {}\n", phases_text(p, is_wait));
+    text += format("  works         {}\n", phases_text(p, Shown::work));
+    text += format("  waits         {}\n", phases_text(p, Shown::waits));
     return text + format(
                       "  MFU           {:.1} % (causal, forward and backward once, of {} {:.0} "
                       "TFLOP/s of {})\n",

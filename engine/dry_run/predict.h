@@ -68,12 +68,7 @@ struct Prediction {
 
     Bytes device_total() const { return state.total + device.planned + held; }
     // Pinned memory of the host.
-    Bytes host_total() const {
-        Bytes total = host.planned;
-        for (const auto& [kind, bytes] : state.by_kind)
-            if (kind.starts_with("host ")) total += bytes;
-        return total;
-    }
+    Bytes host_total() const { return host.planned + state.host_total(); }
 };
 
 // Errors: those of RankEngine::enter, but for limits of memory,

@@ -9,6 +9,8 @@ namespace {
 
 using Kind = ScheduleItem::Kind;
 
+const std::string kCommunication = "communication";  // the stream
+
 MemoryReport state_of(DryRank& rank) {
     MemoryReport report;
     for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
@@ -16,26 +18,20 @@ MemoryReport state_of(DryRank& rank) {
         const Bytes device = rank.device().allocated(kind);
         if (device.value > 0) report.add(std::string(to_string(kind)), device);
         const Bytes host = rank.engine().state().host_bytes(kind);
-        if (host.value > 0) report.add(format("host {}", to_string(kind)), host);
+        if (host.value > 0) report.add(on_host(to_string(kind)), host);
     }
     return report;
 }
 
 std::string group_name(int group) {
-    const auto key = static_cast<GroupKey>(group);
-    // Two rings are one axis.
-    if (key == GroupKey::ring_inner || key == GroupKey::ring_outer) return "ring";
-    return std::string(to_string(key));
+    return std::string(axis_name(static_cast<GroupKey>(group)));
 }
 
-// The phase in which compute waited for a stream, named as RankEngine and the clock name it.
-std::string wait_name(const std::string& stream) {
-    constexpr std::string_view kGroup = "communication ";
-    if (stream.starts_with(kGroup))
-        return group_name(std::stoi(stream.substr(kGroup.size()))) + "_exposed";
-    if (stream == "to-host" || stream == "from-host") return "offload_exposed";
-    if (stream == "host optimizer" || stream == "weights up") return "update_exposed";
-    return "communication_exposed";
+// What compute waited for at a stream, named as RankEngine names it.
+std::string_view wait_name(std::string_view stream) {
+    if (stream == "to-host" || stream == "from-host") return "offload";
+    if (stream == "host optimizer" || stream == "weights up") return "update";
+    return kCommunication;
 }
 
 std::string_view work_name(std::string_view op, const RankRecord& record) {
@@ -46,24 +42,30 @@ std::string_view work_name(std::string_view op, const RankRecord& record) {
     return "other";
 }
 
-double value_of(const std::map<std::string, double>& values, const std::string& name) {
-    const auto found = values.find(name);
-    return found == values.end() ? 0 : found->second;
+template <typename Key, typename Value>
+Value value_at(const std::map<Key, Value>& values, const Key& key) {
+    const auto found = values.find(key);
+    return found == values.end() ? Value{} : found->second;
 }
 
 void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
                std::map<std::string, double>& phases) {
     double by_group = 0;
+    for (const auto& [group, seconds] : clocked.exposed_traffic) {
+        const double waited = seconds - value_at(before.exposed_traffic, group);
+        if (waited <= 0) continue;
+        phases[exposed_phase(group_name(group))] += waited;
+        by_group += waited;
+    }
     for (const auto& [stream, seconds] : clocked.exposed) {
-        const double waited = seconds - value_of(before.exposed, stream);
-        if (waited <= 0 || stream == "communication") continue;
-        phases[wait_name(stream)] += waited;
-        if (stream.starts_with("communication ")) by_group += waited;
+        const double waited = seconds - value_at(before.exposed, stream);
+        if (waited <= 0 || stream == kCommunication) continue;
+        phases[exposed_phase(wait_name(stream))] += waited;
     }
     // Time on the communication stream without a message: sums of gradients on the host.
-    const double rest = value_of(clocked.exposed, "communication") -
-                        value_of(before.exposed, "communication") - by_group;
-    if (rest > 1e-9 * (1 + by_group)) phases["communication_exposed"] += rest;
+    const double rest = value_at(clocked.exposed, kCommunication) -
+                        value_at(before.exposed, kCommunication) - by_group;
+    if (rest > 1e-9 * (1 + by_group)) phases[exposed_phase(kCommunication)] += rest;
 }
 
 // An item as part of the step.
@@ -83,12 +85,6 @@ void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTime
 
 template <typename Value>
 using ByName = std::map<std::string, Value>;
-
-template <typename Value>
-Value value_at(const ByName<Value>& values, const std::string& name) {
-    const auto found = values.find(name);
-    return found == values.end() ? Value{} : found->second;
-}
 
 double along(double few, double more, std::int64_t periods) {
     return few + static_cast<double>(periods) * (more - few);

@@ -119,7 +119,7 @@ double draw_device(Svg& svg, Legend& legend, const StepTimeline& timeline) {
     double base = bottom;
     std::size_t color = 0;
     for (const auto& [kind, bytes] : timeline.state.by_kind) {
-        if (kind.starts_with("host ")) continue;
+        if (memory_name(kind).on_host) continue;
         const double height = static_cast<double>(bytes.value) * per_byte;
         svg.rect(kLeft, base - height, kWidth, height, kKindColors[color]);
         legend.add(format("{} {}", kind, bytes), kKindColors[color]);

@@ -26,10 +26,11 @@ struct ItemTimes {
 };
 struct ClockedSchedule {
     std::vector<ItemTimes> items;  // request, release, mark: when the compute stream (0) gets there
-    // By stream that was waited for, by events and by joins: how long stream 0 stood still. Where
-    // the last work before the record, or the join, has traffic, also by its slowest group, as
-    // "communication 3".
+    // By stream that was waited for, by events and by joins: how long stream 0 stood still.
     std::map<std::string, double> exposed;
+    // The part of it where the last work before the record, or the join, has traffic: by the
+    // slowest Traffic::group.
+    std::map<int, double> exposed_traffic;
     std::vector<double> busy;  // by stream
 };
 // One rank that is like its peers: they are where it is at any time. Work takes its seconds; with

@@ -112,7 +112,7 @@ void RankClock::note_exposed(double seconds, std::uint32_t record_or_join) {
     if (seconds <= 0) return;
     clocked_.exposed[schedule_.streams[schedule_.items[record_or_join].stream]] += seconds;
     const int group = last_groups_[record_or_join];
-    if (group != kNoGroup) clocked_.exposed[format("communication {}", group)] += seconds;
+    if (group != kNoGroup) clocked_.exposed_traffic[group] += seconds;
 }
 
 bool RankClock::do_wait(std::size_t stream, std::uint32_t item) {

@@ -6,16 +6,6 @@
 #include "engine/train/step_health.h"
 
 namespace rm {
-namespace {
-
-// The axis that a collective's counter belongs to: "ring_inner ring_shift" to ring.
-std::string axis_of(const std::string& collective) {
-    const std::string group = collective.substr(0, collective.find(' '));
-    return group.starts_with("ring") ? "ring" : group;
-}
-
-}  // namespace
-
 StepReporter::StepReporter(const RankConfig& config, const ModelConfig& model,
                            RankEnvironment& environment, RankEngine& engine)
     : config_(config),
@@ -30,19 +20,17 @@ MemoryReport StepReporter::memory() const {
         const auto kind = static_cast<MemoryKind>(i);
         const std::string name(to_string(kind));
         report.add(name, env_.kernels.device().allocated(kind));
-        const Bytes on_host = engine_.state().host_bytes(kind);
-        if (on_host.value > 0) report.add("host " + name, on_host);
+        const Bytes host = engine_.state().host_bytes(kind);
+        if (host.value > 0) report.add(on_host(name), host);
     }
     const Bytes kept_on_host = engine_.arenas().host.size;
-    if (kept_on_host.value > 0) report.add("host activations", kept_on_host);
+    if (kept_on_host.value > 0) report.add(on_host("activations"), kept_on_host);
     return report;
 }
 
 // Bytes moved since the last call and the waits of this step, by axis.
 std::map<std::string, AxisTraffic> StepReporter::traffic(const StepResult& result) {
-    std::map<std::string, std::int64_t> sent;
-    for (const auto& [collective, bytes] : engine_.streams().communicator.counters().bytes_sent)
-        sent[axis_of(collective)] += bytes;
+    const auto sent = engine_.streams().communicator.counters().bytes_by_axis;
     std::map<std::string, AxisTraffic> axes;
     for (const auto& [axis, bytes] : sent) {
         const std::int64_t moved = bytes - sent_before_[axis];

@@ -193,12 +193,12 @@ StepResult Trainer::read_result(const StepBatch& batch) {
         {"ring", ring}, {"ulysses", ulysses}, {"tensor", tensor}, {"gradient", gather + reduce}};
     result.phase_seconds = {{"attention", attention - ring - offload_attention},
                             {"gemm", layers - attention - waits},
-                            {"ring_exposed", ring},
-                            {"offload_exposed", offload},
-                            {"ulysses_exposed", ulysses},
-                            {"tensor_exposed", tensor},
-                            {"gather_exposed", gather},
-                            {"reduce_exposed", reduce},
+                            {exposed_phase("ring"), ring},
+                            {exposed_phase("offload"), offload},
+                            {exposed_phase("ulysses"), ulysses},
+                            {exposed_phase("tensor"), tensor},
+                            {exposed_phase("gather"), gather},
+                            {exposed_phase("reduce"), reduce},
                             {"checkpoint", checkpoint_.take()},
                             {"optimizer", optimizer}};
     return result;

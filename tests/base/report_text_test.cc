@@ -96,6 +96,26 @@ TEST(EvaluationLine, SetsTheLossBesideTheTextsOwnEntropies) {
               "bigram 2.600)");
 }
 
+TEST(StepPhase, IsExposedOrNotInItsWord) {
+    const auto [name, exposed] = step_phase(exposed_phase("ring"));
+    EXPECT_EQ(name, "ring");
+    EXPECT_TRUE(exposed);
+    EXPECT_EQ(exposed_phase("ring"), "ring_exposed") << "stored reports say so";
+    EXPECT_EQ(step_phase("gemm").name, "gemm");
+    EXPECT_FALSE(step_phase("gemm").exposed);
+}
+
+TEST(MemoryName, SaysWhereItIsInItsWord) {
+    MemoryReport report;
+    report.add("weights", {3});
+    report.add(on_host("weights"), {4});
+    EXPECT_EQ(report.by_kind.at("host weights"), Bytes{4}) << "stored reports say so";
+    EXPECT_EQ(report.total, Bytes{3});
+    EXPECT_EQ(report.host_total(), Bytes{4});
+    EXPECT_EQ(memory_name("host weights").kind, "weights");
+    EXPECT_FALSE(memory_name("weights").on_host);
+}
+
 TEST(ReportText, StagesCountFromOneForPeople) {
     EXPECT_EQ(stage_done_line(0, 120), "stage 1 done at step 120");
 }

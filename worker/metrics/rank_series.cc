@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace rm {
-namespace {
-
-constexpr std::string_view kHost = "host ";  // MemoryReport
-
-}  // namespace
-
 RankFamilies::RankFamilies(prometheus::Registry& registry)
     : step_seconds(gauge_family(registry, "ringmaster_rank_step_seconds",
                                 "Duration of this rank's last step.")),
@@ -42,9 +36,10 @@ prometheus::Labels RankSeries::labels_with(const std::string& name,
     return labels;
 }
 
-prometheus::Gauge& RankSeries::gauge_of(const std::string& kind) {
-    if (!kind.starts_with(kHost)) return series_.add(families_.memory, labels_with("kind", kind));
-    return series_.add(families_.host_memory, labels_with("kind", kind.substr(kHost.size())));
+prometheus::Gauge& RankSeries::gauge_of(const std::string& name) {
+    const auto [kind, on_host] = memory_name(name);
+    return series_.add(on_host ? families_.host_memory : families_.memory,
+                       labels_with("kind", std::string(kind)));
 }
 
 RankSeries::AxisCounters& RankSeries::counters_of(const std::string& axis) {

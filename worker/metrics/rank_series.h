@@ -33,7 +33,7 @@ private:
         prometheus::Counter& exposed;
     };
     prometheus::Labels labels_with(const std::string& name, const std::string& value) const;
-    prometheus::Gauge& gauge_of(const std::string& kind);  // of memory
+    prometheus::Gauge& gauge_of(const std::string& name);  // of memory
     AxisCounters& counters_of(const std::string& axis);
 
     RankFamilies& families_;

@@ -125,6 +125,7 @@ TEST_P(Communicators, CountEachRingOfADoubleOne) {
         EXPECT_THAT(
             rank.communicator.counters().bytes_sent,
             ElementsAre(Pair("ring_inner ring_shift", 400), Pair("ring_outer ring_shift", 120)));
+        EXPECT_THAT(rank.communicator.counters().bytes_by_axis, ElementsAre(Pair("ring", 520)));
         EXPECT_EQ(transport.bytes_sent(), 520);
         EXPECT_EQ(rank.noting.bytes_by_name(), rank.communicator.counters().bytes_sent);
         EXPECT_EQ(rank.progress.entered, 1);
