@@ -9,7 +9,6 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kNamed = 4;
-constexpr const char* kUndeclared = "undeclared";
 
 std::string names_of(const std::set<NodeId>& nodes) {
     std::string text = nodes.size() == 1 ? "node " : "nodes ";
@@ -212,10 +211,10 @@ void add_scattered(const State& state, const FilesNeed& need, const JobFiles& fi
         "has"));
 }
 
-void add_undeclared(const JobFiles& files, Reasons& reasons) {
+void add_undeclared(const State& state, const JobFiles& files, Reasons& reasons) {
     std::set<NodeId> undeclared;
     for (const auto& [id, node] : files.nodes) {
-        if (node.place.starts_with(kUndeclared)) undeclared.insert(id);
+        if (!declares_roots(state.nodes.at(id))) undeclared.insert(id);
     }
     if (undeclared.empty() || undeclared.size() == files.nodes.size()) return;
     reasons.push_back(about_files(format("{} declare{} no roots and others do",
@@ -276,10 +275,10 @@ bool nodes_differ(const State& state) {
 NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
     if (!declares_roots(node)) {
         const bool own = !need.default_checkpoints.empty();
-        return {.against = {},
-                .waits = {},
-                .place = format("{} {}\n{}", kUndeclared, own ? node.session.machine : "",
-                                reach_of(node))};
+        return {
+            .against = {},
+            .waits = {},
+            .place = format("undeclared {}\n{}", own ? node.session.machine : "", reach_of(node))};
     }
     const auto answer = node.session.files.find(need.check.key);
     const bool asked = answer != node.session.files.end();
@@ -317,7 +316,7 @@ JobFiles job_files(const State& state, const FilesNeed& need, WallTime now) {
     add_differences(state, need, files, files.reasons);
     add_unreachable(state, files, files.reasons);
     add_scattered(state, need, files, files.reasons);
-    add_undeclared(files, files.reasons);
+    add_undeclared(state, files, files.reasons);
     if (!awaited.empty()) {
         files.waits =
             about_files(format("waiting for {} to report on its files", names_of(awaited)),
