@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "service/convert.h"
 #include "tests/controller/world.h"
 
@@ -231,6 +233,42 @@ TEST(ExplainEnded, NamesASwitchOfMemoryThatTheJobFileKnows) {
     attempt.failure_class = FailureClass::out_of_memory;
     world.state.jobs.at(world.id).spec.memory.device = Bytes{1 << 30};
     EXPECT_THAT(explained(world, world.id), HasSubstr("`memory: {offload: on}`"));
+}
+
+std::vector<std::string> remedies(const World& world, const JobId& id) {
+    std::vector<std::string> list;
+    for (const pb::Finding& f : explain(world.state, world.job(id), {world.now, world.now}))
+        list.push_back(format("{}: {}", f.subject(), f.remedy()));
+    return list;
+}
+
+// Some are what rules once looked for.
+constexpr const char* kReworded[] = {"quux; quux", "no checkpoint in /ckpt is whole: e1-s5 skipped",
+                                     "checkpoint.from /old: no checkpoint in /old is whole: bad",
+                                     "data.path: no roots and others do"};
+
+TEST(ExplainEnded, AdvisesByTheExitCodeWhateverTheWords) {
+    for (const RankExit& exit : kRankExits) {
+        std::set<std::vector<std::string>> seen;
+        for (const char* words : kReworded) {
+            Pair world;
+            world.run();
+            world.report("b", ended(1, exit.code, words, 1), Left::no);
+            world.report("a", ended(0, kRankLostPeer, words, 2), Left::no);
+            seen.insert(remedies(world, world.id));
+        }
+        EXPECT_EQ(seen.size(), 1u) << exit.code;
+    }
+}
+
+TEST(ExplainPending, NamesWhatAReasonIsAboutByItsKind) {
+    for (const char* words : kReworded) {
+        World world;
+        const JobId id = world.submit(small_spec());
+        world.apply(PlanReady{id, world.state.planning_version,
+                              Reasons{{words, "r1", ReasonKind::files}, {words, "r2"}}});
+        EXPECT_EQ(remedies(world, id), (std::vector<std::string>{"files: r1", "devices: r2"}));
+    }
 }
 
 TEST(ExplainEnded, FillsInEveryRemedyOfTheTable) {
