@@ -22,7 +22,7 @@ enum class FailureClass {
 
 // device: it is excluded from further attempts of the job. node: the job goes elsewhere, where it
 // can, and a node that fails several jobs is taken out of service.
-enum class Fault { unknown, job, device, node, cluster };
+enum class Culprit { unknown, job, device, node, cluster };
 // no: the same plan would end the same way. elsewhere: but what is wrong on one node may be right
 // on others.
 enum class Retried { no, elsewhere, yes };
@@ -38,7 +38,7 @@ struct FailureRow {
     FailureClass kind;
     std::string_view name;  // in the database, on the wire and on the screen
     Retried retried;
-    Fault fault;
+    Culprit culprit;
     Remedies remedies;
 };
 
@@ -53,14 +53,15 @@ inline constexpr Remedies kReadLog{
     "Last log lines: `ringmaster logs {job} --attempt {attempt} --rank {rank}`", ""};
 
 inline constexpr std::array kFailures{
-    FailureRow{FailureClass::none, "none", Retried::no, Fault::unknown, {}},
-    FailureRow{FailureClass::bad_input, "bad_input", Retried::no, Fault::job, kCorrectIt},
-    FailureRow{FailureClass::out_of_memory, "out_of_memory", Retried::no, Fault::job, kGiveMemory},
-    FailureRow{FailureClass::device_fault, "device_fault", Retried::yes, Fault::device, kDrainIt},
-    FailureRow{FailureClass::rank, "rank", Retried::yes, Fault::unknown, kReadLog},
-    FailureRow{FailureClass::launch, "launch", Retried::yes, Fault::node, kReadLog},
-    FailureRow{FailureClass::stall, "stall", Retried::yes, Fault::unknown, kReadLog},
-    FailureRow{FailureClass::lost, "lost", Retried::yes, Fault::cluster, kReadLog}};
+    FailureRow{FailureClass::none, "none", Retried::no, Culprit::unknown, {}},
+    FailureRow{FailureClass::bad_input, "bad_input", Retried::no, Culprit::job, kCorrectIt},
+    FailureRow{FailureClass::out_of_memory, "out_of_memory", Retried::no, Culprit::job,
+               kGiveMemory},
+    FailureRow{FailureClass::device_fault, "device_fault", Retried::yes, Culprit::device, kDrainIt},
+    FailureRow{FailureClass::rank, "rank", Retried::yes, Culprit::unknown, kReadLog},
+    FailureRow{FailureClass::launch, "launch", Retried::yes, Culprit::node, kReadLog},
+    FailureRow{FailureClass::stall, "stall", Retried::yes, Culprit::unknown, kReadLog},
+    FailureRow{FailureClass::lost, "lost", Retried::yes, Culprit::cluster, kReadLog}};
 
 constexpr const FailureRow& row_of(FailureClass failure) {
     return kFailures.at(static_cast<std::size_t>(failure));

@@ -28,7 +28,7 @@ std::string cause_of(int rank, const RankStatus& status) {
 
 // Another node can be well: nothing of the job, and nothing that it trains, is at fault.
 bool is_fault_of_node(const RankStatus& status) {
-    return status.exited && row_of(class_of(status)).fault == Fault::node;
+    return status.exited && row_of(class_of(status)).culprit == Culprit::node;
 }
 
 Failure failure_of(const NodeId& node, const RankStatus& status) {

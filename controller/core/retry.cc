@@ -64,7 +64,7 @@ void exclude_faulty(Step& step, const Attempt& ended) {
     std::vector<DeviceId> faulty;
     for (const RankRecord& rank : ended.ranks) {
         const FailureRow& ended_by = row_of(row_of_exit(rank.exit_code).kind);
-        if (ended_by.fault == Fault::device) faulty.push_back(rank.device);
+        if (ended_by.culprit == Culprit::device) faulty.push_back(rank.device);
     }
     exclude(step, ended.job, faulty);
 }

@@ -28,7 +28,7 @@ TEST(Failures, ThatAreNotRetriedSayWhatToChangeInTheJob) {
     for (const FailureRow& row : kFailures) {
         if (row.kind == FailureClass::none) continue;
         EXPECT_EQ(row.remedies.job.empty(), row.retried == Retried::yes) << row.name;
-        EXPECT_EQ(row.fault == Fault::job, row.retried == Retried::no) << row.name;
+        EXPECT_EQ(row.culprit == Culprit::job, row.retried == Retried::no) << row.name;
     }
 }
 
