@@ -1,5 +1,6 @@
 #include "controller/core/fields.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -85,7 +86,9 @@ Value encode(const std::vector<std::string>& lines) {
 Value encode(const Reasons& reasons) {
     return encode_lines(reasons, [](const Reason& reason) {
         const auto& [text, remedy, kind] = reason;
-        return format("{}{}{}{}{}", to_string(kind), kCut, text, kCut, remedy);
+        std::string line = format("{}{}{}{}{}", to_string(kind), kCut, text, kCut, remedy);
+        std::replace(line.begin(), line.end(), '\n', ' ');
+        return line;
     });
 }
 

@@ -136,6 +136,8 @@ TEST(Reworded, ReasonsComeBackFromTheDatabase) {
     Reasons back;
     ASSERT_TRUE(decode(encode(reasons), back).ok());
     EXPECT_EQ(back, reasons);
+    ASSERT_TRUE(decode(encode(Reasons{{"two\nlines", "one"}}), back).ok());
+    EXPECT_EQ(back, (Reasons{{"two lines", "one"}}));
 }
 
 TEST(Reworded, ReasonsThatAnOlderVersionWroteAreReadAsTheyWereShown) {
