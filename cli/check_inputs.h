@@ -2,7 +2,7 @@
 
 #include "base/job_spec.h"
 #include "base/result.h"
-#include "base/state_fit.h"
+#include "planner/memory.h"
 
 namespace rm {
 

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "base/placement_report.h"
 #include "cli/console.h"
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"
+#include "topology/placement_report.h"
 
 namespace rm {
 

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/links.h"
 #include "cli/table.h"
 #include "ringmaster/v1/topology.pb.h"
 #include "service/convert.h"
+#include "topology/links.h"
 
 // Measured links as text. Pure: messages and the time in.
 namespace rm {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/links.h"
+#include "topology/links.h"
 
 // Measured links as a file (docs/formats/links.md).
 namespace rm {

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/step_traffic.h"
+#include "topology/step_traffic.h"
 
 namespace rm {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "base/placement_cost.h"
 #include "cli/options.h"
+#include "topology/placement_cost.h"
 
 // What the options of `place` say. Pure; errors name the option and what would have been right.
 namespace rm {

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/placement_report.h"
 #include "cli/console.h"
 #include "planner/placement/solver.h"
 #include "ringmaster/v1/topology.pb.h"
 #include "service/convert.h"
+#include "topology/placement_report.h"
 
 // Placements for people and for programs. Pure but for the stream; the same for the same report.
 namespace rm {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/placement_report.h"
+#include "topology/placement_report.h"
 
 namespace rm {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/links.h"
+#include "topology/links.h"
 
 namespace rm {
 

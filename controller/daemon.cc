@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <random>
-#include <stdexcept>
 
 #include "base/random.h"
 #include "controller/access.h"
@@ -18,11 +17,10 @@
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
 #include "controller/ops/worker_audit.h"
-#include "controller/planning/link_placer.h"
-#include "controller/planning/planning_child.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
+#include "planner/child/planning_child.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
 #include "service/state_dir.h"
@@ -95,36 +93,6 @@ private:
     std::mutex mutex_;
     SchedulerLoop* scheduler_ = nullptr;
 };
-
-// Plans in a child where there is a program for it. What goes wrong there is thrown: the loop makes
-// it a reason of every pending job.
-Planner make_planner(const std::vector<std::string>& command) {
-    if (command.empty()) return plan_by_links;
-    return [command](const PlanningSnapshot& snapshot) {
-        auto decisions = plan_in_child(command, snapshot);
-        if (!decisions) throw std::runtime_error(decisions.error().message);
-        return *std::move(decisions);
-    };
-}
-
-std::vector<NodeId> nodes_of(const PlanningSnapshot& snapshot) {
-    std::vector<NodeId> nodes;
-    for (const PlanningDevice& device : snapshot.devices) {
-        if (nodes.empty() || nodes.back() != device.id.node) nodes.push_back(device.id.node);
-    }
-    return nodes;
-}
-
-// What surveys have found is no part of the state that a snapshot is taken of.
-Planner add_links(Planner planner, const SurveyLoop& surveys) {
-    return [planner = std::move(planner), &surveys](const PlanningSnapshot& snapshot) {
-        LinkGraph links = surveys.graph(nodes_of(snapshot));
-        if (links.empty()) return planner(snapshot);
-        PlanningSnapshot measured = snapshot;
-        measured.links = std::move(links);
-        return planner(measured);
-    };
-}
 
 struct Stores {
     std::unique_ptr<SpaceGuard> space;
@@ -238,7 +206,10 @@ public:
           wiring_(sessions_, metrics_, updates_, audit_),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
           surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
-          scheduler_(control_, clock_, add_links(make_planner(options_.planner), surveys_)),
+          scheduler_(
+              control_, clock_,
+              [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
+              make_planner(options_.planner)),
           telemetry_(*stores_.telemetry, updates_, *stores_.space),
           upkeep_({.database = directory_.file("control.db"),
                    .backups = directory_.file("backups"),

@@ -10,10 +10,10 @@
 
 #include "base/units.h"
 #include "controller/daemon.h"
-#include "controller/planning/planning_child.h"
 #include "options/checks.h"
 #include "options/examples.h"
 #include "options/usage.h"
+#include "planner/child/planning_child.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
 #include "service/man_page.h"

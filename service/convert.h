@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/job_spec.h"
-#include "base/placement_report.h"
 #include "base/plan.h"
 #include "base/report.h"
 #include "base/result.h"
 #include "base/session.h"
+#include "topology/placement_report.h"
 
 // Base types and their messages, both ways. Values are carried over as they are; from_proto fails
 // only where a message can say what a type cannot (an unknown schedule, a mesh axis below 1, an

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/roots.h"
-#include "base/state_fit.h"
 #include "controller/core/state.h"
+#include "planner/memory.h"
 
 // The files of a job on the nodes that declare roots: what is asked of them, and what their answers
 // mean for where the job may run. A node that declares none is trusted with every path that the job

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controller/core/planning.h"
+#include "controller/core/make_snapshot.h"
 #include "controller/core/root_probes.h"
 
 namespace rm {

@@ -157,6 +157,15 @@ Result<NodeId> resolve_node(const State& state, const std::string& text) {
     return resolve(state.nodes, "node", text);
 }
 
+std::vector<const Node*> nodes_by_registration(const State& state) {
+    std::vector<const Node*> nodes;
+    for (const auto& [id, node] : state.nodes)
+        nodes.push_back(&node);
+    std::sort(nodes.begin(), nodes.end(),
+              [](const Node* a, const Node* b) { return a->number < b->number; });
+    return nodes;
+}
+
 std::vector<const Attempt*> live_attempts(const State& state) {
     std::vector<const Attempt*> live;
     for (const auto& [epoch, heard] : state.heard)

@@ -213,6 +213,9 @@ Result<NodeId> resolve_node(const State& state, const std::string& text);
 std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& state,
                                                                  const Attempt& attempt);
 
+// Also those that are gone.
+std::vector<const Node*> nodes_by_registration(const State& state);
+
 // The attempts that live, by epoch.
 std::vector<const Attempt*> live_attempts(const State& state);
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "controller/core/planning.h"
+#include "controller/core/make_snapshot.h"
 #include "service/metrics.h"
 
 namespace rm {
@@ -109,7 +109,7 @@ void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemet
         ++jobs[job.state];
     set_counts(jobs_, kJobStates, jobs);
     std::map<Availability, int> devices;
-    for (const PlanningDevice& device : planning_snapshot(state, now).devices) {
+    for (const PlanningDevice& device : planning_devices(state)) {
         const bool missing = device.availability == Availability::missing;
         ++devices[missing ? Availability::unreachable : device.availability];
     }

@@ -28,9 +28,11 @@ bool is_news(const State& state, const PlanDecision& decision) {
 
 }  // namespace
 
-SchedulerLoop::SchedulerLoop(ControlLoop& control, const Clock& clock, Planner planner)
+SchedulerLoop::SchedulerLoop(ControlLoop& control, const Clock& clock, MeasuredLinks links,
+                             Planner planner)
     : control_(control),
       clock_(clock),
+      links_(std::move(links)),
       planner_(std::move(planner)),
       loop_([this](auto& stop) { return pass_and_pause(stop); }, Loop::kUntilWoken) {}
 
@@ -44,10 +46,11 @@ Seconds SchedulerLoop::pass_and_pause(const std::stop_token& stop) {
 
 void SchedulerLoop::pass() {
     const WallTime now = control_.steady_now();
-    const PlanningSnapshot snapshot =
+    PlanningSnapshot snapshot =
         control_.read([&](const State& state) { return planning_snapshot(state, now); });
     std::vector<PlanDecision> decisions;
     try {
+        add_links(snapshot, links_);
         decisions = planner_(snapshot);
     } catch (const std::exception& failure) {
         decisions = blame_planner(snapshot, failure.what());

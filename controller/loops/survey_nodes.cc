@@ -1,9 +1,8 @@
 #include "controller/loops/survey_nodes.h"
 
-#include <algorithm>
 #include <map>
 
-#include "controller/planning/job_traffic.h"
+#include "planner/placement/job_traffic.h"
 
 namespace rm {
 namespace {
@@ -25,16 +24,6 @@ void add(const State& state, const Attempt& attempt, std::map<NodeId, Load>& loa
         loads[from].sends_to.insert(to);
 }
 
-std::vector<const Node*> by_registration(const State& state) {
-    std::vector<const Node*> order;
-    for (const auto& [id, node] : state.nodes) {
-        if (node.session.up && node.session.probe_port != 0) order.push_back(&node);
-    }
-    std::sort(order.begin(), order.end(),
-              [](const Node* a, const Node* b) { return a->number < b->number; });
-    return order;
-}
-
 }  // namespace
 
 std::vector<SurveyNode> survey_nodes(const State& state) {
@@ -42,7 +31,8 @@ std::vector<SurveyNode> survey_nodes(const State& state) {
     for (const Attempt* attempt : live_attempts(state))
         add(state, *attempt, loads);
     std::vector<SurveyNode> nodes;
-    for (const Node* node : by_registration(state)) {
+    for (const Node* node : nodes_by_registration(state)) {
+        if (!node->session.up || node->session.probe_port == 0) continue;
         Load& load = loads[node->id];
         nodes.push_back({.id = node->id,
                          .address = node->inventory.data_address,

@@ -14,13 +14,8 @@ namespace {
 constexpr std::size_t kFullPage = 1 << 20;
 
 std::vector<KnownNode> nodes_in_order(const State& state) {
-    std::vector<const Node*> order;
-    for (const auto& [id, node] : state.nodes)
-        order.push_back(&node);
-    std::sort(order.begin(), order.end(),
-              [](const Node* a, const Node* b) { return a->number < b->number; });
     std::vector<KnownNode> nodes;
-    for (const Node* node : order)
+    for (const Node* node : nodes_by_registration(state))
         nodes.push_back({node->id, node->inventory.hostname});
     return nodes;
 }

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
 
@@ -10,17 +8,12 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
     const WallTime now = context.clock.wall();
     const int limit = page_size(request.page_size());
     return context.control.read([&](const State& state) {
-        std::vector<const Node*> nodes;
-        for (const auto& [id, node] : state.nodes) {
-            if (node.number > after) nodes.push_back(&node);
-        }
-        std::sort(nodes.begin(), nodes.end(),
-                  [](const Node* a, const Node* b) { return a->number < b->number; });
         pb::ListNodesReply reply;
         reply.set_telemetry_dropped(context.space.refused());
         const auto holders = device_holders(state);
         std::size_t bytes = 0;
-        for (const Node* node : nodes) {
+        for (const Node* node : nodes_by_registration(state)) {
+            if (node->number <= after) continue;
             if (bytes >= kMaxPageBytes || reply.nodes_size() == limit) return reply;
             *reply.add_nodes() = to_message(state, *node, holders, now);
             bytes += reply.nodes(reply.nodes_size() - 1).ByteSizeLong();

@@ -1,14 +1,13 @@
 #include "controller/ops/placement.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "controller/core/planning.h"
+#include "controller/core/make_snapshot.h"
 #include "controller/ops/ops.h"
-#include "controller/planning/graph_devices.h"
-#include "controller/planning/job_traffic.h"
 #include "planner/placement/explain.h"
+#include "planner/placement/graph_devices.h"
+#include "planner/placement/job_traffic.h"
 #include "service/convert.h"
 
 namespace rm {
@@ -58,13 +57,11 @@ std::vector<HostOfNode> hosts_of(const State& state, const Attempt& attempt) {
 
 std::vector<NodeId> nodes_in_order(const State& state, const Attempt& attempt) {
     const std::set<NodeId> with_ranks = attempt.nodes();
-    std::map<std::int64_t, NodeId> by_number;
-    for (const auto& [id, node] : state.nodes) {
-        if (node.state != NodeState::gone || with_ranks.contains(id)) by_number[node.number] = id;
-    }
     std::vector<NodeId> nodes;
-    for (const auto& [number, id] : by_number)
-        nodes.push_back(id);
+    for (const Node* node : nodes_by_registration(state)) {
+        const bool counts = node->state != NodeState::gone || with_ranks.contains(node->id);
+        if (counts) nodes.push_back(node->id);
+    }
     return nodes;
 }
 

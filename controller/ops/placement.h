@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "base/placement_report.h"
 #include "controller/core/state.h"
 #include "controller/survey/link_book.h"
 #include "ringmaster/v1/topology.pb.h"
+#include "topology/placement_report.h"
 
 // Where the ranks of an attempt are and what their communication costs there. Pure: of the state
 // what concerns it, then what surveys have found.

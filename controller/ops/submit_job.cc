@@ -1,10 +1,11 @@
 #include "base/roots.h"
+#include "controller/core/job_files.h"
 #include "controller/ops/check_message.h"
-#include "controller/ops/memory_fit.h"
 #include "controller/ops/ops.h"
 #include "controller/ops/owner.h"
 #include "controller/ops/warnings.h"
-#include "controller/plan_trivial.h"
+#include "planner/memory.h"
+#include "planner/mesh.h"
 #include "service/convert.h"
 
 namespace rm {
@@ -81,8 +82,8 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
     RM_RETURN_IF_ERROR(context.control.read(
         [&](const State& state) { return resolve_placement(state, spec.resources.placement); }));
     RM_RETURN_IF_ERROR(check_spec(spec));
-    RM_RETURN_IF_ERROR(
-        context.control.read([&](const State& state) { return check_memory_fit(state, spec); }));
+    RM_RETURN_IF_ERROR(check_preset_fits(
+        spec, context.control.read([&](const State& state) { return devices_for(state, spec); })));
     SubmitJob job{.request = {request.request_id()},
                   .spec = spec,
                   .yaml = request.spec().yaml(),

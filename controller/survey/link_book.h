@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/links.h"
 #include "controller/survey/survey_run.h"
+#include "topology/links.h"
 
 namespace rm {
 

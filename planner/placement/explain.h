@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "base/placement_report.h"
 #include "planner/placement/problem.h"
+#include "topology/placement_report.h"
 
 namespace rm {
 

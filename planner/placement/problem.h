@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/placement_cost.h"
+#include "topology/placement_cost.h"
 
 namespace rm {
 

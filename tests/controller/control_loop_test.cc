@@ -118,9 +118,13 @@ TEST(ControlLoop, AnswersWhatIsQueuedWhenItEnds) {
     EXPECT_EQ(answers, 20);
 }
 
+LinkGraph no_links(const std::vector<NodeId>&) {
+    return {};
+}
+
 TEST(Scheduler, PlansPendingJobsAndStartsThem) {
     Loop loop;
-    SchedulerLoop scheduler(loop.control, loop.clock, plan_trivially);
+    SchedulerLoop scheduler(loop.control, loop.clock, no_links, plan_jobs);
     loop.listener.scheduler = &scheduler;
     ASSERT_TRUE(loop.control.call(NodeHello{hello_of("a", 1)}));
     const JobId id = loop.control.call(SubmitJob{{"r"}, small_spec(), "", 1}).value();
@@ -132,9 +136,29 @@ TEST(Scheduler, PlansPendingJobsAndStartsThem) {
               JobState::starting);
 }
 
+TEST(Scheduler, ThePlannerSeesTheMeasuredLinks) {
+    Loop loop;
+    std::atomic<int> linked{0};
+    SchedulerLoop scheduler(
+        loop.control, loop.clock,
+        [](const std::vector<NodeId>& nodes) {
+            return uniform_graph(nodes, 1, {{10}, {}, {}}, {{80}, {}, {}});
+        },
+        [&](const PlanningSnapshot& snapshot) {
+            linked = snapshot.links.num_nodes();
+            return plan_jobs(snapshot);
+        });
+    loop.listener.scheduler = &scheduler;
+    ASSERT_TRUE(loop.control.call(NodeHello{hello_of("a", 1)}));
+    ASSERT_TRUE(loop.control.call(SubmitJob{{"r"}, small_spec(), "", 1}));
+    for (int i = 0; i < 2000 && linked == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(linked, 1);
+}
+
 TEST(Scheduler, APlannerThatThrowsIsABlockingReason) {
     Loop loop;
-    SchedulerLoop scheduler(loop.control, loop.clock,
+    SchedulerLoop scheduler(loop.control, loop.clock, no_links,
                             [](const PlanningSnapshot&) -> std::vector<PlanDecision> {
                                 throw std::runtime_error("out of ideas");
                             });

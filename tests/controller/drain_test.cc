@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {
@@ -53,7 +54,7 @@ TEST(Drain, NothingNewIsPlacedThereUntilItIsResumed) {
     world.stop();
     world.start();
     EXPECT_EQ(world.reason(world.id), "the plan is wrong: node a is drained: kernel upgrade");
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     EXPECT_EQ(std::get<Plan>(decisions.at(0).decision).placement,
               (std::vector<DeviceId>{{{"b"}, 0}}));
     EXPECT_TRUE(asks_for_plan(world.apply(ResumeNode{{"a"}}, 1)));
@@ -92,7 +93,7 @@ TEST(Drain, IsWhatAJobThatMissesTheNodeIsToldToUndo) {
     world.stop();
     PlanningSnapshot snapshot = planning_snapshot(world.state, world.now);
     snapshot.pending.front().spec.parallel = ring(2);
-    const auto decisions = plan_trivially(snapshot);
+    const auto decisions = plan_jobs(snapshot);
     EXPECT_EQ(texts_of(decisions.at(0).decision).front(),
               "needs 2 cpu devices, 1 is free of 2 (1 on drained nodes); resume nodes with 1 cpu "
               "device or ask for at most 1");

@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {
@@ -22,7 +23,7 @@ struct Queue : World {
     }
     std::map<JobId, std::variant<Plan, Reasons>> decide() const {
         std::map<JobId, std::variant<Plan, Reasons>> decisions;
-        for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now)))
+        for (PlanDecision& decision : plan_jobs(planning_snapshot(state, now)))
             decisions[decision.job] = std::move(decision.decision);
         return decisions;
     }
@@ -110,7 +111,7 @@ TEST(Queue, EveryPassRenewsTheReasonsOfAllThatStayPending) {
     world.submit(prioritized(0, 1, "H100"));
     world.hello("c", 1);
     const PlanningSnapshot snapshot = planning_snapshot(world.state, world.now);
-    for (PlanDecision& decision : plan_trivially(snapshot))
+    for (PlanDecision& decision : plan_jobs(snapshot))
         world.apply(PlanReady{decision.job, snapshot.version, std::move(decision.decision)});
     ASSERT_EQ(world.state.reasoned.size(), 2u);
     for (const auto& [job, version] : world.state.reasoned)

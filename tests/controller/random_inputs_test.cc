@@ -2,8 +2,8 @@
 #include <tuple>
 
 #include "base/random.h"
-#include "controller/core/planning.h"
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {
@@ -246,7 +246,7 @@ private:
 
     void schedule() {
         const PlanningSnapshot snapshot = planning_snapshot(world_.state, world_.now);
-        for (PlanDecision& decision : plan_trivially(snapshot)) {
+        for (PlanDecision& decision : plan_jobs(snapshot)) {
             apply(PlanReady{decision.job, snapshot.version, decision.decision});
             if (rng_.below(4) == 0) live(rng_.below(kNodes));
         }

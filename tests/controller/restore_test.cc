@@ -1,7 +1,8 @@
 #include "controller/core/restore.h"
 
 #include "controller/core/due_times.h"
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {
@@ -62,7 +63,7 @@ TEST(Restore, NothingIsPlannedUntilEveryNodeHasSpoken) {
     Backup world;
     world.restore(world.queued);
     world.hello("a", 1);
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     const std::string reason = texts_of(decisions.at(0).decision).front();
     EXPECT_NE(reason.find("restored from a backup; waits until nodes b have said"),
               std::string::npos)

@@ -1,6 +1,7 @@
+#include "controller/core/make_snapshot.h"
 #include "controller/core/plan_validator.h"
 #include "controller/core/retry.h"
-#include "controller/plan_trivial.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {
@@ -42,7 +43,7 @@ TEST(Retry, ThePlannerLeavesTheReasonOfAJobThatBacksOff) {
     Retried world;
     world.run();
     world.fail(1, "once");
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     const auto& reasons = std::get<Reasons>(decisions.at(0).decision);
     EXPECT_EQ(reasons, world.job(world.id).blocking_reasons);
 }
@@ -105,7 +106,7 @@ TEST(Retry, AFaultyDeviceIsExcluded) {
     EXPECT_EQ(world.reason(world.id),
               "the plan is wrong: device b:0 is excluded: it failed under this job");
     world.hello("c", 1);
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     EXPECT_EQ(std::get<Plan>(decisions.at(0).decision).placement,
               (std::vector<DeviceId>{{{"a"}, 0}, {{"c"}, 0}}));
 }
@@ -117,7 +118,7 @@ TEST(Retry, AnExcludedDeviceIsNamedWhereItIsMissed) {
     JobSpec two = retried_spec(3, ring(2));
     PlanningSnapshot snapshot = planning_snapshot(world.state, world.now + Seconds{2});
     snapshot.pending.front().spec = two;
-    const auto decisions = plan_trivially(snapshot);
+    const auto decisions = plan_jobs(snapshot);
     EXPECT_EQ(texts_of(decisions.at(0).decision).front(),
               "needs 2 cpu devices, 1 is free of 2 (1 excluded after faults); add 1 cpu device or "
               "ask for at most 1");

@@ -2,7 +2,8 @@
 
 #include "controller/core/fields.h"
 #include "controller/core/job_files.h"
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 // What is decided hangs on kinds, codes and classes: with other words it is decided the same.
@@ -53,7 +54,7 @@ Decisions after_rank(int code, const std::string& words) {
         if (!node.drained.empty()) made.drained.insert(id);
     }
     for (const PlanDecision& decision :
-         plan_trivially(planning_snapshot(world.state, world.now + Seconds{10}))) {
+         plan_jobs(planning_snapshot(world.state, world.now + Seconds{10}))) {
         made.next = std::get<Plan>(decision.decision).placement;
     }
     return made;
@@ -95,7 +96,7 @@ Reasons reasons_with(const std::string& problem) {
     }
     // Answers that are awaited say nothing about problems: whether its root is shared is measured.
     world.state.nodes.at({"a"}).session.places["data"] = "here";
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     return std::get<Reasons>(decisions.at(0).decision);
 }
 

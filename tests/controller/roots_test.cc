@@ -1,7 +1,8 @@
 #include "base/model_preset.h"
 #include "controller/core/job_files.h"
+#include "controller/core/make_snapshot.h"
 #include "controller/core/plan_validator.h"
-#include "controller/plan_trivial.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // Nodes that declare roots are asked about a job's files and compared before anything starts.
@@ -53,7 +54,7 @@ struct Rooted : World {
     void say(const std::string& node, const FilesChecked& checked) {
         apply(NodeFilesChecked{{node}, checked});
     }
-    PlanDecision decide() const { return plan_trivially(planning_snapshot(state, now)).at(0); }
+    PlanDecision decide() const { return plan_jobs(planning_snapshot(state, now)).at(0); }
     std::vector<std::string> reasons() const { return texts_of(decide().decision); }
     bool fits() const { return std::holds_alternative<Plan>(decide().decision); }
 };
@@ -248,7 +249,7 @@ TEST(Roots, ThatNobodyDeclaresAskNothing) {
     world.submit(small_spec(ring(1)));
     EXPECT_TRUE(commands<CheckFiles>(world.wait(Seconds{60})).empty());
     EXPECT_TRUE(std::holds_alternative<Plan>(
-        plan_trivially(planning_snapshot(world.state, world.now)).at(0).decision));
+        plan_jobs(planning_snapshot(world.state, world.now)).at(0).decision));
 }
 
 TEST(Roots, ThatOneNodeDoesNotDeclareKeepItApart) {

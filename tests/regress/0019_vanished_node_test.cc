@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 // A machine that died held its job and the healthy devices of its peers for retry.lost_after, half
@@ -34,7 +35,7 @@ TEST(Regress0019, DevicesOfHealthyNodesAreFreeAtOnceAndThoseOfTheDeadNodeAreNot)
     Vanished world;
     world.peer_ends();
     const JobId other = world.submit(small_spec(ring(2)));
-    const auto decisions = plan_trivially(planning_snapshot(world.state, world.now));
+    const auto decisions = plan_jobs(planning_snapshot(world.state, world.now));
     EXPECT_EQ(std::get<Plan>(decisions.at(0).decision).placement,
               (std::vector<DeviceId>{{{"a"}, 0}, {{"spare"}, 0}}));
     world.wait({70});

@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 // A node with a full disk or without the data ate one job after the other beside idle healthy
@@ -23,7 +24,7 @@ struct Fleet : World {
     }
     NodeId next_node(const JobId& id) {
         wait({2});
-        for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now))) {
+        for (PlanDecision& decision : plan_jobs(planning_snapshot(state, now))) {
             if (decision.job == id) return std::get<Plan>(decision.decision).placement[0].node;
         }
         return {};

@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // The devices of a node that was dead but not called gone counted as ones that a job may come to
@@ -7,7 +8,7 @@ namespace rm::test {
 namespace {
 
 std::variant<Plan, Reasons> decide(const World& world, const JobId& id) {
-    for (PlanDecision& decision : plan_trivially(planning_snapshot(world.state, world.now))) {
+    for (PlanDecision& decision : plan_jobs(planning_snapshot(world.state, world.now))) {
         if (decision.job == id) return decision.decision;
     }
     return {};

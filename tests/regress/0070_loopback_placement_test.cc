@@ -1,5 +1,6 @@
+#include "controller/core/make_snapshot.h"
 #include "controller/core/plan_validator.h"
-#include "controller/plan_trivial.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // Workers on several machines announced 127.0.0.1, their jobs were placed over them, every attempt
@@ -22,7 +23,7 @@ struct Regress0070 : World, testing::Test {
         JobSpec spec = small_spec(ring(2));
         spec.checkpoint.dir = checkpoints;
         submit(spec);
-        return plan_trivially(planning_snapshot(state, now)).at(0);
+        return plan_jobs(planning_snapshot(state, now)).at(0);
     }
     std::string reasons(const std::string& checkpoints) {
         const PlanDecision decision = decide(checkpoints);

@@ -1,5 +1,6 @@
 #include "controller/core/job_files.h"
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // A job whose files lay below no root of a node was told first of all to add a device, of which
@@ -26,7 +27,7 @@ struct Regress0083 : World, testing::Test {
         apply(NodeFilesChecked{{node}, checked});
     }
     std::vector<std::string> reasons() const {
-        const auto decision = plan_trivially(planning_snapshot(state, now)).at(0).decision;
+        const auto decision = plan_jobs(planning_snapshot(state, now)).at(0).decision;
         return texts_of(decision);
     }
 };

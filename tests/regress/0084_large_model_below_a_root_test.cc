@@ -1,5 +1,6 @@
 #include "controller/core/job_files.h"
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // Only the sizes of presets were compared with the devices: a model below a root that none of them
@@ -33,7 +34,7 @@ struct Regress0084 : World, testing::Test {
         }
         for (const char* node : {"a", "b"})
             apply(NodeFilesChecked{{node}, checked});
-        const auto decision = plan_trivially(planning_snapshot(state, now)).back().decision;
+        const auto decision = plan_jobs(planning_snapshot(state, now)).back().decision;
         const auto* reasons = std::get_if<Reasons>(&decision);
         return reasons == nullptr || reasons->size() < 2 ? "" : to_string(reasons->at(1));
     }

@@ -1,4 +1,5 @@
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
 // A node that died with a job kept its devices busy for the lost attempt, and busy devices counted
@@ -26,7 +27,7 @@ protected:
         EXPECT_TRUE(asks_for_plan(apply(NodeUnreachable{{"n7"}}))) << "what was hoped for has gone";
     }
     std::variant<Plan, Reasons> decide(const JobId& id) const {
-        for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now))) {
+        for (PlanDecision& decision : plan_jobs(planning_snapshot(state, now))) {
             if (decision.job == id) return decision.decision;
         }
         return {};

@@ -1,5 +1,6 @@
+#include "controller/core/make_snapshot.h"
 #include "controller/core/restore.h"
-#include "controller/plan_trivial.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 // Wall times were compared as steady ones: since when a job waits, when its retry comes, and the
@@ -24,7 +25,7 @@ struct Waiting : World {
         narrow = submit(small_spec(ring(1)));
     }
     bool narrow_starts() const {
-        for (const PlanDecision& decision : plan_trivially(planning_snapshot(state, now))) {
+        for (const PlanDecision& decision : plan_jobs(planning_snapshot(state, now))) {
             if (decision.job == narrow) return std::holds_alternative<Plan>(decision.decision);
         }
         return false;

@@ -1,6 +1,7 @@
 // A rank that its node could not run (a program that did not begin, no room for its files, no
 // threads) counted as a failing rank: the retries went to the same node until none were left.
-#include "controller/plan_trivial.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {
@@ -26,7 +27,7 @@ struct Fleet : World {
     std::set<NodeId> next_nodes(const JobId& id) {
         wait({2});
         std::set<NodeId> nodes;
-        for (PlanDecision& decision : plan_trivially(planning_snapshot(state, now))) {
+        for (PlanDecision& decision : plan_jobs(planning_snapshot(state, now))) {
             if (decision.job != id) continue;
             for (const DeviceId& device : std::get<Plan>(decision.decision).placement)
                 nodes.insert(device.node);

@@ -6,6 +6,8 @@
 #include "controller/core/due_effects.h"
 #include "controller/core/due_times.h"
 #include "controller/core/invariants.h"
+#include "controller/core/make_snapshot.h"
+#include "planner/plan_jobs.h"
 
 namespace rm::sim {
 namespace {
@@ -195,7 +197,7 @@ void SimController::plan() {
         const PlanningSnapshot snapshot = planning_snapshot(state, steady());
         // The answers may be overtaken by what happens meanwhile.
         later(sim_.between(0.01, sim_.chance(0.1) ? 5 : 0.3),
-              [this, decisions = plan_trivially(snapshot), version = snapshot.version] {
+              [this, decisions = plan_jobs(snapshot), version = snapshot.version] {
                   for (const PlanDecision& decision : decisions)
                       post(PlanReady{decision.job, version, decision.decision});
                   planning_ = false;

@@ -9,7 +9,6 @@
 
 #include "controller/core/apply.h"
 #include "controller/input_sink.h"
-#include "controller/plan_trivial.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/network.h"
 #include "tests/sim/plants.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/transfers.h"
 #include "controller/survey/infer.h"
+#include "tests/topology/transfers.h"
 
 // Networks whose answer is known: racks of nodes behind uplinks, shared max-min fairly.
 namespace rm::test {

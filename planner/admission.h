@@ -1,0 +1,36 @@
+#pragma once
+
+#include <variant>
+
+#include "planner/pools.h"
+
+namespace rm {
+
+// What a job may run on now.
+struct Admitted {
+    Mesh mesh;
+    std::vector<const PlanningDevice*> free;  // by registration; at least one per rank
+};
+
+// Decides which jobs of one pass may run now; the caller asks in the order of the queue. A job that
+// could run on this cluster but not now lets later ones pass until it has waited max_bypass; from
+// then on the pass keeps for it what is free of the pool that it is nearest to having, or of the
+// devices that it names.
+class Admission {
+public:
+    explicit Admission(const PlanningSnapshot& snapshot) : snapshot_(snapshot) {}
+
+    // Or every reason against, never none.
+    std::variant<Admitted, Reasons> admit(const PlanningJob& job);
+    // No later job gets these devices.
+    void take(const JobId& job, const std::vector<DeviceId>& devices);
+
+private:
+    void reserve_if_overdue(const PlanningJob& job, const std::vector<const Pool*>& candidates);
+    void reserve_named(const PlanningJob& job, const std::vector<const Pool*>& candidates);
+
+    const PlanningSnapshot& snapshot_;
+    Claims claims_;
+};
+
+}  // namespace rm

@@ -1,0 +1,228 @@
+#include "planner/child/planning_child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <iterator>
+#include <new>
+#include <stdexcept>
+
+#include "base/check.h"
+#include "planner/child/planning_messages.h"
+
+extern char** environ;
+
+namespace rm {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kOutOfMemory = 3;  // the child's exit code
+
+class Descriptor {
+public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor() { close(); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+    void close() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+
+private:
+    int fd_;
+};
+
+Error os_failed(std::string_view what) {
+    return make_error(ErrorCode::internal, "cannot {}: {}", what, std::strerror(errno));
+}
+
+// A file in memory rather than a pipe: nobody has to write while the child reads.
+Status fill(int file, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file, bytes.data(), bytes.size());
+        if (written < 0) return os_failed("hand the snapshot over");
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::lseek(file, 0, SEEK_SET) != 0) return os_failed("hand the snapshot over");
+    return {};
+}
+
+// RAII over the two C objects of posix_spawn.
+class Settings {
+public:
+    Settings(int input, int output) {
+        RM_CHECK(posix_spawn_file_actions_init(&actions_) == 0, "no memory for spawning");
+        RM_CHECK(posix_spawnattr_init(&attributes_) == 0, "no memory for spawning");
+        posix_spawn_file_actions_adddup2(&actions_, input, 0);
+        posix_spawn_file_actions_adddup2(&actions_, output, 1);
+        posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
+        sigset_t none, all;
+        sigemptyset(&none);
+        sigfillset(&all);
+        posix_spawnattr_setsigmask(&attributes_, &none);
+        posix_spawnattr_setsigdefault(&attributes_, &all);
+        posix_spawnattr_setpgroup(&attributes_, 0);
+        posix_spawnattr_setflags(
+            &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    }
+    ~Settings() {
+        posix_spawn_file_actions_destroy(&actions_);
+        posix_spawnattr_destroy(&attributes_);
+    }
+    Settings(const Settings&) = delete;
+    Settings& operator=(const Settings&) = delete;
+
+    Result<pid_t> spawn(std::vector<std::string> argv) const {
+        std::vector<char*> words;
+        for (std::string& word : argv)
+            words.push_back(word.data());
+        words.push_back(nullptr);
+        pid_t pid = 0;
+        const int failed =
+            posix_spawn(&pid, words[0], &actions_, &attributes_, words.data(), environ);
+        if (failed == 0) return pid;
+        return make_error(ErrorCode::internal, "cannot start {}: {}", argv[0],
+                          std::strerror(failed));
+    }
+
+private:
+    posix_spawn_file_actions_t actions_;
+    posix_spawnattr_t attributes_;
+};
+
+// A child that is waited for, whatever happens.
+class Child {
+public:
+    explicit Child(pid_t pid) : pid_(pid) {}
+    ~Child() {
+        if (pid_ == 0) return;
+        ::kill(-pid_, SIGKILL);  // with whatever it has started
+        wait();
+    }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    int wait() {
+        int status = 0;
+        while (::waitpid(std::exchange(pid_, 0), &status, 0) < 0 && errno == EINTR) {
+        }
+        return status;
+    }
+
+private:
+    pid_t pid_;
+};
+
+// Everything until the other end is closed.
+Result<std::string> read_until(int pipe, SteadyClock::time_point deadline) {
+    std::string bytes;
+    char part[65536];
+    while (true) {
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now());
+        pollfd ready{.fd = pipe, .events = POLLIN, .revents = 0};
+        const int count = left.count() <= 0 ? 0 : ::poll(&ready, 1, static_cast<int>(left.count()));
+        if (count == 0) return make_error(ErrorCode::deadline_exceeded, "no answer");
+        if (count < 0 && errno == EINTR) continue;
+        const ssize_t size = ::read(pipe, part, sizeof part);
+        if (size < 0) return os_failed("read the decisions");
+        if (size == 0) return bytes;
+        bytes.append(part, static_cast<std::size_t>(size));
+    }
+}
+
+Status check_end(int status, Bytes memory) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) {
+        return make_error(ErrorCode::resource_exhausted, "{} of memory were not enough", memory);
+    }
+    if (WIFSIGNALED(status)) {
+        return make_error(ErrorCode::internal, "it was ended by signal {} ({})", WTERMSIG(status),
+                          ::strsignal(WTERMSIG(status)));
+    }
+    return make_error(ErrorCode::internal, "it exited with code {}", WEXITSTATUS(status));
+}
+
+Status check_complete(const std::vector<PlanDecision>& decisions,
+                      const PlanningSnapshot& snapshot) {
+    if (decisions.size() == snapshot.pending.size()) return {};
+    return make_error(ErrorCode::internal, "it decided on {} of {} jobs", decisions.size(),
+                      snapshot.pending.size());
+}
+
+}  // namespace
+
+int run_planning_child(Bytes memory) {
+    const rlimit limit{static_cast<rlim_t>(memory.value), static_cast<rlim_t>(memory.value)};
+    ::setrlimit(RLIMIT_AS, &limit);
+    try {
+        const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+        const Result<PlanningSnapshot> snapshot = unpack_snapshot(input);
+        if (!snapshot) {
+            std::fprintf(stderr, "planning: %s\n", snapshot.error().message.c_str());
+            return 1;
+        }
+        std::cout << pack(plan_jobs(*snapshot)) << std::flush;
+        return std::cout ? 0 : 1;
+    } catch (const std::bad_alloc&) {
+        return kOutOfMemory;
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "planning: %s\n", failure.what());
+        return 1;
+    }
+}
+
+Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& command,
+                                                const PlanningSnapshot& snapshot,
+                                                const PlanningLimits& limits) {
+    const auto deadline =
+        SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                 std::chrono::duration<double>(limits.timeout.value));
+    const Descriptor input(::memfd_create("planning", MFD_CLOEXEC));
+    if (input.get() < 0) return os_failed("make a file for the snapshot");
+    RM_RETURN_IF_ERROR(fill(input.get(), pack(snapshot)));
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return os_failed("make a pipe");
+    const Descriptor answers(ends[0]);
+    Descriptor output(ends[1]);
+
+    std::vector<std::string> argv = command;
+    argv.push_back(std::to_string(limits.memory.value));
+    RM_TRY(const pid_t pid, Settings(input.get(), output.get()).spawn(std::move(argv)));
+    Child child(pid);
+    output.close();
+    const Result<std::string> bytes = read_until(answers.get(), deadline);
+    if (!bytes && bytes.error().code == ErrorCode::deadline_exceeded) {
+        return make_error(ErrorCode::deadline_exceeded, "it took longer than {}", limits.timeout);
+    }
+    RM_RETURN_IF_ERROR(bytes);
+    RM_RETURN_IF_ERROR(check_end(child.wait(), limits.memory));
+    RM_TRY(std::vector<PlanDecision> decisions, unpack_decisions(*bytes));
+    RM_RETURN_IF_ERROR(check_complete(decisions, snapshot));
+    return decisions;
+}
+
+Planner make_planner(std::vector<std::string> command) {
+    if (command.empty()) return plan_jobs;
+    return [command = std::move(command)](const PlanningSnapshot& snapshot) {
+        auto decisions = plan_in_child(command, snapshot);
+        if (!decisions) throw std::runtime_error(decisions.error().message);
+        return *std::move(decisions);
+    };
+}
+
+}  // namespace rm

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "base/job_spec.h"
+
+namespace rm {
+
+// The mesh of a job on so many free devices; nothing: they are too few.
+Result<std::optional<Mesh>> mesh_for(const JobSpec& spec, int num_free);
+
+// The mesh `auto` means for exactly `num_devices` devices: the longest ring that fits every stage,
+// the rest on `data`. The error says why none fits.
+Result<Mesh> auto_mesh(const JobSpec& spec, int num_devices);
+
+}  // namespace rm

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/job_spec.h"
+#include "topology/placement_cost.h"
+
+namespace rm {
+
+// What a step of a job moves, by the formulas of docs/communication.md.
+struct JobTraffic {
+    std::string model;         // whose sizes are in the formulas
+    bool is_stand_in = false;  // the job's model is no preset: only proportions are known
+    std::int64_t context = 0;  // tokens of a sequence in the stage with the longest
+    StepTraffic phases;        // empty: the mesh is one rank
+};
+// The stages are those of a valid spec: at least one.
+JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh);
+
+// The nodes between which these phases move bytes, sender first; `ranks` by rank.
+std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,
+                                               const std::vector<DeviceId>& ranks);
+
+}  // namespace rm

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/plan.h"
+#include "planner/snapshot.h"
+
+// Plans what one snapshot holds: the same for the same snapshot.
+//  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster
+//    but not now lets later ones pass, whatever their priority, until it has waited max_bypass;
+//    then what is free of the kind that it is nearest to having is kept for it.
+//  * A job that names its devices (`resources.placement`) runs on these, in its order; when it has
+//    waited max_bypass they are kept for it.
+//  * A job's excluded devices, drained nodes and nodes that are missing (Availability) are as if
+//    they were not there.
+//  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
+//    kind as possible, and puts as many of them on the ring as the context allows, the rest on
+//    `data`. The ZeRO stage is the job's.
+//  * Placement: ranks in mesh order on free devices of one kind and build: where the snapshot's
+//    links say that communication takes least (planner/placement/link_placer.h), or else in order
+//    of registration, where `tensor`, the innermost axis, crosses nodes last.
+//  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
+namespace rm {
+
+struct PlanDecision {
+    JobId job;
+    std::variant<Plan, Reasons> decision;  // the reasons are never empty
+};
+
+// One decision per pending job; plans do not overlap.
+std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot);
+
+// plan_jobs(), here or elsewhere.
+using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)>;
+
+}  // namespace rm

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+
+// Measurements between devices: the input of placement and its explanation. What
+// transfers share is in topology/routes.h; docs/formats/links.md is its file format.
+namespace rm {
+
+// One direction of a connection between two nodes, or between two devices of a node.
+struct Link {
+    GbitPerSec bandwidth;  // of all transfers over it together; above 0
+    GbitPerSec flow;       // the most that a single transfer gets; 0: as much as all together
+    Seconds latency;
+    bool operator==(const Link&) const = default;
+};
+
+// A PCIe host bridge or switch. What leaves its devices, for another bridge or for the network,
+// shares `up`; what comes in shares `down`. Transfers between its own devices use neither. 0: not a
+// limit.
+struct HostBridge {
+    std::string name;
+    std::vector<int> devices;  // a device is below one bridge at most
+    GbitPerSec up;
+    GbitPerSec down;
+    bool operator==(const HostBridge&) const = default;
+};
+
+// How the devices of a node hang together. Nodes that are alike share one.
+struct NodeInterior {
+    int num_devices = 1;
+    std::vector<Link>
+        pairs;  // (num_devices, num_devices), row = sender; the diagonal means nothing
+    std::vector<HostBridge> bridges;
+    const Link& pair(int from, int to) const {
+        return pairs[static_cast<std::size_t>(from) * static_cast<std::size_t>(num_devices) +
+                     static_cast<std::size_t>(to)];
+    }
+    bool operator==(const NodeInterior&) const = default;
+};
+
+struct LinkNode {
+    NodeId id;
+    int interior = 0;    // index into LinkGraph::interiors
+    GbitPerSec egress;   // all that the node sends to other nodes; 0: not a limit
+    GbitPerSec ingress;  // all that it receives from them; 0: not a limit
+    bool operator==(const LinkNode&) const = default;
+};
+
+// A cable, a rack's uplink: one direction of something that all transfers from a node of `from` to
+// a node of `to` share. One empty list stands for all nodes that are not in the other.
+struct Trunk {
+    std::string name;
+    std::vector<int> from;  // indices into LinkGraph::nodes
+    std::vector<int> to;
+    GbitPerSec bandwidth;  // above 0
+    bool operator==(const Trunk&) const = default;
+};
+
+struct LinkGraph {
+    std::vector<NodeInterior> interiors;
+    std::vector<LinkNode> nodes;  // in order of registration
+    std::vector<Link> network;    // (nodes, nodes), row = sender; the diagonal means nothing
+    std::vector<Trunk> trunks;
+
+    bool empty() const { return nodes.empty(); }
+    int num_nodes() const { return static_cast<int>(nodes.size()); }
+    int num_devices(int node) const { return interior_of(node).num_devices; }
+    int num_devices() const;  // of all nodes
+    const NodeInterior& interior_of(int node) const {
+        return interiors[static_cast<std::size_t>(nodes[static_cast<std::size_t>(node)].interior)];
+    }
+    Link& between(int from, int to) { return network[place(from, to)]; }
+    const Link& between(int from, int to) const { return network[place(from, to)]; }
+
+    bool operator==(const LinkGraph&) const = default;
+
+private:
+    std::size_t place(int from, int to) const {
+        return static_cast<std::size_t>(from) * nodes.size() + static_cast<std::size_t>(to);
+    }
+};
+
+// Nodes all alike, every pair of them joined by `network` and every pair of devices by `inside`:
+// what a survey's measurements are then written into. No NIC limit, no bridges, no trunks.
+LinkGraph uniform_graph(const std::vector<NodeId>& nodes, int devices_per_node, Link network,
+                        Link inside);
+
+// Sizes agree, ids are there once, indices exist, bandwidths are above 0, nothing is negative or
+// not finite. The error names the node, the link, the bridge or the trunk.
+Status validate(const LinkGraph& graph);
+
+}  // namespace rm

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/model_preset.h"
+#include "topology/placement_cost.h"
+
+namespace rm {
+
+// What decides how many bytes a step moves (docs/communication.md).
+struct StepShape {
+    std::int64_t context = 0;  // tokens of a sequence
+    std::int64_t batch = 0;    // tokens of a step; 0: one sequence per data rank
+    int zero = 0;              // ZeRO stage
+    int compute_bytes = 2;     // of an element of the compute dtype: bf16 2, f32 4
+};
+
+// The phases of a training step by the formulas of docs/communication.md, with fp32 accumulators.
+// Left out is what does not grow with the model or the context: norms, the loss, softmax
+// statistics.
+StepTraffic step_traffic(const ModelConfig& model, const Mesh& mesh, const StepShape& shape);
+
+}  // namespace rm
