@@ -2,106 +2,112 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "cli/config_file.h"
-#include "ringmaster/v1/admin.pb.h"
-#include "ringmaster/v1/job.pb.h"
-#include "ringmaster/v1/node.pb.h"
-#include "ringmaster/v1/topology.pb.h"
-#include "service/convert.h"
+
+namespace grpc {
+class Channel;
+class ChannelInterface;
+class ClientContext;
+template <class Piece>
+class ClientReader;
+class Status;
+}  // namespace grpc
 
 namespace rm {
 
-enum class CancelMode { checkpoint_first, now };
-// gone: the machine no longer exists.
-enum class DrainMode { stop_with_checkpoint, keep_running, gone };
-
-struct HistoryFilter {
-    pb::JobState state = pb::JOB_STATE_UNSPECIFIED;  // unspecified: any
-    std::string name;                                // empty: any
-    std::string user;
-    std::string model;              // preset, or where it is from: the whole path or its last part
-    std::optional<WallTime> since;  // submitted then or later
-};
-
-struct Fleet {
-    std::vector<pb::Node> nodes;
-    std::int64_t telemetry_dropped = 0;  // pieces, since the controller started
-};
-
-struct AuditQuery {
-    bool only_refused = false;
-    std::optional<WallTime> since;
-};
-
-// The controller as the command line sees it. Every call is idempotent (Submit through its request
-// id), so UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is
-// an error. Lists are read to their last page. Calls that do not stream give up after 20 s.
+// The controller as the command line sees it: calls of the generated stubs,
+//     client.call(&pb::JobService::Stub::Get, request)
+// by sources that include the stub. Every call is idempotent (Submit through its request id), so
+// UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is an error.
+// Calls that do not stream give up after 20 s.
 class Client {
 public:
     using Note = std::function<void(std::string_view)>;
+    template <typename Stub, typename Request, typename Reply>
+    using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Reply*);
+    template <typename Stub, typename Request, typename Piece>
+    using StreamMethod = std::unique_ptr<grpc::ClientReader<Piece>> (Stub::*)(grpc::ClientContext*,
+                                                                              const Request&);
+
     // INVALID_ARGUMENT for an address beyond loopback without a CA, or credentials that cannot be
     // read. Nothing is sent before the first call.
     static Result<Client> open(const Target& target, Note note);
-    ~Client();
-    Client(Client&&) noexcept;
-    Client& operator=(Client&&) noexcept;
 
-    // The id of the new job; what the controller warns of is told to `note`.
-    Result<std::string> submit(const pb::JobSpec& spec, const std::string& request_id);
-    Result<pb::Job> get(const std::string& job_id);
-    Result<pb::Job> cancel(const std::string& job_id, CancelMode mode);
-    // The id of the new job.
-    Result<std::string> continue_job(const std::string& job_id, const std::string& request_id);
-    Result<pb::ExplainJobReply> explain(const std::string& job_id);
-    Result<std::vector<pb::Job>> list_live();
-    Result<std::vector<pb::Job>> list_all();
-    // Of one job, or with an empty id of all that live.
-    Result<pb::TopReply> top(const std::string& job_id);
-    // The newest jobs of this name, newest first: one page.
-    Result<std::vector<pb::Job>> newest_named(const std::string& name);
-    Result<std::vector<pb::Job>> history(const HistoryFilter& filter);
-    Result<Fleet> fleet();
-    Result<std::vector<pb::AuditRow>> audit(const AuditQuery& query);
-    Result<pb::Node> drain(const std::string& node_id, const std::string& reason, DrainMode mode);
-    Result<pb::Node> resume(const std::string& node_id);
+    template <typename Stub, typename Request, typename Reply>
+    Result<Reply> call(Method<Stub, Request, Reply> method,
+                       const std::type_identity_t<Request>& request) const {
+        Stub stub(channel());
+        Reply reply;
+        RM_RETURN_IF_ERROR(send([&](grpc::ClientContext& context) {
+            reply.Clear();
+            return (stub.*method)(&context, request, &reply);
+        }));
+        return reply;
+    }
 
-    // All of one survey: begins again when another ends meanwhile.
-    Result<pb::LinksReply> links();
-    Result<pb::SurveyState> survey_state();
-    Result<pb::LinkHistoryReply> link_history(const std::string& from, const std::string& to,
-                                              int limit);
-    // Attempt 0: the newest.
-    Result<pb::PlacementReply> placement(const std::string& job_id, std::int64_t attempt);
-    Result<pb::SurveyReply> survey();
+    // The first piece of a stream that the server ends.
+    template <typename Stub, typename Request, typename Piece>
+    Result<Piece> call(StreamMethod<Stub, Request, Piece> method,
+                       const std::type_identity_t<Request>& request) const {
+        Stub stub(channel());
+        Piece first;
+        RM_RETURN_IF_ERROR(send([&](grpc::ClientContext& context) {
+            first.Clear();
+            const auto reader = (stub.*method)(&context, request);
+            reader->Read(&first);
+            for (Piece rest; reader->Read(&rest);) {
+            }
+            return reader->Finish();
+        }));
+        return first;
+    }
+
+    // All pages of a list: `take(reply)` keeps what it wants of each.
+    template <typename Stub, typename Request, typename Reply, typename Take>
+    Status call_pages(Method<Stub, Request, Reply> method, std::type_identity_t<Request> request,
+                      const Take& take) const {
+        for (;;) {
+            RM_TRY(const Reply reply, call(method, request));
+            take(reply);
+            if (reply.next_page_token().empty()) return {};
+            request.set_page_token(reply.next_page_token());
+        }
+    }
 
     // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
-    // caller knows where to go on.
-    Status watch(const std::string& job_id, std::stop_token stop,
-                 const std::function<void(const pb::JobUpdate&)>& on_update);
-    // A reply every `interval`; ends when the one job it is about has ended.
-    Status watch_top(const std::string& job_id, Seconds interval, std::stop_token stop,
-                     const std::function<void(const pb::TopReply&)>& on_reply);
-    Status logs(const pb::LogsRequest& request, std::stop_token stop,
-                const std::function<void(const pb::LogPiece&)>& on_piece);
+    // caller knows where to go on, and calls connect_again() before.
+    template <typename Stub, typename Request, typename Piece, typename OnPiece>
+    Status stream(StreamMethod<Stub, Request, Piece> method,
+                  const std::type_identity_t<Request>& request, const std::stop_token& stop,
+                  const OnPiece& on_piece) const {
+        Stub stub(channel());
+        return receive(stop, [&](grpc::ClientContext& context) {
+            const auto reader = (stub.*method)(&context, request);
+            for (Piece piece; reader->Read(&piece);)
+                on_piece(piece);
+            return reader->Finish();
+        });
+    }
+    void connect_again() const;
 
-    // A backup of the controller's database, in pieces.
-    Status backup(std::stop_token stop, const std::function<void(const std::string&)>& on_piece);
+    void note(std::string_view text) const { note_(text); }
 
 private:
-    struct Impl;
-    explicit Client(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
-};
+    using Send = std::function<grpc::Status(grpc::ClientContext&)>;
+    Client(Target target, Note note, std::shared_ptr<grpc::Channel> channel);
+    Status send(const Send& once) const;
+    Status receive(const std::stop_token& stop, const Send& once) const;
+    Error error_of(const grpc::Status& status) const;
+    std::shared_ptr<grpc::ChannelInterface> channel() const;
 
-// 128 random bits: what makes sending a Submit again safe.
-std::string random_request_id();
+    Target target_;
+    Note note_;
+    std::shared_ptr<grpc::Channel> channel_;  // gRPC's: stubs hold it, too
+};
 
 }  // namespace rm

@@ -1,20 +1,21 @@
 #include "cli/command_line.h"
 
-#include <optional>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <map>
 
 #include "base/session.h"
-#include "cli/command_table.h"
 #include "cli/completion.h"
 #include "cli/examples.h"
 #include "cli/man_pages.h"
+#include "cli/text.h"
+#include "cli/verbs/table.h"
 #include "options/usage.h"
 
 namespace rm {
 namespace {
-
-const std::map<std::string, OutputFormat> kFormats = {
-    {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
-    {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv}};
 
 // The words of kubectl, Slurm, Docker and the shell for what the commands here do.
 constexpr Synonym kSynonyms[] = {{"list", "ls"},
@@ -95,18 +96,57 @@ Result<Shell> parse_shell(const std::string& name) {
     return invalid_argument("'{}' is none of bash, zsh, fish", name);
 }
 
-// Verbs that need no controller: what they print is here.
-void add_completion(Verbs& verbs, CLI::App& app, std::optional<Shell>& shell) {
-    CLI::App& verb = verbs.add_plain(app, "completion", "Print a shell completion script");
-    add_choice(verb, "SHELL", shell, parse_shell, "bash|zsh|fish",
-               "source <(ringmaster completion bash)");
-    verb.get_option("SHELL")->required();
+std::string is_shell(const std::string& name) {
+    const auto shell = parse_shell(name);
+    return shell ? std::string() : shell.error().message;
 }
 
-CLI::App& add_help(Verbs& verbs, CLI::App& app, std::vector<std::string>& words) {
-    CLI::App& verb = verbs.add_plain(app, "help", "Show the help of a command");
-    verb.add_option("COMMAND", words, "submit, or data prepare");
-    return verb;
+const std::map<std::string, OutputFormat> kFormats = {
+    {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
+    {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv}};
+
+// `list`: those that the verb has, table|json.
+CLI::Option* add_format(CLI::App& verb, const VerbOption& option, OutputFormat& format) {
+    const auto take = [list = option.rules.type, &format](const std::string& text) {
+        const std::vector<std::string> names = split(list, '|');
+        if (kFormats.count(text) == 0)
+            throw CLI::ValidationError("--output", rm::format("'{}' is not one of {}", text, list));
+        if (std::find(names.begin(), names.end(), text) == names.end())
+            throw CLI::ValidationError(
+                "--output", rm::format("this command has no '{}'; it prints {}", text, list));
+        format = kFormats.at(text);
+    };
+    return verb.add_option_function<std::string>(option.names, take, option.help);
+}
+
+CLI::Option* add_option(CLI::App& verb, const VerbOption& option) {
+    const auto add = [&verb, &option](auto* value) -> CLI::Option* {
+        using Value = std::remove_pointer_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+            return verb.add_flag(option.names, *value, option.help);
+        } else if constexpr (std::is_same_v<Value, OutputFormat>) {
+            return add_format(verb, option, *value);
+        } else {
+            return verb.add_option(option.names, *value, option.help);
+        }
+    };
+    return std::visit(add, option.value);
+}
+
+void add_options(CLI::App& verb, const VerbOptions& options) {
+    std::vector<CLI::Option*> added;
+    for (const VerbOption& option : options.list()) {
+        const OptionRules& rules = option.rules;
+        added.push_back(add_option(verb, option)->required(rules.required));
+        if (!rules.type.empty()) added.back()->type_name(rules.type);
+        if (rules.check) added.back()->check(rules.check);
+        if (rules.one_value) added.back()->allow_extra_args(false);
+    }
+    for (std::size_t i = 0; i < added.size(); ++i) {
+        const OptionRules& rules = options.list()[i].rules;
+        if (!rules.needs.empty()) added[i]->needs(rules.needs);
+        if (!rules.excludes.empty()) added[i]->excludes(rules.excludes);
+    }
 }
 
 // The command that the words name, or the last group or program on the way there.
@@ -150,62 +190,80 @@ void add_examples(CLI::App& app, const std::string& path) {
         add_examples(*command, path + " " + command->get_name());
 }
 
+// The command line and the variables that a parse fills.
+class Program {
+public:
+    Program() {
+        app.require_subcommand(1);
+        app.set_version_flag("--version",
+                             format("ringmaster {} (protocol {})", RM_VERSION, kProtocol));
+        app.get_formatter()->column_width(34);
+        add_target(app, target);
+        const std::vector<VerbGroup> groups = verb_table();
+        for (const VerbGroup& group : groups) {
+            for (const Verb& verb : group.verbs)
+                add_verb(app, verb, group.heading);
+        }
+        add_own_verbs(groups.back().heading);
+        add_examples(app, app.get_name());
+        app.footer(app.get_footer() + kMore);
+    }
+
+    CLI::App app{"Ringmaster trains long-context language models on ordinary machines.",
+                 "ringmaster"};
+    TargetFlags target;
+    std::unique_ptr<Command>* chosen = nullptr;  // the verb that the line names
+    CLI::App* help = nullptr;
+    std::vector<std::string> help_words;
+    std::string shell;
+
+private:
+    void add_verb(CLI::App& above, const Verb& verb, const std::string& heading) {
+        CLI::App& added = *above.add_subcommand(verb.name, verb.help)->group(heading);
+        added.fallthrough();
+        if (!verb.make) added.require_subcommand(1);
+        for (const Verb& below : verb.below)
+            add_verb(added, below, heading);
+        if (!verb.make) return;
+        std::unique_ptr<Command>& command = commands_.emplace_back(verb.make());
+        added.callback([this, &command] { chosen = &command; });
+        add_options(added, command->options());
+    }
+
+    // Those that describe the others: what they print is here.
+    void add_own_verbs(const std::string& heading) {
+        CLI::App* completion =
+            app.add_subcommand("completion", "Print a shell completion script")->group(heading);
+        completion->add_option("SHELL", shell, "source <(ringmaster completion bash)")
+            ->type_name("bash|zsh|fish")
+            ->check(is_shell)
+            ->required();
+        help = app.add_subcommand("help", "Show the help of a command")->group(heading);
+        help->add_option("COMMAND", help_words, "submit, or data prepare");
+    }
+
+    std::deque<std::unique_ptr<Command>> commands_;  // they do not move: `chosen` is one
+};
+
 }  // namespace
 
-void add_output(CLI::App& verb, OutputFormat& output, const std::vector<std::string>& names) {
-    std::map<std::string, OutputFormat> allowed;
-    std::string list;
-    for (const std::string& name : names) {
-        allowed.emplace(name, kFormats.at(name));
-        list += (list.empty() ? "" : "|") + name;
-    }
-    verb.add_option_function<std::string>(
-            "-o,--output",
-            [allowed, list, &output](const std::string& text) {
-                const auto found = allowed.find(text);
-                if (found == allowed.end()) {
-                    throw CLI::ValidationError(
-                        "--output",
-                        kFormats.count(text) > 0
-                            ? format("this command has no '{}'; it prints {}", text, list)
-                            : format("'{}' is not one of {}", text, list));
-                }
-                output = found->second;
-            },
-            "Output format")
-        ->type_name(list);
-}
-
 std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const char* const* argv) {
-    CLI::App app("Ringmaster trains long-context language models on ordinary machines.",
-                 "ringmaster");
-    app.require_subcommand(1);
-    app.set_version_flag("--version", format("ringmaster {} (protocol {})", RM_VERSION, kProtocol));
-    app.get_formatter()->column_width(34);
-    CommandLine line;
-    AllOptions all;
-    Verbs verbs(app);
-    std::optional<Shell> shell;
-    std::vector<std::string> help_words;
-    add_target(app, line.target);
-    add_job_commands(verbs, all);
-    add_cluster_commands(verbs, all);
-    add_other_commands(verbs, all);
-    add_completion(verbs, app, shell);
-    CLI::App& help = add_help(verbs, app, help_words);
-    add_examples(app, app.get_name());
-    app.footer(app.get_footer() + kMore);
+    Program program;
+    CLI::App& app = program.app;
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         UsageEnd end = usage_end(app, error, kSynonyms);
         return CommandLineEnd{end.code == 0 ? ExitCode::ok : ExitCode::usage, end.out, end.err};
     }
-    if (help.parsed()) return help_of(app, help_words);
-    if (shell) return CommandLineEnd{ExitCode::ok, completion_script(app, *shell), ""};
-    line.verb = verbs.chosen();
-    if (auto* man = std::get_if<ManOptions>(&line.verb)) man->pages = man_pages(app, RM_VERSION);
-    return line;
+    if (program.help->parsed()) return help_of(app, program.help_words);
+    if (const auto shell = parse_shell(program.shell))
+        return CommandLineEnd{ExitCode::ok, completion_script(app, *shell), ""};
+    return CommandLine{program.target, std::move(*program.chosen)};
+}
+
+std::vector<ManPage> command_line_pages() {
+    return man_pages(Program().app, RM_VERSION);
 }
 
 }  // namespace rm

@@ -1,12 +1,21 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cli/exit_code.h"
-#include "cli/options.h"
+#include "cli/target.h"
+#include "cli/verb.h"
+#include "service/man_page.h"
 
 namespace rm {
+
+struct CommandLine {
+    TargetFlags target;
+    std::unique_ptr<Command> command;
+};
 
 // What there is to print instead of running a verb: help on stdout, or what was wrong on stderr.
 struct CommandLineEnd {
@@ -16,5 +25,8 @@ struct CommandLineEnd {
 };
 
 std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const char* const* argv);
+
+// The pages of the manual that describe this command line.
+std::vector<ManPage> command_line_pages();
 
 }  // namespace rm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "cli/text.h"
 
 namespace rm {
 namespace {
@@ -30,14 +31,6 @@ struct Command {
     std::vector<OptionWords> options;
     Values positional;
 };
-
-std::vector<std::string> split(const std::string& text, char at) {
-    std::vector<std::string> parts;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, at);)
-        parts.push_back(part);
-    return parts;
-}
 
 // By how the help names it: "a|b|c" and "{a,b}" are words, FILE and the like paths, ID a job.
 Values values_of(const std::string& name) {

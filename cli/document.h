@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
-
 // Messages as documents: the JSON of message_json.h, or the same as YAML.
 namespace google::protobuf {
 class Message;
@@ -13,6 +11,7 @@ class Message;
 
 namespace rm {
 
+enum class OutputFormat { table, wide, json, yaml, name, csv };
 enum class DocumentFormat { json, yaml };
 // The format of an output that is one of the two.
 DocumentFormat document_format(OutputFormat output);

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "base/report_text.h"
+#include "cli/client.h"
 #include "cli/job_text.h"
 #include "cli/signals.h"
 #include "cli/text.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
 namespace {
@@ -155,6 +157,15 @@ Progress JobFollower::progress_of(const pb::StepReport& step) {
         progress.left = Seconds{left->value * speed / speed_};
     }
     return progress;
+}
+
+Watch watch_of(const Client& client, const std::string& id) {
+    pb::WatchRequest request;
+    request.set_job_id(id);
+    return [&client, request](std::stop_token stop, const auto& on_update) {
+        client.connect_again();
+        return client.stream(&pb::JobService::Stub::Watch, request, stop, on_update);
+    };
 }
 
 Status follow(const Watch& watch, JobFollower& follower, ProgressDisplay& display,

@@ -13,6 +13,8 @@
 
 namespace rm {
 
+class Client;
+
 // step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1%  waiting 3.2%
 // in at most 80 columns, without what is unknown. The rest of a step is in `show`.
 std::string short_step_line(const pb::StepReport& step);
@@ -48,9 +50,10 @@ private:
     bool said_diverged_ = false;
 };
 
-// Client::watch of one job, or a test's.
+// Of one job: watch_of() a controller, or a test's.
 using Watch = std::function<Status(std::stop_token,
                                    const std::function<void(const pb::JobUpdate&)>& on_update)>;
+Watch watch_of(const Client& client, const std::string& id);  // the client outlives it
 
 struct FollowLimits {
     Seconds first_pause{0.5};

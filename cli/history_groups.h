@@ -4,12 +4,18 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/options.h"
+#include "base/result.h"
 #include "cli/table.h"
 #include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
 
 // `history` as a whole: its order and its sums. Pure: messages and the time in.
 namespace rm {
+
+// What `history` sorts by and makes groups of.
+enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
+// usual: newest, latest and highest first, names from a to z.
+enum class Order { usual, reversed };
 
 // INVALID_ARGUMENT lists the names.
 Result<HistoryKey> parse_sort_key(const std::string& name);

@@ -2,6 +2,7 @@
 
 #include "cli/client.h"
 #include "cli/job_text.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
 
@@ -23,8 +24,11 @@ Result<std::string> choose_job(const std::string& name, const std::vector<pb::Jo
 
 Result<std::string> find_job(Client& client, const std::string& text) {
     if (text.empty()) return text;
-    RM_TRY(const std::vector<pb::Job> named, client.newest_named(text));
-    return choose_job(text, named);
+    pb::HistoryRequest request;
+    request.set_name(text);
+    // The newest of this name: one page.
+    RM_TRY(const pb::HistoryReply reply, client.call(&pb::JobService::Stub::History, request));
+    return choose_job(text, {reply.jobs().begin(), reply.jobs().end()});
 }
 
 Result<std::vector<std::string>> find_jobs(Client& client, const std::vector<std::string>& texts) {

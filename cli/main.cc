@@ -2,7 +2,6 @@
 
 #include "cli/command_line.h"
 #include "cli/up/child.h"
-#include "cli/verbs/verbs.h"
 #include "service/log.h"
 
 namespace {
@@ -14,8 +13,7 @@ int exit_status(rm::ExitCode code) {
 rm::ExitCode run(const rm::CommandLine& line, rm::Console& console) {
     const rm::SystemClock clock;
     rm::VerbContext context{console, clock, line.target};
-    const auto code =
-        std::visit([&](const auto& options) { return rm::run_verb(options, context); }, line.verb);
+    const auto code = line.command->run(context);
     if (code) return *code;
     return rm::complain(console, code.error(),
                         context.misused ? rm::ExitCode::usage : rm::exit_code_of(code.error()));

@@ -1,6 +1,6 @@
 #include "cli/node_names.h"
 
-#include "cli/client.h"
+#include "cli/calls.h"
 
 namespace rm {
 
@@ -39,7 +39,7 @@ Result<std::vector<pb::Node>> pick_nodes(const std::vector<std::string>& texts,
 }
 
 Result<std::vector<std::string>> find_nodes(Client& client, const std::vector<std::string>& texts) {
-    RM_TRY(const Fleet fleet, client.fleet());
+    RM_TRY(const Fleet fleet, read_fleet(client));
     std::vector<std::string> ids;
     for (const std::string& text : texts) {
         RM_TRY(std::string id, choose_node(text, fleet.nodes));

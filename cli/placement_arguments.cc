@@ -76,7 +76,7 @@ Result<CommPhase> phase_of(const Setting& setting) {
     return phase;
 }
 
-Result<StepTraffic> traffic_of_model(const PlaceOptions& options, const Mesh& mesh) {
+Result<StepTraffic> traffic_of_model(const TrafficOptions& options, const Mesh& mesh) {
     RM_TRY(const ModelConfig model, find_preset(options.model));
     RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
     StepShape shape{.zero = options.zero, .compute_bytes = options.precision == "fp32" ? 4 : 2};
@@ -128,7 +128,7 @@ Result<StepTraffic> parse_bytes_argument(std::string_view text) {
     return traffic;
 }
 
-Result<StepTraffic> traffic_of(const PlaceOptions& options, const Mesh& mesh) {
+Result<StepTraffic> traffic_of(const TrafficOptions& options, const Mesh& mesh) {
     if (options.bytes.empty() == options.model.empty()) {
         return invalid_argument(
             "give --bytes (what a rank sends in a step) or --model with --context, one of them");

@@ -1,12 +1,23 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/options.h"
 #include "topology/placement_cost.h"
 
 // What the options of `place` say. Pure; errors name the option and what would have been right.
 namespace rm {
+
+// Texts as they were typed.
+struct TrafficOptions {
+    std::string bytes;  // ring=64MiB:12,...; empty: by the formulas, of the model
+    std::string model;
+    std::string context;
+    std::string batch;
+    std::string precision = "bf16";
+    int zero = 0;
+};
 
 Result<Mesh> parse_mesh_argument(std::string_view text);  // data=2,ring=4,inner=2,tensor=2
 
@@ -15,7 +26,7 @@ Result<Mesh> parse_mesh_argument(std::string_view text);  // data=2,ring=4,inner
 Result<StepTraffic> parse_bytes_argument(std::string_view text);
 
 // --bytes, or --model with --context.
-Result<StepTraffic> traffic_of(const PlaceOptions& options, const Mesh& mesh);
+Result<StepTraffic> traffic_of(const TrafficOptions& options, const Mesh& mesh);
 
 // NODE is all devices of a node, NODE:DEVICE one.
 Result<std::vector<Endpoint>> parse_devices(const std::vector<std::string>& texts,

@@ -92,6 +92,14 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
     return lines;
 }
 
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, at);)
+        parts.push_back(part);
+    return parts;
+}
+
 Result<WallTime> parse_since(std::string_view text, WallTime now) {
     if (const auto span = parse_seconds(text)) return now + Seconds{-span->value};
     if (auto date = parse_date(std::string(text))) return date;

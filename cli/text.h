@@ -27,6 +27,8 @@ std::string ranges_text(const std::set<int>& numbers);
 // one line. Nothing for an empty text.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width);
 
+std::vector<std::string> split(const std::string& text, char at);
+
 // `2h`, `30m`, `3d` before `now`, or 2026-01-02, or 2026-01-02T03:04:05Z (UTC both).
 Result<WallTime> parse_since(std::string_view text, WallTime now);
 

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/client.h"
+#include "cli/calls.h"
 #include "cli/up/daemon.h"
 
 namespace rm {
@@ -209,9 +209,9 @@ ControllerFacts controller_facts(const VerbContext& context) {
         return facts;
     }
     // The first call opens the connection, so that the second one's time is its own.
-    auto fleet = client->fleet();
+    auto fleet = read_fleet(*client);
     const WallTime before = context.clock.wall();
-    if (fleet) fleet = client->fleet();
+    if (fleet) fleet = read_fleet(*client);
     facts.round_trip = context.clock.wall() - before;
     if (!fleet) {
         facts.error = fleet.error();

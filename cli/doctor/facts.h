@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/doctor/checks.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 // What this machine is: looked up, nothing changed. Never an error: what cannot be found out is a
 // fact as well.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/words.h"
+#include "cli/calls.h"
 
 namespace rm {
 namespace {
@@ -113,7 +114,7 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
     for (Seconds waited; waited < kStartLimit; waited += kPoll) {
         if (signals.take().interrupts > 0) return interrupted();
         RM_RETURN_IF_ERROR(check());
-        RM_TRY(const Fleet fleet, client_->fleet());
+        RM_TRY(const Fleet fleet, read_fleet(*client_));
         file_.daemons.resize(1);
         for (const Daemon& worker : workers_) {
             const Json report =

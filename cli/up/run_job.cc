@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/report_text.h"
+#include "cli/calls.h"
 #include "cli/follow.h"
 #include "cli/job_text.h"
 #include "cli/printable.h"
@@ -24,7 +25,7 @@ Error never_starts(const pb::Job& job) {
 
 // Other jobs of a continued state directory may hold the devices for now.
 Result<bool> others_live(const std::string& id, Client& client) {
-    RM_TRY(const std::vector<pb::Job> jobs, client.list_live());
+    RM_TRY(const std::vector<pb::Job> jobs, live_jobs(client));
     for (const pb::Job& job : jobs) {
         if (job.id() != id && job.state() != pb::JOB_STATE_PENDING) return true;
     }
@@ -33,11 +34,11 @@ Result<bool> others_live(const std::string& id, Client& client) {
 
 // The error when a job still waits and nothing will change that; it is cancelled then.
 Status check_admitted(const std::string& id, Client& client) {
-    RM_TRY(const pb::Job job, client.get(id));
+    RM_TRY(const pb::Job job, get_job(client, id));
     if (job.state() != pb::JOB_STATE_PENDING || job.blocking_reasons().empty()) return {};
     RM_TRY(const bool may_change, others_live(id, client));
     if (may_change) return {};
-    RM_TRY(const pb::Job cancelled, client.cancel(id, CancelMode::now));
+    RM_TRY(const pb::Job cancelled, cancel_job(client, id, CancelMode::now));
     return never_starts(job);
 }
 
@@ -65,13 +66,11 @@ private:
 Result<ExitCode> run_job(const pb::JobSpec& spec, LocalCluster& cluster, Signals& signals,
                          Console& console) {
     Client& client = cluster.client();
-    RM_TRY(const std::string id, client.submit(spec, random_request_id()));
+    RM_TRY(const std::string id, submit_job(client, spec));
     AdmissionGuard admission(id, client);
     ProgressDisplay display(console.err);
     JobFollower follower(display);
-    const Watch watch = [&](std::stop_token stop, const auto& on_update) {
-        return client.watch(id, std::move(stop), on_update);
-    };
+    const Watch watch = watch_of(client, id);
     int interrupts = 0;
     while (!follower.ended() && interrupts < 2) {
         RM_RETURN_IF_ERROR(follow(watch, follower, display, signals.token()));
@@ -84,26 +83,26 @@ Result<ExitCode> run_job(const pb::JobSpec& spec, LocalCluster& cluster, Signals
         display.note(now ? "stopping now"
                          : "stopping with a checkpoint; Ctrl-C again stops without one");
         RM_TRY(const pb::Job stopping,
-               client.cancel(id, now ? CancelMode::now : CancelMode::checkpoint_first));
+               cancel_job(client, id, now ? CancelMode::now : CancelMode::checkpoint_first));
     }
     display.finish();
     RM_RETURN_IF_ERROR(admission.finish());
-    RM_TRY(const pb::Job job, client.get(id));
+    RM_TRY(const pb::Job job, get_job(client, id));
     console.out.stream << job_summary(job) << std::flush;
     return interrupts > 0 ? ExitCode::interrupted : exit_code_of(job);
 }
 
 Status cancel_live_jobs(LocalCluster& cluster, Signals& signals, Console& console, Seconds limit) {
     Client& client = cluster.client();
-    RM_TRY(const std::vector<pb::Job> jobs, client.list_live());
+    RM_TRY(const std::vector<pb::Job> jobs, live_jobs(client));
     for (const pb::Job& job : jobs) {
         console.note(format("stopping job {} ({}) with a checkpoint", job.id(), job.spec().name()));
-        RM_TRY(const pb::Job stopping, client.cancel(job.id(), CancelMode::checkpoint_first));
+        RM_TRY(const pb::Job stopping, cancel_job(client, job.id(), CancelMode::checkpoint_first));
     }
     for (Seconds waited; waited < limit; waited += kPoll) {
         const int interrupts = signals.take().interrupts;
         RM_RETURN_IF_ERROR(cluster.check());
-        RM_TRY(const std::vector<pb::Job> left, client.list_live());
+        RM_TRY(const std::vector<pb::Job> left, live_jobs(client));
         if (left.empty() || interrupts > 0) return {};
         signals.wait_for(kPoll);
     }

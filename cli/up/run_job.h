@@ -6,7 +6,8 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/up/cluster.h"
-#include "ringmaster/v1/spec.pb.h"
+#include "ringmaster/v1/job.pb.h"
+#include "service/convert.h"
 
 namespace rm {
 

@@ -1,9 +1,17 @@
 #include "cli/text.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
+#include "ringmaster/v1/admin.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+struct AuditOptions : VerbOptions {
+    bool refused = add("--refused", refused, "Only what was refused");
+    std::string since =
+        add("--since", since, "Only since: 30m, 2h, 3d, or a date (UTC)", {.type = "TIME"});
+    OutputFormat output = add_output(output, "table|wide|json|yaml");
+};
 
 Table audit_table(const std::vector<pb::AuditRow>& rows, Detail detail) {
     std::vector<Column> columns = {
@@ -31,24 +39,34 @@ Table audit_table(const std::vector<pb::AuditRow>& rows, Detail detail) {
     return table;
 }
 
-Result<AuditQuery> query_of(const AuditOptions& options, WallTime now) {
-    AuditQuery query{.only_refused = options.refused, .since = std::nullopt};
+Result<pb::ListAuditRequest> request_of(const AuditOptions& options, WallTime now) {
+    pb::ListAuditRequest request;
+    request.set_only_refused(options.refused);
     if (!options.since.empty()) {
-        RM_TRY(query.since, parse_since(options.since, now));
+        RM_TRY(const WallTime since, parse_since(options.since, now));
+        *request.mutable_since() = to_proto(since);
     }
-    return query;
+    return request;
+}
+
+Result<ExitCode> run_audit(const AuditOptions& options, VerbContext& context) {
+    const auto request = request_of(options, context.clock.wall());
+    if (!request) return complain(context.console, request.error(), ExitCode::usage);
+    RM_TRY(Client client, context.connect());
+    std::vector<pb::AuditRow> rows;
+    RM_RETURN_IF_ERROR(client.call_pages(
+        &pb::AdminService::Stub::Audit, *request, [&rows](const pb::ListAuditReply& reply) {
+            rows.insert(rows.end(), reply.rows().begin(), reply.rows().end());
+        }));
+    print_list(context.console.out, options.output, rows,
+               [&](Detail detail) { return audit_table(rows, detail); });
+    return ExitCode::ok;
 }
 
 }  // namespace
 
-Result<ExitCode> run_verb(const AuditOptions& options, VerbContext& context) {
-    const auto query = query_of(options, context.clock.wall());
-    if (!query) return complain(context.console, query.error(), ExitCode::usage);
-    RM_TRY(Client client, context.connect());
-    RM_TRY(const std::vector<pb::AuditRow> rows, client.audit(*query));
-    print_list(context.console.out, options.output, rows,
-               [&](Detail detail) { return audit_table(rows, detail); });
-    return ExitCode::ok;
+Verb audit_verb() {
+    return verb_of("audit", "List who did what, and who was refused", run_audit);
 }
 
 }  // namespace rm

@@ -1,5 +1,4 @@
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -8,12 +7,20 @@
 #include <fstream>
 
 #include "cli/document.h"
-#include "cli/up/daemon.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/admin.grpc.pb.h"
+#include "service/convert.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context) {
+struct BackupOptions : VerbOptions {
+    std::string file = add("FILE", file, "The new copy", {.required = true});
+    bool force = add("--force", force, "Overwrite FILE if it exists");
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
+
+Result<ExitCode> run_backup(const BackupOptions& options, VerbContext& context) {
     std::error_code failed;
     if (!options.force && std::filesystem::exists(options.file, failed)) {
         return make_error(ErrorCode::already_exists, "{} exists; --force overwrites it",
@@ -23,10 +30,11 @@ Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context) {
     const std::string part = options.file + ".part";
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     std::size_t num_bytes = 0;
-    Status status = client.backup({}, [&](const std::string& bytes) {
-        file << bytes;
-        num_bytes += bytes.size();
-    });
+    Status status =
+        client.stream(&pb::AdminService::Stub::Backup, {}, {}, [&](const pb::BackupPiece& piece) {
+            file << piece.data();
+            num_bytes += piece.data().size();
+        });
     file.close();
     if (status && !file) {
         status = make_error(ErrorCode::unavailable, "cannot write {}", part);
@@ -46,12 +54,10 @@ Result<ExitCode> run_verb(const BackupOptions& options, VerbContext& context) {
     return ExitCode::ok;
 }
 
-// The controller's own program reads and writes its databases.
-Result<ExitCode> run_verb(const RestoreOptions& options, VerbContext&) {
-    RM_TRY(const std::string program, program_beside_this("ringmaster-controller"));
-    ::execl(program.c_str(), program.c_str(), "--state", options.state_dir.c_str(), "--restore",
-            options.file.c_str(), static_cast<char*>(nullptr));
-    return make_error(ErrorCode::internal, "cannot start {}: {}", program, std::strerror(errno));
+}  // namespace
+
+Verb backup_verb() {
+    return verb_of("backup", "Copy the controller's database while it runs", run_backup);
 }
 
 }  // namespace rm

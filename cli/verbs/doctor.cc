@@ -3,10 +3,14 @@
 #include "cli/doctor/facts.h"
 #include "cli/document.h"
 #include "cli/text.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
 namespace {
+
+struct DoctorOptions : VerbOptions {
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
 
 constexpr int kFirstDataPort = 7080;
 constexpr int kLastDataPort = 7199;
@@ -67,9 +71,7 @@ void print_check(const Output& out, const Check& check) {
     }
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context) {
+Result<ExitCode> run_doctor(const DoctorOptions& options, VerbContext& context) {
     const std::vector<Check> checks = examine(context);
     const Output& out = context.console.out;
     if (options.output == OutputFormat::table) {
@@ -80,6 +82,12 @@ Result<ExitCode> run_verb(const DoctorOptions& options, VerbContext& context) {
         print_json(out.stream, checks_json(checks), document_format(options.output));
     }
     return worst(checks) == Verdict::fail ? ExitCode::error : ExitCode::ok;
+}
+
+}  // namespace
+
+Verb doctor_verb() {
+    return verb_of("doctor", "Check this machine and its connection to the controller", run_doctor);
 }
 
 }  // namespace rm

@@ -1,20 +1,32 @@
 #include "cli/job_tables.h"
 #include "cli/node_names.h"
 #include "cli/text.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
+#include "ringmaster/v1/node.grpc.pb.h"
 
 namespace rm {
 namespace {
 
+struct DrainOptions : VerbOptions {
+    std::vector<std::string> nodes = add("NODE", nodes, kNodesHelp, required_text());
+    std::string reason =
+        add("--reason", reason, "Reason, shown in `nodes -o wide`", {.type = "TEXT"});
+    bool keep_running = add("--keep-running", keep_running, "Let running jobs finish");
+    bool gone = add("--gone", gone, "The machine is gone: do not wait for its ranks",
+                    {.excludes = "--keep-running"});
+    bool yes = add("-y,--yes", yes, "Do not ask");
+    OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
+};
+
 std::string outcome(const pb::Node& node, const DrainOptions& options) {
     const std::string line = node_line(node);
-    if (options.mode == DrainMode::gone)
+    if (options.gone)
         return line +
                " is gone: nothing waits for its devices any more. It comes back when its worker "
                "connects";
     const std::string running =
-        options.mode == DrainMode::keep_running
+        options.keep_running
             ? format("jobs on its {} may finish", counted(node.busy_devices_size(), "busy device"))
             : format("jobs on its {} stop with a checkpoint and move elsewhere",
                      counted(node.busy_devices_size(), "busy device"));
@@ -31,10 +43,8 @@ std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context) {
-    if (options.mode == DrainMode::gone && !options.yes &&
+Result<ExitCode> run_drain(const DrainOptions& options, VerbContext& context) {
+    if (options.gone && !options.yes &&
         !context.console.confirm(format("Is the machine of node {} really gone? Ranks that still "
                                         "run there would train beside their successors.",
                                         joined(options.nodes)))) {
@@ -45,12 +55,24 @@ Result<ExitCode> run_verb(const DrainOptions& options, VerbContext& context) {
     RM_TRY(const std::vector<std::string> ids, find_nodes(client, options.nodes));
     std::vector<pb::Node> drained;
     for (const std::string& id : ids) {
-        RM_TRY(pb::Node node, client.drain(id, options.reason, options.mode));
+        pb::DrainNodeRequest request;
+        request.set_node_id(id);
+        request.set_reason(options.reason);
+        request.set_keep_running(options.keep_running);
+        request.set_gone(options.gone);
+        RM_TRY(pb::Node node, client.call(&pb::NodeService::Stub::Drain, request));
         context.console.note(outcome(node, options));
         drained.push_back(std::move(node));
     }
     print_each(context.console.out, options.output, drained);
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb drain_verb() {
+    return verb_of("drain", "Drain nodes: move their jobs elsewhere and schedule nothing new there",
+                   run_drain);
 }
 
 }  // namespace rm

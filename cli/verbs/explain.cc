@@ -1,14 +1,22 @@
 #include "cli/document.h"
 #include "cli/explanation.h"
 #include "cli/job_names.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context) {
+struct ExplainOptions : VerbOptions {
+    std::string id = add("ID", id, kJobHelp, required_text());
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
+
+Result<ExitCode> run_explain(const ExplainOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
-    RM_TRY(const std::string id, find_job(client, options.id));
-    RM_TRY(const pb::ExplainJobReply reply, client.explain(id));
+    pb::ExplainJobRequest request;
+    RM_TRY(*request.mutable_job_id(), find_job(client, options.id));
+    RM_TRY(const pb::ExplainJobReply reply, client.call(&pb::JobService::Stub::Explain, request));
     const Output& out = context.console.out;
     if (options.output == OutputFormat::table) {
         print_explanation(out, reply);
@@ -16,6 +24,13 @@ Result<ExitCode> run_verb(const ExplainOptions& options, VerbContext& context) {
         print_document(out.stream, reply, document_format(options.output));
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb explain_verb() {
+    return verb_of("explain", "Explain why a job waits, what it is doing, or why it ended",
+                   run_explain);
 }
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #include "cli/verbs/follow_job.h"
 
+#include "cli/calls.h"
 #include "cli/follow.h"
 #include "cli/verbs/print_list.h"
 
@@ -9,9 +10,7 @@ Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& sign
                             VerbContext& context) {
     ProgressDisplay display(context.console.err);
     JobFollower follower(display);
-    const Watch watch = [&](std::stop_token stop, const auto& on_update) {
-        return client.watch(id, std::move(stop), on_update);
-    };
+    const Watch watch = watch_of(client, id);
     while (!follower.ended()) {
         RM_RETURN_IF_ERROR(follow(watch, follower, display, signals.token()));
         if (follower.ended() || signals.take().interrupts == 0) continue;
@@ -32,7 +31,7 @@ Status print_new_job(const std::string& id, OutputFormat format, Client& client,
         out << id << '\n' << std::flush;
         return {};
     }
-    RM_TRY(const pb::Job job, client.get(id));
+    RM_TRY(const pb::Job job, get_job(client, id));
     print_one(context.console.out, format, job);
     out << std::flush;
     return {};

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/signals.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
 

@@ -3,32 +3,62 @@
 #include "cli/history_groups.h"
 #include "cli/job_text.h"
 #include "cli/text.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+// Nothing, or what is wrong with the name of a key.
+template <Result<HistoryKey> (*parse)(const std::string&)>
+std::string is_key(const std::string& name) {
+    const auto key = parse(name);
+    return key ? std::string() : key.error().message;
+}
+
+struct HistoryOptions : VerbOptions {
+    std::string state =
+        add("--state", state, "Only jobs in this state",
+            {.type = "pending|starting|running|stopping|succeeded|failed|cancelled"});
+    std::string name = add("--name", name, "Only jobs of this name", {.type = "NAME"});
+    std::string model =
+        add("--model", model, "Only jobs of this preset or model directory", {.type = "MODEL"});
+    std::string user = add("--user", user, "Only jobs of this owner", {.type = "USER"});
+    std::string since =
+        add("--since", since, "Only jobs submitted since: 30m, 2h, 3d, or a date (UTC)",
+            {.type = "TIME"});
+    std::string sort =
+        add("--sort", sort, "Newest and highest first, names from a to z [submitted]",
+            {.type = "submitted|ended|name|state|model|user|loss|tokens",
+             .check = is_key<parse_sort_key>},
+            "submitted");
+    bool reverse = add("--reverse", reverse, "Reverse the order");
+    std::string group_by = add("--group-by", group_by, "Print one line of sums per group instead",
+                               {.type = "state|model|user|name", .check = is_key<parse_group_key>});
+    OutputFormat output = add_output(output, "table|wide|json|yaml|name|csv");
+};
 
 Error about(std::string_view option, const Error& error) {
     return {error.code, format("{}: {}", option, error.message)};
 }
 
-Result<HistoryFilter> filter_of(const HistoryOptions& options, WallTime now) {
-    HistoryFilter filter;
-    filter.name = options.name;
-    filter.model = options.model;
-    filter.user = options.user;
+Result<pb::HistoryRequest> request_of(const HistoryOptions& options, WallTime now) {
+    pb::HistoryRequest request;
+    request.set_name(options.name);
+    request.set_model(options.model);
+    request.set_owner(options.user);
     if (!options.state.empty()) {
         const auto state = parse_job_state(options.state);
         if (!state) return about("--state", state.error());
-        filter.state = *state;
+        request.set_state(*state);
     }
     if (!options.since.empty()) {
         const auto since = parse_since(options.since, now);
         if (!since) return about("--since", since.error());
-        filter.since = *since;
+        *request.mutable_since() = to_proto(*since);
     }
-    return filter;
+    return request;
 }
 
 void print_csv(const Output& out, const Table& table) {
@@ -60,21 +90,24 @@ void print_groups(const Output& out, OutputFormat format, const std::vector<Hist
     }
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context) {
+Result<ExitCode> run_history(const HistoryOptions& options, VerbContext& context) {
     const WallTime now = context.clock.wall();
-    const auto filter = filter_of(options, now);
-    if (!filter) return complain(context.console, filter.error(), ExitCode::usage);
+    const auto request = request_of(options, now);
+    if (!request) return complain(context.console, request.error(), ExitCode::usage);
     RM_TRY(Client client, context.connect());
-    RM_TRY(std::vector<pb::Job> jobs, client.history(*filter));
+    std::vector<pb::Job> jobs;
+    RM_RETURN_IF_ERROR(client.call_pages(
+        &pb::JobService::Stub::History, *request, [&jobs](const pb::HistoryReply& reply) {
+            jobs.insert(jobs.end(), reply.jobs().begin(), reply.jobs().end());
+        }));
     const Output& out = context.console.out;
-    if (options.group_by) {
-        print_groups(out, options.output, group_jobs(jobs, *options.group_by, now),
-                     *options.group_by);
+    if (!options.group_by.empty()) {
+        RM_TRY(const HistoryKey key, parse_group_key(options.group_by));
+        print_groups(out, options.output, group_jobs(jobs, key, now), key);
         return ExitCode::ok;
     }
-    sort_jobs(jobs, options.sort, options.order);
+    RM_TRY(const HistoryKey key, parse_sort_key(options.sort));
+    sort_jobs(jobs, key, options.reverse ? Order::reversed : Order::usual);
     if (options.output == OutputFormat::csv) {
         print_csv(out, history_csv(jobs));
         return ExitCode::ok;
@@ -82,6 +115,12 @@ Result<ExitCode> run_verb(const HistoryOptions& options, VerbContext& context) {
     print_list(out, options.output, jobs,
                [&](Detail detail) { return history_table(jobs, detail, now); });
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb history_verb() {
+    return verb_of("history", "List every attempt of every job and why it ended", run_history);
 }
 
 }  // namespace rm

@@ -1,11 +1,24 @@
+#include "cli/calls.h"
 #include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/links_file.h"
 #include "cli/node_names.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/topology.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+struct LinksOptions : VerbOptions {
+    std::string from =
+        add("FROM", from, "A node; with TO: every measurement of this link, newest first",
+            {.needs = "TO"});
+    std::string to = add("TO", to, "The node at the other end");
+    bool matrix = add("--matrix", matrix, "Rates instead of shades");
+    // 0: as many as the controller thinks right.
+    int limit = add("--limit", limit, "Measurements of the history [100]", number_from(1));
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
 
 // True when it has been printed.
 bool print_as_document(const Output& out, OutputFormat format,
@@ -29,20 +42,22 @@ void print_map(const Output& out, const pb::LinksReply& links, const LinksOption
     out.stream << survey_line(links.survey()) << '\n';
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const LinksOptions& options, VerbContext& context) {
+Result<ExitCode> run_links(const LinksOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
     const Output& out = context.console.out;
     if (!options.from.empty()) {
         RM_TRY(const std::vector<std::string> ends, find_nodes(client, {options.from, options.to}));
+        pb::LinkHistoryRequest request;
+        request.set_from(ends[0]);
+        request.set_to(ends[1]);
+        request.set_limit(options.limit);
         RM_TRY(const pb::LinkHistoryReply history,
-               client.link_history(ends[0], ends[1], options.limit));
+               client.call(&pb::TopologyService::Stub::LinkHistory, request));
         if (!print_as_document(out, options.output, history))
             link_history_table(history).print(out);
         return ExitCode::ok;
     }
-    RM_TRY(const pb::LinksReply links, client.links());
+    RM_TRY(const pb::LinksReply links, read_links(client));
     if (options.output == OutputFormat::json) {
         // What `place --links` reads.
         out.stream << out.data(links_text(graph_of(links)));
@@ -50,6 +65,12 @@ Result<ExitCode> run_verb(const LinksOptions& options, VerbContext& context) {
         print_map(out, links, options, context.clock.wall());
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb links_verb() {
+    return verb_of("links", "Show the measured links: a map, or the history of one", run_links);
 }
 
 }  // namespace rm

@@ -1,15 +1,34 @@
 #include <thread>
 
+#include "cli/calls.h"
 #include "cli/follow.h"
 #include "cli/job_names.h"
 #include "cli/job_text.h"
 #include "cli/log_printer.h"
 #include "cli/signals.h"
 #include "cli/text.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+struct LogsOptions : VerbOptions {
+    std::string id = add("ID", id, kJobHelp, required_text());
+    bool follow = add("-f,--follow", follow, "Follow until the job ends");
+    int rank = add("--rank", rank, "Which rank [0]", number_from(0));
+    bool all_ranks = add("--all-ranks", all_ranks, "Every rank, each line with its rank",
+                         {.excludes = "--rank"});
+    // The epoch of the attempt; 0: the newest.
+    std::int64_t attempt = add("--attempt", attempt, "Which attempt [the newest]", number_from(1));
+    std::int64_t tail = add("--tail", tail, "Only the last N lines", number_from(1));
+    std::string since =
+        add("--since", since, "Only what was printed since: 30m, 2h, 3d, or a date (UTC)",
+            {.type = "TIME"});
+    bool timestamps = add("--timestamps", timestamps,
+                          "Begin each line with the time at which it reached the controller (UTC)");
+    OutputFormat output = add_output(output, "table|json");
+};
 
 constexpr Seconds kPause{1};
 constexpr int kTries = 3;
@@ -19,15 +38,18 @@ constexpr int kMostFollowed = 64;  // a stream and a thread each
 // it takes.
 Status print_log(pb::LogsRequest request, Client& client, Console& console, LogPrinter& printer) {
     for (int failures = 0;;) {
-        const Status status = client.logs(request, {}, [&](const pb::LogPiece& piece) {
-            failures = 0;
-            if (piece.dropped() > request.offset() && request.tail_lines() == 0)
-                console.note(format("(the log cap removed the first {} bytes)", piece.dropped()));
-            printer.add(piece);
-            request.set_offset(piece.offset() + static_cast<std::int64_t>(piece.data().size()));
-            request.clear_tail_lines();  // it said where to begin
-            request.clear_since();
-        });
+        client.connect_again();
+        const Status status =
+            client.stream(&pb::JobService::Stub::Logs, request, {}, [&](const pb::LogPiece& piece) {
+                failures = 0;
+                if (piece.dropped() > request.offset() && request.tail_lines() == 0)
+                    console.note(
+                        format("(the log cap removed the first {} bytes)", piece.dropped()));
+                printer.add(piece);
+                request.set_offset(piece.offset() + static_cast<std::int64_t>(piece.data().size()));
+                request.clear_tail_lines();  // it said where to begin
+                request.clear_since();
+            });
         if (status || status.error().code != ErrorCode::unavailable) return status;
         if (++failures >= kTries && !request.follow()) return status;
         if (failures == 1) console.note(status.error().message + "; retrying");
@@ -56,7 +78,7 @@ LogStamp stamp_of(const LogsOptions& options) {
 // One rank after the other, or with --follow all at once.
 Status print_all_ranks(const LogsOptions& options, const pb::LogsRequest& request, Client& client,
                        Console& console, LogStamp stamp) {
-    RM_TRY(const pb::Job job, client.get(request.job_id()));
+    RM_TRY(const pb::Job job, get_job(client, request.job_id()));
     const int num_ranks = std::max(1, count_ranks(job, options.attempt));
     if (options.follow && num_ranks > kMostFollowed) {
         return invalid_argument("{} ranks are too many to follow at once (at most {}); use --rank",
@@ -87,9 +109,7 @@ Status print_all_ranks(const LogsOptions& options, const pb::LogsRequest& reques
     return {};
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context) {
+Result<ExitCode> run_logs(const LogsOptions& options, VerbContext& context) {
     pb::LogsRequest request;
     if (!options.since.empty()) {
         const auto since = parse_since(options.since, context.clock.wall());
@@ -116,6 +136,12 @@ Result<ExitCode> run_verb(const LogsOptions& options, VerbContext& context) {
     LogPrinter printer(context.console.out, lock, prefix, stamp);
     RM_RETURN_IF_ERROR(print_log(request, client, context.console, printer));
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb logs_verb() {
+    return verb_of("logs", "Print the log of one rank of a job, or of all", run_logs);
 }
 
 }  // namespace rm

@@ -1,15 +1,28 @@
+#include "cli/calls.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const LsOptions& options, VerbContext& context) {
+struct LsOptions : VerbOptions {
+    bool all = add("-a,--all", all, "Ended jobs too");
+    OutputFormat output = add_output(output, "table|wide|json|yaml|name");
+};
+
+Result<ExitCode> run_ls(const LsOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
-    RM_TRY(const std::vector<pb::Job> jobs, options.all ? client.list_all() : client.list_live());
+    RM_TRY(const std::vector<pb::Job> jobs, options.all ? all_jobs(client) : live_jobs(client));
     const Output& out = context.console.out;
     print_list(out, options.output, jobs,
                [&](Detail detail) { return jobs_table(jobs, detail, context.clock.wall()); });
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb ls_verb() {
+    return verb_of("ls", "List jobs", run_ls);
 }
 
 }  // namespace rm

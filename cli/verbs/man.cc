@@ -4,13 +4,19 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/command_line.h"
 #include "cli/up/daemon.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct ManOptions : VerbOptions {
+    std::string directory =
+        add("DIR", directory, "Write all pages there; without DIR, ringmaster(1) goes to stdout");
+};
 
 Status write_page(const std::string& directory, const std::string& file, const std::string& text) {
     const std::string path = (fs::path(directory) / file).string();
@@ -42,17 +48,16 @@ Result<std::string> output_of(const std::string& program, const std::string& arg
     return make_error(ErrorCode::internal, "{} {} ended with status {}", program, argument, status);
 }
 
-}  // namespace
-
 // The daemons' pages are made by themselves: only they know their options.
-Result<ExitCode> run_verb(const ManOptions& options, VerbContext& context) {
+Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
+    const std::vector<ManPage> pages = command_line_pages();
     if (options.directory.empty()) {
-        context.console.out.stream << to_man(options.pages.front());
+        context.console.out.stream << to_man(pages.front());
         return ExitCode::ok;
     }
     std::error_code failed;
     fs::create_directories(options.directory, failed);
-    for (const ManPage& page : options.pages) {
+    for (const ManPage& page : pages) {
         RM_RETURN_IF_ERROR(
             write_page(options.directory, format("{}.{}", page.name, page.number), to_man(page)));
     }
@@ -62,8 +67,14 @@ Result<ExitCode> run_verb(const ManOptions& options, VerbContext& context) {
         RM_RETURN_IF_ERROR(write_page(options.directory, format("{}.8", name), page));
     }
     context.console.note(format("{} pages in {}; `man -l {}/ringmaster.1` shows the first",
-                                options.pages.size() + 2, options.directory, options.directory));
+                                pages.size() + 2, options.directory, options.directory));
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb man_verb() {
+    return verb_of("man", "Print or write the manual pages", run_man);
 }
 
 }  // namespace rm

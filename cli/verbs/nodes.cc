@@ -1,13 +1,21 @@
 #include "base/words.h"
+#include "cli/calls.h"
 #include "cli/node_names.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context) {
+struct NodesOptions : VerbOptions {
+    std::vector<std::string> nodes =
+        add("NODE", nodes, "Only these: names, ids, or unique prefixes of ids");
+    OutputFormat output = add_output(output, "table|wide|json|yaml|name");
+};
+
+Result<ExitCode> run_nodes(const NodesOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
-    RM_TRY(Fleet fleet, client.fleet());
+    RM_TRY(Fleet fleet, read_fleet(client));
     if (!options.nodes.empty()) {
         RM_TRY(fleet.nodes, pick_nodes(options.nodes, fleet.nodes));
     }
@@ -21,6 +29,12 @@ Result<ExitCode> run_verb(const NodesOptions& options, VerbContext& context) {
                    counted(fleet.telemetry_dropped, "time")));
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb nodes_verb() {
+    return verb_of("nodes", "List nodes", run_nodes);
 }
 
 }  // namespace rm

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 #include "service/security/deny_list.h"
 #include "service/security/tokens.h"
 #include "service/state_dir.h"
@@ -16,6 +16,53 @@ namespace rm {
 namespace {
 
 namespace fs = std::filesystem;
+
+OptionRules days_rules() {
+    return {.type = "N", .check = whole_number(1, 36'500)};
+}
+
+struct PkiOptions : VerbOptions {
+    std::string directory =
+        add("--dir", directory, "The authority's directory", {.type = "DIR", .required = true});
+};
+
+struct PkiInitOptions : PkiOptions {
+    std::string name = add("--name", name, "Its name [ringmaster]", {.type = "NAME"}, "ringmaster");
+    int days = add("--days", days, "Days until it expires [3650]", days_rules(), 3650);
+};
+
+struct PkiIssueOptions : PkiOptions {
+    std::string role = add("--role", role, "Role of its holder",
+                           required(one_word_of("viewer|submitter|admin|worker|server")));
+    std::string name = add("--name", name,
+                           "Name of its holder; of a worker the node's id, or a prefix of it and *",
+                           {.type = "NAME", .required = true});
+    std::vector<std::string> subject_names =
+        add("--san", subject_names,
+            "A host name or address that a server answers to; may be given several times",
+            {.type = "NAME"});
+    int days = add("--days", days, "Days until it expires [365]", days_rules(), 365);
+    std::string output = add("-o,--output", output, "Write PREFIX.crt and PREFIX.key",
+                             {.type = "PREFIX", .required = true});
+};
+
+struct PkiRevokeOptions : PkiOptions {
+    // A serial, or a file.
+    std::string certificate =
+        add("CERTIFICATE", certificate, "Its serial, or its file", {.required = true});
+};
+
+struct PkiTokenOptions : PkiOptions {
+    std::string role =
+        add("--role", role, "Role of its holder", required(one_word_of("viewer|submitter|admin")));
+    std::string name =
+        add("--name", name, "Name of its holder", {.type = "NAME", .required = true});
+    // 0: until it is taken out of the file.
+    int days = add("--days", days, "Days until it expires [until it is removed]", days_rules());
+    std::string output =
+        add("-o,--output", output, "Write it to FILE, which only its owner can read [print it]",
+            {.type = "FILE"});
+};
 
 constexpr double kDaySeconds = 86400;
 
@@ -99,9 +146,7 @@ Result<std::string> serial_in(const std::string& text) {
     return normal_serial(serial);
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context) {
+Result<ExitCode> run_pki_init(const PkiInitOptions& options, VerbContext& context) {
     const PkiDirectory directory{options.directory};
     RM_TRY(const KeyPair authority,
            make_authority(options.name, context.clock.wall(), options.days));
@@ -115,7 +160,7 @@ Result<ExitCode> run_verb(const PkiInitOptions& options, VerbContext& context) {
     return ExitCode::ok;
 }
 
-Result<ExitCode> run_verb(const PkiIssueOptions& options, VerbContext& context) {
+Result<ExitCode> run_pki_issue(const PkiIssueOptions& options, VerbContext& context) {
     const PkiDirectory directory{options.directory};
     RM_TRY(const CertificateOrder order, order_of(options));
     RM_TRY(const KeyPair authority, read_authority(directory));
@@ -134,7 +179,7 @@ Result<ExitCode> run_verb(const PkiIssueOptions& options, VerbContext& context) 
     return ExitCode::ok;
 }
 
-Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context) {
+Result<ExitCode> run_pki_revoke(const PkiRevokeOptions& options, VerbContext& context) {
     const PkiDirectory directory{options.directory};
     RM_TRY(const std::string serial, serial_in(options.certificate));
     RM_RETURN_IF_ERROR(append(directory.deny_list(),
@@ -145,7 +190,7 @@ Result<ExitCode> run_verb(const PkiRevokeOptions& options, VerbContext& context)
     return ExitCode::ok;
 }
 
-Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context) {
+Result<ExitCode> run_pki_token(const PkiTokenOptions& options, VerbContext& context) {
     const PkiDirectory directory{options.directory};
     TokenFacts facts{.name = options.name, .role = Role::viewer, .expires = std::nullopt};
     RM_TRY(facts.role, parse_role(options.role));
@@ -166,6 +211,18 @@ Result<ExitCode> run_verb(const PkiTokenOptions& options, VerbContext& context) 
         "Store it in a file only its owner can read (-o FILE writes one); it will not be shown "
         "again.");
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb pki_verb() {
+    return {"pki",
+            "Make certificates and tokens, as files (docs/security.md)",
+            nullptr,
+            {verb_of("init", "Make a certificate authority", run_pki_init),
+             verb_of("issue", "Issue a certificate", run_pki_issue),
+             verb_of("revoke", "Put a certificate on the deny list", run_pki_revoke),
+             verb_of("token", "Make a token: print it once, keep its hash", run_pki_token)}};
 }
 
 }  // namespace rm

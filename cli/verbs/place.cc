@@ -4,11 +4,49 @@
 #include "cli/placement_arguments.h"
 #include "cli/placement_text.h"
 #include "cli/slurm_topology.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 #include "planner/placement/explain.h"
 
 namespace rm {
 namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+struct PlaceOptions : VerbOptions {
+    std::string links = add("--links", links, "The link file (docs/formats/links.md)",
+                            {.type = "FILE", .required = true});
+    std::string mesh =
+        add("--mesh", mesh, "data=2,ring=4,ulysses=1,tensor=2; inner=N cuts the ring",
+            {.type = "MESH"});
+    std::string bytes = add("--bytes", bytes,
+                            "Bytes that a rank sends in a step, instead of --model: "
+                            "ring=64MiB,tensor=...; :N after it, in N messages",
+                            {.type = "BYTES"});
+    std::string model =
+        add("--model", model, "A preset; its bytes follow from docs/communication.md",
+            {.type = "PRESET"});
+    std::string context = add("--context", context, "Tokens of a sequence, with --model",
+                              {.type = "TOKENS", .needs = "--model"});
+    std::string batch =
+        add("--batch", batch, "Tokens of a step, with --model [a sequence per data rank]",
+            {.type = "TOKENS", .needs = "--model"});
+    int zero = add("--zero", zero, "ZeRO stage, with --model [0]",
+                   {.type = "N", .check = whole_number(0, 3), .needs = "--model"});
+    std::string precision =
+        add("--precision", precision, "Precision of compute, with --model [bf16]",
+            {.type = "bf16|fp32", .check = one_of({"bf16", "fp32"}), .needs = "--model"}, "bf16");
+    std::vector<std::string> forbidden = add(
+        "--forbid", forbidden, "Never use a node, or a device of one", {.type = "NODE[:DEVICE]"});
+    std::vector<std::string> preferred = add(
+        "--prefer", preferred, "Use these first where it costs no time", {.type = "NODE[:DEVICE]"});
+    std::uint64_t seed = add("--seed", seed, "Seed of the search [1]",
+                             {.type = "N", .check = whole_number(0, kMost)}, 1);
+    std::int64_t budget = add("--budget", budget, "Evaluations of the search [by size]",
+                              {.type = "N", .check = whole_number(1, kMost)});
+    bool slurm = add("--slurm", slurm, "Print Slurm's topology.conf of the links instead",
+                     {.excludes = "--mesh"});
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
 
 // A file that is not there, or is wrong: the codes of a job file.
 ExitCode code_of_links(const Error& error) {
@@ -25,7 +63,9 @@ struct Question {
 Result<Question> question_of(const PlaceOptions& options, const LinkGraph& graph) {
     Question question;
     RM_TRY(question.mesh, parse_mesh_argument(options.mesh));
-    RM_TRY(question.traffic, traffic_of(options, question.mesh));
+    RM_TRY(question.traffic, traffic_of({options.bytes, options.model, options.context,
+                                         options.batch, options.precision, options.zero},
+                                        question.mesh));
     RM_TRY(question.forbidden, parse_devices(options.forbidden, graph));
     RM_TRY(question.preferred, parse_devices(options.preferred, graph));
     return question;
@@ -42,9 +82,7 @@ std::string how_good(const Solution& solution) {
     return solution.optimal ? "proved least" : format("best of {} tried", solution.evaluations);
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
+Result<ExitCode> run_place(const PlaceOptions& options, VerbContext& context) {
     Console& console = context.console;
     const MonoTime start = context.clock.mono();
     const auto graph = read_links(options.links);
@@ -70,6 +108,12 @@ Result<ExitCode> run_verb(const PlaceOptions& options, VerbContext& context) {
                    document_format(options.output));
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb place_verb() {
+    return verb_of("place", "Compute a placement from measured links (offline)", run_place);
 }
 
 }  // namespace rm

@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "cli/document.h"
 #include "cli/job_tables.h"
-#include "cli/options.h"
 
 namespace rm {
 

@@ -1,15 +1,24 @@
 #include "cli/node_names.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
+#include "ringmaster/v1/node.grpc.pb.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context) {
+struct ResumeOptions : VerbOptions {
+    std::vector<std::string> nodes = add("NODE", nodes, kNodesHelp, required_text());
+    OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
+};
+
+Result<ExitCode> run_resume(const ResumeOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
     RM_TRY(const std::vector<std::string> ids, find_nodes(client, options.nodes));
     std::vector<pb::Node> resumed;
     for (const std::string& id : ids) {
-        RM_TRY(pb::Node node, client.resume(id));
+        pb::ResumeNodeRequest request;
+        request.set_node_id(id);
+        RM_TRY(pb::Node node, client.call(&pb::NodeService::Stub::Resume, request));
         context.console.note(
             format("{} is in service{}", node_line(node),
                    node.session_up() ? "" : " as soon as its worker connects again"));
@@ -17,6 +26,12 @@ Result<ExitCode> run_verb(const ResumeOptions& options, VerbContext& context) {
     }
     print_each(context.console.out, options.output, resumed);
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb resume_verb() {
+    return verb_of("resume", "Take drained nodes back into service", run_resume);
 }
 
 }  // namespace rm

@@ -1,16 +1,23 @@
+#include "cli/calls.h"
 #include "cli/describe_job.h"
 #include "cli/job_names.h"
+#include "cli/verb.h"
 #include "cli/verbs/print_list.h"
-#include "cli/verbs/verbs.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context) {
+struct ShowOptions : VerbOptions {
+    std::vector<std::string> ids = add("ID", ids, kJobsHelp, required_text());
+    OutputFormat output = add_output(output, "table|json|yaml|name");
+};
+
+Result<ExitCode> run_show(const ShowOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
     RM_TRY(const std::vector<std::string> ids, find_jobs(client, options.ids));
     std::vector<pb::Job> jobs;
     for (const std::string& id : ids) {
-        RM_TRY(pb::Job job, client.get(id));
+        RM_TRY(pb::Job job, get_job(client, id));
         jobs.push_back(std::move(job));
     }
     const Output& out = context.console.out;
@@ -23,6 +30,12 @@ Result<ExitCode> run_verb(const ShowOptions& options, VerbContext& context) {
         describe_job(out, jobs[i], context.clock.wall());
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb show_verb() {
+    return verb_of("show", "Show everything about jobs", run_show);
 }
 
 }  // namespace rm

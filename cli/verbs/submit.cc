@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/roots.h"
+#include "cli/calls.h"
 #include "cli/check_inputs.h"
 #include "cli/job_file_input.h"
 #include "cli/verbs/follow_job.h"
@@ -9,6 +10,22 @@
 
 namespace rm {
 namespace {
+
+struct SubmitOptions : VerbOptions {
+    std::string file = add("FILE", file, "The job file; - reads stdin", {.required = true});
+    std::vector<std::string> set = add("--set", set,
+                                       "Set a value of the job file, such as "
+                                       "stages.0.learning_rate=1e-3; may be given several times",
+                                       {.type = "KEY=VALUE", .one_value = true});
+    std::string name =
+        add("--name", name, "Name the job; instead of the file's name", {.type = "NAME"});
+    std::string from = add("--from", from,
+                           "Start from this checkpoint, or the newest of this directory, instead "
+                           "of the file's checkpoint.from",
+                           {.type = "DIR"});
+    bool follow = add("--follow", follow, kFollowHelp);
+    OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
+};
 
 WorkersAre where(const Fleet& fleet) {
     const std::string own = machine_identity();
@@ -43,9 +60,7 @@ std::string as_workers_see(const std::string& path) {
     return parse_root_path(path) ? path : std::filesystem::absolute(path).string();
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context) {
+Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) {
     auto spec = read_job_file(options.file, overrides_of(options));
     if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
     if (!options.from.empty()) spec->mutable_checkpoint()->set_from(as_workers_see(options.from));
@@ -53,15 +68,21 @@ Result<ExitCode> run_verb(const SubmitOptions& options, VerbContext& context) {
     std::optional<Signals> signals;
     if (options.follow) signals.emplace();
     RM_TRY(Client client, context.connect());
-    RM_TRY(const Fleet fleet, client.fleet());
+    RM_TRY(const Fleet fleet, read_fleet(client));
     RM_TRY(const JobSpec values, from_proto(*spec));
     const Workers workers{where(fleet), devices_for(fleet, values.resources.kind)};
     const Status inputs = check_inputs(values, workers, std::filesystem::current_path().string());
     if (!inputs) return complain(context.console, inputs.error(), ExitCode::usage);
-    RM_TRY(const std::string id, client.submit(*spec, random_request_id()));
+    RM_TRY(const std::string id, submit_job(client, *spec));
     RM_RETURN_IF_ERROR(print_new_job(id, options.output, client, context));
     if (!signals) return ExitCode::ok;
     return follow_job(id, client, *signals, context);
+}
+
+}  // namespace
+
+Verb submit_verb() {
+    return verb_of("submit", "Submit a job file; prints the job's id", run_submit);
 }
 
 }  // namespace rm

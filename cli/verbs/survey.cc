@@ -1,11 +1,18 @@
+#include "cli/calls.h"
 #include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/signals.h"
 #include "cli/text.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/topology.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+struct SurveyNowOptions : VerbOptions {
+    bool wait = add("--wait", wait, "Wait until it has ended");
+    OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
+};
 
 constexpr Seconds kLook{0.5};
 
@@ -14,7 +21,7 @@ Result<bool> wait_for(Client& client, std::int64_t number, Console& console) {
     const Signals signals;
     std::string shown;
     while (!signals.token().stop_requested()) {
-        RM_TRY(const pb::SurveyState survey, client.survey_state());
+        RM_TRY(const pb::SurveyState survey, survey_state(client));
         if (survey.last() >= number) return true;
         std::string line =
             format("survey {}: step {} of {}", number, survey.steps_done(), survey.steps_known());
@@ -25,18 +32,16 @@ Result<bool> wait_for(Client& client, std::int64_t number, Console& console) {
     return false;
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context) {
+Result<ExitCode> run_survey(const SurveyNowOptions& options, VerbContext& context) {
     RM_TRY(Client client, context.connect());
-    RM_TRY(const pb::SurveyReply reply, client.survey());
+    RM_TRY(const pb::SurveyReply reply, client.call(&pb::TopologyService::Stub::Survey, {}));
     Console& console = context.console;
     console.note(format("Survey {} ({}) {}", reply.survey(), counted(reply.nodes(), "node"),
                         options.wait ? "is running" : "scheduled; results: `ringmaster links`"));
     if (options.wait) {
         RM_TRY(const bool ended, wait_for(client, reply.survey(), console));
         if (!ended) return ExitCode::interrupted;
-        RM_TRY(const pb::LinksReply links, client.links());
+        RM_TRY(const pb::LinksReply links, read_links(client));
         console.note(survey_line(links.survey()));
         print_degraded(console.err, links, context.clock.wall());
     }
@@ -46,6 +51,12 @@ Result<ExitCode> run_verb(const SurveyNowOptions& options, VerbContext& context)
         print_document(console.out.stream, reply, document_format(options.output));
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb survey_verb() {
+    return verb_of("survey", "Measure every link again", run_survey);
 }
 
 }  // namespace rm

@@ -9,10 +9,20 @@
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cli/top_tables.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
 namespace {
+
+struct TopOptions : VerbOptions {
+    std::string id = add("ID", id, "Only this job: its id, a unique prefix of it, or its name");
+    bool nodes = add("--nodes", nodes, "One line per node");
+    bool once = add("--once", once, "Print once, also on a terminal");
+    double interval = add("--interval", interval, "Refresh interval in seconds [1]",
+                          {.type = "S", .check = number(0.2, 3600)}, 1);
+    OutputFormat output = add_output(output, "table|wide|json|yaml|name");
+};
 
 constexpr Seconds kRetry{1};
 constexpr Seconds kKeyWait{0.1};
@@ -22,9 +32,9 @@ constexpr const char* kNothing = "no rank is running; `ringmaster ls` lists the 
 // is slow or away must not keep keys waiting.
 class Feed {
 public:
-    Feed(Client& client, const TopOptions& options)
+    Feed(Client& client, const pb::TopRequest& request)
         : client_(client),
-          options_(options),
+          request_(request),
           thread_([this](std::stop_token stop) { run(stop); }) {}
 
     struct State {
@@ -43,8 +53,8 @@ private:
     void run(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             const Status status =
-                client_.watch_top(options_.id, Seconds{options_.interval}, stop,
-                                  [this](const pb::TopReply& reply) { take(reply); });
+                client_.stream(&pb::JobService::Stub::Top, request_, stop,
+                               [this](const pb::TopReply& reply) { take(reply); });
             if (stop.stop_requested() || end_of(status)) return;
             sleep_for(kRetry, stop);
         }
@@ -61,7 +71,7 @@ private:
         const std::lock_guard lock(mutex_);
         ++state_.number;
         if (status) {  // a controller ends it that stops, too: only then the job still lives
-            state_.ended = !options_.id.empty() && !state_.reply.jobs().empty() &&
+            state_.ended = !request_.job_id().empty() && !state_.reply.jobs().empty() &&
                            has_ended(state_.reply.jobs(0).job());
             return state_.ended;
         }
@@ -73,7 +83,7 @@ private:
     }
 
     Client& client_;
-    const TopOptions& options_;
+    const pb::TopRequest request_;
     mutable std::mutex mutex_;
     State state_;
     std::jthread thread_;
@@ -133,11 +143,13 @@ std::vector<std::string> lines_of(const Feed::State& state, const TopOptions& op
     return lines;
 }
 
-Result<ExitCode> run_live(TopOptions options, VerbContext& context) {
+Result<ExitCode> run_live(const TopOptions& options, VerbContext& context) {
     Signals signals;
     RM_TRY(Client client, context.connect());
-    RM_TRY(options.id, find_job(client, options.id));
-    const Feed feed(client, options);
+    pb::TopRequest request;
+    RM_TRY(*request.mutable_job_id(), find_job(client, options.id));
+    request.set_interval_seconds(options.interval);
+    const Feed feed(client, request);
     Output& out = context.console.out;
     Feed::State state;
     {
@@ -158,17 +170,22 @@ Result<ExitCode> run_live(TopOptions options, VerbContext& context) {
     return ExitCode::ok;
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const TopOptions& options, VerbContext& context) {
+Result<ExitCode> run_top(const TopOptions& options, VerbContext& context) {
     const bool table =
         options.output == OutputFormat::table || options.output == OutputFormat::wide;
     if (table && context.console.out.terminal && !options.once) return run_live(options, context);
     RM_TRY(Client client, context.connect());
-    RM_TRY(const std::string id, find_job(client, options.id));
-    RM_TRY(const pb::TopReply reply, client.top(id));
+    pb::TopRequest request;
+    RM_TRY(*request.mutable_job_id(), find_job(client, options.id));
+    RM_TRY(const pb::TopReply reply, client.call(&pb::JobService::Stub::Top, request));
     print_once(context.console.out, options, reply, context.clock.wall());
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb top_verb() {
+    return verb_of("top", "Show every rank live (q quits)", run_top);
 }
 
 }  // namespace rm

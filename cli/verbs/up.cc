@@ -1,16 +1,35 @@
 #include <filesystem>
 
 #include "base/utc_text.h"
+#include "cli/calls.h"
 #include "cli/check_inputs.h"
 #include "cli/job_file_input.h"
 #include "cli/text.h"
 #include "cli/up/cluster.h"
 #include "cli/up/run_job.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 #include "service/address.h"
 
 namespace rm {
 namespace {
+
+struct UpOptions : VerbOptions {
+    int num_workers = add("--workers", num_workers, "How many workers [4]",
+                          {.type = "N", .check = whole_number(1, 64)}, 4);
+    int devices_per_worker =
+        add("--devices-per-worker", devices_per_worker, "CPU devices of each [1]",
+            {.type = "N", .check = whole_number(1, 64)}, 1);
+    std::string job_file =
+        add("--job", job_file, "Run this job file until it ends, then stop", {.type = "FILE"});
+    std::string state_dir = add(
+        "--state", state_dir,
+        "Keep everything in this directory; restart the cluster that is there", {.type = "DIR"});
+    std::string listen = add(
+        "--listen", listen,
+        "gRPC on this loopback address too (port 0: any free one), and HTTP on the port after it",
+        {.type = "HOST:PORT"});
+    std::string http = add("--http", http, "HTTP on this loopback address", {.type = "HOST:PORT"});
+};
 
 constexpr Seconds kStopGrace{90};  // a checkpoint of every rank on a slow disk
 
@@ -87,9 +106,7 @@ Result<ExitCode> run_and_stop(const ClusterOptions& options, const UpOptions& as
     return code;
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context) {
+Result<ExitCode> run_up(const UpOptions& options, VerbContext& context) {
     auto cluster = cluster_options(options);
     if (!cluster) return complain(context.console, cluster.error(), ExitCode::usage);
     std::optional<pb::JobSpec> job;
@@ -110,6 +127,12 @@ Result<ExitCode> run_verb(const UpOptions& options, VerbContext& context) {
                                << '\n'
                                << std::flush;
     return code;
+}
+
+}  // namespace
+
+Verb up_verb() {
+    return verb_of("up", "Run a cluster on this machine: a controller and workers", run_up);
 }
 
 }  // namespace rm

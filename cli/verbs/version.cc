@@ -1,11 +1,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/session.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
+namespace {
 
-Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context) {
+struct VersionOptions : VerbOptions {
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
+
+Result<ExitCode> run_version(const VersionOptions& options, VerbContext& context) {
     std::ostream& out = context.console.out.stream;
     if (options.output == OutputFormat::json) {
         const nlohmann::ordered_json document = {{"version", RM_VERSION}, {"protocol", kProtocol}};
@@ -16,6 +21,12 @@ Result<ExitCode> run_verb(const VersionOptions& options, VerbContext& context) {
         out << format("ringmaster {} (protocol {})\n", RM_VERSION, kProtocol);
     }
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb version_verb() {
+    return verb_of("version", "Print the version of this program", run_version);
 }
 
 }  // namespace rm

@@ -2,14 +2,23 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/calls.h"
 #include "cli/document.h"
 #include "cli/follow.h"
 #include "cli/job_names.h"
 #include "cli/job_text.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
 namespace {
+
+struct WaitOptions : VerbOptions {
+    std::vector<std::string> ids = add("ID", ids, kJobsHelp, required_text());
+    std::string timeout =
+        add("--timeout", timeout, "Give up after this long, such as 30m (exit code 6)",
+            {.type = "SPAN"});
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
 
 // Asks `source` to stop after `limit`, unless it is destroyed before.
 class Timeout {
@@ -36,18 +45,13 @@ Result<std::optional<pb::Job>> wait_for(const std::string& id, Client& client, C
     std::ostream nowhere(nullptr);
     ProgressDisplay silent(Output{nowhere});
     JobFollower follower(silent);
-    const Watch watch = [&](std::stop_token token, const auto& on_update) {
-        return client.watch(id, std::move(token), on_update);
-    };
-    RM_RETURN_IF_ERROR(follow(watch, follower, silent, std::move(stop)));
+    RM_RETURN_IF_ERROR(follow(watch_of(client, id), follower, silent, std::move(stop)));
     if (!follower.ended()) return std::optional<pb::Job>();
     console.note(state_line(follower.job()));
     return std::optional(follower.job());
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const WaitOptions& options, VerbContext& context) {
+Result<ExitCode> run_wait(const WaitOptions& options, VerbContext& context) {
     std::optional<Seconds> limit;
     if (!options.timeout.empty()) {
         const auto parsed = parse_seconds(options.timeout);
@@ -80,6 +84,12 @@ Result<ExitCode> run_verb(const WaitOptions& options, VerbContext& context) {
     }
     if (!as_table) print_documents(out, ended, document_format(options.output));
     return code;
+}
+
+}  // namespace
+
+Verb wait_verb() {
+    return verb_of("wait", "Wait until jobs have ended; exit code 5 if one failed", run_wait);
 }
 
 }  // namespace rm

@@ -7,7 +7,7 @@
 
 #include "cli/command_line.h"
 #include "cli/prepare_display.h"
-#include "cli/verbs/verbs.h"
+#include "tests/cli/value_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {
@@ -25,27 +25,27 @@ struct Ran {
     std::string out, err;
 };
 
-Ran run(const PrepareDataOptions& options) {
+Ran run(std::vector<const char*> words) {
     std::ostringstream out, err;
     Console console{{out}, {err}};
     const SystemClock clock;
     VerbContext context{console, clock, {}};
     Ran ran;
-    ran.code = run_verb(options, context);
+    ran.code = std::get<CommandLine>(parse(std::move(words))).command->run(context);
     ran.out = out.str();
     ran.err = err.str();
     return ran;
 }
 
 TEST(DataPrepare, ReadsItsOptions) {
-    const auto line =
+    const auto parsed =
         parse({"a", "b.jsonl", "--tokenizer", "tok", "--output", "out", "--jobs", "3"});
-    const auto& options = std::get<PrepareDataOptions>(std::get<CommandLine>(line).verb);
-    EXPECT_EQ(options.inputs, (std::vector<std::string>{"a", "b.jsonl"}));
-    EXPECT_EQ(options.tokenizer, "tok");
-    EXPECT_EQ(options.output, "out");
-    EXPECT_EQ(options.format, "auto");
-    EXPECT_EQ(options.num_threads, 3);
+    const auto& line = std::get<CommandLine>(parsed);
+    EXPECT_EQ(test::value_of<test::Texts>(line, "INPUT"), (test::Texts{"a", "b.jsonl"}));
+    EXPECT_EQ(test::text_of(line, "--tokenizer"), "tok");
+    EXPECT_EQ(test::text_of(line, "--output"), "out");
+    EXPECT_EQ(test::text_of(line, "--format"), "auto");
+    EXPECT_EQ(test::value_of<int>(line, "--jobs"), 3);
 }
 
 TEST(DataPrepare, SaysWhatIsMissingOrUnknown) {
@@ -69,11 +69,10 @@ TEST(DataPrepare, SaysWhatItWroteAndHowFast) {
     dir.write("text/a.txt", "hello");
     dir.write("text/b.txt", "world!");
     dir.write("more.jsonl", "{\"text\": \"\"}\n{\"text\": \"abc\"}\n");
-    const PrepareDataOptions options{.inputs = {dir.file("text"), dir.file("more.jsonl")},
-                                     .tokenizer = "bytes",
-                                     .output = dir.file("out"),
-                                     .num_threads = 2};
-    const Ran ran = run(options);
+    const std::string text = dir.file("text"), more = dir.file("more.jsonl"), out = dir.file("out");
+    const std::vector<const char*> words = {text.c_str(), more.c_str(), "--tokenizer", "bytes",
+                                            "--output",   out.c_str(),  "--jobs",      "2"};
+    const Ran ran = run(words);
     ASSERT_TRUE(ran.code) << ran.code.error().message;
     EXPECT_THAT(ran.out, HasSubstr("3 documents, 17 tokens from 14 B"));
     EXPECT_THAT(ran.out, HasSubstr("MB/s per thread\n" + dir.file("out.bin")));
@@ -82,7 +81,7 @@ TEST(DataPrepare, SaysWhatItWroteAndHowFast) {
     EXPECT_THAT(ran.err, HasSubstr("passed over 1 empty document\n"));
     EXPECT_EQ(std::filesystem::file_size(dir.file("out.bin")), 34u);
 
-    const Ran again = run(options);
+    const Ran again = run(words);
     ASSERT_FALSE(again.code);
     EXPECT_EQ(exit_code_of(again.code.error()), ExitCode::rejected);
     EXPECT_THAT(again.code.error().message, HasSubstr("out.bin exists"));
@@ -130,7 +129,8 @@ TEST(DataPrepare, PrintsAtMostALineForATenthAndNoneSoon) {
 
 TEST(DataPrepare, NamesAnInputThatIsNotThere) {
     TempDir dir;
-    const Ran ran = run({.inputs = {dir.file("none")}, .tokenizer = "bytes", .output = "o"});
+    const std::string none = dir.file("none");
+    const Ran ran = run({none.c_str(), "--tokenizer", "bytes", "--output", "o"});
     ASSERT_FALSE(ran.code);
     EXPECT_EQ(exit_code_of(ran.code.error()), ExitCode::not_found);
     EXPECT_THAT(ran.code.error().message, HasSubstr(dir.file("none")));

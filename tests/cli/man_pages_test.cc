@@ -15,12 +15,6 @@
 namespace rm {
 namespace {
 
-std::vector<ManPage> pages() {
-    const char* words[] = {"ringmaster", "man"};
-    const auto parsed = parse_command_line(2, words);
-    return std::get<ManOptions>(std::get<CommandLine>(parsed).verb).pages;
-}
-
 const ManPage& page_named(const std::vector<ManPage>& pages, const std::string& name) {
     const auto found = std::find_if(pages.begin(), pages.end(),
                                     [&](const ManPage& page) { return page.name == name; });
@@ -48,7 +42,7 @@ std::string rendered(const std::vector<ManPage>& pages, const std::string& optio
 }
 
 TEST(ManPages, AreThereForEveryVerb) {
-    const std::vector<ManPage> all = pages();
+    const std::vector<ManPage> all = command_line_pages();
     EXPECT_EQ(all.front().name, "ringmaster");
     for (const char* name : {"ringmaster-submit", "ringmaster-top", "ringmaster-data-prepare",
                              "ringmaster-pki-issue", "ringmaster-man", "ringmaster-completion"}) {
@@ -58,7 +52,7 @@ TEST(ManPages, AreThereForEveryVerb) {
 
 TEST(ManPages, SayWhatTheCommandLineSays) {
     if (!has_groff()) GTEST_SKIP() << "no groff here";
-    const std::vector<ManPage> all = pages();
+    const std::vector<ManPage> all = command_line_pages();
     const std::string history = rendered({page_named(all, "ringmaster-history")});
     for (const char* words :
          {"RINGMASTER-HISTORY(1)", "ringmaster-history - List every attempt of every job",
@@ -80,7 +74,7 @@ const ManSection* section_of(const ManPage& page, const std::string& title) {
 }
 
 TEST(ManPages, OfEveryCommandHaveExamplesThatItTakes) {
-    for (const ManPage& page : pages()) {
+    for (const ManPage& page : command_line_pages()) {
         const bool is_group = section_of(page, "COMMANDS") != nullptr && page.name != "ringmaster";
         if (page.number != 1 || is_group) continue;
         const ManSection* examples = section_of(page, "EXAMPLES");
@@ -100,7 +94,7 @@ TEST(ManPages, OfEveryCommandHaveExamplesThatItTakes) {
 }
 
 TEST(ManPages, HaveADateAndTheExamplesOfHelp) {
-    const ManPage page = page_named(pages(), "ringmaster-ls");
+    const ManPage page = page_named(command_line_pages(), "ringmaster-ls");
     EXPECT_EQ(to_man(page).find(".TH \"RINGMASTER\\-LS\" 1 \"2026-"), 0u) << to_man(page);
     const char* words[] = {"ringmaster", "ls", "--help"};
     const auto help = std::get<CommandLineEnd>(parse_command_line(3, words));
@@ -111,7 +105,7 @@ TEST(ManPages, HaveADateAndTheExamplesOfHelp) {
 
 TEST(ManPages, DescribeTheJobFileAsItsDocumentDoes) {
     if (!has_groff()) GTEST_SKIP() << "no groff here";
-    const std::string text = rendered({page_named(pages(), "ringmaster-job")});
+    const std::string text = rendered({page_named(command_line_pages(), "ringmaster-job")});
     for (const char* words :
          {"RINGMASTER-JOB(5)", "checkpoint.keep",
           "held-out tokens per evaluation, at most; default: 65536", "model: {preset: tiny}",
@@ -124,7 +118,7 @@ TEST(ManPages, DescribeTheJobFileAsItsDocumentDoes) {
 
 TEST(ManPages, GiveGroffNothingToWarnOf) {
     if (!has_groff()) GTEST_SKIP() << "no groff here";
-    EXPECT_EQ(rendered(pages(), "-z"), "");
+    EXPECT_EQ(rendered(command_line_pages(), "-z"), "");
 }
 
 TEST(ManPages, KeepWhatTroffWouldTakeForItsOwn) {

@@ -37,7 +37,7 @@ TEST(PlacementArguments, BytesHaveUnitsAndMessages) {
 
 TEST(PlacementArguments, TrafficComesFromBytesOrFromAModel) {
     const Mesh mesh = Mesh::make(1, 4, 1, 2).value();
-    PlaceOptions options;
+    TrafficOptions options;
     EXPECT_NE(traffic_of(options, mesh).error().message.find("--bytes"), std::string::npos);
     options.bytes = "ring=1MiB";
     EXPECT_EQ(traffic_of(options, mesh)->size(), 1U);

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "cli/client.h"
+#include "cli/calls.h"
 #include "controller/ops/list_links.h"
 #include "controller/rpc/answer.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
@@ -157,11 +157,11 @@ private:
 TEST(LinksOfAClient, AreAllPagesOfThreeHundredNodes) {
     const Surveyed surveyed(300);
     PagesServer server(surveyed);
-    const auto links = server.client().links();
+    const auto links = read_links(server.client());
     ASSERT_TRUE(links) << links.error().message;
     EXPECT_GT(server.num_served, 3);
     EXPECT_TRUE(links->SerializeAsString() == merged(surveyed.pages(0)).SerializeAsString());
-    const auto state = server.client().survey_state();
+    const auto state = survey_state(server.client());
     ASSERT_TRUE(state) << state.error().message;
     EXPECT_EQ(state->last(), 3);
 }
@@ -169,7 +169,7 @@ TEST(LinksOfAClient, AreAllPagesOfThreeHundredNodes) {
 TEST(LinksOfAClient, BeginAgainWhenASurveyEndsBetweenTwoPages) {
     PagesServer server(Surveyed(150));
     server.survey_ends_before = 1;
-    const auto links = server.client().links();
+    const auto links = read_links(server.client());
     ASSERT_TRUE(links) << links.error().message;
     EXPECT_EQ(links->survey().last(), 4) << "nothing of the one before";
     EXPECT_EQ(links->nodes_size(), 150);
@@ -180,7 +180,7 @@ TEST(LinksOfAClient, BeginAgainWhenASurveyEndsBetweenTwoPages) {
 TEST(LinksOfAClient, AreGivenUpWhenSurveysNeverStopEnding) {
     PagesServer server(Surveyed(150));
     server.survey_ends_always = true;
-    const auto links = server.client().links();
+    const auto links = read_links(server.client());
     ASSERT_FALSE(links);
     EXPECT_EQ(links.error().code, ErrorCode::aborted);
     EXPECT_LT(server.num_served, 20);

@@ -1,4 +1,4 @@
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 
 namespace rm {
 

@@ -6,12 +6,26 @@
 #include "cli/prepare_display.h"
 #include "cli/signals.h"
 #include "cli/text.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verb.h"
 #include "engine/data/data_format.h"
 #include "engine/data/prepare.h"
 
 namespace rm {
 namespace {
+
+struct PrepareDataOptions : VerbOptions {
+    std::vector<std::string> inputs =
+        add("INPUT", inputs, "Directories or files of text or JSON Lines", {.required = true});
+    std::string tokenizer =
+        add("--tokenizer", tokenizer, "bytes, or a tokenizer.json or its directory",
+            {.type = "PATH|bytes", .required = true});
+    std::string output = add("--output", output, "Write PREFIX.bin and PREFIX.idx",
+                             {.type = "PREFIX", .required = true});
+    std::string format = add("--format", format, "Format of the input [auto]",
+                             one_word_of("auto|text|jsonl"), "auto");
+    int num_threads = add("--jobs", num_threads, "Threads [one per core]",
+                          {.type = "N", .check = whole_number(1, 1024)});
+};
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -49,9 +63,7 @@ void summarize(const PrepareCounts& counts, const PrepareOptions& options, Secon
                                  options.output, options.output);
 }
 
-}  // namespace
-
-Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& context) {
+Result<ExitCode> run_data(const PrepareDataOptions& options, VerbContext& context) {
     Signals signals;  // before the threads that encode
     RM_TRY(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(options.tokenizer));
     RM_TRY(const auto texts, open_inputs(options, context.console));
@@ -74,6 +86,16 @@ Result<ExitCode> run_verb(const PrepareDataOptions& options, VerbContext& contex
     if (!counts) return counts.error();
     summarize(*counts, prepare_options, elapsed, context.console);
     return ExitCode::ok;
+}
+
+}  // namespace
+
+Verb data_verb() {
+    return {"data",
+            "Prepare data to train on",
+            nullptr,
+            {verb_of("prepare", "Tokenize text once, into a Megatron data set (.bin, .idx)",
+                     run_data)}};
 }
 
 }  // namespace rm
