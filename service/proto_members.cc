@@ -21,6 +21,14 @@ void set_number(Message& message, const Field& field, std::uint64_t number) {
     message.GetReflection()->SetUInt64(&message, &field, number);
 }
 
+void set_number(Message& message, const Field& field, std::uint32_t number) {
+    message.GetReflection()->SetUInt32(&message, &field, number);
+}
+
+void get_number(const Message& message, const Field& field, std::uint32_t& number) {
+    number = message.GetReflection()->GetUInt32(message, &field);
+}
+
 void set_number(Message& message, const Field& field, bool flag) {
     message.GetReflection()->SetBool(&message, &field, flag);
 }
@@ -73,19 +81,36 @@ void ProtoReader::interval(const Member& member, std::int64_t& steps, Seconds& t
 }
 
 void ProtoWriter::mesh(const Member& member, const std::optional<Mesh>& mesh, int zero) {
-    const Field& field = fields_.named(std::string(member.name));
-    if (mesh) fields_.access().MutableMessage(&out_, &field)->CopyFrom(to_proto(*mesh));
+    if (mesh) write(fields_.named(std::string(member.name)), *mesh);
     set_number(out_, fields_.named("zero"), zero);
 }
 
 void ProtoReader::mesh(const Member& member, std::optional<Mesh>& mesh, int& zero) {
     get_number(in_, fields_.named("zero"), zero);
     const Field& field = fields_.named(std::string(member.name));
-    if (!fields_.access().HasField(in_, &field)) return;
-    const auto made =
-        from_proto(static_cast<const pb::MeshSpec&>(fields_.access().GetMessage(in_, &field)));
-    if (made) mesh = *made;
-    keep(made ? Status() : Status(made.error()));
+    if (fields_.access().HasField(in_, &field)) read(field, mesh.emplace());
+}
+
+void ProtoReader::read(const Field& field, Mesh& mesh) {
+    const auto& message = fields_.access().GetMessage(in_, &field);
+    keep(take_name(from_proto(static_cast<const pb::MeshSpec&>(message)), mesh));
+}
+
+// The values of an enum stand in the order of ours; one that says nothing may come first.
+void ProtoWriter::set_word(const Field& field, int index) {
+    const auto& words = *field.enum_type();
+    const int first = words.value(0)->name().ends_with("_UNSPECIFIED") ? 1 : 0;
+    fields_.access().SetEnumValue(&out_, &field, words.value(first + index)->number());
+}
+
+int ProtoReader::word_index(const Field& field, int otherwise) {
+    const auto& words = *field.enum_type();
+    const int first = words.value(0)->name().ends_with("_UNSPECIFIED") ? 1 : 0;
+    const int number = fields_.access().GetEnumValue(in_, &field);
+    const auto* word = words.FindValueByNumber(number);
+    if (word != nullptr && word->index() >= first) return word->index() - first;
+    keep(invalid_argument("{} {} is not known", words.name(), number));
+    return otherwise;
 }
 
 void ProtoWriter::add(Message& out, const DataSource& source) {

@@ -3,13 +3,15 @@
 #include <google/protobuf/message.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <variant>
 
 #include "base/check.h"
 #include "ringmaster/v1/spec.pb.h"
 #include "service/convert.h"
-#include "spec/job_members.h"
 #include "spec/report_members.h"
+#include "spec/session_members.h"
 #include "spec/words.h"
 
 // Described structures as protobuf messages: members and fields find each other by name.
@@ -50,6 +52,8 @@ inline void set_number(google::protobuf::Message& message, const ProtoFields::Fi
                        int number) {
     set_number(message, field, std::int64_t{number});
 }
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::uint32_t number);
 void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, bool flag);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 double& number);
@@ -59,6 +63,8 @@ void get_number(const google::protobuf::Message& message, const ProtoFields::Fie
                 std::uint64_t& number);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 int& number);
+void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
+                std::uint32_t& number);
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 bool& flag);
 
@@ -78,6 +84,10 @@ public:
     template <typename T>
     void operator()(const Member& member, const T& value) {
         write(fields_.field<T>(member), value);
+    }
+    void operator()(const Member& member, int number) {
+        const int more = member.written == Written::index_or_none ? 1 : 0;
+        set_number(out_, fields_.field<int>(member), number + more);
     }
     void interval(const Member& member, std::int64_t steps, Seconds time);
     void mesh(const Member& member, const std::optional<Mesh>& mesh, int zero);
@@ -99,7 +109,28 @@ private:
     void write(const Field& field, const std::string& text) {
         fields_.access().SetString(&out_, &field, text);
     }
+    void write(const Field& field, const Mesh& mesh) {
+        fields_.access().MutableMessage(&out_, &field)->CopyFrom(to_proto(mesh));
+    }
+    template <typename Tag>
+    void write(const Field& field, const Id<Tag>& id) {
+        write(field, id.value);
+    }
+    void write(const Field& field, Epoch epoch) { set_number(out_, field, epoch.value); }
+    void write(const Field& field, Bytes size) { set_number(out_, field, size.value); }
+    void write(const Field& field, GbitPerSec rate) { set_number(out_, field, rate.value); }
     void write(const Field& field, Seconds time) { set_number(out_, field, time.value); }
+    void write(const Field& field, StopMode mode) {
+        set_number(out_, field, mode == StopMode::now);
+    }
+    void write(const Field& field, FileUse use) { set_word(field, static_cast<int>(use)); }
+    void write(const Field& field, ProbeStep step) { set_word(field, static_cast<int>(step)); }
+    void write(const Field& field, ProbeKind kind) { set_word(field, static_cast<int>(kind)); }
+    void set_word(const Field& field, int index);
+    void write(const Field& field, const std::vector<int>& numbers) {
+        for (const int number : numbers)
+            fields_.access().AddInt32(&out_, &field, number);
+    }
     void write(const Field& field, const std::optional<double>& number) {
         if (number) set_number(out_, field, *number);
     }
@@ -152,6 +183,9 @@ public:
         const Field& field = fields_.field<T>(member);
         if (field.has_presence() && !fields_.access().HasField(in_, &field)) return;
         read(field, value);
+        if constexpr (std::is_same_v<T, int>) {
+            if (member.written == Written::index_or_none) --value;
+        }
     }
     void interval(const Member& member, std::int64_t& steps, Seconds& time);
     void mesh(const Member& member, std::optional<Mesh>& mesh, int& zero);
@@ -181,7 +215,34 @@ private:
         const std::string found = text_of(field);
         if (!found.empty()) text = found;
     }
+    void read(const Field& field, Mesh& mesh);
+    template <typename Tag>
+    void read(const Field& field, Id<Tag>& id) {
+        read(field, id.value);
+    }
+    void read(const Field& field, Epoch& epoch) { get_number(in_, field, epoch.value); }
+    void read(const Field& field, Bytes& size) { get_number(in_, field, size.value); }
+    void read(const Field& field, GbitPerSec& rate) { get_number(in_, field, rate.value); }
     void read(const Field& field, Seconds& time) { get_number(in_, field, time.value); }
+    void read(const Field& field, StopMode& mode) {
+        bool now = false;
+        get_number(in_, field, now);
+        mode = now ? StopMode::now : StopMode::graceful;
+    }
+    void read(const Field& field, FileUse& use) {
+        use = static_cast<FileUse>(word_index(field, static_cast<int>(use)));
+    }
+    void read(const Field& field, ProbeStep& step) {
+        step = static_cast<ProbeStep>(word_index(field, static_cast<int>(step)));
+    }
+    void read(const Field& field, ProbeKind& kind) {
+        kind = static_cast<ProbeKind>(word_index(field, static_cast<int>(kind)));
+    }
+    int word_index(const Field& field, int otherwise);
+    void read(const Field& field, std::vector<int>& numbers) {
+        for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
+            numbers.push_back(fields_.access().GetRepeatedInt32(in_, &field, i));
+    }
     void read(const Field& field, std::optional<double>& number) {
         get_number(in_, field, number.emplace());
     }
@@ -234,6 +295,15 @@ Message proto_of(const T& value) {
     describe(writer, value);
     return out;
 }
+// The part of a oneof whose fields have these names, in the order of the variant.
+template <typename Message, typename Variant, std::size_t N>
+Message proto_of(const Variant& variant, const char* const (&names)[N]) {
+    Message out;
+    const ProtoFields::Field& field = ProtoFields(out).named(names[variant.index()]);
+    ProtoWriter writer(*out.GetReflection()->MutableMessage(&out, &field));
+    std::visit([&](const auto& part) { describe(writer, part); }, variant);
+    return out;
+}
 template <Described T>
 Result<T> value_from(const google::protobuf::Message& message) {
     T out;
@@ -241,6 +311,23 @@ Result<T> value_from(const google::protobuf::Message& message) {
     describe(reader, out);
     RM_RETURN_IF_ERROR(reader.status());
     return out;
+}
+
+// Nothing where the message has none of these fields.
+template <typename Variant, std::size_t I = 0, std::size_t N>
+std::optional<Result<Variant>> variant_from(const google::protobuf::Message& message,
+                                            const char* const (&names)[N]) {
+    if constexpr (I == N) {
+        return std::nullopt;
+    } else {
+        const ProtoFields::Field& field = ProtoFields(message).named(names[I]);
+        const auto& access = *message.GetReflection();
+        if (!access.HasField(message, &field)) return variant_from<Variant, I + 1>(message, names);
+        auto part =
+            value_from<std::variant_alternative_t<I, Variant>>(access.GetMessage(message, &field));
+        if (!part) return Result<Variant>(part.error());
+        return Result<Variant>(Variant(*std::move(part)));
+    }
 }
 
 }  // namespace rm

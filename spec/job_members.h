@@ -141,6 +141,22 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
           host);
 }
 
+// What became of a MemorySpec.
+template <typename Visit>
+void describe(Visit& visit, Like<MemoryPolicy> auto& policy) {
+    auto& [tile, chunk, keep, alpha, kept, working, prefetch, reuse, device, host] = policy;
+    visit(Member{.name = "tile_tokens"}, tile);
+    visit(Member{.name = "chunk_tokens"}, chunk);
+    visit(Member{.name = "keep"}, keep);
+    visit(Member{.name = "alpha"}, alpha);
+    visit(Member{.name = "kept"}, kept);
+    visit(Member{.name = "working"}, working);
+    visit(Member{.name = "prefetch"}, prefetch);
+    visit(Member{.name = "arena"}, reuse);
+    visit(Member{.name = "device_bytes", .stored = "device"}, device);
+    visit(Member{.name = "host_bytes", .stored = "host"}, host);
+}
+
 template <typename Visit>
 void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
     auto& [beta1, beta2, eps, weight_decay, clip_norm, place, moments, max_skipped] = optimizer;

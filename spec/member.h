@@ -19,7 +19,10 @@ enum class Written {
     steps,          // "10 steps"; other forms add _steps to the name
     path,           // relative paths start at the current directory
     bytes_or_path,  // the word `bytes`, or a path
-    measured,       // in no job file: a number that may be NaN, which JSON has as null
+    // In no job file:
+    measured,       // a number that may be NaN, which JSON has as null
+    exact,          // the name says the unit already
+    index_or_none,  // -1: none; protobuf has one more
 };
 
 enum class Presence { optional, required };
@@ -57,6 +60,7 @@ concept Described = requires(const AnyVisitor& visit, T& value) {
 template <typename T>
 std::string with_unit(std::string_view name, const Member& member) {
     std::string out(name);
+    if (member.written == Written::exact) return out;
     if (member.written == Written::steps) out += "_steps";
     if (std::is_same_v<std::remove_const_t<T>, Seconds>) out += "_seconds";
     return out;

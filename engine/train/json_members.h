@@ -69,6 +69,7 @@ private:
         out_[key] = value;
     }
     void write(const std::string& key, Seconds time) { out_[key] = time.value; }
+    void write(const std::string& key, Bytes size) { out_[key] = size.value; }
     void write(const std::string& key, const std::optional<double>& number) {
         if (number) out_[key] = *number;
     }
@@ -159,6 +160,7 @@ private:
         }
     }
     void read(const std::string& key, Seconds& time) { object_.read(key, time.value); }
+    void read(const std::string& key, Bytes& size) { object_.read(key, size.value); }
     template <Described T>
     void read(const std::string& key, std::vector<T>& items) {
         const nlohmann::json* found = object_.member(key);

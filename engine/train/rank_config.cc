@@ -10,59 +10,10 @@ namespace rm {
 
 using nlohmann::json;
 
-namespace {
-
-// A member that is one of an enum's words.
-template <typename E>
-void read_word(JsonObject& object, std::string_view key, E& target,
-               Result<E> (*parse)(std::string_view)) {
-    std::string word(to_string(target));
-    object.read(key, word);
-    const Result<E> parsed = parse(word);
-    if (parsed) {
-        target = *parsed;
-    } else {
-        object.keep(invalid_argument("{}: {}", object.path_of(key), parsed.error().message));
-    }
-}
-
-// Reads one nested object with `fill`, which names its members.
-template <typename Fill>
-void read_part(JsonObject& parent, std::string_view key, Fill fill) {
-    const json* found = parent.member(key);
-    if (found == nullptr) return;
-    JsonObject part(*found, parent.path_of(key));
-    fill(part);
-    parent.keep(part.finish());
-}
-
-json policy_to_json(const MemoryPolicy& policy) {
-    return {{"tile_tokens", policy.tile_tokens},   {"chunk_tokens", policy.chunk_tokens},
-            {"keep", to_string(policy.keep)},      {"alpha", policy.alpha},
-            {"kept", to_string(policy.kept)},      {"working", to_string(policy.working)},
-            {"prefetch", policy.prefetch},         {"arena", to_string(policy.reuse)},
-            {"device_bytes", policy.device.value}, {"host_bytes", policy.host.value}};
-}
-
-void read_policy(JsonObject& object, MemoryPolicy& policy) {
-    object.read("tile_tokens", policy.tile_tokens)
-        .read("chunk_tokens", policy.chunk_tokens)
-        .read("alpha", policy.alpha)
-        .read("prefetch", policy.prefetch)
-        .read("device_bytes", policy.device.value)
-        .read("host_bytes", policy.host.value);
-    read_word(object, "keep", policy.keep, parse_keep);
-    read_word(object, "kept", policy.kept, parse_kept_place);
-    read_word(object, "working", policy.working, parse_working_set);
-    read_word(object, "arena", policy.reuse, parse_arena_reuse);
-}
-
-}  // namespace
-
 json plan_to_json(const Plan& plan) {
     return {{"mesh", mesh_to_json(plan.mesh)},
             {"zero", plan.zero},
-            {"memory", policy_to_json(plan.memory)},
+            {"memory", members_to_json(plan.memory)},
             {"collective_timeout_seconds", plan.collective_timeout.value}};
 }
 
@@ -72,7 +23,8 @@ Result<Plan> plan_from_json(const json& value) {
     if (const json* mesh = object.member("mesh")) {
         RM_TRY(plan.mesh, mesh_from_json(*mesh, "plan.mesh"));
     }
-    read_part(object, "memory", [&](JsonObject& o) { read_policy(o, plan.memory); });
+    JsonReader reader(object);
+    reader(Member{.name = "memory"}, plan.memory);
     object.read("zero", plan.zero)
         .read("collective_timeout_seconds", plan.collective_timeout.value);
     RM_RETURN_IF_ERROR(object.finish());

@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "base/session.h"
-#include "spec/job_members.h"
 #include "spec/report_members.h"
+#include "spec/session_members.h"
 
 // Random values of base types. The structured bindings, here and where a type is described, are the
 // point: a member added to a type does not compile until it is filled, and then fails the round
@@ -98,10 +98,6 @@ inline void fill(Rng& rng, DeviceId& device) {
     auto& [node, index] = device;
     fill_all(rng, node, index);
 }
-inline void fill(Rng& rng, MemoryPolicy& policy) {
-    auto& [a, b, c, d, e, f, g, h, i, j] = policy;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j);
-}
 inline void fill(Rng& rng, MemoryReport& memory) {
     memory.by_kind = {{"weights", {}}, {"activations", {}}};
     memory.total = Bytes{};
@@ -124,30 +120,6 @@ void fill(Rng& rng, std::map<int, T>& map) {
     for (const int key : {0, 3})
         fill(rng, map[key]);
 }
-inline void fill(Rng& rng, Peak& peak) {
-    auto& [flops, name] = peak;
-    fill_all(rng, flops, name);
-}
-inline void fill(Rng& rng, DeviceInfo& device) {
-    auto& [index, kind, memory, fp32, bf16, num_threads] = device;
-    fill_all(rng, index, kind, memory, fp32, bf16, num_threads);
-}
-inline void fill(Rng& rng, RankStatus& rank) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = rank;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
-}
-inline void fill(Rng& rng, RankLaunch& rank) {
-    auto& [a, b] = rank;
-    fill_all(rng, a, b);
-}
-inline void fill(Rng& rng, Inventory& inventory) {
-    auto& [a, b, c, d, e, f, g, h] = inventory;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
-inline void fill(Rng& rng, AttemptStatus& status) {
-    auto& [a, b, c, d, e, f, g, h] = status;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
 inline void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
@@ -155,38 +127,6 @@ inline void fill(Rng& rng, Plan& plan) {
     auto& [mesh, zero, placement, memory, timeout] = plan;
     placement.clear();  // does not travel
     fill_all(rng, mesh, zero, memory, timeout);
-}
-inline void fill(Rng& rng, Pong& pong) {
-    auto& [nonce] = pong;
-    fill_all(rng, nonce);
-}
-inline void fill(Rng& rng, CommandRefused& refused) {
-    auto& [epoch, reason] = refused;
-    fill_all(rng, epoch, reason);
-}
-inline void fill(Rng& rng, HelloReply& reply) {
-    auto& [a, b, c] = reply;
-    fill_all(rng, a, b, c);
-}
-inline void fill(Rng& rng, Ping& ping) {
-    auto& [nonce] = ping;
-    fill_all(rng, nonce);
-}
-inline void fill(Rng& rng, LaunchAttempt& launch) {
-    auto& [a, b, c, d, e, f, g, h] = launch;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
-inline void fill(Rng& rng, Hello& hello) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = hello;
-    fill_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m);
-}
-inline void fill(Rng& rng, StopAttempt& stop) {
-    auto& [a, b, c] = stop;
-    fill_all(rng, a, b, c);
-}
-inline void fill(Rng& rng, ForgetAttempt& forget) {
-    auto& [epoch] = forget;
-    fill_all(rng, epoch);
 }
 inline void fill(Rng& rng, FileUse& use) {
     use = static_cast<FileUse>(rng.below(6));
@@ -197,60 +137,8 @@ inline void fill(Rng& rng, ProbeStep& step) {
 inline void fill(Rng& rng, ProbeKind& kind) {
     kind = static_cast<ProbeKind>(rng.below(2));
 }
-inline void fill(Rng& rng, RootInfo& root) {
-    auto& [a, b, c, d, e, f, g] = root;
-    fill_all(rng, a, b, c, d, e, f, g);
-}
-inline void fill(Rng& rng, FileWanted& file) {
-    auto& [use, path] = file;
-    fill_all(rng, use, path);
-}
-inline void fill(Rng& rng, FileFacts& facts) {
-    auto& [a, b, c, d, e, f, g, h] = facts;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
-inline void fill(Rng& rng, RootsReport& report) {
-    auto& [roots] = report;
-    fill_all(rng, roots);
-}
-inline void fill(Rng& rng, CheckFiles& check) {
-    auto& [key, files] = check;
-    fill_all(rng, key, files);
-}
-inline void fill(Rng& rng, FilesChecked& checked) {
-    auto& [key, files] = checked;
-    fill_all(rng, key, files);
-}
-inline void fill(Rng& rng, ProbeRoot& probe) {
-    auto& [a, b, c] = probe;
-    fill_all(rng, a, b, c);
-}
-inline void fill(Rng& rng, RootProbed& probed) {
-    auto& [a, b, c, d, e] = probed;
-    fill_all(rng, a, b, c, d, e);
-}
-inline void fill(Rng& rng, ExpectProbe& expect) {
-    auto& [nonce, valid] = expect;
-    fill_all(rng, nonce, valid);
-}
-inline void fill(Rng& rng, RunProbe& run) {
-    auto& [a, b, c, d, e, f, g, h] = run;
-    fill_all(rng, a, b, c, d, e, f, g, h);
-}
 inline void fill(Rng& rng, GbitPerSec& rate) {
     fill(rng, rate.value);
-}
-inline void fill(Rng& rng, BandwidthSample& sample) {
-    auto& [a, b, c, d, e] = sample;
-    fill_all(rng, a, b, c, d, e);
-}
-inline void fill(Rng& rng, InsideSample& sample) {
-    auto& [a, b, c, d, e, f] = sample;
-    fill_all(rng, a, b, c, d, e, f);
-}
-inline void fill(Rng& rng, ProbeReport& report) {
-    auto& [a, b, c, d, e, f] = report;
-    fill_all(rng, a, b, c, d, e, f);
 }
 template <typename T>
 inline void fill(Rng& rng, std::vector<T>& items) {

@@ -1,14 +1,23 @@
+#include "service/convert.h"
+
 #include <google/protobuf/timestamp.pb.h>
 
 #include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/node.pb.h"
 #include "ringmaster/v1/spec.pb.h"
-#include "service/convert.h"
+#include "ringmaster/v1/worker.pb.h"
 #include "service/proto_members.h"
 
 namespace rm {
 namespace {
 
 constexpr std::int64_t kMicros = 1'000'000;
+
+Error unknown_message(std::string_view from) {
+    return invalid_argument(
+        "a message of the {} is of a kind this program does not know; both must speak protocol {}",
+        from, kProtocol);
+}
 
 }  // namespace
 
@@ -51,33 +60,11 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
 }
 
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy) {
-    pb::MemoryPolicy out;
-    out.set_tile_tokens(policy.tile_tokens);
-    out.set_chunk_tokens(policy.chunk_tokens);
-    out.set_keep(std::string(to_string(policy.keep)));
-    out.set_alpha(policy.alpha);
-    out.set_kept(std::string(to_string(policy.kept)));
-    out.set_working(std::string(to_string(policy.working)));
-    out.set_prefetch(policy.prefetch);
-    out.set_arena(std::string(to_string(policy.reuse)));
-    out.set_device(policy.device.value);
-    out.set_host(policy.host.value);
-    return out;
+    return proto_of<pb::MemoryPolicy>(policy);
 }
-
 Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy) {
-    MemoryPolicy out{.tile_tokens = policy.tile_tokens(), .chunk_tokens = policy.chunk_tokens()};
-    RM_TRY(out.keep, parse_keep(policy.keep()));
-    out.alpha = policy.alpha();
-    RM_TRY(out.kept, parse_kept_place(policy.kept()));
-    RM_TRY(out.working, parse_working_set(policy.working()));
-    out.prefetch = policy.prefetch();
-    RM_TRY(out.reuse, parse_arena_reuse(policy.arena()));
-    out.device = {policy.device()};
-    out.host = {policy.host()};
-    return out;
+    return value_from<MemoryPolicy>(policy);
 }
-
 pb::JobSpec to_proto(const JobSpec& spec) {
     return proto_of<pb::JobSpec>(spec);
 }
@@ -101,6 +88,38 @@ pb::EvaluationReport to_proto(const EvaluationReport& report) {
 }
 EvaluationReport from_proto(const pb::EvaluationReport& report) {
     return value_from<EvaluationReport>(report).value();
+}
+
+pb::Inventory to_proto(const Inventory& inventory) {
+    return proto_of<pb::Inventory>(inventory);
+}
+Inventory from_proto(const pb::Inventory& inventory) {
+    return value_from<Inventory>(inventory).value();
+}
+pb::AttemptStatus to_proto(const AttemptStatus& status) {
+    return proto_of<pb::AttemptStatus>(status);
+}
+AttemptStatus from_proto(const pb::AttemptStatus& status) {
+    return value_from<AttemptStatus>(status).value();
+}
+pb::Root to_proto(const RootInfo& root) {
+    return proto_of<pb::Root>(root);
+}
+
+pb::WorkerMessage to_proto(const WorkerMessage& message) {
+    return proto_of<pb::WorkerMessage>(message, kWorkerMessages);
+}
+pb::ControllerMessage to_proto(const ControllerMessage& message) {
+    return proto_of<pb::ControllerMessage>(message, kControllerMessages);
+}
+
+Result<WorkerMessage> from_proto(const pb::WorkerMessage& message) {
+    auto found = variant_from<WorkerMessage>(message, kWorkerMessages);
+    return found ? *std::move(found) : unknown_message("worker");
+}
+Result<ControllerMessage> from_proto(const pb::ControllerMessage& message) {
+    auto found = variant_from<ControllerMessage>(message, kControllerMessages);
+    return found ? *std::move(found) : unknown_message("controller");
 }
 
 }  // namespace rm
