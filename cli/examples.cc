@@ -94,6 +94,7 @@ const OfCommand kExamples[] = {
     {"ringmaster pki token",
      {{"ringmaster pki token --dir pki --role viewer --name vera -o vera.token", ""}}},
     {"ringmaster man", {{"ringmaster man man1", "then: man -l man1/ringmaster.1"}}},
+    {"ringmaster schema", {{"ringmaster schema", "save it beside job files, for an editor"}}},
     {"ringmaster version", {{"ringmaster version -o json", "version and protocol"}}},
     {"ringmaster completion", {{"ringmaster completion bash", "source <(...) in ~/.bashrc"}}},
     {"ringmaster help", {{"ringmaster help data prepare", "as `ringmaster data prepare --help`"}}},

@@ -181,7 +181,10 @@ public:
     template <typename T>
     void operator()(const Member& member, T& value) {
         const Field& field = fields_.field<T>(member);
-        if (field.has_presence() && !fields_.access().HasField(in_, &field)) return;
+        if (field.has_presence() && !fields_.access().HasField(in_, &field)) {
+            const bool is_needed = member.presence == Presence::sent;
+            return keep(is_needed ? Status(missing(field)) : Status());
+        }
         read(field, value);
         if constexpr (std::is_same_v<T, int>) {
             if (member.written == Written::index_or_none) --value;
@@ -196,6 +199,9 @@ private:
 
     void keep(const Status& status) {
         if (status_ && !status) status_ = status;
+    }
+    static Error missing(const Field& field) {
+        return invalid_argument("{} has no {}", field.containing_type()->name(), field.name());
     }
     std::string text_of(const Field& field) const {
         return fields_.access().GetString(in_, &field);

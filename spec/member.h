@@ -25,7 +25,8 @@ enum class Written {
     index_or_none,  // -1: none; protobuf has one more
 };
 
-enum class Presence { optional, required };
+// required: of a job file; sent: of a message, where others keep their defaults.
+enum class Presence { optional, required, sent };
 
 struct Member {
     std::string_view name;  // in the job file and JSON

@@ -7,8 +7,8 @@
 // They have one name in all forms, which says the unit.
 namespace rm {
 
-constexpr Member named(std::string_view name) {
-    return {.name = name, .written = Written::exact};
+constexpr Member named(std::string_view name, Presence presence = Presence::optional) {
+    return {.name = name, .written = Written::exact, .presence = presence};
 }
 
 template <typename Visit>
@@ -97,9 +97,9 @@ void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     visit(named("epoch"), epoch);
     visit(named("job_id"), job);
     visit(named("spec"), spec);
-    visit(named("mesh"), mesh);
+    visit(named("mesh", Presence::sent), mesh);
     visit(named("zero"), zero);
-    visit(named("memory"), memory);
+    visit(named("memory", Presence::sent), memory);
     visit(named("collective_timeout_seconds"), timeout);
     visit(named("ranks"), ranks);
     visit(named("checkpoint_dir"), checkpoint_dir);

@@ -169,9 +169,10 @@ private:
             object_.keep(invalid_argument("{}: an array of objects is expected", key));
             return;
         }
-        for (const nlohmann::json& item : *found)
-            read_members(item, format("{}[{}]", object_.path_of(key), items.size()),
-                         items.emplace_back());
+        for (const nlohmann::json& item : *found) {
+            const std::string path = format("{}[{}]", object_.path_of(key), items.size());
+            read_members(item, path, items.emplace_back());
+        }
     }
     template <typename Key, Described T>
     void read(const std::string& key, std::map<Key, T>& items) {
