@@ -30,7 +30,18 @@ protected:
                                .extra = "precision: fp32\n"},
                               name + ".yaml"));
         if (!wait_for_state(state_, id, "succeeded", kJobLimit)) return {};
-        return show(state_, id);
+        return with_last_reports(id);
+    }
+    // They travel beside the status that says the end, and may come after it.
+    Json with_last_reports(const std::string& id) {
+        Json job;
+        const bool complete = wait_until(Seconds{30}, [&] {
+            job = show(state_, id);
+            return job.contains("lastEvaluation") && job.contains("lastStep") &&
+                   job["lastStep"].value("step", 0) == job["lastStep"].value("numSteps", -1);
+        });
+        EXPECT_TRUE(complete) << job.dump(2);
+        return complete ? job : Json();
     }
 
     const std::string state_ = path("state");

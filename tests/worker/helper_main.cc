@@ -66,7 +66,7 @@ int run_fake_rank(const std::string& behaviour, const AttemptDir& dir, int rank)
     }
     listen_for_stop();
     sleep_until_stopped();
-    return asked_to_stop != 0 ? kRankStopped : 9;
+    return asked_to_stop != 0 ? kRankStopped : kRankFailed;
 }
 
 int run_fake_daemon(const std::string& state, const std::string& behaviour) {
