@@ -11,8 +11,8 @@
 
 namespace rm {
 
-// Long work that somebody else watches: how far it has come, and whether it should give up. The
-// watcher cannot know how long the work takes; it can see that it moves.
+// Long work that another thread watches: its progress, and whether it should give up. The watcher
+// cannot know how long the work takes, but it can see that it advances.
 struct Activity {
     std::atomic<std::int64_t> done{0};  // bytes read or written, files removed: it only grows
     std::atomic<bool> cancelled{false};
@@ -25,7 +25,7 @@ struct Activity {
 
 constexpr std::chrono::milliseconds kSlowPassage{100};
 
-// A fault point that makes whoever passes it slow: what a busy or distant disk does.
+// A fault point that slows down its caller, as a busy or distant disk does.
 inline void pass_slowly(Faults* faults, std::string_view point) {
     if (faults != nullptr && faults->fires(point)) std::this_thread::sleep_for(kSlowPassage);
 }

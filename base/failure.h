@@ -5,10 +5,10 @@
 #include <string_view>
 
 // How ranks end and why attempts fail, each in one table: an exit code is a row of kRankExits, a
-// class of failures one of kFailures. Retries, the database and `explain` read these rows.
+// failure class is a row of kFailures. Retries, the database and `explain` read these rows.
 namespace rm {
 
-// `lost` stays the last.
+// Keep `lost` last.
 enum class FailureClass {
     none,
     bad_input,
@@ -17,21 +17,21 @@ enum class FailureClass {
     rank,    // any other exit or signal
     launch,  // a node could not or would not run its ranks
     stall,   // no progress anywhere in the attempt
-    lost     // no word of it for lost_after
+    lost     // no worker reported on it for lost_after
 };
 
-// device: it is excluded from further attempts of the job. node: the job goes elsewhere, where it
-// can, and a node that fails several jobs is taken out of service.
+// device: excluded from further attempts of the job. node: the job moves to other nodes if it can,
+// and a node that fails several jobs is taken out of service.
 enum class Culprit { unknown, job, device, node, cluster };
-// no: the same plan would end the same way. elsewhere: but what is wrong on one node may be right
-// on others.
+// no: the same plan would fail again. elsewhere: it would fail again here but may work on other
+// nodes.
 enum class Retried { no, elsewhere, yes };
 
-// What `explain` advises. Words in braces are filled in; a sentence with one that is not known is
-// not said.
+// Advice that `explain` gives. Words in braces are filled in; a sentence with an unknown one is
+// left out.
 struct Remedies {
-    std::string_view attempt;  // after an attempt that ended so
-    std::string_view job;      // and after a job; empty: to continue it
+    std::string_view attempt;  // after a failed attempt
+    std::string_view job;      // after a failed job; empty: continue the job
 };
 
 struct FailureRow {
@@ -77,14 +77,14 @@ constexpr int kRankFinished = 0;
 constexpr int kRankFailed = 1;
 constexpr int kRankStopped = 3;      // asked to stop, checkpoint written
 constexpr int kRankLostPeer = 4;     // a transport or rendezvous error: some other rank died first
-constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would end the same way
+constexpr int kRankOutOfMemory = 5;  // of device or host: the same plan would fail again
 constexpr int kRankDeviceFault = 6;  // its device does not answer as it should
-constexpr int kRankBadInput = 7;     // job, model or data are wrong, on whatever node they are read
-constexpr int kRankBadFiles = 8;     // files of theirs are missing, unreadable or damaged here
+constexpr int kRankBadInput = 7;     // job, model or data are wrong, whichever node reads them
+constexpr int kRankBadFiles = 8;     // their files are missing, unreadable or damaged here
 constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
 constexpr int kRankNoCheckpoint = 10;  // no checkpoint of the job's own directory is whole here
-constexpr int kRankNoBeginning = 11;   // nor one of the directory in checkpoint.from
-constexpr int kRankNotStarted = 127;   // its program did not begin; the dynamic loader says so, too
+constexpr int kRankNoBeginning = 11;   // nor is one in the directory checkpoint.from
+constexpr int kRankNotStarted = 127;   // its program did not start; also the dynamic loader's code
 
 struct RankExit {
     int code;
@@ -102,7 +102,7 @@ inline constexpr Remedies kNoBeginningIsWhole{
     "submit the job file with --from another checkpoint, which `ring-checkpoint verify` finds "
     "whole, or without checkpoint.from, to begin anew"};
 
-// Any other code is of the class `rank`.
+// Any other code has class `rank`.
 inline constexpr std::array kRankExits{
     RankExit{kRankFinished, FailureClass::none},
     RankExit{kRankStopped, FailureClass::none},

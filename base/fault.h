@@ -17,7 +17,7 @@ public:
 
 // Faults planted on purpose, by name: "checkpoint.rename@2,transport.send" fires the second time
 // the first point is passed, and every time the second is. Owned by main() (RM_FAULTS) or a test
-// and passed to whoever asks. Thread safe.
+// and passed to the code that checks it. Thread safe.
 class Faults {
 public:
     Faults() = default;

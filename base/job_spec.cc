@@ -85,7 +85,7 @@ Status check_data(const DataSpec& data) {
 }
 
 // Far above any real job, and products of two stay within 64 bits.
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;  // of a step
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;  // per step
 constexpr std::int64_t kMostBudget = std::int64_t{1} << 56;
 
 Status check_size(std::int64_t tokens, std::int64_t most, std::size_t index, std::string_view key) {
@@ -172,7 +172,7 @@ Status check_parallel(const JobSpec& spec) {
         return invalid_argument("parallel.zero: {} must be 0, 1, 2 or 3", spec.zero);
     }
     if (!spec.parallel) return {};
-    // What a directory holds is known where it is read.
+    // The sizes of a model.from are only known where its directory is read.
     if (!spec.model.preset.empty()) {
         RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
         const Status fits = check_mesh(*spec.parallel, model.dims());

@@ -13,11 +13,11 @@
 #include "base/result.h"
 #include "base/units.h"
 
-// What the user submits. The same type serves the job file, the wire, the controller's tables and
-// the engine; each has its own conversion and nobody has a second definition.
+// The job as the user submits it. The job file, the wire, the controller's tables and the engine
+// all use this type; each has its own conversion and none has a second definition.
 namespace rm {
 
-// Exactly one of the two.
+// Exactly one of the two is set.
 struct ModelSpec {
     std::string preset;  // a named architecture with fresh weights
     std::string from;    // a Hugging Face directory: its architecture and weights
@@ -33,10 +33,10 @@ struct DataSource {
     bool operator==(const DataSource&) const = default;
 };
 std::string to_string(const DataSource& source);
-// What follows the last '@' is a proportion when it is a number; then it must be positive.
+// Text after the last '@' is a proportion if it is a number; it must then be positive.
 Result<DataSource> parse_data_source(std::string_view text);
 
-// What a sequence that holds several documents is: one text, or texts that do not see each other.
+// How a sequence holds several documents: as one text, or as texts that do not see each other.
 enum class Documents { joined, separate };
 std::string_view to_string(Documents documents);
 Result<Documents> parse_documents(std::string_view text);
@@ -49,7 +49,7 @@ struct DataSpec {
     std::string tokenizer = "bytes";  // bytes, or the path of a tokenizer.json
     double holdout = 0.02;            // share of the data kept out of training for evaluation
     Documents documents = Documents::joined;
-    Positions positions = Positions::reset;  // of separate documents
+    Positions positions = Positions::reset;  // for separate documents
     bool operator==(const DataSpec&) const = default;
 };
 
@@ -73,7 +73,7 @@ struct StageSpec {
     std::int64_t sequences_per_step() const { return batch / context; }
 };
 
-// Where master weights and moments are and the update runs.
+// Where master weights and moments live and the update runs.
 enum class OptimizerPlace { device, host };
 std::string_view to_string(OptimizerPlace place);
 Result<OptimizerPlace> parse_optimizer_place(std::string_view text);
@@ -86,15 +86,14 @@ struct OptimizerSpec {
     double clip_norm = 1.0;  // 0: never clips
     OptimizerPlace place = OptimizerPlace::device;
     std::string moments = "fp32";  // fp32 | bf16 (rounded stochastically)
-    int max_skipped = 10;          // a run fails after this many updates in a row were not finite
+    int max_skipped = 10;          // a run fails after this many non-finite updates in a row
     bool operator==(const OptimizerSpec&) const = default;
 };
 
 struct ResourcesSpec {
     int devices = 0;   // 0: the mesh's size
     std::string kind;  // "cpu" or a GPU's name; empty: any one kind
-    // The device of each rank: every attempt runs there and nowhere else. Empty: whoever plans
-    // chooses.
+    // The device of each rank: every attempt runs exactly there. Empty: the planner chooses.
     std::vector<DeviceId> placement;
     bool operator==(const ResourcesSpec&) const = default;
 };
@@ -103,25 +102,25 @@ struct CheckpointSpec {
     std::string dir;               // empty: below the cluster's state directory
     std::int64_t every_steps = 0;  // 0: `every` decides
     int keep = 2;
-    // A checkpoint's directory to begin from while the job has none of its own; empty: the seed's
-    // weights or model.from. Position, data order and steps go on from there.
+    // Checkpoint directory to start from while the job has none of its own; empty: start from the
+    // seed's weights or model.from. Position, data order and steps continue from there.
     std::string from;
-    // At most this much training lies between two checkpoints, by the clock of rank 0. Zero: they
-    // are made only at the end and when the job is asked to stop.
+    // At most this much training lies between two checkpoints, by rank 0's clock. Zero: checkpoints
+    // are written only at the end and when the job is asked to stop.
     Seconds every{600};
     bool operator==(const CheckpointSpec&) const = default;
 };
 
-// What is written after the last step.
+// Output written after the last step.
 struct ExportSpec {
-    std::string huggingface;  // a directory, made or replaced; empty: nothing
+    std::string huggingface;  // directory, created or replaced; empty: no export
     bool operator==(const ExportSpec&) const = default;
 };
 
-// What becomes of a job whose attempt failed for a reason that may not hold again.
+// How to retry a job whose attempt failed for a reason that may not recur.
 struct RetrySpec {
-    int max = 3;               // further attempts after failures; a drained node's is not one
-    Seconds lost_after{1800};  // without a word of progress from any worker an attempt is lost
+    int max = 3;               // further attempts after failures; draining a node is no failure
+    Seconds lost_after{1800};  // an attempt is lost if no worker reports progress for so long
     bool operator==(const RetrySpec&) const = default;
 };
 
@@ -137,7 +136,7 @@ struct JobSpec {
     DataSpec data;
     std::uint64_t seed = 1;
     std::vector<StageSpec> stages;
-    std::optional<Mesh> parallel;  // nothing: auto
+    std::optional<Mesh> parallel;  // nullopt: auto
     // ZeRO stage over data x ring x ulysses: 0 shards nothing, 1 the optimizer's state, 2 gradients
     // too, 3 weights too.
     int zero = 0;
@@ -149,17 +148,17 @@ struct JobSpec {
     EvaluationSpec evaluation;
     ExportSpec exports;
     RetrySpec retry;
-    int priority = 0;  // higher first; among equals the older
+    int priority = 0;  // higher first, then older
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages
-    // How many ranks it insists on; nothing: any number.
+    // Number of ranks that the job requires; nullopt: any number.
     std::optional<int> num_ranks() const;
 };
 
-// Everything that can be judged without looking at a machine: names, ranges, batch against context,
-// the mesh against the model's sizes when `parallel` is given, context against the mesh, features
-// that do not exist yet. The error names key path, value and what would be right.
+// Checks everything that needs no machine: names, ranges, batch against context, the mesh against
+// the model's sizes when `parallel` is given, context against the mesh, features that do not exist
+// yet. The error names the key path, the value and what would be valid.
 Status validate(const JobSpec& spec);
 
 }  // namespace rm

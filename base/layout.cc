@@ -42,7 +42,8 @@ std::vector<Run> slice_runs(std::span<const Run> runs, std::int64_t first, std::
 
 namespace {
 
-// Both are of one document: query position p sees min(max(p - k.first + 1, 0), k.length) keys of k.
+// Both runs belong to one document: query position p sees min(max(p - k.first + 1, 0), k.length)
+// keys of k.
 std::int64_t attended_pairs(const Run& q, const Run& k) {
     std::int64_t pairs = 0;
     const std::int64_t last_partial = std::min(q.first + q.length, k.first + k.length);
@@ -58,7 +59,7 @@ std::int64_t attended_pairs(const Run& q, const Run& k) {
 
 }  // namespace
 
-// A sequence may be very many documents: each query run looks at the keys of its own only.
+// A sequence may hold very many documents: each query run visits only keys of its own document.
 std::int64_t attended_pairs(std::span<const Run> queries, std::span<const Run> keys) {
     std::unordered_map<std::int32_t, std::vector<const Run*>> keys_of;
     for (const Run& k : keys) {

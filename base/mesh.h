@@ -21,9 +21,9 @@ public:
     using Coords = std::array<int, 4>;  // indexed by Axis
 
     Mesh() = default;
-    // Every size is at least 1, their product at most 65,536. `inner_ring` divides `ring`; 0 is the
-    // whole ring. Smaller than the ring it makes a double ring: consecutive ring slots form inner
-    // rings, and slots of equal place in them the outer rings between.
+    // Every size is at least 1, their product at most 65,536. `inner_ring` divides `ring`; 0 means
+    // the whole ring. A smaller value makes a double ring: consecutive ring slots form inner rings,
+    // and slots at the same place in each inner ring form the outer rings.
     static Result<Mesh> make(int data, int ring, int ulysses, int tensor, int inner_ring = 0);
 
     int inner_ring() const { return inner_ring_ == 0 ? size(Axis::ring) : inner_ring_; }
@@ -48,7 +48,7 @@ private:
 
 std::string to_string(const Mesh& mesh);  // data 2 x ring 4; data 2 x ring 8 (2 of 4)
 
-// What a mesh demands of a model; see check_mesh.
+// Model sizes that a mesh must divide; see check_mesh.
 struct ModelDims {
     std::int64_t num_query_heads = 0;  // Hq
     std::int64_t num_kv_heads = 0;     // Hk

@@ -6,8 +6,8 @@
 
 namespace rm {
 
-// An error of Mesh::make() or check_mesh() for who wrote the mesh under another key: `mesh.ring: 0
-// must be ...` becomes `parallel.ring: 0 must be ...`.
+// Renames the key in an error of Mesh::make() or check_mesh() if the mesh stands under another key:
+// `mesh.ring: 0 must be ...` becomes `parallel.ring: 0 must be ...`.
 inline Error under_key(const Error& error, std::string_view key) {
     constexpr std::string_view kOwn = "mesh";
     const std::string_view message = error.message;

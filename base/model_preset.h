@@ -23,7 +23,7 @@ struct ModelConfig {
     double norm_eps = 1e-5;
     bool tied_head = false;
     RopeConfig rope;                 // a stage may replace its theta
-    std::int64_t max_positions = 0;  // the longest sequence it was made for; 0: not said
+    std::int64_t max_positions = 0;  // the longest sequence it supports; 0: not stated
     bool operator==(const ModelConfig&) const = default;
 
     std::int64_t num_parameters() const;

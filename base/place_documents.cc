@@ -18,7 +18,7 @@ std::int64_t pairs_within(std::int64_t tokens) {
     return tokens * (tokens + 1) / 2;
 }
 
-// Adds the piece, to the last one if it goes on from there.
+// Appends the piece, or extends the last one if the piece continues it.
 void append(std::vector<Piece>& pieces, const Piece& piece) {
     if (piece.run.length == 0) return;
     const bool goes_on = !pieces.empty() && pieces.back().run.document == piece.run.document &&
@@ -76,8 +76,8 @@ struct Sequence {
     std::vector<std::int64_t> begins = {0};  // and the end of the last
 };
 
-// A placement that is being made. Counts only the work that is uneven: zigzag gives every slot the
-// same in every step, but for what a token more or less makes.
+// A placement under construction. Counts only uneven work: zigzag gives every slot the same work in
+// every step, up to the difference that one token makes.
 class Packing {
 public:
     Packing(const Sequence& sequence, int ring)
@@ -86,8 +86,8 @@ public:
           slots_(static_cast<std::size_t>(ring)),
           work_(static_cast<std::size_t>(ring * ring)) {}
 
-    // What does not divide by R goes to the slots with the most room, which so stays equal within a
-    // token as long as all documents are cut this way.
+    // The remainder of the division by R goes to the slots with the most room, so room stays equal
+    // within a token as long as all documents are cut this way.
     void zigzag(std::size_t document) {
         const std::int64_t length = sequence_->lengths[document];
         const std::vector<std::int64_t> share = shares(length);
@@ -104,8 +104,8 @@ public:
         even_pairs_ += pairs_within(length);
     }
 
-    // On the slot with the least work of those with room for all of it; if there is none, cut over
-    // those with the most room.
+    // Places the document on the slot with the least work among those with room for all of it; if
+    // there is none, cuts it over those with the most room.
     void place(std::size_t document) {
         const std::int64_t length = sequence_->lengths[document];
         if (const std::size_t slot = least_work(length); slot < slots_.size()) {
@@ -157,7 +157,7 @@ public:
     }
 
 private:
-    // Of the query slot and the key slot.
+    // Query-key pairs between the query slot and the key slot.
     std::int64_t& work_at(std::size_t query, std::size_t key) {
         return work_[query * slots_.size() + key];
     }
@@ -177,7 +177,7 @@ private:
                                         room_.begin());
     }
 
-    // Tokens for each slot; what does not divide goes to those with the most room.
+    // Tokens for each slot; the remainder goes to the slots with the most room.
     std::vector<std::int64_t> shares(std::int64_t length) const {
         const auto ring = static_cast<std::int64_t>(slots_.size());
         std::vector<std::size_t> order(slots_.size());
@@ -213,7 +213,7 @@ std::size_t count_longer(const Sequence& sequence, std::span<const std::size_t> 
     return static_cast<std::size_t>(end - order.begin());
 }
 
-// Zigzag for the documents that are long; and for more, a few at a time, until the work is even.
+// Zigzag-cuts the long documents, then more of them, a few at a time, until the work is even.
 Packing pack(const Sequence& sequence, int ring) {
     const std::vector<std::size_t> order = sequence.by_length();
     const std::size_t longest = count_longer(sequence, order, kZigzagTokens * ring);

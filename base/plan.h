@@ -11,8 +11,8 @@
 
 namespace rm {
 
-// mesh + placement + memory policy + limits. Made by the planner from a snapshot, validated against
-// the present state before it is used.
+// mesh + placement + memory policy + limits. The planner makes it from a snapshot; the controller
+// validates it against the current state before use.
 struct Plan {
     Mesh mesh;
     int zero = 0;                     // ZeRO stage

@@ -13,8 +13,8 @@ struct PortRange {
     bool is_any() const { return last == 0; }
     bool operator==(const PortRange&) const = default;
 };
-// Where ranks and probes listen unless somebody says otherwise: what a firewall between machines
-// must let through.
+// Default ports on which ranks and probes listen; a firewall between machines must let them
+// through.
 constexpr PortRange kDataPorts{7080, 7199};
 
 std::string to_string(PortRange ports);  // 7080-7199, 7085, 0

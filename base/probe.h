@@ -7,20 +7,20 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-// One measurement of the survey, as the controller asks for it and as a worker answers.
+// One measurement of the survey: the controller's request and the worker's answer.
 namespace rm {
 
 // link: from this worker to another. node: inside this worker, between its devices and its memory.
 enum class ProbeKind { link, node };
 
-// To the receiving end: who brings this nonce within this time may send it as much as it wants to.
+// To the receiving end: a caller that presents this nonce within this time may send any amount.
 struct ExpectProbe {
     std::string nonce;
     Seconds valid{20};
     bool operator==(const ExpectProbe&) const = default;
 };
 
-// To the sending end. Of a node's own probe only `id` and `kind` are looked at.
+// To the sending end. A probe of kind `node` uses only `id` and `kind`.
 struct RunProbe {
     std::uint64_t id = 0;
     ProbeKind kind = ProbeKind::link;
@@ -33,18 +33,18 @@ struct RunProbe {
     bool operator==(const RunProbe&) const = default;
 };
 
-// What arrived at the receiving end, by its clock, without the beginning (slow start, what shapers
-// let through before they shape).
+// Data that arrived at the receiving end, by its clock, without the beginning (TCP slow start,
+// bursts that traffic shapers let through).
 struct BandwidthSample {
     int streams = 1;
     GbitPerSec rate;
-    Bytes bytes;      // that arrived in all
-    Seconds seconds;  // that were counted
+    Bytes bytes;      // received in total
+    Seconds seconds;  // time counted
     double loss = 0;  // retransmitted segments / segments sent
     bool operator==(const BandwidthSample&) const = default;
 };
 
-// Copies inside a node. A device is its index, the host kHostEnd.
+// A copy inside a node. Both ends are device indices, or kHostEnd for the host.
 constexpr int kHostEnd = -1;
 struct InsideSample {
     int from = kHostEnd;
@@ -58,10 +58,10 @@ struct InsideSample {
 
 struct ProbeReport {
     std::uint64_t id = 0;
-    std::string error;  // why there is nothing; empty: all went well
+    std::string error;  // why there are no results; empty: success
     std::vector<BandwidthSample> samples;
     Seconds latency;  // one way: half of the median round trip of a small message
-    Seconds jitter;   // median distance of the round trips from their median, halved like it
+    Seconds jitter;   // median distance of the round trips from their median, halved likewise
     std::vector<InsideSample> inside;
     bool operator==(const ProbeReport&) const = default;
 };

@@ -5,11 +5,10 @@
 #include <string_view>
 #include <vector>
 
-// Why a job waits, as the diagnosis that found it says: rules ask for the kind, people read the
-// rest.
+// Why a job waits, as diagnosed: rules test the kind, people read the rest.
 namespace rm {
 
-// files: the job's, on nodes. behind: of the jobs that one planning pass does not reach.
+// files: the job's files on nodes. behind: the planning pass does not reach the job.
 enum class ReasonKind { other, files, behind };
 
 struct Reason {
@@ -26,8 +25,8 @@ inline std::string to_string(const Reason& reason) {
     return reason.text + (reason.remedy.empty() ? "" : "; ") + reason.remedy;
 }
 
-// From the words of an error or an older version, which have their remedy behind the last
-// semicolon: only what is shown depends on it.
+// Builds a Reason from the text of an error or an older version, where the remedy follows the last
+// semicolon; only displayed text depends on it.
 inline Reason reason_from(std::string_view words, ReasonKind kind = ReasonKind::other) {
     const std::size_t cut = words.rfind("; ");
     const bool helps = cut != std::string_view::npos;

@@ -7,19 +7,19 @@
 
 #include "base/units.h"
 
-// What a rank says about its training: made by the engine, sent by the worker, kept by the
-// controller.
+// A rank's reports about its training: the engine makes them, the worker sends them, the controller
+// keeps them.
 namespace rm {
 
-// A rate of matrix products that MFU is measured against.
+// Rate of matrix products against which MFU is measured.
 struct Peak {
     double flops = 0;  // FLOP/s; 0: unknown
     std::string name;  // names the precision: "bf16 480 GFLOP/s measured 2026-01-02"
     bool operator==(const Peak&) const = default;
 };
 
-// A kind of memory as MemoryKind names it, and where it is: reports write "weights", and "host
-// weights" of state that lives in host memory.
+// A kind of memory as MemoryKind names it, and its location: reports write "weights" for device
+// memory and "host weights" for state in host memory.
 struct MemoryName {
     std::string_view kind;
     bool on_host = false;
@@ -34,8 +34,8 @@ inline std::string on_host(std::string_view kind) {
 }
 
 struct MemoryReport {
-    std::map<std::string, Bytes> by_kind;  // by the words of MemoryName
-    Bytes total;                           // of the device
+    std::map<std::string, Bytes> by_kind;  // keys as MemoryName writes them
+    Bytes total;                           // on the device
 
     void add(const std::string& kind, Bytes bytes) {
         by_kind[kind] += bytes;
@@ -49,8 +49,8 @@ struct MemoryReport {
     }
 };
 
-// A phase of a step. In an exposed one compute waits for what its name says: reports write
-// "ring_exposed".
+// A phase of a step. In an exposed phase, compute waits for the communication that the name states:
+// reports write "ring_exposed".
 struct StepPhase {
     std::string_view name;
     bool exposed = false;
@@ -64,24 +64,24 @@ inline std::string exposed_phase(std::string_view name) {
     return std::string(name).append(kExposed);
 }
 
-// What one mesh axis moved in a step. Axes by name: ring, ulysses, tensor, gradient (the ZeRO
+// Traffic of one mesh axis in a step. Axes are named ring, ulysses, tensor, gradient (the ZeRO
 // group: reduction and gathers), world.
 struct AxisTraffic {
     std::int64_t bytes_sent = 0;  // by this rank
-    double wait_seconds = 0;      // compute waiting for it: the exposed part
+    double wait_seconds = 0;      // compute waiting for this axis: the exposed part
     bool operator==(const AxisTraffic&) const = default;
 };
 
-// What came from one rank in a step, in messages that are long enough to tell how fast.
+// Data received from one rank in a step, counting only messages long enough to measure a rate.
 struct HopRate {
     std::int64_t bytes = 0;
-    double bytes_per_second = 0;  // at best: a late sender makes single messages look slow
+    double bytes_per_second = 0;  // the best: a late sender makes single messages look slow
     bool operator==(const HopRate&) const = default;
 };
 
-// One optimizer step, as rank 0 knows it (the last four groups are this rank's own).
+// One optimizer step as rank 0 sees it (the last four groups are this rank's own).
 struct StepReport {
-    std::int64_t step = 0;       // 1 is the first of the job; counts on over stages and attempts
+    std::int64_t step = 0;       // 1 is the job's first; continues across stages and attempts
     std::int64_t num_steps = 0;  // of the job
     int stage = 0;
     std::int64_t tokens = 0;        // trained in this step
@@ -90,25 +90,25 @@ struct StepReport {
     double grad_norm = 0;           // before clipping
     bool finite = true;             // false: the update was skipped
     double learning_rate = 0;
-    double diverged_above = 0;  // a loss above this is far from where the run began; 0: unknown
+    double diverged_above = 0;  // loss above which the run has diverged; 0: unknown
     double seconds = 0;
     double model_flops = 0;  // causal, all ranks
     double causal_mfu = 0;   // of the mesh's peak; 0 when the peak is unknown
     double full_mfu = 0;     // full-attention count, for comparison
-    double hfu = 0;          // of all products that were executed, those done again too
+    double hfu = 0;          // counts all executed products, recomputed ones too
     std::string peak_name;   // what MFU is measured against
-    // Of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and head
-    // but for attention), ring_exposed, ulysses_exposed, tensor_exposed, gather_exposed (ZeRO-3's
-    // weights) and reduce_exposed (compute waiting for others), checkpoint (waiting for its
-    // writer), optimizer, data, idle (the rest).
+    // Phases of this rank; they do not overlap and add up to `seconds`: attention, gemm (layers and
+    // head except attention), ring_exposed, ulysses_exposed, tensor_exposed, gather_exposed
+    // (ZeRO-3's weights) and reduce_exposed (compute waiting for others), checkpoint (waiting for
+    // its writer), optimizer, data, idle (the rest).
     std::map<std::string, double> phase_seconds;
     MemoryReport memory;
-    std::map<std::string, AxisTraffic> axes;  // of this rank; only those that moved something
+    std::map<std::string, AxisTraffic> axes;  // this rank's; only axes that moved data
     std::string last_collective;
-    std::map<int, HopRate> hops;  // to this rank, by the rank before it on a ring of attention
+    std::map<int, HopRate> hops;  // into this rank, by its predecessor on an attention ring
 };
 
-// The run has left the range of losses in which a model that learns stays. NaN has, too.
+// Whether the loss has left the range of a model that learns; also true for NaN.
 inline bool has_diverged(const StepReport& report) {
     return report.diverged_above > 0 && !(report.loss <= report.diverged_above);
 }
@@ -118,7 +118,7 @@ inline double seconds_in(const StepReport& report, const std::string& phase) {
     return found == report.phase_seconds.end() ? 0 : found->second;
 }
 
-// Of a step's seconds, compute waiting for other ranks: every phase that is exposed.
+// Seconds of the step that compute spent waiting for other ranks: the sum of the exposed phases.
 inline double waited_seconds(const StepReport& report) {
     double seconds = 0;
     for (const auto& [phase, spent] : report.phase_seconds)
@@ -130,11 +130,11 @@ struct EvaluationReport {
     std::int64_t step = 0;
     std::int64_t targets = 0;
     double loss = 0;             // held out, nats per target
-    double unigram_entropy = 0;  // of the text, nats per byte; both 0 where tokens are not bytes
+    double unigram_entropy = 0;  // of the text, nats per byte; both 0 unless tokens are bytes
     double bigram_entropy = 0;
 };
 
-// Both ends of a rank's connection to a peer as its socket names them, "10.77.0.3:40112".
+// Both ends of a rank's connection to a peer, as the rank's socket names them, "10.77.0.3:40112".
 struct PeerConnection {
     std::string own;
     std::string other;
@@ -147,12 +147,12 @@ struct RingNeighbours {
     bool operator==(const RingNeighbours&) const = default;
 };
 
-// Whom a rank is connected to, once it is: what the transport has opened and what the
-// communicator's groups say, not what was planned.
+// A rank's connections once it has connected: as the transport opened them and as the
+// communicator's groups define them, not as planned.
 struct ConnectedReport {
     int rank = 0;
-    std::string address;                  // where it listens; empty: a thread of one process
-    std::map<int, PeerConnection> peers;  // by rank; none between threads of one process
+    std::string address;  // where it listens; empty: ranks are threads of one process
+    std::map<int, PeerConnection> peers;  // by rank; none if ranks are threads of one process
     std::map<std::string, RingNeighbours> rings;  // ring, or ring_inner and ring_outer
     bool operator==(const ConnectedReport&) const = default;
 };

@@ -15,7 +15,8 @@ std::string rate(const StepReport& report) {
     return format("{:.0}", speed);
 }
 
-// Lists the bytes that each axis moved and the share of the step that waited; the words stand once.
+// Lists the bytes that each axis moved and the share of the step that waited; the words appear
+// once.
 std::string traffic(const StepReport& report) {
     std::string text;
     for (const std::string_view name : {"ring", "ulysses", "tensor", "gradient"}) {

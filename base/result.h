@@ -33,11 +33,11 @@ enum class ErrorCode {
 
 std::string_view to_string(ErrorCode code);
 
-// What a rule has to know of an error beyond its code: no rule reads messages.
+// Facts about an error that rules need beyond its code: no rule reads messages.
 enum class ErrorFact {
     none,
     no_whole_checkpoint,  // all checkpoints of the job's own directory are damaged
-    no_whole_beginning    // all of the directory that checkpoint.from names
+    no_whole_beginning    // all in the directory that checkpoint.from names are damaged
 };
 
 struct Error {

@@ -18,7 +18,7 @@ constexpr std::array<RopeType, 6> kRopeTypes = {RopeType::standard, RopeType::li
 std::string_view to_string(RopeType type);  // default linear dynamic yarn longrope llama3
 Result<RopeType> parse_rope_type(std::string_view name);  // `su` is longrope's old name
 
-// Rotary position embedding of a model; what a field means to each type is in engine/model/rope.cc.
+// Rotary position embedding of a model; engine/model/rope.cc says what a field means to each type.
 // Fields that the type does not use keep their defaults.
 struct RopeConfig {
     RopeType type = RopeType::standard;
@@ -26,7 +26,7 @@ struct RopeConfig {
     double factor = 1;  // linear, dynamic, yarn, longrope, llama3
     // Positions of pretraining (dynamic, yarn, longrope, llama3).
     std::int64_t original_context = 0;
-    // Multiplies cos and sin (yarn, longrope); absent: from `factor`.
+    // Multiplies cos and sin (yarn, longrope); nullopt: derived from `factor`.
     std::optional<double> attention_factor;
     double beta_fast = 32;  // yarn
     double beta_slow = 1;
@@ -40,7 +40,7 @@ struct RopeConfig {
     bool operator==(const RopeConfig&) const = default;
 };
 
-// Names the field, its value and what would be right, the fields as Hugging Face spells them.
+// The error names the field as Hugging Face spells it, its value and what would be valid.
 Status validate(const RopeConfig& rope, std::int64_t head_dim);
 
 }  // namespace rm

@@ -16,13 +16,12 @@
 #include "base/roots.h"
 #include "base/units.h"
 
-// What a worker and the controller say to each other, as plain values: the cores and the session
-// loops speak these, service/convert turns them into messages of proto/ringmaster/v1/worker.proto
-// and back.
+// Messages between a worker and the controller as plain values: the cores and the session loops use
+// these; service/convert turns them into messages of proto/ringmaster/v1/worker.proto and back.
 namespace rm {
 
-// The controller serves this one and the one before. 2: hello carries launches, ranks say what they
-// wait for, exports ask before they are published. 3: roots; links are surveyed.
+// The controller serves this version and the one before. 2: hello carries launches, ranks report
+// the rank that they wait for, exports ask before they are published. 3: roots; the link survey.
 constexpr std::uint32_t kProtocol = 3;
 
 struct DeviceInfo {
@@ -45,7 +44,7 @@ struct Inventory {
     Bytes memory;
     std::vector<DeviceInfo> devices;
     std::string data_address;  // where its ranks listen for each other
-    std::string http_address;  // host:port of its /metrics, https:// before it over TLS; or empty
+    std::string http_address;  // host:port of its /metrics, with https:// if over TLS; or empty
     bool operator==(const Inventory&) const = default;
 };
 
@@ -55,26 +54,26 @@ struct RankStatus {
     bool running = false;
     bool training = false;  // its first step has begun
     bool exited = false;
-    int exit_code = 0;  // kRankFinished, kRankStopped, else it failed
+    int exit_code = 0;  // kRankFinished, kRankStopped; others: it failed
     int exit_signal = 0;
-    std::string error;  // its own last words
+    std::string error;  // its last error message
     std::int64_t step = 0;
     std::string phase;
     std::string last_collective;  // the last it entered
     std::int64_t collectives_entered = 0;
-    std::int64_t collectives_left = 0;  // one less than entered: it is in last_collective
+    std::int64_t collectives_left = 0;  // one less than entered: still in last_collective
     int waits_for = -1;                 // the peer's rank that last_collective waits for; -1: none
-    // Since its progress page last changed, by its worker's monotonic clock. Zero, like
-    // longest_quiet, while nobody can say what is usual: before the end of a stage's first step,
-    // and in checkpoints and evaluations.
+    // Time since its progress page last changed, by its worker's monotonic clock. Zero, like
+    // longest_quiet, while no usual duration is known: before the end of a stage's first step, and
+    // during checkpoints and evaluations.
     Seconds quiet;
-    Seconds longest_quiet;   // the longest of its last steps: what is usual
-    bool suspended = false;  // stopped by a signal or a debugger, as the system says
+    Seconds longest_quiet;                   // the longest in its recent steps: the usual maximum
+    bool suspended = false;                  // stopped by a signal or a debugger
     std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
     bool operator==(const RankStatus&) const = default;
 };
 
-// The whole truth about one attempt on one node.
+// The complete status of one attempt on one node.
 struct AttemptStatus {
     Epoch epoch;
     JobId job;
@@ -83,7 +82,7 @@ struct AttemptStatus {
     std::int64_t checkpoint_step = 0;
     std::string checkpoint_path;
     int stages_done = 0;
-    std::string launch_error;  // the shim could not be started: why. Then there are no ranks
+    std::string launch_error;  // why the shim could not be started; then there are no ranks
     bool operator==(const AttemptStatus&) const = default;
 };
 
@@ -97,10 +96,10 @@ struct LaunchAttempt {
     Epoch epoch;
     JobId job;
     JobSpec spec;
-    Plan plan;  // placement is left empty: `ranks` says what is this node's
+    Plan plan;  // placement is left empty: `ranks` lists this node's ranks
     std::vector<RankLaunch> ranks;
     std::string checkpoint_dir;
-    // What a controller that was restored from before this job needs besides to list it again.
+    // Lets a controller restored from a backup older than this job list it again.
     std::string owner;
     std::string yaml;
     bool operator==(const LaunchAttempt&) const = default;
@@ -115,7 +114,7 @@ struct Hello {
     std::string boot_id;
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
-    std::vector<LaunchAttempt> launches;  // of `attempts`, as they were commanded
+    std::vector<LaunchAttempt> launches;  // the commands that started `attempts`
     std::vector<RootInfo> roots;          // declared on this worker; none: every path is allowed
     int probe_port = 0;                   // of its probe server, on data_address; 0: none
     std::string machine;  // equal on workers that see the same files; empty: unknown
@@ -147,7 +146,7 @@ struct StopAttempt {
     Seconds grace{60};
     bool operator==(const StopAttempt&) const = default;
 };
-// The controller has the end of this attempt on disk: its directory may go.
+// The controller has the end of this attempt on disk: the worker may delete its directory.
 struct ForgetAttempt {
     Epoch epoch;
     bool operator==(const ForgetAttempt&) const = default;

@@ -4,8 +4,8 @@
 
 namespace rm {
 
-// Wall time since it was made, of a clock that nobody sets. For measuring: what a state machine
-// knows of time arrives as an argument (base/clock.h).
+// Time since construction, by a steady clock. For measuring only: state machines receive the time
+// as an argument (base/clock.h).
 class Stopwatch {
 public:
     double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

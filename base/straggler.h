@@ -8,17 +8,17 @@
 
 namespace rm {
 
-// A rank that works longer on a step than the others, and so is waited for.
+// A rank that works longer on a step than the others, so that they wait for it.
 struct Straggler {
-    std::size_t rank = 0;  // its place among those given
-    double seconds = 0;    // that it works
+    std::size_t rank = 0;  // its index in `work`
+    double seconds = 0;    // its work
     double others = 0;     // the median of the others
 };
 constexpr double kStragglerFactor = 1.15;
 
-// The slowest, where it works longer than kStragglerFactor times the median of the others. `work`:
-// by rank, a step's seconds less its waiting for other ranks. In a step that ends together all
-// take the same time; who is slow shows in having waited less.
+// The slowest rank, if it works longer than kStragglerFactor times the median of the others.
+// `work`: by rank, a step's seconds minus its waiting for other ranks. Ranks end a step together
+// and take the same time; a slow rank shows by having waited less.
 inline std::optional<Straggler> find_straggler(const std::vector<double>& work) {
     if (work.size() < 2) return std::nullopt;
     const auto slowest = std::max_element(work.begin(), work.end());

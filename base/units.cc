@@ -92,7 +92,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
     if (failure != std::errc() || unit == nullptr || !(number >= 0)) return bad;
     const double value = number * static_cast<double>(unit->size);
     if (value != std::floor(value) || value > static_cast<double>(kMostBytes)) return bad;
-    // A double has not the digits of every whole number.
+    // A double cannot represent every 64-bit integer.
     std::int64_t whole = 0;
     if (std::from_chars(text.data(), end, whole).ptr == rest) return Bytes{whole * unit->size};
     return Bytes{static_cast<std::int64_t>(value)};

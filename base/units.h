@@ -64,7 +64,7 @@ Result<std::int64_t> parse_count(std::string_view text, Suffix suffix);
 // bytes. exact_text() is the shortest such text: 40GiB, 1536MiB, 1000B.
 Result<Bytes> parse_bytes(std::string_view text);
 
-// "90 s", "30 min", "1.5 h", "2 d", also without the blank and as "30m"; not negative.
+// "90 s", "30 min", "1.5 h", "2 d", the blank is optional, and "30m" works too; not negative.
 Result<Seconds> parse_seconds(std::string_view text);
 std::string exact_text(Bytes bytes);
 

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// document, of 1; documents, of 0 and 2.
+// "document" for 1; "documents" for 0 and 2.
 std::string plural(std::integral auto count, std::string_view noun) {
     return std::string(noun) + (count == 1 ? "" : "s");
 }
@@ -19,7 +19,7 @@ std::string counted(std::integral auto count, std::string_view noun) {
     return format("{} {}", count, plural(count, noun));
 }
 
-// The one of `words` that to_string() spells `text`; the error names them all: a, b or c.
+// The element of `words` whose to_string() is `text`; the error lists them all: a, b or c.
 template <typename E>
 Result<E> parse_word(std::string_view what, std::string_view text, std::initializer_list<E> words) {
     std::string known;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Others may see what this user may not look at.
+// False if this user may not look at the path: the workers' user may.
 bool is_missing(const fs::path& path) {
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);
@@ -48,7 +48,7 @@ private:
         const fs::path relative = fs::path(path).lexically_relative(directory_);
         const auto parts = std::distance(relative.begin(), relative.end());
         const bool is_name = !relative.empty() && *relative.begin() != ".." && parts <= most_parts;
-        // With one of its folders here it is a path with a mistake in it.
+        // If one of its folders exists here, it is a mistyped path.
         if (!is_name || (parts > 1 && !is_missing(fs::path(path).parent_path()))) return "";
         return relative.string();
     }
@@ -70,7 +70,7 @@ private:
             "model.from: {} has no config.json; name a directory in Hugging Face's format", path);
     }
 
-    // The ranks complain of a directory that this machine cannot read.
+    // For a directory that this machine cannot read, the ranks report the error.
     Status check_size(const JobSpec& spec) const {
         if (!here_ || !is_checked(spec.model.from)) return {};
         std::ifstream file(fs::path(spec.model.from) / "config.json", std::ios::binary);
@@ -85,7 +85,7 @@ private:
     }
 
     Status check_data(const std::string& path) const {
-        // A Megatron set is named by what its two files have in common.
+        // A Megatron set is named by the common prefix of its two files.
         if (is_checked(path) && !is_missing(path + ".idx")) return {};
         return check_there("data.path", path);
     }

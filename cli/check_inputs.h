@@ -6,10 +6,10 @@
 
 namespace rm {
 
-// Which machine's files the workers of a job have.
+// Whether the workers of a job see this machine's files.
 enum class WorkersAre { here, elsewhere };
 
-// Where the workers of a job are, and what they offer it.
+// The location of a job's workers, and the devices they offer it.
 struct Workers {
     WorkersAre are = WorkersAre::elsewhere;
     UsableDevices devices{};  // none: not known

@@ -16,7 +16,7 @@ constexpr auto kCallLimit = std::chrono::seconds(20);
 constexpr Seconds kStreamPause{1};  // Ctrl-C waits for its end
 constexpr Seconds kPauses[] = {Seconds{0.5}, Seconds{1.5}};
 
-// gRPC's account of a failed connection ends in the system's own words, after a colon.
+// gRPC's description of a failed connection ends in the system's error message, after a colon.
 std::string short_reason(const std::string& words) {
     std::string text = words.substr(0, words.find_last_not_of(" .;\n\r") + 1);
     for (const std::string_view known :
@@ -49,7 +49,7 @@ Result<Client> Client::open(const Target& target, Note note) {
 Error Client::error_of(const grpc::Status& status) const {
     Error error = from_grpc(status);
     if (error.code == ErrorCode::unavailable) {
-        // gRPC says of every failed handshake that the socket was closed.
+        // gRPC reports every failed handshake as a closed socket.
         if (auto mismatch = why_no_connection(target_.address, target_.security)) {
             return *std::move(mismatch);
         }

@@ -67,7 +67,7 @@ public:
         return first;
     }
 
-    // All pages of a list: `take(reply)` keeps what it wants of each.
+    // Reads all pages of a list: `take(reply)` keeps the needed part of each.
     template <typename Stub, typename Request, typename Reply, typename Take>
     Status call_pages(Method<Stub, Request, Reply> method, std::type_identity_t<Request> request,
                       const Take& take) const {
@@ -79,8 +79,8 @@ public:
         }
     }
 
-    // Streams until the server ends it or `stop` is requested (then CANCELLED); not retried: the
-    // caller knows where to go on, and calls connect_again() before.
+    // Streams until the server ends the stream or `stop` is requested (then CANCELLED); does not
+    // retry: the caller knows where to resume, and calls connect_again() first.
     template <typename Stub, typename Request, typename Piece, typename OnPiece>
     Status stream(StreamMethod<Stub, Request, Piece> method,
                   const std::type_identity_t<Request>& request, const std::stop_token& stop,

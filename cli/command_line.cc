@@ -105,7 +105,7 @@ const std::map<std::string, OutputFormat> kFormats = {
     {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
     {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv}};
 
-// `list`: those that the verb has, table|json.
+// `list`: the formats of the verb, table|json.
 CLI::Option* add_format(CLI::App& verb, const VerbOption& option, OutputFormat& format) {
     const auto take = [list = option.rules.type, &format](const std::string& text) {
         const std::vector<std::string> names = split(list, '|');
@@ -163,7 +163,7 @@ CommandLineEnd help_of(CLI::App& app, std::vector<std::string> words) {
             return verb->get_name() == words.front();
         });
         if (found == below.end()) {
-            // The parser's own way to the words for a command that nobody knows.
+            // Makes the parser itself report an unknown command.
             words.insert(words.begin(), {app.get_name()});
             std::vector<const char*> argv;
             for (const std::string& word : words)
@@ -230,7 +230,7 @@ private:
         add_options(added, command->options());
     }
 
-    // Those that describe the others: what they print is here.
+    // Verbs that describe the others: their output is made here.
     void add_own_verbs(const std::string& heading) {
         CLI::App* completion =
             app.add_subcommand("completion", "Print a shell completion script")->group(heading);

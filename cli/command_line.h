@@ -17,7 +17,7 @@ struct CommandLine {
     std::unique_ptr<Command> command;
 };
 
-// What there is to print instead of running a verb: help on stdout, or what was wrong on stderr.
+// The output instead of running a verb: help on stdout, or an error on stderr.
 struct CommandLineEnd {
     ExitCode code = ExitCode::ok;
     std::string out;
@@ -26,7 +26,7 @@ struct CommandLineEnd {
 
 std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const char* const* argv);
 
-// The pages of the manual that describe this command line.
+// The manual pages that describe this command line.
 std::vector<ManPage> command_line_pages();
 
 }  // namespace rm

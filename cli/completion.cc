@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-// What may stand where a value is wanted.
+// The candidates for a value.
 struct Values {
     enum class Kind { none, words, file, job, node } kind = Kind::none;
     std::vector<std::string> words;
@@ -32,7 +32,7 @@ struct Command {
     Values positional;
 };
 
-// By how the help names it: "a|b|c" and "{a,b}" are words, FILE and the like paths, ID a job.
+// From the help's placeholder: "a|b|c" and "{a,b}" are words, FILE and the like paths, ID a job.
 Values values_of(const std::string& name) {
     const std::size_t brace = name.find('{');
     if (brace != std::string::npos) {
@@ -161,8 +161,8 @@ std::string pattern(const std::string& path, const std::vector<std::string>& nam
     return text;
 }
 
-// The four tables both shells walk: which words are a verb's, which take a value, what the value
-// may be, and what else may stand there.
+// The four tables that both shells read: the words that name a verb, the options that take a value,
+// the candidates for that value, and other words that may stand there.
 std::string verb_table(const std::vector<Command>& commands) {
     std::string text;
     for (const Command& command : commands) {
@@ -186,7 +186,7 @@ std::string valued_table(const std::vector<Command>& commands) {
     return joined({names.begin(), names.end()}, "|");
 }
 
-// Options of the program last: `history --state` is another than its own.
+// Global options last: `history --state` differs from the global one.
 std::string value_table(const std::vector<Command>& commands, const Dialect& dialect) {
     std::string text;
     std::string of_program;
@@ -202,8 +202,8 @@ std::string value_table(const std::vector<Command>& commands, const Dialect& dia
     return text + of_program;
 }
 
-// The words before the cursor that say which controller: kept in `target` with their values. A
-// verb's own option of the same name (`history --state`) is none of them.
+// The words before the cursor that select the controller: kept in `target` with their values.
+// Excludes a verb's own option of the same name (`history --state`).
 std::string target_table(const std::vector<Command>& commands, std::string_view word,
                          std::string_view value) {
     std::string own;

@@ -12,9 +12,9 @@ namespace rm {
 
 enum class Shell { bash, zsh, fish };
 
-// What the shell is to read: `source <(ringmaster completion bash)`. Verbs, options and the values
-// an option names in its help ("table|wide|json") are completed; so are files, and ids of jobs and
-// nodes of the usual controller while it answers within a second.
+// The script for `source <(ringmaster completion bash)`. Completes verbs, options, the values that
+// an option's help names ("table|wide|json"), files, and ids of jobs and nodes of the default
+// controller while it answers within a second.
 std::string completion_script(const CLI::App& app, Shell shell);
 
 }  // namespace rm

@@ -7,7 +7,7 @@
 namespace rm {
 namespace {
 
-// Where a node stands, from 1; yaml-cpp counts from 0.
+// A node's position, from 1; yaml-cpp counts from 0.
 struct At {
     std::string_view file;
 
@@ -23,7 +23,7 @@ std::string known_keys(const std::map<std::string, std::string*>& keys) {
     return list;
 }
 
-// Where paths begin that are not absolute.
+// The directory to which relative paths are relative.
 std::string directory_of(std::string_view file) {
     return std::filesystem::path(file).parent_path().string();
 }

@@ -10,7 +10,7 @@ namespace rm {
 
 enum class Color { none, green, yellow, red, dim };
 
-// A stream and what is behind it. Tests give a string stream.
+// A stream and its terminal, if any. Tests pass a string stream.
 struct Output {
     std::ostream& stream;
     bool terminal = false;  // may be redrawn and asked
@@ -18,12 +18,12 @@ struct Output {
     int width = 80;  // columns of the terminal
 
     std::string paint(std::string_view text, Color color) const;
-    // Text of others in the form that programs read: all bytes of it, but on a terminal what is
-    // printable.
+    // Third-party text in a machine-readable form: all its bytes, or only the printable ones on a
+    // terminal.
     std::string data(std::string_view text) const;
 };
 
-// Where answers are read from.
+// The source of answers.
 struct Input {
     std::istream& stream;
     bool terminal = false;
@@ -36,12 +36,12 @@ struct Console {
     Input in{std::cin};
 
     void note(std::string_view line) { err.stream << printable(line) << '\n' << std::flush; }
-    // True for an answer that begins with y, and where nobody can be asked: input or stderr is no
-    // terminal.
+    // True for an answer that begins with y, and where there is no user to ask: input or stderr is
+    // no terminal.
     bool confirm(std::string_view question);
 };
 
-// Of this process: colors only on a terminal and without NO_COLOR in the environment.
+// The console of this process: colors only on a terminal and without NO_COLOR in the environment.
 Console process_console();
 
 }  // namespace rm

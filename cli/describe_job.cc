@@ -22,8 +22,8 @@ std::string when(const google::protobuf::Timestamp& time, WallTime now) {
     return format("{} ({} ago)", to_iso8601(from_proto(time)), span_text(now - from_proto(time)));
 }
 
-// Prepared data have been tokenized before, by whatever; of text the job names the tokenizer. What
-// `auto` finds only the ranks know.
+// Prepared data are already tokenized, by an unknown tokenizer; for text, the job names the
+// tokenizer. Only the ranks know the format that `auto` finds.
 std::string tokens_text(const pb::DataSpec& data) {
     if (data.format() == "megatron") return "Megatron ids";
     if (data.format() == "llmc") return "llm.c ids";
@@ -50,13 +50,13 @@ std::string model_text(const pb::JobSpec& spec) {
                   moments == "bf16" ? ", moments bf16" : "");
 }
 
-// As asked for; the attempts have the mesh that was made of it.
+// As requested; the attempts have the resulting mesh.
 std::string parallel_text(const pb::JobSpec& spec) {
     if (spec.has_parallel()) return mesh_text(spec.parallel(), spec.zero());
     return spec.zero() > 0 ? format("auto, ZeRO-{}", spec.zero()) : "auto";
 }
 
-// What the job says of it; the attempts have the policy that was made of it.
+// The memory settings of the job; the attempts have the resulting policy.
 std::string memory_text(const pb::MemorySpec& memory) {
     std::string text = format("tile {}", memory.tile());
     const auto say = [&text](std::string_view key, const std::string& value) {
@@ -90,7 +90,7 @@ std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {
     return format("{}, {}, the newest {} kept", often, where, checkpoint.keep());
 }
 
-// What is usual is not said.
+// Omits the usual values.
 void print_failures(const Output& out, const pb::Job& job, WallTime now) {
     const std::string& from = job.spec().checkpoint().from();
     if (!job.continues().empty()) {

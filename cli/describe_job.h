@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// Everything about one job for a person: what `show` prints. Pure but for the stream.
+// Prints everything about one job, for `show`. Pure but for the stream.
 void describe_job(const Output& out, const pb::Job& job, WallTime now);
 
 }  // namespace rm

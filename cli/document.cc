@@ -31,7 +31,7 @@ std::string escaped_c1(const std::string& json) {
     return out;
 }
 
-// Strings are always quoted: "007" and "no" stay strings for whoever reads it.
+// Strings are always quoted: "007" and "no" stay strings for every reader.
 void emit(YAML::Emitter& out, const Json& value) {
     if (value.is_object()) {
         out << YAML::BeginMap;

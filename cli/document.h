@@ -13,7 +13,7 @@ namespace rm {
 
 enum class OutputFormat { table, wide, json, yaml, name, csv };
 enum class DocumentFormat { json, yaml };
-// The format of an output that is one of the two.
+// The document format of an output that is JSON or YAML.
 DocumentFormat document_format(OutputFormat output);
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,

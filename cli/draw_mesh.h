@@ -9,10 +9,10 @@
 
 namespace rm {
 
-// The mesh of an attempt as it lies on the nodes: what each axis cuts and whether it crosses nodes,
-// then each node with its ranks and their coordinates. Many nodes of a large mesh share a line.
-// Nodes of `hosts` have their host and address beside them. Nothing where ranks and placement do
-// not agree. Pure but for the stream.
+// The mesh of an attempt on its nodes: what each axis splits and whether it crosses nodes, then
+// each node with its ranks and their coordinates. Many nodes of a large mesh share a line. Nodes of
+// `hosts` have their host and address beside them. Prints nothing if ranks and placement do not
+// agree. Pure but for the stream.
 void draw_mesh(const Output& out, const pb::Attempt& attempt,
                const std::vector<HostOfNode>& hosts = {});
 

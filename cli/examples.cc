@@ -12,7 +12,7 @@ struct OfCommand {
     std::vector<Example> examples;
 };
 
-// A test gives every command of it to the parser.
+// A test passes every command in it to the parser.
 const OfCommand kExamples[] = {
     {"ringmaster",
      {{"ringmaster up --workers 4", "a cluster on this machine"},

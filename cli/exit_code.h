@@ -4,7 +4,7 @@
 
 namespace rm {
 
-// What the process tells its caller; the table is in docs/cli.md.
+// The exit codes of the process; the table is in docs/cli.md.
 enum class ExitCode {
     ok = 0,
     error = 1,

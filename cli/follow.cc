@@ -14,7 +14,7 @@
 namespace rm {
 namespace {
 
-// Where there is no terminal.
+// For outputs other than a terminal.
 constexpr int kFirstSteps = 3;
 constexpr std::int64_t kPrintedSteps = 20;
 
@@ -24,7 +24,7 @@ bool is_final(ErrorCode code) {
            code == ErrorCode::unimplemented;
 }
 
-// A server that goes down ends its streams as CANCELLED or UNAVAILABLE, or without an error.
+// A server that shuts down ends its streams as CANCELLED or UNAVAILABLE, or without an error.
 bool is_absence(const Status& status) {
     return status || status.error().code == ErrorCode::unavailable ||
            status.error().code == ErrorCode::cancelled;
@@ -50,7 +50,7 @@ std::vector<std::string> constants_of(const pb::StepReport& step) {
     return lines;
 }
 
-// The share of the step in which compute waited for other ranks; 0 where nothing was said.
+// The share of the step in which compute waited for other ranks; 0 if not reported.
 double waiting(const pb::StepReport& step) {
     double waited = 0;
     for (const auto& [axis, traffic] : step.axes())
@@ -115,8 +115,8 @@ void JobFollower::on_step(const pb::StepReport& step) {
     display_.progress(progress);
 }
 
-// Elsewhere than on a terminal: the first steps, then the first one that arrives in each twentieth
-// of the job, one a minute where steps are many, and the last. Logs stay readable.
+// Outputs other than a terminal get the first steps, then the first step that arrives in each
+// twentieth of the job, one a minute if steps are many, and the last. Logs stay readable.
 bool JobFollower::is_worth_a_line(const pb::StepReport& step) const {
     if (display_.in_place() || num_printed_ < kFirstSteps || step.step() == step.num_steps()) {
         return true;
@@ -126,7 +126,7 @@ bool JobFollower::is_worth_a_line(const pb::StepReport& step) const {
     return static_cast<double>(step.step() - printed_step_) * step.seconds() >= 60;
 }
 
-// Once for each stage and each peak: what runs elsewhere after a failure may have another.
+// Once for each stage and each peak: after a failure the job may run on devices with another peak.
 void JobFollower::say_constants(const pb::StepReport& step) {
     const std::string about = format("{} {}", step.stage(), step.peak_name());
     if (about == shown_constants_) return;

@@ -19,8 +19,8 @@ class Client;
 // in at most 80 columns, without what is unknown. The rest of a step is in `show`.
 std::string short_step_line(const pb::StepReport& step);
 
-// Keeps what a job's follower has shown, so that a stream that starts over (a restarted controller)
-// repeats nothing: updates in, lines on the display out.
+// Remembers which updates of a job have been shown, so that a stream that starts over (a restarted
+// controller) repeats nothing: updates in, lines on the display out.
 class JobFollower {
 public:
     explicit JobFollower(ProgressDisplay& display) : display_(display) {}
@@ -50,7 +50,7 @@ private:
     bool said_diverged_ = false;
 };
 
-// Of one job: watch_of() a controller, or a test's.
+// Watches one job: watch_of() a controller, or a test's own.
 using Watch = std::function<Status(std::stop_token,
                                    const std::function<void(const pb::JobUpdate&)>& on_update)>;
 Watch watch_of(const Client& client, const std::string& id);  // the client outlives it
@@ -61,9 +61,9 @@ struct FollowLimits {
     int strange_failures = 10;  // in a row, of a controller that answers
 };
 
-// Feeds the follower until the job has ended or `stop` is requested; look at the follower for
-// which. While the controller does not answer it says so once and goes on trying: training does not
-// need it. Other failures in a row are the error. NOT_FOUND ends it at once.
+// Feeds the follower until the job has ended or `stop` is requested; the follower says which. While
+// the controller does not answer, says so once and keeps trying: training does not need it. Returns
+// the error of repeated other failures. NOT_FOUND ends it at once.
 Status follow(const Watch& watch, JobFollower& follower, ProgressDisplay& display,
               std::stop_token stop, FollowLimits limits = {});
 

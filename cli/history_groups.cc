@@ -51,7 +51,7 @@ std::string group_of(const pb::Job& job, HistoryKey key) {
     return model_name(job.spec().model());
 }
 
-// What a job is sorted by: numbers and texts never meet under one key.
+// The value by which a job is sorted: under one key, all are numbers or all are texts.
 struct SortValue {
     bool missing = false;
     double number = 0;

@@ -9,10 +9,10 @@
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"
 
-// `history` as a whole: its order and its sums. Pure: messages and the time in.
+// The order and the sums of `history`. Pure: messages and the time in.
 namespace rm {
 
-// What `history` sorts by and makes groups of.
+// The keys by which `history` sorts and groups.
 enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
 // usual: newest, latest and highest first, names from a to z.
 enum class Order { usual, reversed };
@@ -21,7 +21,7 @@ enum class Order { usual, reversed };
 Result<HistoryKey> parse_sort_key(const std::string& name);
 Result<HistoryKey> parse_group_key(const std::string& name);  // state, model, user or name
 
-// Equal ones stay in the order they come in; jobs without the value (no loss yet) come last.
+// Equal jobs keep their order; jobs without the value (no loss yet) come last.
 void sort_jobs(std::vector<pb::Job>& jobs, HistoryKey key, Order order);
 
 // Jobs of one state, model, user or name.

@@ -2,7 +2,7 @@
 
 namespace rm {
 
-// docs/formats/job_file.md of this build; the source is made of it by CMake.
+// docs/formats/job_file.md of this build; CMake generates the source.
 extern const char* const kJobFileDocument;
 
 }  // namespace rm

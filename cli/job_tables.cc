@@ -38,7 +38,7 @@ std::string speed_text(const pb::Job& job) {
     return speed > 0 && is_computing(job) ? compact_count(speed) : "";
 }
 
-// A pending job has none: those of an attempt that has ended may be another's.
+// A pending job has none: another job may hold those of an attempt that has ended.
 std::string devices_text(const pb::Job& job) {
     const bool placed = num_devices(job) > 0 && job.state() != pb::JOB_STATE_PENDING;
     return placed ? format("{}", num_devices(job)) : "";
@@ -195,7 +195,7 @@ std::string node_state_name(pb::NodeState state) {
     }
 }
 
-// A drained node says so: that it is ready besides helps nobody who looks for devices.
+// A drained node says so: "ready" would mislead a user who looks for devices.
 Cell node_state_cell(const pb::Node& node) {
     const bool ready = node.state() == pb::NODE_STATE_READY;
     if (ready && !node.drained().empty()) return {"drained", Color::yellow};

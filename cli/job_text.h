@@ -8,13 +8,13 @@
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"
 
-// What the tables, the follower and `show` say about a job. Pure: messages and the time in, text
+// Texts about a job for the tables, the follower and `show`. Pure: messages and the time in, text
 // out.
 namespace rm {
 
 std::string state_name(pb::JobState state);  // pending, starting, ...
 std::string attempt_state_name(pb::AttemptState state);
-// failed (out_of_memory); a class that says no more than the state is left out.
+// failed (out_of_memory); omits a class that says no more than the state.
 std::string ended_as(const pb::Attempt& attempt);
 Color state_color(pb::JobState state);
 bool has_ended(const pb::Job& job);
@@ -30,14 +30,14 @@ double tokens_per_second(const pb::StepReport& step);       // 0: unknown
 std::int64_t stage_steps(const pb::StageSpec& stage);       // its tokens in whole batches
 std::int64_t memory_total(const pb::StepReport& step);      // bytes, all kinds
 
-// Tokens that are left at the speed of the last step; nothing before the first step and while
-// nothing computes.
+// Time for the remaining tokens at the speed of the last step; nothing before the first step and
+// while nothing computes.
 std::optional<Seconds> time_left(const pb::Job& job);
-// Since it was submitted, also of a job that has ended.
+// Time since submission, also for a job that has ended.
 Seconds age_of(const pb::Job& job, WallTime now);
 // From submission to the end; nothing before.
 std::optional<Seconds> duration_of(const pb::Job& job);
-// Whether an attempt computes now: a job that waits again has numbers of a former one only.
+// Whether an attempt computes now: the numbers of a job that waits again are from an earlier one.
 bool is_computing(const pb::Job& job);
 
 // job a1b2c3 demo is running: attempt 3 on 4 devices (ring 4)

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
 constexpr const char* kFormat = "ringmaster-links";
 constexpr double kMicrosPerSecond = 1e6;
 
-// An object of the file and where it stands: `network.links[3]`.
+// An object of the file and its path: `network.links[3]`.
 class Fields {
 public:
     // Errors: not an object; a key that is none of `known`.
@@ -44,7 +44,7 @@ public:
     bool has(const char* key) const { return json_.contains(key); }
     const Json& at(const char* key) const { return json_.at(key); }
 
-    // `otherwise` where the key is absent; negative: it must be there.
+    // `otherwise` if the key is absent; negative: the key is required.
     Result<double> number(const char* key, double otherwise) const {
         if (!has(key)) {
             if (otherwise >= 0) return otherwise;

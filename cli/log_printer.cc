@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// With its head and its end.
+// The line with its head and its end.
 std::string LogPrinter::whole(const std::string& line) const {
     switch (stamp_) {
         case LogStamp::none:

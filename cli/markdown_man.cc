@@ -16,7 +16,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// The end of what opens at `at` with `mark`; npos: it stays open, so it is no mark.
+// The end of the span that `mark` opens at `at`; npos: it stays open, so it is no mark.
 std::size_t closing(const std::string& text, std::size_t at, std::string_view mark) {
     return text.compare(at, mark.size(), mark) == 0 ? text.find(mark, at + mark.size())
                                                     : std::string::npos;

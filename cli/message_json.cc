@@ -26,7 +26,7 @@ std::string upper_snake(const std::string& camel) {
     return out;
 }
 
-// JOB_STATE_RUNNING of JobState is running; a value of a newer controller is its number.
+// JOB_STATE_RUNNING of JobState becomes running; an unknown value of a newer controller its number.
 Json word_of(const proto::EnumDescriptor& type, int number) {
     const proto::EnumValueDescriptor* value = type.FindValueByNumber(number);
     if (value == nullptr) return number;
@@ -38,7 +38,7 @@ Json word_of(const proto::EnumDescriptor& type, int number) {
     return name;
 }
 
-// JSON has no words for these numbers; protobuf's are texts.
+// JSON cannot express these numbers; like protobuf, writes them as strings.
 Json number_of(double value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -111,7 +111,7 @@ public:
         return list;
     }
 
-    // Numbers sort as numbers: rank 10 stands behind rank 9.
+    // Numbers sort numerically: rank 10 comes after rank 9.
     Json map() const {
         std::map<std::pair<std::int64_t, std::string>, Json> sorted;
         for (int i = 0; i < look_.FieldSize(message_, &field_); ++i) {

@@ -59,13 +59,13 @@ private:
     std::vector<VerbOption> list_;
 };
 
-// What several verbs say.
+// Help texts that several verbs share.
 constexpr const char* kJobHelp = "Job id, a unique prefix of it, or a job's name";
 constexpr const char* kJobsHelp = "Job ids, unique prefixes of them, or names";
 constexpr const char* kFollowHelp = "Show the job until it ends; Ctrl-C detaches";
 constexpr const char* kNodesHelp = "Node names, ids, or unique prefixes of ids";
 
-OptionRules required_text();                        // which is not empty
+OptionRules required_text();                        // that is not empty
 OptionRules number_from(std::int64_t least);        // N
 OptionRules one_word_of(const std::string& words);  // a|b|c
 OptionRules required(OptionRules rules);

@@ -14,7 +14,7 @@ struct Setting {
     std::string_view value;
 };
 
-// "a=1,b=2"; a key may stand once.
+// "a=1,b=2"; a key may occur once.
 Result<std::vector<Setting>> settings_of(std::string_view option, std::string_view text) {
     std::vector<Setting> settings;
     while (!text.empty()) {

@@ -6,10 +6,10 @@
 
 #include "topology/placement_cost.h"
 
-// What the options of `place` say. Pure; errors name the option and what would have been right.
+// Parses the options of `place`. Pure; errors name the option and a valid form.
 namespace rm {
 
-// Texts as they were typed.
+// Texts as the user typed them.
 struct TrafficOptions {
     std::string bytes;  // ring=64MiB:12,...; empty: by the formulas, of the model
     std::string model;
@@ -22,7 +22,7 @@ struct TrafficOptions {
 Result<Mesh> parse_mesh_argument(std::string_view text);  // data=2,ring=4,inner=2,tensor=2
 
 // ring=64MiB:12,tensor=1GiB: bytes that a rank sends in a step, and in how many messages (1).
-// tensor, ring and data go round their rings, ulysses to all at once.
+// tensor, ring and data travel around their rings, ulysses goes to all ranks at once.
 Result<StepTraffic> parse_bytes_argument(std::string_view text);
 
 // --bytes, or --model with --context.

@@ -20,10 +20,10 @@ using Json = nlohmann::ordered_json;
 // Beyond these, groups and members are counted instead of listed.
 constexpr int kMostGroupsShown = 4;
 constexpr std::size_t kMostMembersShown = 16;
-// A baseline that takes less than this part of what the placement takes is worth a word.
+// A baseline that takes less than this part of the placement's time is mentioned.
 constexpr double kClearlyLess = 0.99;
 
-// The pattern only where an axis has several.
+// Names the pattern only if an axis has several.
 std::string phase_name(const CommPhase& phase) {
     if (phase.axis != Axis::tensor) return std::string(to_string(phase.axis));
     return phase.pattern == Pattern::ring ? "tensor rings" : "tensor all-to-all";
@@ -33,7 +33,7 @@ std::string device_of(const PlacementReport& report, int rank) {
     return printable(format("{}", report.placed.ranks[static_cast<std::size_t>(rank)]));
 }
 
-// What stands between two ranks of a ring: !!> where the link between their nodes is degraded.
+// The separator between two ranks of a ring: !!> if the link between their nodes is degraded.
 class Arrows {
 public:
     Arrows(const Output& out, const PlacementReport& report) : out_(out), report_(report) {
@@ -148,7 +148,7 @@ void print_degraded(const Output& out, const PlacementReport& report, WallTime n
     }
 }
 
-// On what the two simple orders were, and whether one of them is better by now.
+// Compares with the two simple orders, and says whether one of them is better by now.
 void print_beside(const Output& out, const PlacementReport& report, int num_free) {
     out.stream << '\n';
     if (num_free > 0) {

@@ -11,8 +11,8 @@ namespace rm {
 // "1.2 GiB of 4.0 GiB (30%)  12,345 documents  3.4M tokens  8.1 MB/s  ETA 3m12s".
 std::string prepare_line(const PrepareProgress& progress, Seconds elapsed);
 
-// How far `data prepare` is: on a terminal one line, drawn again in place; elsewhere a line when a
-// further tenth of the bytes is done, and none within ten seconds of the one before.
+// Progress of `data prepare`: on a terminal one line, redrawn in place; otherwise a line for each
+// further tenth of the bytes, at most one in ten seconds.
 class PrepareDisplay {
 public:
     explicit PrepareDisplay(const Output& out) : out_(out) {}

@@ -18,11 +18,11 @@ struct Progress {
 // [=========>          ]  45%  ETA 3m12s; `width` columns in all, at least 24.
 std::string progress_bar(const Progress& progress, int width);
 
-// A step line in at most `columns` characters: what stands in parentheses goes first, then the end.
+// A step line in at most `columns` characters: parts in parentheses go first, then the end.
 std::string shortened(std::string line, int columns);
 
-// Where the follower writes: on a terminal the step line and the bar stay at the bottom and are
-// drawn again in place, notes scroll by above them; elsewhere every line is printed once, plainly.
+// The follower's output: on a terminal the step line and the bar stay at the bottom and are redrawn
+// in place, notes scroll by above them; otherwise every line is printed once, plainly.
 class ProgressDisplay {
 public:
     explicit ProgressDisplay(const Output& out) : out_(out) {}

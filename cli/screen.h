@@ -14,9 +14,8 @@ namespace rm {
 // The first `columns` characters of a line; escapes take no room, and colors end with the line.
 std::string cut_to_width(const std::string& line, int columns);
 
-// A whole terminal that is drawn again in place, on its alternate page: what was there before is
-// there again afterwards, and keys arrive one by one, unseen. Only for an output that is a
-// terminal.
+// A whole terminal that is redrawn in place, on its alternate page: the former contents return
+// afterwards, and keys arrive one by one, without echo. Only for an output that is a terminal.
 class Screen {
 public:
     Screen(Output& out, const Input& in);
@@ -26,9 +25,9 @@ public:
 
     // Lines that do not fit are cut; `out`'s width is the terminal's from here on.
     void draw(const std::vector<std::string>& lines);
-    // True when the terminal has another size than draw() has seen.
+    // True when the terminal's size has changed since draw().
     bool resized() const;
-    // A key that comes in time. Without a terminal to read from none ever does.
+    // A key pressed within the limit; nothing if there is none, or no terminal to read from.
     std::optional<char> key(Seconds limit);
 
 private:

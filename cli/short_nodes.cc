@@ -24,7 +24,7 @@ std::size_t common(const std::string& a, const std::string& b) {
     return static_cast<std::size_t>(end - a.begin());
 }
 
-// In sorted order an id shares most with its neighbours.
+// In sorted order, an id shares its longest prefix with a neighbour.
 std::size_t enough_letters(const std::set<std::string>& ids) {
     std::size_t letters = kLeast;
     const std::string* before = nullptr;

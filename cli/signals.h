@@ -24,11 +24,11 @@ public:
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
-    // Stop is requested as soon as something has arrived that nobody took.
+    // Requests a stop as soon as an event has arrived that take() has not returned.
     std::stop_token token() const;
-    // What arrived since the last call; token() is a new one from here on.
+    // The events since the last call; token() is a new one from here on.
     Arrived take();
-    // Returns early when something has arrived.
+    // Returns early when an event arrives.
     void wait_for(Seconds limit) const;
 
 private:

@@ -11,8 +11,8 @@ bool has(const std::vector<int>& members, int node) {
     return std::find(members.begin(), members.end(), node) != members.end();
 }
 
-// On which side of which trunks a node is. Those that mean it only as one of all others do not set
-// it apart.
+// The sides of the trunks that list the node. An empty side (all other nodes) lists none: it does
+// not set a node apart.
 std::vector<std::size_t> sides_of(const LinkGraph& graph, int node) {
     std::vector<std::size_t> sides;
     for (std::size_t t = 0; t < graph.trunks.size(); ++t) {

@@ -6,9 +6,9 @@
 
 namespace rm {
 
-// Slurm's topology.conf (tree plugin; slurm.schedmd.com/topology.conf.html) of what the trunks
-// show: nodes that are in the same trunks are below one leaf switch, a top switch joins those.
-// Slurm knows no speeds, so only who shares what is left of the measurements.
+// Slurm's topology.conf (tree plugin; slurm.schedmd.com/topology.conf.html) derived from the
+// trunks: nodes in the same trunks are below one leaf switch, and a top switch joins these. Slurm
+// knows no speeds, so only the sharing remains of the measurements.
 std::string slurm_topology(const LinkGraph& graph);
 
 }  // namespace rm

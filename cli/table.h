@@ -30,8 +30,8 @@ struct Cell {
 };
 
 // Rows under named columns, each as wide as its widest cell, two blanks between them and none at
-// the end of a line. On a terminal that is too narrow the columns that can be spared are left out,
-// and a last line names them. Empty cells print as '-'.
+// the end of a line. A terminal that is too narrow omits the columns that can be spared, and a last
+// line names them. Empty cells print as '-'.
 class Table {
 public:
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

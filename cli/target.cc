@@ -30,7 +30,7 @@ Result<Target> find_context(const std::string& name, const CliConfig& config) {
                       known.empty() ? "it has none" : "it has " + known);
 }
 
-// Without what flags and environment say about credentials.
+// Without the credentials of flags and environment.
 Result<Target> named_target(const TargetFlags& flags, const Lookup& environment) {
     if (!flags.address.empty()) return Target{flags.address, {}};
     if (!flags.state_dir.empty()) {
@@ -64,7 +64,8 @@ std::string user_dir(const Lookup& environment, const std::string& name,
 
 Result<Target> find_controller(const TargetFlags& flags, const Lookup& environment) {
     RM_TRY(Target target, named_target(flags, environment));
-    // Where file permissions decide, credentials of the environment are meant for somebody else.
+    // File permissions protect a Unix socket: the environment's credentials are for other
+    // controllers.
     const bool local = target.address.starts_with("unix:");
     const auto from_environment = [&](const char* name) {
         return local ? std::nullopt : environment(name);
@@ -77,7 +78,7 @@ Result<Target> find_controller(const TargetFlags& flags, const Lookup& environme
             value = *text;
         }
     };
-    // The certificate that was asked for, not the token of the context.
+    // Prefers the requested certificate to the token of the context.
     if (!flags.security.certificate.empty()) security.token_file.clear();
     choose(security.ca, flags.security.ca, "RINGMASTER_CA");
     choose(security.certificate, flags.security.certificate, "RINGMASTER_CERT");

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "cli/config_file.h"
 
-// Which controller the command line talks to, and with what.
+// Finds the controller that the command line talks to, and the credentials for it.
 namespace rm {
 
 struct TargetFlags {
@@ -23,13 +23,13 @@ std::optional<std::string> environment_lookup(const std::string& name);  // of t
 
 constexpr std::string_view kDefaultAddress = "127.0.0.1:7070";
 
-// A flag, else RINGMASTER_ADDRESS or RINGMASTER_CONTEXT, else `current` of the config file, else
-// 127.0.0.1:7070. NOT_FOUND for a context nobody wrote down; UNAVAILABLE, saying how to bring it up
-// again, for a state directory whose cluster is not running.
+// In this order: a flag, RINGMASTER_ADDRESS or RINGMASTER_CONTEXT, `current` of the config file,
+// 127.0.0.1:7070. NOT_FOUND for an undefined context; UNAVAILABLE, saying how to restart it, for a
+// state directory whose cluster is not running.
 //
-// The credentials are those of the context, if it is one, each replaced by its flag, else by
-// RINGMASTER_CA, _CERT, _KEY or _TOKEN_FILE. A cluster of --state and a Unix socket need none, and
-// get only what the flags name.
+// The credentials are those of the context, if there is one; a flag or, without it, RINGMASTER_CA,
+// _CERT, _KEY or _TOKEN_FILE replaces each. A cluster of --state and a Unix socket need none, and
+// get only those that flags name.
 Result<Target> find_controller(const TargetFlags& flags, const Lookup& environment);
 
 // $name, or $HOME/fallback, as an XDG base directory; both with /ringmaster behind.

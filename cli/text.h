@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "base/words.h"
 
-// Numbers and times as people read them in a terminal. Pure.
+// Numbers and times formatted for a terminal. Pure.
 namespace rm {
 
 std::string compact_count(double value);  // 950, 4.3k, 318k, 1.2M: powers of 1000
@@ -20,11 +20,11 @@ std::string context_text(
 std::string grouped(std::int64_t value);  // 819,200
 std::string percent_text(double ratio);   // 46.1%
 std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
-// 0-3,8: neighbours joined; of many pieces only the first few and the last number.
+// 0-3,8: joins neighbours; shortens a long list to the first few ranges and the last number.
 std::string ranges_text(const std::set<int>& numbers);
 
 // `text` in lines of at most `width` characters, broken at blanks (a longer word stays whole); 0:
-// one line. Nothing for an empty text.
+// one line. Empty for an empty text.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width);
 
 std::vector<std::string> split(const std::string& text, char at);

@@ -17,7 +17,7 @@ constexpr std::size_t kShortId = 8;
 constexpr double kQuietFactor = 3;  // of its longest pause lately
 constexpr double kQuietAtLeast = 10;
 
-// A node's name where no other node has it; else the beginning of its id.
+// A node's name where no other node has it; otherwise the beginning of its id.
 class NodeLabels {
 public:
     explicit NodeLabels(const pb::TopReply& reply) {
@@ -70,7 +70,7 @@ std::string bytes_text(std::int64_t bytes) {
     return bytes > 0 ? to_string(Bytes{bytes}) : "";
 }
 
-// What it is doing; what is wrong with it comes first.
+// The rank's phase, or the problem that stops it.
 Cell phase_cell(const pb::TopRank& rank) {
     if (!rank.session_up()) return {"no session", Color::yellow};
     if (!rank.reported()) return {"not launched", Color::yellow};

@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "cli/target.h"
 
-// A verb of `ringmaster` is one file of verbs/: its options and what it does. verbs/table.cc lists
+// A verb of `ringmaster` is one file of verbs/: its options and its action. verbs/table.cc lists
 // the verbs.
 namespace rm {
 
@@ -27,7 +27,7 @@ struct VerbContext {
     Result<Client> connect();
 };
 
-// What was wrong, on stderr, for a failure whose exit code is not that of its error.
+// Prints the error on stderr, for a failure whose exit code is not that of its error.
 ExitCode complain(Console& console, const Error& error, ExitCode code);
 
 // A verb with the options of one command line.
@@ -35,7 +35,7 @@ class Command {
 public:
     virtual ~Command() = default;
     virtual const VerbOptions& options() const = 0;
-    // An Error is printed and decides the exit code by its own.
+    // An Error is printed, and its code decides the exit code.
     virtual Result<ExitCode> run(VerbContext& context) const = 0;
 };
 

@@ -15,12 +15,12 @@ endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80 89 90a CACHE STRING "compute capabilities to compile for" FORCE)
 endif()
-# librm_cuda.so takes the libraries of kernels and base into itself.
+# librm_cuda.so includes the libraries of kernels and base.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 enable_language(CUDA)
 # Not CMAKE_CUDA_STANDARD: CMake 3.25 does not know that nvcc 12 takes C++20.
 string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
-# The first whose compiler takes C++20.
+# CUDA 12 is the first version whose compiler takes C++20.
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.0)
   message(FATAL_ERROR "CUDA ${CMAKE_CUDA_COMPILER_VERSION} at ${CMAKE_CUDA_COMPILER}; 12 or later is needed")
 endif()

@@ -1,5 +1,5 @@
-# rm_source_hash(OUTPUT file FUNCTION name HEADER header FOLDERS base kernels): `file` is made again whenever a
-# source in the folders has changed.
+# rm_source_hash(OUTPUT file FUNCTION name HEADER header FOLDERS base kernels): regenerates `file`
+# whenever a source in the folders has changed.
 set(RM_SOURCE_HASH_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/source_hash.cmake")
 function(rm_source_hash)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;FUNCTION;HEADER" "FOLDERS")

@@ -5,7 +5,8 @@ find_package(Threads REQUIRED)
 
 find_program(RM_CCACHE ccache)
 if(RM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Paths below the source tree count as relative, so that a second clone finds what the first compiled.
+  # Treats paths below the source tree as relative, so that a second clone finds the first one's
+  # objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${RM_CCACHE}"
       CACHE STRING "" FORCE)
@@ -34,22 +35,24 @@ endif()
 add_library(rm_options INTERFACE)
 target_compile_features(rm_options INTERFACE cxx_std_20)
 target_include_directories(rm_options INTERFACE "${PROJECT_SOURCE_DIR}")
-# g++ 12 sees ghosts in std::string (restrict) and std::variant (maybe-uninitialized) when it optimises.
+# g++ 12 warns falsely about std::string (restrict) and std::variant (maybe-uninitialized) when
+# optimising.
 set(rm_warnings -Wall -Wextra -Werror -Wno-missing-field-initializers -fno-math-errno
                 $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 if(RM_UNITY)
-  # Types over those of an unnamed namespace are fine in a source, and a batch includes sources.
+  # A source may build types over those of its unnamed namespace, and a batch includes sources.
   list(APPEND rm_warnings $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 target_compile_options(rm_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${rm_warnings}>")
 target_link_libraries(rm_options INTERFACE Threads::Threads)
-# g++ looks for garbage in its own memory from 128 MiB on, a batch needs 0.5 GiB: a tenth of its seconds and more.
+# By default g++ collects garbage from 128 MiB on, a batch needs 0.5 GiB: this saves over a tenth of
+# the time.
 target_compile_options(rm_options INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
 # Released and fresh buffers are NaN-filled outside release builds.
 target_compile_definitions(rm_options INTERFACE $<$<CONFIG:Dev>:RM_POISON=1>)
 if(RM_SANITIZE STREQUAL "address")
-  # RM_TEST_CODE: what is undefined is looked for in the product, not in GoogleTest's macros.
+  # RM_TEST_CODE: UBSan checks the product, not GoogleTest's macros.
   target_compile_options(rm_options INTERFACE
     -fsanitize=address $<$<NOT:$<BOOL:$<TARGET_PROPERTY:RM_TEST_CODE>>>:-fsanitize=undefined>
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -63,8 +66,8 @@ elseif(RM_SANITIZE STREQUAL "thread")
   target_link_options(rm_options INTERFACE -fsanitize=thread)
 endif()
 
-# rm_batches(NAME SOURCES): with RM_UNITY, files that include the sources take the place of SOURCES (batches.py).
-# Sources that the build makes stay as they are.
+# rm_batches(NAME SOURCES): with RM_UNITY, replaces SOURCES by files that include them (batches.py).
+# Generated sources stay as they are.
 function(rm_batches name sources)
   if(NOT RM_UNITY)
     return()
@@ -116,11 +119,11 @@ else()
   set(rm_slowdown 1)
 endif()
 
-# rm_test(name SOURCES ... USES ... [CPU_SECONDS n] [TIMEOUT seconds] [RACES] [WAITS] [LABELS ...]): a GoogleTest
-# program, one CTest entry per program. CPU_SECONDS (60 unless told) is its budget without a sanitizer: the program fails far
-# beyond it (tests/support/test_main.cc), and the dearest of those that tell it start first.
-# RACES: only for the thread sanitizer. WAITS: it sleeps more than half of its time. CTest's slots are half cores; such
-# a program takes one, any other two.
+# rm_test(name SOURCES ... USES ... [CPU_SECONDS n] [TIMEOUT seconds] [RACES] [WAITS] [LABELS ...]):
+# a GoogleTest program, one CTest entry per program. CPU_SECONDS (default 60) is its budget without
+# a sanitizer: the program fails far beyond it (tests/support/test_main.cc), and those with the
+# largest stated budgets start first. RACES: only for the thread sanitizer. WAITS: it sleeps more
+# than half of its time. CTest's slots are half cores; such a program takes one, any other two.
 function(rm_test name)
   cmake_parse_arguments(arg "RACES;WAITS" "TIMEOUT;CPU_SECONDS" "SOURCES;USES;LABELS;ARGS" ${ARGN})
   if(arg_RACES)
@@ -146,19 +149,19 @@ function(rm_test name)
   set(cost ${arg_CPU_SECONDS})
   if(NOT arg_CPU_SECONDS)
     set(arg_CPU_SECONDS 60)
-    set(cost 10)  # 60 is a bound that nobody measured; most take a few
+    set(cost 10)  # 60 is an unmeasured bound; most take a few
   endif()
   set(slots 2)
   if(arg_WAITS)
     set(slots 1)
-    set(cost 200)  # begins early: others compute meanwhile
+    set(cost 200)  # starts early: others compute meanwhile
   endif()
   math(EXPR budget "${arg_CPU_SECONDS} * ${rm_slowdown}")
   math(EXPR timeout "${arg_TIMEOUT} * ${rm_slowdown}")
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" COST ${cost}
                                           PROCESSORS ${slots}
                                           ENVIRONMENT "RM_CPU_SECONDS=${budget}")
-  # `threads`: worth the thread sanitizer, which builds and runs only these.
+  # `threads`: programs for the thread sanitizer, which builds and runs only these.
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(rm_thread_tests ${name})
   endif()

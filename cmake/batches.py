@@ -14,7 +14,7 @@ import re
 import sys
 
 LARGEST = 12
-# A call, a constant or a type, as far as a word shows it.
+# A call, a constant or a type, as far as the word alone tells.
 WORD = re.compile(r"(?<![\w.>:])(?:(\w+)\s*(?=\()|(k[A-Z]\w*|[A-Z]\w+)\b)")
 DEFINED = [re.compile(r"MATCHER(?:_P\d*)?\((\w+)"),
            re.compile(r"(?:struct|class|enum(?: class)?|union) (\w+)"),
@@ -25,14 +25,14 @@ INCLUDED = re.compile(r'^#include "([^"]+)"', re.M)
 HEADER_TYPE = re.compile(r"^(?:struct|class|enum class|using) (\w+)", re.M)
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "decltype", "requires", "noexcept", "catch",
             "template", "static_assert", "defined", "alignas",
-            # Their arguments make the name, which GoogleTest wants to be unique in a program.
+            # Their arguments form the name, which GoogleTest requires to be unique in a program.
             "TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_SUITE", "INSTANTIATE_TEST_SUITE_P"}
 
 
 @functools.cache
 def look(path):
     """The types that a header defines, and what a file includes."""
-    text = path.read_text() if path.exists() else ""  # what the build generates is not there yet
+    text = path.read_text() if path.exists() else ""  # generated sources do not exist yet
     return HEADER_TYPE.findall(text) if path.suffix == ".h" else [], INCLUDED.findall(text)
 
 
@@ -92,7 +92,7 @@ def main(root, folder, output, name, *sources):
     written = []
     for number, batch in enumerate(batches_of({path: read(root, root / path) for path in paths})):
         file = output / f"{name}_{number}.cc"
-        # Named from the root, as headers are, so that a second clone finds the object in ccache.
+        # Paths from the root, as for headers, so that a second clone finds the object in ccache.
         text = "".join(f'#include "{path}"\n' for path in batch)
         if not file.exists() or file.read_text() != text:
             file.write_text(text)

@@ -10,7 +10,7 @@ namespace rm {
 // reflection and fails for a method that is missing here.
 std::span<const MethodAccess> access_table();
 
-// The pages that only HTTP has; what is a method on gRPC has the method's name on HTTP, too.
+// The pages that only HTTP has; a gRPC method has the same name on HTTP.
 constexpr std::string_view kMetricsPage = "/metrics";
 constexpr std::string_view kDiscoveryPage = "/api/v1/sd";
 

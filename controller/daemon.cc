@@ -285,7 +285,7 @@ private:
         return current();
     }
 
-    // Tables that were put back are said to be so before anything else, once.
+    // Reports restored tables to the core once, before any other input.
     void note_restore() {
         const std::string marker = restore_marker(directory_.path());
         if (::access(marker.c_str(), F_OK) != 0) return;

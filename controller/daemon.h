@@ -23,7 +23,7 @@ struct DaemonOptions {
     std::vector<std::string> listen;  // unix:/path or host:port, on loopback without `tls`
     std::string http;                 // host:port, on loopback without `tls`; empty: none
     std::optional<KeyPair> tls;       // PEM; every TCP address speaks TLS
-    AuthenticatorFiles credentials;   // whose credentials are believed
+    AuthenticatorFiles credentials;   // define the accepted credentials
     MetricsAccess metrics = MetricsAccess::as_a_viewer;
     std::string version;
     Bytes rank_log_cap{64 << 20};
@@ -49,8 +49,8 @@ public:
     virtual std::string http_address() const = 0;  // empty: none
 };
 
-// Puts a backup in the place of the database of a controller that does not run; the sentence to say
-// of it. FAILED_PRECONDITION: one runs on that state directory.
+// Replaces the database of a stopped controller by a backup; returns a message for the user.
+// FAILED_PRECONDITION: a controller runs on that state directory.
 Result<std::string> restore_state(const std::string& backup, const std::string& state_dir);
 
 }  // namespace rm

@@ -12,8 +12,8 @@
 
 namespace rm {
 
-// Where the ranks of an attempt meet: each publishes one blob per group, everybody gets the table
-// once the last one has. Kept in memory only: workers repeat the call after a restart of the
+// Where the ranks of an attempt meet: each publishes one blob per group, and all get the table once
+// the last rank has published. Kept in memory only: workers repeat the call after a restart of the
 // controller.
 class ExchangeTable {
 public:
@@ -32,8 +32,8 @@ public:
     };
     // Waits until every rank of the attempt has published in the group, the attempt has ended
     // (FAILED_PRECONDITION) or `cancelled` says so (CANCELLED). The same blobs again give the table
-    // again; another blob of the same rank is ALREADY_EXISTS. UNAVAILABLE: what was brought is
-    // kept, but too many wait already; to be asked again.
+    // again; a different blob of the same rank is ALREADY_EXISTS. UNAVAILABLE: the blobs are kept,
+    // but too many callers wait already; call again.
     Result<std::vector<std::string>> exchange(const Request& request,
                                               const std::function<bool()>& cancelled);
 

@@ -35,8 +35,8 @@ public:
 
 class SessionRegistry;
 
-// Who wants to know what probes have found. Called with a session's lock held: implementations keep
-// it and return.
+// Receives probe results. Called with a session's lock held: implementations store the report and
+// return.
 class ProbeSink {
 public:
     virtual ~ProbeSink() = default;
@@ -48,12 +48,12 @@ struct SessionContext {
     SessionRegistry& registry;
     ClusterId cluster;
     SessionOptions options;
-    ProbeSink* probes = nullptr;  // null: nobody
+    ProbeSink* probes = nullptr;  // null: reports are dropped
 };
 
-// One session from its connection to its end. Thread safe; the link is used until detach().
-// Nothing leaves before the hello has been answered, which is when its event is durable: a command
-// from before it belongs to an earlier session and is dropped.
+// One session from its connection to its end. Thread safe; the link is used until detach(). Sends
+// nothing before it has answered the hello, when the hello's event is durable: an earlier command
+// belongs to an earlier session and is dropped.
 class Session final : public Beating, public std::enable_shared_from_this<Session> {
 public:
     // `peer` is the worker's address.
@@ -100,12 +100,13 @@ private:
 // The live sessions by node, and the clock of all. Thread safe.
 class SessionRegistry {
 public:
-    // From here on its clock beats, also before the hello.
+    // Starts the session's clock, before the hello.
     void watch(std::shared_ptr<Session> session);
     // FAILED_PRECONDITION names both peers when the node has a live session already.
     Status claim(const NodeId& node, const std::string& peer, std::shared_ptr<Session> session);
     void release(const NodeId& node);
-    // To the node's session, if it has one. What is lost here is derived again at the next hello.
+    // Sends to the node's session, if it has one. Commands lost here are derived again at the next
+    // hello.
     void send(const NodeId& node, const ControllerMessage& command);
     // Ends every session, for shutdown; later claims are refused.
     void close();

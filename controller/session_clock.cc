@@ -6,7 +6,7 @@
 namespace rm {
 namespace {
 
-// What falls due within a tick is done in one go.
+// Beats that fall due within a tick run together.
 constexpr std::chrono::milliseconds kTick{50};
 
 Seconds until(SteadyTime time) {

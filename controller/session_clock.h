@@ -14,12 +14,12 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 class Beating {
 public:
     virtual ~Beating() = default;
-    // Called at the time the last beat asked for, at the latest a tick later; the time of the next,
-    // SteadyTime::max(): none.
+    // Called at the time the last beat returned, at most a tick later. Returns the time of the
+    // next, SteadyTime::max(): none.
     virtual SteadyTime beat(SteadyTime now) = 0;
 };
 
-// One thread that beats for thousands. What has gone is forgotten.
+// One thread that serves thousands of members and drops those that no longer exist.
 class SessionClock {
 public:
     SessionClock() : loop_([this](auto& stop) { return beat_due(stop); }, Loop::kUntilWoken) {}

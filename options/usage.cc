@@ -170,7 +170,7 @@ UsageEnd usage_end(const CLI::App& app, const CLI::ParseError& error,
         end.out = out.str();
         return end;
     }
-    // A word that nobody knows is the cause, whatever the parser missed first.
+    // An unknown word is the cause, whatever the parser missed first.
     const std::vector<std::string> unknown = app.remaining(true);
     const bool value_is_wrong = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
     const std::string what = unknown.empty() || value_is_wrong ? own_words(app, error)

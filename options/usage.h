@@ -9,8 +9,8 @@ class App;
 class ParseError;
 }  // namespace CLI
 
-// How every program of the project answers --help, --version and a command line that makes no
-// sense: one set of words and of exit codes, whatever the parser's own are.
+// How every program of the project answers --help, --version and an invalid command line: with one
+// wording and one set of exit codes instead of the parser's.
 namespace rm {
 
 constexpr int kExitUsage = 2;

@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// What a job may run on now.
+// The mesh and devices on which a job may run now.
 struct Admitted {
     Mesh mesh;
     std::vector<const PlanningDevice*> free;  // by registration; at least one per rank

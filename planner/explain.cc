@@ -62,7 +62,7 @@ Reason shortage(const Pool& pool, int wanted) {
     return {standing, fits_when(wanted - free)};
 }
 
-// Of a job that names its devices; the pools are of these.
+// For a job that names its devices; `pools` holds only those.
 Reason reason_against_named(const JobSpec& spec, const std::vector<Pool>& pools) {
     const int wanted = static_cast<int>(spec.resources.placement.size());
     int known = 0;

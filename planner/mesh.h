@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// The mesh of a job on so many free devices; nothing: they are too few.
+// The mesh of a job on this many free devices; nullopt: too few.
 Result<std::optional<Mesh>> mesh_for(const JobSpec& spec, int num_free);
 
 // The mesh `auto` means for exactly `num_devices` devices: the longest ring that fits every stage,

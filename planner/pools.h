@@ -28,11 +28,11 @@ struct Pool {
     Reason kept_for;                  // why
 
     PoolKey key() const { return {kind, build}; }
-    // What the job may come to have without somebody's doing.
+    // Devices that the job can get by waiting alone.
     int usable() const { return total - missing - drained - excluded - without_files; }
-    // Did somebody resume nodes and put files right.
+    // Devices that the job could get if an admin resumed nodes and repaired files.
     int mendable() const { return total - missing - excluded; }
-    // It would run now but for what is kept.
+    // Whether the job would run now if no devices were kept from it.
     bool is_kept_from(int wanted) const {
         return kept > 0 && static_cast<int>(free.size()) + kept >= wanted;
     }

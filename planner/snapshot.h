@@ -10,11 +10,11 @@
 #include "base/reason.h"
 #include "topology/links.h"
 
-// What a plan is made from: plain values, which whoever plans may take to another process.
+// The input of a plan: plain values, which can be sent to another process.
 namespace rm {
 
-// unreachable: its node has no session, and may be back in a moment. missing: nor had it one for
-// long; an attempt may hold it all the same.
+// unreachable: its node has no session, but may be back in a moment. missing: the node has had no
+// session for long; an attempt may still hold the device.
 enum class Availability { free, busy, unreachable, drained, missing };
 
 struct PlanningDevice {

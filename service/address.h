@@ -5,8 +5,8 @@
 
 #include "base/result.h"
 
-// Addresses of control and HTTP listeners and of those who call them. Plain text is for Unix
-// sockets and loopback; everything else speaks TLS.
+// Addresses of control and HTTP listeners and of their callers. Plain text is for Unix sockets and
+// loopback; everything else speaks TLS.
 namespace rm {
 
 enum class Wire { plain, tls };
@@ -27,8 +27,8 @@ Result<HostPort> parse_loopback(std::string_view address);
 // Where to listen: a numeric host:port (localhost is 127.0.0.1), on loopback unless TLS is spoken.
 Result<HostPort> parse_listener(std::string_view address, Wire wire);
 
-// Whom to call: unix:/absolute/path (at most 107 bytes of path), or host:port, on loopback unless
-// TLS is spoken, which Unix sockets do not.
+// Checks an address to call: unix:/absolute/path (at most 107 bytes of path), or host:port, on
+// loopback unless TLS is spoken, which Unix sockets do not.
 Status check_address(std::string_view address, Wire wire = Wire::plain);
 
 }  // namespace rm

@@ -46,7 +46,7 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh);
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy);
 Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy);
 
-// JobSpec.yaml is no part of the type: who has the text sets and reads it.
+// JobSpec.yaml is not part of the type: the caller that has the text sets and reads it.
 pb::JobSpec to_proto(const JobSpec& spec);
 Result<JobSpec> from_proto(const pb::JobSpec& spec);
 

@@ -51,8 +51,8 @@ void notice_listener(std::string_view message) {
     if (listener_ended) listener_ended(std::string(message));
 }
 
-// What gRPC says of its own accord, as events. Its errors are our warnings: what matters of them
-// comes back as a status, too.
+// Logs gRPC's own messages as events. Its errors become warnings: those that matter also come back
+// as a status.
 void log_from_grpc(gpr_log_func_args* args) {
     const auto level =
         args->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::warning : LogLevel::debug;

@@ -33,23 +33,23 @@ Error from_grpc(const grpc::Status& status);  // of a status that is not OK
 // credentials that cannot be read.
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
                                                     const ClientSecurity& security = {});
-// Before a call that is tried again; waits while the channel cannot connect. Such a channel fails
-// calls at once, and between calls nobody reads what arrives for it but a timer of gRPC's, every
-// 5 s: a TLS handshake never ends in time that way.
+// Called before a call is retried: waits while the channel cannot connect. Such a channel fails
+// calls at once, and between calls gRPC polls it only every 5 s, too rarely to finish a TLS
+// handshake.
 void connect_again(grpc::Channel& channel, Seconds limit);
 
 // Called, on any thread, when a server of this process no longer accepts connections: it had no
-// descriptor left once, and gRPC does not try again. Whoever is connected stays connected. Nothing
-// helps but another process.
+// descriptor left once, and gRPC does not try again. Existing connections stay open. Only a restart
+// of the process helps.
 void when_listener_ends(std::function<void(const std::string& why)> call);
 
 // How a server is guarded.
 struct ServerSecurity {
     std::optional<KeyPair> tls;              // every TCP address speaks TLS; none: plain loopback
-    const Gatekeeper* gatekeeper = nullptr;  // outlives the server; null: everybody may everything
+    const Gatekeeper* gatekeeper = nullptr;  // outlives the server; null: every call is allowed
 };
 
-// How long a server bears with a connection that says nothing.
+// How long a server keeps a silent connection.
 struct KeepAlive {
     Seconds ping{10};    // with a call open and nothing else to hear
     Seconds answer{15};  // to such a ping, or the connection ends

@@ -47,7 +47,7 @@ public:
     std::chrono::steady_clock::time_point heard = std::chrono::steady_clock::now();
 };
 
-// What all connections share; outlives them.
+// State that all connections share; outlives them.
 struct Shared {
     HttpHandler handler;
     HttpLimits limits;
@@ -119,7 +119,7 @@ std::optional<HttpResponse> refusal(Shared& shared, const Request& request) {
                         shared.tls ? "one of its certificate" : "127.0.0.1 or localhost"));
 }
 
-// What all requests of one connection have in common.
+// Facts common to all requests of one connection.
 struct Caller {
     std::string peer;
     bool over_tls = false;
@@ -240,7 +240,7 @@ private:
         }
     }
 
-    // Nothing when there is nobody to tell: the client went away or was too slow.
+    // nullopt if there is no client to tell: the client went away or was too slow.
     std::optional<HttpResponse> malformed(error_code failure) const {
         if (failure == http::error::header_limit) {
             return plain(

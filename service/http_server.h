@@ -35,8 +35,8 @@ struct HttpResponse {
     std::string body;
 };
 
-// Called on the server's one thread: it must not block for longer than a commit takes. What it
-// throws becomes a 500 with the words.
+// Called on the server's one thread: it must not block for longer than a commit takes. An exception
+// becomes a 500 with its message.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 struct HttpLimits {

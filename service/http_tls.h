@@ -16,7 +16,7 @@ Result<boost::asio::ssl::context> http_tls(const KeyPair& own);
 // Whether the context's own certificate is for this host name or address.
 bool names(boost::asio::ssl::context& context, std::string_view host);
 
-// What the other side has presented, in PEM; empty: nothing.
+// The peer's certificate in PEM; empty: none.
 std::string peer_certificate(SSL* connection);
 
 }  // namespace rm

@@ -69,7 +69,7 @@ YamlReader read_tokenizer(std::string& tokenizer, const std::string& base_direct
     };
 }
 
-// Who writes `positions` means documents that are apart.
+// `positions` only makes sense with separate documents.
 Status check_positions(const YamlValue& data, Documents documents) {
     const YamlEntry* positions = data.node.find("positions");
     if (positions == nullptr || documents == Documents::separate) return {};

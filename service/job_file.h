@@ -11,10 +11,10 @@ namespace rm {
 
 // Reads a job file (format: docs/formats/job_file.md) and validates it as far as that is possible
 // without a cluster. Errors are INVALID_ARGUMENT and begin with "file:line:column: ", both from 1.
-// All that is wrong is told at once, one message a line. Relative paths in the file (data.path,
-// checkpoint.dir) are resolved against `base_directory`; when that is empty they stay as they are.
-// The text is limited to 1 MiB and 16 levels. `overrides` are "key.path=value", stronger than the
-// file; what is wrong with one begins with "--set key.path=value: ".
+// Reports all errors at once, one per line. Relative paths in the file (data.path, checkpoint.dir)
+// are resolved against `base_directory`; when that is empty they stay as they are. The text is
+// limited to 1 MiB and 16 levels. `overrides` are "key.path=value", stronger than the file; what is
+// wrong with one begins with "--set key.path=value: ".
 Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name,
                                const std::string& base_directory = {},
                                std::span<const std::string> overrides = {});

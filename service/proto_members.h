@@ -172,8 +172,8 @@ private:
     const ProtoFields fields_;
 };
 
-// What an older sender does not have keeps its value: a part, a field with presence, a text. The
-// first error is kept.
+// Members that an older sender does not send keep their values: messages, fields with presence,
+// texts. Keeps the first error.
 class ProtoReader {
 public:
     explicit ProtoReader(const google::protobuf::Message& in) : in_(in), fields_(in) {}

@@ -8,9 +8,9 @@
 
 namespace rm {
 
-// An event that may come every few seconds for days, as that of a session that is refused. It is
-// logged when its reason is a new one; the same reason again only after a pause that doubles from
-// one minute to one hour, with how often it has come since it was logged last. Thread safe.
+// An event that may come every few seconds for days, such as a refused session. It is logged when
+// its reason is a new one; the same reason again only after a pause that doubles from one minute to
+// one hour, with how often it has come since it was logged last. Thread safe.
 class RepeatedEvent {
 public:
     explicit RepeatedEvent(std::string event) : event_(std::move(event)) {}

@@ -10,9 +10,8 @@ namespace rm {
 
 // A daemon's private directory, held by one process at a time: created with mode 0700 where missing
 // (parents with the usual mode), brought to that mode where it exists (PERMISSION_DENIED where that
-// cannot be done), and locked until this object goes. A second daemon on it is
-// refused with FAILED_PRECONDITION naming the pid that holds it. The lock does not pass to child
-// processes.
+// cannot be done), and locked until this object is destroyed. A second daemon on it is refused with
+// FAILED_PRECONDITION naming the pid that holds it. The lock does not pass to child processes.
 class StateDir {
 public:
     static Result<StateDir> open(const std::string& path);

@@ -81,7 +81,7 @@ Error missing_key(const YamlValue& value, std::string_view key) {
 // A map with more unknown keys than this is another program's: the rest is counted, not listed.
 constexpr int kMostUnknown = 20;
 
-// Whether a key that nobody knows is probably this one: then it is not missing, too.
+// Whether an unknown key is probably this one misspelt: then it is not reported as missing.
 bool is_misspelt(const YamlValue& value, std::string_view key) {
     return std::any_of(value.node.entries.begin(), value.node.entries.end(),
                        [key](const YamlEntry& entry) {

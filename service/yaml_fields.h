@@ -38,7 +38,7 @@ struct YamlField {
 Status read_map(const YamlValue& value, const std::vector<YamlField>& fields);
 // `read_item` for each item of a sequence that has at least one.
 Status read_sequence(const YamlValue& value, const YamlReader& read_item);
-// Joins what is wrong of several values: their messages, one a line.
+// Joins the errors of several values: their messages, one per line.
 class Faults {
 public:
     void add(const Status& status);

@@ -6,9 +6,9 @@
 
 #include "base/result.h"
 
-// A small part of YAML as a tree with places: maps with plain keys, sequences and text. What a
-// setting has no use for and what surprises (duplicate keys, anchors, aliases, merge keys, tags,
-// several documents) is an error here.
+// A small part of YAML as a tree with places: maps with plain keys, sequences and text. Features
+// that settings do not need or that surprise (duplicate keys, anchors, aliases, merge keys, tags,
+// several documents) are errors here.
 namespace rm {
 
 struct YamlPlace {
@@ -39,8 +39,8 @@ struct YamlEntry {
 // "file:line:column: message", or "origin: message", as INVALID_ARGUMENT.
 Error error_at(std::string_view file_name, YamlPlace place, std::string_view message);
 
-// Puts `value` where `path` ("stages.0.batch", "stages[0].batch") leads, through maps that it makes
-// where there are none. The place of `value` becomes that of the keys on the way.
+// Puts `value` where `path` ("stages.0.batch", "stages[0].batch") leads, creating missing maps.
+// Keys created on the way get the place of `value`.
 Status set_value(YamlNode& root, std::string_view path, YamlNode value);
 
 // One document, UTF-8, at most 1 MiB and 16 levels. An empty text is a null node.

@@ -3,8 +3,8 @@
 #include "base/job_spec.h"
 #include "spec/member.h"
 
-// The members of a job, for every form that it has: see member.h. The structured bindings are the
-// point: a member added to a structure does not compile until it is described here.
+// The members of a job, for every form that it takes: see member.h. The structured bindings are
+// deliberate: a structure with a new member does not compile until the member is described here.
 namespace rm {
 
 template <typename Visit>
@@ -141,7 +141,7 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
           host);
 }
 
-// What became of a MemorySpec.
+// A resolved MemorySpec.
 template <typename Visit>
 void describe(Visit& visit, Like<MemoryPolicy> auto& policy) {
     auto& [tile, chunk, keep, alpha, kept, working, prefetch, reuse, device, host] = policy;

@@ -11,7 +11,8 @@
 // protobuf, columns, random values of tests, documentation) is a visitor.
 namespace rm {
 
-// How a job file writes a value whose type alone does not say it; other forms hold bare numbers.
+// How a job file writes a value if its type alone does not determine that; other forms hold bare
+// numbers.
 enum class Written {
     plain,
     tokens,         // 8K: K and M are 2^10 and 2^20
@@ -20,12 +21,13 @@ enum class Written {
     path,           // relative paths start at the current directory
     bytes_or_path,  // the word `bytes`, or a path
     // In no job file:
-    measured,       // a number that may be NaN, which JSON has as null
-    exact,          // the name says the unit already
-    index_or_none,  // -1: none; protobuf has one more
+    measured,       // a number that may be NaN, which JSON writes as null
+    exact,          // the name already states the unit
+    index_or_none,  // -1: none; protobuf stores the index + 1
 };
 
-// required: of a job file; sent: of a message, where others keep their defaults.
+// required: a job file must have it. sent: a message must have it; other members keep their
+// defaults.
 enum class Presence { optional, required, sent };
 
 struct Member {
@@ -33,8 +35,8 @@ struct Member {
     std::string_view help;  // what may be written, for the documentation and the schema
     Written written = Written::plain;
     Presence presence = Presence::optional;
-    std::string_view absent = {};  // what holds without it, where its default value does not tell
-    // Its name in protobuf, columns and JSON of before 2026-11, where that is another one.
+    std::string_view absent = {};  // what applies without it, if the default value does not show it
+    // Its name in protobuf, columns and JSON from before 2026-11, if different.
     std::string_view stored = {};
     bool automatic = false;  // the job file may say `auto`, which is the default
 };
@@ -57,7 +59,7 @@ concept Described = requires(const AnyVisitor& visit, T& value) {
     describe(visit, value);
 };
 
-// The name of a bare number says its unit.
+// The name of a bare number states its unit.
 template <typename T>
 std::string with_unit(std::string_view name, const Member& member) {
     std::string out(name);

@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "spec/member.h"
 
-// The members of what a rank reports, for every form: see member.h. Units stand in the names.
+// The members of a rank's reports, for every form: see member.h. The names state the units.
 namespace rm {
 
 template <typename Visit>

@@ -3,8 +3,8 @@
 #include "base/session.h"
 #include "spec/job_members.h"
 
-// The members of what workers and the controller say to each other, for every form: see member.h.
-// They have one name in all forms, which says the unit.
+// The members of the messages between workers and the controller, for every form: see member.h.
+// Each has one name in all forms, which states the unit.
 namespace rm {
 
 constexpr Member named(std::string_view name, Presence presence = Presence::optional) {
@@ -89,7 +89,7 @@ void describe(Visit& visit, Like<RankLaunch> auto& launch) {
     visit(named("device"), device);
 }
 
-// A plan travels in its attempt, without its placement: `ranks` says what is the node's.
+// A plan travels in its attempt, without its placement: `ranks` lists the node's ranks.
 template <typename Visit>
 void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml] = launch;

@@ -5,8 +5,8 @@
 
 #include "base/job_spec.h"
 
-// Enums that stand as words in files, messages and columns: to_string() and parse_name(), which
-// leaves its target alone where the error names the words that would be right.
+// Enums written as words in files, messages and columns: to_string() and parse_name(). On an error,
+// which lists the valid words, parse_name() leaves its target alone.
 namespace rm {
 
 template <typename E>

@@ -10,7 +10,7 @@ bool is_amount(double value) {
     return std::isfinite(value) && value >= 0;
 }
 
-// `what` is made only where something is wrong: a graph has a million links.
+// `what` is called only on an error: a graph may have a million links.
 template <typename What>
 Status check_link(const Link& link, What what) {
     if (!(link.bandwidth.value > 0) || !std::isfinite(link.bandwidth.value)) {

@@ -6,20 +6,20 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-// Measurements between devices: the input of placement and its explanation. What
-// transfers share is in topology/routes.h; docs/formats/links.md is its file format.
+// Measured links between devices: the input of placement and its explanation. topology/routes.h
+// models what transfers share; docs/formats/links.md describes the file format.
 namespace rm {
 
 // One direction of a connection between two nodes, or between two devices of a node.
 struct Link {
-    GbitPerSec bandwidth;  // of all transfers over it together; above 0
-    GbitPerSec flow;       // the most that a single transfer gets; 0: as much as all together
+    GbitPerSec bandwidth;  // total of all transfers over it; above 0
+    GbitPerSec flow;       // limit of a single transfer; 0: the same as all together
     Seconds latency;
     bool operator==(const Link&) const = default;
 };
 
-// A PCIe host bridge or switch. What leaves its devices, for another bridge or for the network,
-// shares `up`; what comes in shares `down`. Transfers between its own devices use neither. 0: not a
+// A PCIe host bridge or switch. Traffic from its devices to another bridge or to the network shares
+// `up`; incoming traffic shares `down`. Transfers between its own devices use neither. 0: not a
 // limit.
 struct HostBridge {
     std::string name;
@@ -29,7 +29,7 @@ struct HostBridge {
     bool operator==(const HostBridge&) const = default;
 };
 
-// How the devices of a node hang together. Nodes that are alike share one.
+// How the devices of a node are connected. Identical nodes share one.
 struct NodeInterior {
     int num_devices = 1;
     std::vector<Link>
@@ -50,8 +50,8 @@ struct LinkNode {
     bool operator==(const LinkNode&) const = default;
 };
 
-// A cable, a rack's uplink: one direction of something that all transfers from a node of `from` to
-// a node of `to` share. One empty list stands for all nodes that are not in the other.
+// One direction of a shared cable, such as a rack's uplink: all transfers from a node of `from` to
+// a node of `to` share it. An empty list stands for all nodes that are not in the other.
 struct Trunk {
     std::string name;
     std::vector<int> from;  // indices into LinkGraph::nodes
@@ -84,13 +84,13 @@ private:
     }
 };
 
-// Nodes all alike, every pair of them joined by `network` and every pair of devices by `inside`:
-// what a survey's measurements are then written into. No NIC limit, no bridges, no trunks.
+// Identical nodes, every pair of them joined by `network` and every pair of devices by `inside`; a
+// survey then writes its measurements into this graph. No NIC limit, no bridges, no trunks.
 LinkGraph uniform_graph(const std::vector<NodeId>& nodes, int devices_per_node, Link network,
                         Link inside);
 
-// Sizes agree, ids are there once, indices exist, bandwidths are above 0, nothing is negative or
-// not finite. The error names the node, the link, the bridge or the trunk.
+// Checks that sizes agree, ids are unique, indices exist, bandwidths are above 0, and all values
+// are finite and not negative. The error names the node, the link, the bridge or the trunk.
 Status validate(const LinkGraph& graph);
 
 }  // namespace rm

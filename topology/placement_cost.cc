@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<Axis, 3> kGradientAxes = {Axis::data, Axis::ring, Axis::ulysses};
 
-// What ranks of one group have in common: all coordinates but those along the group.
+// Key that the ranks of one group share: all coordinates except those along the group.
 int group_key(const Mesh& mesh, int rank, std::span<const Axis> along) {
     Mesh::Coords coords = mesh.coords(rank);
     for (const Axis axis : along)
@@ -52,7 +52,7 @@ void add_all_to_all(const std::vector<int>& group, std::int64_t bytes, std::vect
     }
 }
 
-// Adds up what the flows of one phase put on each resource.
+// Adds up the load that the flows of one phase put on each resource.
 class PhaseLoad {
 public:
     explicit PhaseLoad(const Routes& routes) : routes_(routes) {}
@@ -67,7 +67,7 @@ public:
         double slowest = flow_time_;
         for (const auto& [r, bytes] : load_) {
             const double time = static_cast<double>(bytes) * routes_.seconds_per_byte(r);
-            // Of equal ones the first by number, whatever the order of the table.
+            // Ties go to the lowest number, whatever the order of the table.
             if (time > slowest || (time == slowest && cost.slowest > r)) {
                 slowest = time;
                 cost.slowest = r;

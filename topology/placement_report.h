@@ -7,17 +7,17 @@
 #include "base/ids.h"
 #include "topology/placement_cost.h"
 
-// A placement as people read it, by names instead of indices: the same of a link file and of an
-// attempt that runs.
+// A placement for people, with names instead of indices; the same for a link file and for a running
+// attempt.
 namespace rm {
 
 struct PhaseTime {
     Seconds time;
-    std::string slowest;  // link n1 -> n2; empty: nothing shared holds it up
+    std::string slowest;  // link n1 -> n2; empty: no shared resource limits it
     bool operator==(const PhaseTime&) const = default;
 };
 
-// Ranks in one order and what a step's communication takes there.
+// One order of the ranks and the time of a step's communication in it.
 struct OrderCost {
     std::vector<DeviceId> ranks;  // by rank
     Seconds total;
@@ -25,7 +25,7 @@ struct OrderCost {
     bool operator==(const OrderCost&) const = default;
 };
 
-// A group of a phase and what holds it up.
+// A group of a phase and its bottleneck.
 struct GroupReport {
     int phase = 0;  // index into the traffic
     std::vector<int> ranks;
@@ -44,7 +44,7 @@ struct HostOfNode {
     bool operator==(const HostOfNode&) const = default;
 };
 
-// A link far below what it was.
+// A link far below its baseline.
 struct DegradedLink {
     NodeId from;
     NodeId to;
@@ -57,14 +57,14 @@ struct DegradedLink {
 struct PlacementReport {
     Mesh mesh;
     int zero = 0;
-    std::vector<HostOfNode> hosts;  // of nodes with ranks, where they are known
+    std::vector<HostOfNode> hosts;  // of nodes with ranks, if known
     OrderCost placed;
-    bool predicted = false;  // false: there is nothing below, and only the ranks of `placed`
+    bool predicted = false;  // false: only the ranks of `placed` are set, nothing below
     StepTraffic traffic;
     OrderCost registration;              // node by node as they registered
     OrderCost by_node;                   // node by node as their names are sorted
     std::vector<GroupReport> groups;     // by phase, then the slowest first
-    std::vector<DegradedLink> degraded;  // that the ranks use
+    std::vector<DegradedLink> degraded;  // links that the ranks use
     bool operator==(const PlacementReport&) const = default;
 };
 

@@ -7,11 +7,11 @@
 
 #include "topology/links.h"
 
-// What transfers between devices share. A transfer uses its own link and every shared thing on
-// its way: inside a node the link of the two devices and, between two host bridges, `up` of the one
-// and `down` of the other; between nodes `up` of the sender's bridge, the sender's egress, the link
-// of the two nodes, every trunk between them, the receiver's ingress and `down` of its bridge.
-// Nothing moves from a device to itself.
+// Resources that transfers between devices share. A transfer uses its own link and every shared
+// resource on its path: inside a node the link of the two devices and, between two host bridges,
+// `up` of the one and `down` of the other; between nodes `up` of the sender's bridge, the sender's
+// egress, the link of the two nodes, every trunk between them, the receiver's ingress and `down` of
+// its bridge. No data moves from a device to itself.
 namespace rm {
 
 struct Endpoint {
@@ -20,8 +20,8 @@ struct Endpoint {
     auto operator<=>(const Endpoint&) const = default;
 };
 
-// What a transfer from one device to another uses: numbers of resources, the most that one transfer
-// gets (bytes/s; infinity: no limit), and latency (s). Borrows from the Routes that made it.
+// The path of a transfer from one device to another: resource numbers, the limit of one transfer
+// (bytes/s; infinity: no limit), and latency (s). Borrows from the Routes that made it.
 struct Route {
     static constexpr int kMostFixed = 5;
     int fixed[kMostFixed] = {};
@@ -39,19 +39,19 @@ struct Route {
     }
 };
 
-// The resources of a graph by number, with what each can carry. Borrows a valid graph.
+// The resources of a graph by number, with the capacity of each. Borrows a valid graph.
 class Routes {
 public:
     explicit Routes(const LinkGraph& graph);
 
     const LinkGraph& graph() const { return graph_; }
     int num_resources() const { return static_cast<int>(seconds_per_byte_.size()); }
-    // 0 for what is not a limit; no route names those.
+    // 0 for a resource that is not a limit; no route names such a resource.
     double seconds_per_byte(int resource) const {
         return seconds_per_byte_[static_cast<std::size_t>(resource)];
     }
     Route route(Endpoint from, Endpoint to) const;
-    // Bytes per second of one transfer that has the way for itself.
+    // Bytes per second of one transfer that has its path to itself.
     double alone(const Route& route) const;
     std::string name(int resource) const;  // link n1 -> n2; egress of n1; trunk rack-a out
 
@@ -72,7 +72,7 @@ private:
     std::vector<int> interior_base_;            // by node
     std::vector<std::vector<int>> bridges_of_;  // by interior and device
     int network_base_ = 0;
-    // Nodes that are in the same lists of trunks are a zone; trunks between zones, row by row.
+    // Nodes in the same lists of trunks form a zone; trunks between zones are stored row by row.
     std::vector<int> zone_of_;
     int num_zones_ = 1;
     std::vector<std::vector<int>> trunks_between_;

@@ -61,13 +61,14 @@ CommPhase tensor_trades(const Letters& l, std::int64_t x) {
     return {Axis::tensor, Pattern::all_to_all, {trades * x}, trades};
 }
 
-// Gradients and weights of all units; units are what one collective moves.
+// Gradients and weights of all units; one collective moves one unit.
 CommPhase parameter_phase(const Letters& l, int zero) {
     const std::int64_t z = l.n / l.G * (l.G - 1);
     const std::int64_t units = l.L + 2;
     const std::int64_t steps = units * (l.G - 1);
     const std::int64_t sums = zero >= 2 ? l.M : 1;
-    // Passes that gather layers: at stage 3 the last two are still there where one ends.
+    // Passes that gather layers: at stage 3 the last two layers are still gathered when a pass
+    // ends.
     const std::int64_t layers = l.L + (2 * l.M - 1) * std::max<std::int64_t>(0, l.L - 2);
     const std::int64_t gathered = zero == 3 ? z / l.L * layers : z;
     if (zero == 0) return {Axis::data, Pattern::ring, {2 * z * l.a}, 2 * steps};

@@ -5,7 +5,7 @@
 
 namespace rm {
 
-// What decides how many bytes a step moves (docs/communication.md).
+// Parameters that determine how many bytes a step moves (docs/communication.md).
 struct StepShape {
     std::int64_t context = 0;  // tokens of a sequence
     std::int64_t batch = 0;    // tokens of a step; 0: one sequence per data rank
@@ -14,7 +14,7 @@ struct StepShape {
 };
 
 // The phases of a training step by the formulas of docs/communication.md, with fp32 accumulators.
-// Left out is what does not grow with the model or the context: norms, the loss, softmax
+// Leaves out traffic that does not grow with the model or the context: norms, the loss, softmax
 // statistics.
 StepTraffic step_traffic(const ModelConfig& model, const Mesh& mesh, const StepShape& shape);
 

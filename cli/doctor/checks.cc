@@ -196,7 +196,7 @@ Check check_clock(const ControllerFacts& controller) {
                 "run it again beside a cluster that is up"};
     }
     const double skew = controller.skew->value;
-    // Nobody knows when within the round trip it looked at its clock.
+    // The controller read its clock at an unknown moment within the round trip.
     const double sure = std::max(0.0, std::abs(skew) - controller.round_trip.value);
     const std::string text = format("{} {} the controller's", to_string(Seconds{std::abs(skew)}),
                                     skew > 0 ? "behind" : "ahead of");

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "cli/table.h"
 
-// What `doctor` thinks of a machine. Pure: facts in, one line each out; facts.h finds them.
+// The assessment of a machine by `doctor`. Pure: facts in, one line each out; facts.h finds them.
 namespace rm {
 
 enum class Verdict { ok, warn, fail };
@@ -24,22 +24,22 @@ struct Check {
 
 struct DriverFacts {
     bool present = false;              // libcuda.so.1 opens
-    int cuda = 0;                      // what it serves: 13010 is 13.1
+    int cuda = 0;                      // the CUDA version it supports: 13010 is 13.1
     std::string error;                 // of a driver that does not start
     std::vector<std::string> devices;  // their names
-    std::string version;               // of the module, 580.65.06; empty: nobody says
+    std::string version;               // of the module, 580.65.06; empty: unknown
 };
-// Of a library that is there or not.
+// A library that may be missing.
 struct VersionFacts {
     std::string library;  // empty: there is none
-    int version = 0;      // in its own numbers; 0: it does not say
+    int version = 0;      // in its own numbers; 0: unknown
 };
-// Of librm_cuda.so, which the kernels for GPUs are in.
+// librm_cuda.so, which contains the GPU kernels.
 struct CudaLibraryFacts {
     std::string path;   // empty: there is none
     std::string error;  // why it does not open
 };
-enum class PortUse { free, served, blocked };  // blocked: nobody answers, and it cannot be bound
+enum class PortUse { free, served, blocked };  // blocked: no answer, and bind() fails
 struct PortFacts {
     int port = 0;
     std::string purpose;  // "the controller's gRPC"
@@ -72,7 +72,7 @@ struct LimitFacts {
 
 Check check_programs(const std::vector<std::string>& missing);
 Check check_driver(const DriverFacts& driver);
-// 13010 is 13.1. A runtime that is newer than what the driver serves does not start.
+// 13010 is 13.1. A runtime newer than the driver supports does not start.
 Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver);
 Check check_nccl(const VersionFacts& nccl);  // 22803 is 2.28.3
 Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& driver);

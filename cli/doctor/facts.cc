@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library of others, and the few entries of its C interface that are asked here; 0 is success.
+// A third-party library and the entries of its C interface that are called here; 0 is success.
 class Library {
 public:
     explicit Library(const std::string& name)
@@ -43,7 +43,7 @@ private:
     void* library_;
 };
 
-// Of the module, 580.65.06; empty: nobody says.
+// The version of the kernel module, such as 580.65.06; empty: unknown.
 std::string driver_version(const std::string& name) {
     const Library nvml(name);
     char text[96] = "";
@@ -60,7 +60,7 @@ std::string driver_error(const Library& driver, int code) {
     return text == nullptr ? format("error {}", code) : format("error {}, {}", code, text);
 }
 
-// Of the first of `names` that opens, as `entry` says.
+// The version that `entry` of the first of `names` that opens returns.
 VersionFacts version_facts(const std::vector<std::string>& names, const char* entry) {
     for (const std::string& name : names) {
         const Library library(name);

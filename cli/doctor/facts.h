@@ -6,11 +6,11 @@
 #include "cli/doctor/checks.h"
 #include "cli/verb.h"
 
-// What this machine is: looked up, nothing changed. Never an error: what cannot be found out is a
-// fact as well.
+// Looks up facts about this machine and changes nothing. Never fails: an unknown value is a fact as
+// well.
 namespace rm {
 
-// Libraries of others, opened by name at run time and asked for their versions.
+// Third-party libraries, opened by name at run time and asked for their versions.
 struct GpuLibraries {
     std::string driver = "libcuda.so.1";
     std::string management = "libnvidia-ml.so.1";
@@ -25,7 +25,7 @@ VersionFacts nccl_facts(const GpuLibraries& names = {});
 CudaLibraryFacts cuda_library_facts();
 PortFacts port_facts(int port, std::string purpose);  // on loopback
 int num_free_ports(int first, int last);
-// Of the controller that the command line talks to. Nodes with a session carry its own time.
+// The controller that the command line talks to. Nodes with a session carry its own time.
 ControllerFacts controller_facts(const VerbContext& context);
 DiskFacts disk_facts(const std::string& directory);
 LimitFacts memory_lock_limit();

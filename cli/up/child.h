@@ -7,8 +7,8 @@ namespace rm {
 
 constexpr const char* kChildVerb = "__child";
 
-// Becomes argv[1] once SIGTERM at the death of the parent with pid argv[0] is arranged. Returns
-// only when that fails: the exit code, after words on stderr.
+// Arranges for SIGTERM at the death of the parent with pid argv[0], then becomes argv[1]. Returns
+// only on failure: the exit code, after a message on stderr.
 int run_child(int argc, char** argv);
 
 }  // namespace rm

@@ -19,8 +19,8 @@ constexpr Seconds kStartLimit{60};
 constexpr Seconds kControllerStopLimit{10};
 constexpr Seconds kPoll{0.05};
 
-// What a daemon wrote about itself once it was listening; null before, and while the file is that
-// of an earlier run.
+// The report that a daemon writes once it is listening; null before, and while the file is from an
+// earlier run.
 Json report_of(const std::string& path, pid_t pid) {
     const auto text = read_small_file(path);
     if (!text) return nullptr;

@@ -23,12 +23,12 @@ struct ClusterOptions {
     std::string http;  // host:port of the controller's HTTP; empty: none. Workers' then listen too
 };
 
-// A controller and its workers as child processes on one state directory. Made, watched and stopped
-// on one thread. The destructor kills what stop() has not ended.
+// A controller and its workers as child processes on one state directory. One thread starts,
+// watches and stops them. The destructor kills those that stop() has not ended.
 class LocalCluster {
 public:
-    // Starts everything and waits until the controller has every worker's session: at most a
-    // minute. The error of a daemon that ends before has its own last words; CANCELLED after an
+    // Starts everything and waits, at most a minute, until the controller has every worker's
+    // session. If a daemon ends before that, the error has its last words; CANCELLED after an
     // interrupt.
     static Result<LocalCluster> start(const ClusterOptions& options, Signals& signals,
                                       Client::Note note);
@@ -39,8 +39,8 @@ public:
     const std::string& state_dir() const { return state_.path(); }
     // Names a daemon that has ended, with its last words.
     Status check();
-    // Workers first: they checkpoint and stop their ranks. What is not gone `grace` later is
-    // killed, which is the error.
+    // Workers first: they checkpoint and stop their ranks. Kills the daemons that are left after
+    // `grace`, and then returns an error.
     Status stop(Seconds grace, Signals& signals);
 
 private:

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-// DIR/ringmaster.json: what `ringmaster --state DIR ...` needs to know of a cluster made by `up`.
+// DIR/ringmaster.json: tells `ringmaster --state DIR ...` how to reach a cluster made by `up`.
 namespace rm {
 
 struct DaemonRecord {
@@ -31,7 +31,7 @@ Result<ClusterFile> parse_cluster_file(const std::string& text);
 
 Status write_cluster_file(const std::string& state_dir, const ClusterFile& cluster);
 // The address of the running cluster of this state directory. NOT_FOUND when it is no such
-// directory; UNAVAILABLE, saying how to bring it up again, when the cluster is not running.
+// directory; UNAVAILABLE, saying how to restart it, when the cluster is not running.
 Result<std::string> address_of_cluster(const std::string& state_dir);
 
 }  // namespace rm

@@ -30,7 +30,7 @@ std::string hash_of(const std::string& text) {
     return format("{:08x}", hash & 0xffffffff);
 }
 
-// mkdir, or what is there already when it is a directory of ours that nobody else can enter.
+// Creates the directory; accepts an existing one that belongs to this user and is closed to others.
 Status make_private_dir(const std::string& path) {
     if (mkdir(path.c_str(), 0700) == 0) return {};
     struct stat found {};

@@ -19,7 +19,7 @@ namespace {
 
 constexpr off_t kLastWords = 1500;  // bytes
 
-// Everything posix_spawn wants to be told, released at the end of the scope.
+// The settings of posix_spawn, released at the end of the scope.
 class SpawnSettings {
 public:
     explicit SpawnSettings(const std::string& log_file) {

@@ -11,8 +11,8 @@
 namespace rm {
 
 // One process that `up` started: dies with it, in a process group of its own (so that Ctrl-C in the
-// terminal reaches `up` alone), stdout and stderr appended to a log file. The destructor kills what
-// is still running.
+// terminal reaches only `up`), stdout and stderr appended to a log file. The destructor kills the
+// process if it is still running.
 class Daemon {
 public:
     struct Command {
@@ -21,7 +21,7 @@ public:
         std::string log_file;
     };
 
-    // Call on a thread that lives as long as the daemon shall: the tie is to the thread.
+    // Call this on a thread that lives as long as the daemon should: the tie is to the thread.
     static Result<Daemon> start(const Command& command);
     ~Daemon();
     Daemon(Daemon&& other) noexcept;
@@ -29,10 +29,10 @@ public:
 
     const std::string& name() const { return name_; }
     pid_t pid() const { return pid_; }
-    // How it ended ("exit code 1", "signal 9"), once it has.
+    // How the process ended ("exit code 1", "signal 9"), once it has.
     std::optional<std::string> ended();
     void signal(int number);
-    // The end of what this run wrote to its log, for an error message.
+    // The end of this run's log, for an error message.
     std::string last_words() const;
 
 private:
@@ -46,7 +46,7 @@ private:
     std::optional<std::string> end_;
 };
 
-// `name` in the directory of this executable; the error says where it was looked for.
+// `name` in the directory of this executable; the error names the directory.
 Result<std::string> program_beside_this(const std::string& name);
 
 }  // namespace rm

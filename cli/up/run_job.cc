@@ -32,7 +32,7 @@ Result<bool> others_live(const std::string& id, Client& client) {
     return false;
 }
 
-// The error when a job still waits and nothing will change that; it is cancelled then.
+// The error when a job is pending and nothing will change that; then the job is cancelled.
 Status check_admitted(const std::string& id, Client& client) {
     RM_TRY(const pb::Job job, get_job(client, id));
     if (job.state() != pb::JOB_STATE_PENDING || job.blocking_reasons().empty()) return {};
@@ -74,7 +74,7 @@ Result<ExitCode> run_job(const pb::JobSpec& spec, LocalCluster& cluster, Signals
     int interrupts = 0;
     while (!follower.ended() && interrupts < 2) {
         RM_RETURN_IF_ERROR(follow(watch, follower, display, signals.token()));
-        // In this order: a child that ends after the look leaves its signal for the next round.
+        // In this order: a child that ends after the check leaves its signal for the next round.
         const int arrived = signals.take().interrupts;
         RM_RETURN_IF_ERROR(cluster.check());
         if (arrived == 0 || follower.ended()) continue;

@@ -11,14 +11,14 @@
 
 namespace rm {
 
-// Submits one job to a local cluster and shows it to its end. The first interrupt cancels it with a
-// checkpoint, the second at once; both make 130. FAILED_PRECONDITION with every reason when the job
-// can never start here: nothing joins a private cluster later.
+// Submits one job to a local cluster and follows it until it ends. The first interrupt cancels it
+// with a checkpoint, the second at once; both return 130. FAILED_PRECONDITION with every reason
+// when the job can never start here: no worker joins a private cluster later.
 Result<ExitCode> run_job(const pb::JobSpec& spec, LocalCluster& cluster, Signals& signals,
                          Console& console);
 
 // Cancels every live job with a checkpoint and waits until none is left, at most `limit` or until
-// an interrupt: so history says "cancelled" and not that the ranks went away.
+// an interrupt, so that history says "cancelled", not that the ranks went away.
 Status cancel_live_jobs(LocalCluster& cluster, Signals& signals, Console& console, Seconds limit);
 
 // job a1b2c3 demo succeeded: 100 steps, 819,200 tokens in 3m12s, losses and the checkpoint. Pure.

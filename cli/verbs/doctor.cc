@@ -52,7 +52,7 @@ Color color_of(Verdict verdict) {
     return Color::none;
 }
 
-// "ok    disk           40 GiB of 80 GiB free", the remedy below, both broken at a terminal's edge.
+// "ok    disk           40 GiB of 80 GiB free", the remedy below, both wrapped to the terminal.
 void print_check(const Output& out, const Check& check) {
     constexpr std::size_t kIndent = 23;
     const auto columns = static_cast<std::size_t>(std::max(out.width, 60));

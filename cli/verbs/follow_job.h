@@ -7,12 +7,12 @@
 
 namespace rm {
 
-// Shows a job to its end and exits as it did; Ctrl-C detaches, says how to cancel, and is
-// `interrupted`.
+// Follows a job until it ends and exits with its result; Ctrl-C detaches, says how to cancel, and
+// returns `interrupted`.
 Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& signals,
                             VerbContext& context);
 
-// A job that was just made: its id, or the job as the user asked for it.
+// Prints a new job: its id, or the job in the format that the user asked for.
 Status print_new_job(const std::string& id, OutputFormat format, Client& client,
                      VerbContext& context);
 

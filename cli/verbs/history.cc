@@ -10,7 +10,7 @@
 namespace rm {
 namespace {
 
-// Nothing, or what is wrong with the name of a key.
+// An empty text, or the error in the name of a key.
 template <Result<HistoryKey> (*parse)(const std::string&)>
 std::string is_key(const std::string& name) {
     const auto key = parse(name);

@@ -20,7 +20,7 @@ struct LinksOptions : VerbOptions {
     OutputFormat output = add_output(output, "table|json|yaml");
 };
 
-// True when it has been printed.
+// Prints in a document format; true when it has printed.
 bool print_as_document(const Output& out, OutputFormat format,
                        const google::protobuf::Message& message) {
     if (format != OutputFormat::json && format != OutputFormat::yaml) return false;
@@ -59,7 +59,7 @@ Result<ExitCode> run_links(const LinksOptions& options, VerbContext& context) {
     }
     RM_TRY(const pb::LinksReply links, read_links(client));
     if (options.output == OutputFormat::json) {
-        // What `place --links` reads.
+        // The format that `place --links` reads.
         out.stream << out.data(links_text(graph_of(links)));
     } else if (!print_as_document(out, options.output, links)) {
         print_map(out, links, options, context.clock.wall());

@@ -34,8 +34,8 @@ constexpr Seconds kPause{1};
 constexpr int kTries = 3;
 constexpr int kMostFollowed = 64;  // a stream and a thread each
 
-// Continues behind the last byte after a lost controller: three times, with --follow for as long as
-// it takes.
+// Resumes after the last byte received when the connection is lost: three times, with --follow
+// without limit.
 Status print_log(pb::LogsRequest request, Client& client, Console& console, LogPrinter& printer) {
     for (int failures = 0;;) {
         client.connect_again();

@@ -48,7 +48,7 @@ Result<std::string> output_of(const std::string& program, const std::string& arg
     return make_error(ErrorCode::internal, "{} {} ended with status {}", program, argument, status);
 }
 
-// The daemons' pages are made by themselves: only they know their options.
+// The daemons print their own pages: only they know their options.
 Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
     const std::vector<ManPage> pages = command_line_pages();
     if (options.directory.empty()) {

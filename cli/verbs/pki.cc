@@ -57,7 +57,7 @@ struct PkiTokenOptions : PkiOptions {
         add("--role", role, "Role of its holder", required(one_word_of("viewer|submitter|admin")));
     std::string name =
         add("--name", name, "Name of its holder", {.type = "NAME", .required = true});
-    // 0: until it is taken out of the file.
+    // 0: until it is removed from the file.
     int days = add("--days", days, "Days until it expires [until it is removed]", days_rules());
     std::string output =
         add("-o,--output", output, "Write it to FILE, which only its owner can read [print it]",
@@ -95,7 +95,7 @@ Status make_directory(const std::string& path) {
     return make_error(ErrorCode::permission_denied, "cannot make {}: {}", path, failure.message());
 }
 
-// A daemon under another user may read the file: who owns it and who may read it stay as they are.
+// A daemon under another user may read the file: keep its owner and permissions.
 Status append(const std::string& path, const std::string& line) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) {
@@ -119,7 +119,7 @@ Result<KeyPair> read_authority(const PkiDirectory& directory) {
     return pair;
 }
 
-// The key first: a certificate whose key could not be written is of no use to anybody.
+// The key first: a certificate without its key is useless.
 Status write_pair(const KeyPair& pair, const std::string& certificate, const std::string& key) {
     RM_RETURN_IF_ERROR(check_absent(certificate));
     RM_RETURN_IF_ERROR(check_absent(key));
@@ -138,7 +138,7 @@ Result<CertificateOrder> order_of(const PkiIssueOptions& options) {
     return order;
 }
 
-// A serial as it stands, or that of a certificate's file.
+// The serial given as text, or that of the certificate in the file.
 Result<std::string> serial_in(const std::string& text) {
     if (!fs::exists(text)) return normal_serial(text);
     RM_TRY(const std::string pem, read_small_file(text));

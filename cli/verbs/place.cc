@@ -48,7 +48,7 @@ struct PlaceOptions : VerbOptions {
     OutputFormat output = add_output(output, "table|json|yaml");
 };
 
-// A file that is not there, or is wrong: the codes of a job file.
+// A file that is missing or invalid: the same codes as for a job file.
 ExitCode code_of_links(const Error& error) {
     return error.code == ErrorCode::not_found ? ExitCode::not_found : ExitCode::usage;
 }
@@ -71,7 +71,7 @@ Result<Question> question_of(const PlaceOptions& options, const LinkGraph& graph
     return question;
 }
 
-// Times go where they do not make two equal answers differ.
+// Prints times on stderr, so that equal answers have equal output.
 void note_times(Console& console, const LinkGraph& graph, Seconds read, Seconds solved) {
     console.note(format("{}, {}: links read in {}, placed in {}",
                         counted(graph.num_nodes(), "node"), counted(graph.num_devices(), "device"),

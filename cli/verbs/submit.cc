@@ -35,7 +35,7 @@ WorkersAre where(const Fleet& fleet) {
     return all_here && !own.empty() ? WorkersAre::here : WorkersAre::elsewhere;
 }
 
-// On nodes that may come back.
+// The usable devices, including those of nodes that may come back.
 UsableDevices devices_for(const Fleet& fleet, const std::string& kind) {
     UsableDevices devices;
     for (const pb::Node& node : fleet.nodes) {
@@ -55,7 +55,7 @@ std::vector<std::string> overrides_of(const SubmitOptions& options) {
     return overrides;
 }
 
-// Their working directory is another. ROOT:PATH is theirs as it is.
+// Workers have another working directory. ROOT:PATH means the same to them.
 std::string as_workers_see(const std::string& path) {
     return parse_root_path(path) ? path : std::filesystem::absolute(path).string();
 }
@@ -64,7 +64,7 @@ Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) 
     auto spec = read_job_file(options.file, overrides_of(options));
     if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
     if (!options.from.empty()) spec->mutable_checkpoint()->set_from(as_workers_see(options.from));
-    // Before the first thread of gRPC, and only where Ctrl-C means something else than the end.
+    // Before the first thread of gRPC, and only if Ctrl-C does not simply end the process.
     std::optional<Signals> signals;
     if (options.follow) signals.emplace();
     RM_TRY(Client client, context.connect());

@@ -28,8 +28,8 @@ constexpr Seconds kRetry{1};
 constexpr Seconds kKeyWait{0.1};
 constexpr const char* kNothing = "no rank is running; `ringmaster ls` lists the jobs that wait";
 
-// What a thread of its own hears from the controller, for as long as this lives: a controller that
-// is slow or away must not keep keys waiting.
+// Receives the controller's updates on a thread of its own: a controller that is slow or away must
+// not keep keys waiting.
 class Feed {
 public:
     Feed(Client& client, const pb::TopRequest& request)
@@ -40,7 +40,7 @@ public:
     struct State {
         std::uint64_t number = 0;  // grows with every change
         pb::TopReply reply;
-        std::string trouble;         // why what is in `reply` is old; empty: it is not
+        std::string trouble;         // why `reply` is out of date; empty: it is current
         std::optional<Error> error;  // it will not get better
         bool ended = false;          // the one job has
     };

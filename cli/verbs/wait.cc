@@ -20,7 +20,7 @@ struct WaitOptions : VerbOptions {
     OutputFormat output = add_output(output, "table|json|yaml");
 };
 
-// Asks `source` to stop after `limit`, unless it is destroyed before.
+// Asks `source` to stop after `limit`, unless destroyed before.
 class Timeout {
 public:
     Timeout(std::stop_source source, std::optional<Seconds> limit) {
@@ -39,7 +39,7 @@ private:
     std::jthread thread_;
 };
 
-// To the end of one job; nothing when `stop` came first.
+// Waits for the end of one job; nothing when `stop` came first.
 Result<std::optional<pb::Job>> wait_for(const std::string& id, Client& client, Console& console,
                                         std::stop_token stop) {
     std::ostream nowhere(nullptr);

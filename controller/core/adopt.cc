@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// What a worker says was commanded is used only where it can be put into the tables.
+// Whether a launch that a worker reports can be put into the tables.
 bool is_sound(const LaunchAttempt& launch, const AttemptStatus& status) {
     const int size = launch.plan.mesh.num_ranks();
     const bool ranks_fit =

@@ -10,7 +10,7 @@ std::vector<Field> fields_of(const LinkDrifted& drift) {
             {"gbit_per_s", format("{:.3}", drift.now.value)}};
 }
 
-// To whom it matters: the attempts that may send over it, or nobody but the sending node.
+// The subjects that it affects: the attempts that may use the link, or else the sending node.
 std::vector<std::string> subjects_of(const State& state, const LinkDrifted& drift) {
     std::vector<std::string> subjects;
     for (const Attempt* attempt : live_attempts(state)) {
@@ -29,7 +29,7 @@ void handle(Step& step, const LinkDrifted& input) {
     const std::pair ends{input.from, input.to};
     const bool known =
         find_node(state, input.from) != nullptr && find_node(state, input.to) != nullptr;
-    // Said again it is no news.
+    // A repeated report changes nothing.
     if (!known || state.degraded_links.contains(ends) == input.degraded) return;
     step.change_links([&](auto& links) {
         if (input.degraded) {

@@ -4,7 +4,7 @@
 namespace rm {
 namespace {
 
-// The reasons of a pass that began before the job got newer ones say nothing about it any more.
+// The reasons of a pass that began before the job got newer ones are outdated.
 void block(Step& step, const JobId& id, std::uint64_t version, const Reasons& reasons) {
     if (version < step.state().reasoned.at(id)) return;
     RM_CHECK(!reasons.empty(), "the planner gave job {} neither a plan nor a reason", id);

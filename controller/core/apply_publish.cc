@@ -5,8 +5,8 @@
 namespace rm {
 namespace {
 
-// An older attempt that was told it may publish and that may still be doing so; null: none. What
-// attempts of a recovered job were told is forgotten.
+// An older attempt that was told it may publish and that may still be doing so; null: none. A
+// recovered job has forgotten what its attempts were told.
 const Attempt* rival(const State& state, const Attempt& asking) {
     const bool recovered = find_job(state, asking.job)->recovered;
     for (const Epoch epoch : state.attempts_of.at(asking.job)) {

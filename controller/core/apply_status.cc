@@ -160,12 +160,12 @@ void take_status(Step& step, const NodeId& node, const AttemptStatus& status) {
         return;
     }
     if (is_terminal(attempt->state)) {
-        // Of a lost attempt only whether something of it is left.
+        // For a lost attempt, only note whether processes remain.
         const bool unsure = step.state().leftover.contains(status.epoch);
         if (unsure && !status.processes_left) clear_node(step, node, status.epoch);
         return;
     }
-    // A worker on which nothing is left goes on speaking, but of no progress.
+    // A worker without remaining processes keeps reporting, but that shows no progress.
     if (status.processes_left) step.heard(status.epoch);
     if (all_could_run(status)) step.launch_succeeded(node);
     const std::vector<RankStatus> failing = failures(*attempt, node, status);

@@ -10,8 +10,8 @@
 // store/schema.cc and a field of the event log: renaming one is a migration.
 namespace rm {
 
-// The members of a described structure as columns: those of a part have its name in front; stages
-// are a table of their own. Columns of durations say no unit: all are seconds.
+// The members of a described structure as columns: the columns of a nested part have its name as
+// prefix; stages have their own table. Names of durations have no unit: all are seconds.
 template <typename Visit>
 class Columns {
 public:

@@ -87,7 +87,7 @@ std::optional<NodeCommand> wanted(const State& state, const Attempt& attempt, co
     return launch_of(state, attempt, node.id);
 }
 
-// Of an attempt that lives.
+// Adds the due commands of a live attempt.
 void add_live(const State& state, const Attempt& attempt, WallTime now,
               std::vector<SendToNode>& due) {
     for (const NodeId& id : attempt.nodes()) {
@@ -100,7 +100,7 @@ void add_live(const State& state, const Attempt& attempt, WallTime now,
 }
 
 // A lost attempt may have been launched in this session and not yet acknowledged: the stop makes
-// its worker say what is left. What the worker has reported is add_ended's.
+// its worker report what is left. add_ended() handles attempts that the worker has reported.
 void add_leftover(const State& state, const Attempt& attempt, WallTime now,
                   std::vector<SendToNode>& due) {
     for (const NodeId& id : attempt.nodes()) {
@@ -112,8 +112,8 @@ void add_leftover(const State& state, const Attempt& attempt, WallTime now,
     }
 }
 
-// Of attempts that have ended and are still known to a worker. Attempts this controller has never
-// heard of are left alone: they may be somebody's work.
+// Adds the due commands for ended attempts that a worker still knows. Ignores attempts that this
+// controller has never heard of: they may be useful work.
 void add_ended(const State& state, const Node& node, WallTime now, std::vector<SendToNode>& due) {
     for (const auto& [epoch, status] : node.session.reported) {
         const Attempt* attempt = find_attempt(state, epoch);

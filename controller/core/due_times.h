@@ -5,7 +5,7 @@
 
 #include "controller/core/state.h"
 
-// What the passing of time alone makes true.
+// Conditions that become true as time passes.
 namespace rm {
 
 struct Stall {
@@ -20,14 +20,13 @@ struct Vanished {
 
 struct DueTimes {
     std::vector<JobId> retries;  // pending jobs whose backoff is over
-    // Attempts without progress anywhere that is in sight, while all that is out of sight is on
-    // nodes that are unreachable.
+    // Attempts in which no visible rank makes progress and all others are on unreachable nodes.
     std::vector<Stall> stalls;
-    // Attempts that are to stop and of which nothing is left but on unreachable nodes.
+    // Stopping attempts with processes left only on unreachable nodes.
     std::vector<Vanished> vanished;
-    std::vector<Epoch> lost;    // live attempts of which no worker has spoken for lost_after
-    bool hold_changed = false;  // planning begins or ends to be held for a restore
-    bool questions = false;     // workers are to be asked about their roots and files
+    std::vector<Epoch> lost;    // live attempts that no worker reported for lost_after
+    bool hold_changed = false;  // planning starts or stops waiting for a restore
+    bool questions = false;     // questions about roots and files are due
 
     bool empty() const {
         return retries.empty() && stalls.empty() && vanished.empty() && lost.empty() &&

@@ -39,9 +39,10 @@ FlatRow flatten(const Node& node);
 FlatRow flatten_meta(const State& state);
 Tables flatten_tables(const State& state);
 
-// What turns `before` into `after`.
+// The fields that turn `before` into `after`.
 std::vector<Field> difference(const FlatRow& before, const FlatRow& after);
-// A note's fields are no columns: it says what happened to a thing while its row stays the same.
+// A note's fields are not columns: a note says what happened to a thing while its row stays the
+// same.
 bool is_note(std::string_view kind);
 void fold(Tables& tables, const Event& event);  // notes change nothing
 

@@ -52,7 +52,7 @@ Result<DeviceId> parse_device(const std::string& line) {
 Result<Reason> parse_reason(const std::string& line) {
     const std::size_t first = line.find(kCut);
     const std::size_t last = line.rfind(kCut);
-    // Older versions wrote what people read, and no more.
+    // Older versions wrote only the text for people.
     if (first == last) return reason_from(line);
     Reason reason{line.substr(first + 1, last - first - 1), line.substr(last + 1)};
     RM_RETURN_IF_ERROR(parse_name(line.substr(0, first), reason.kind));

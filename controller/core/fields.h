@@ -15,7 +15,7 @@
 #include "controller/core/names.h"
 #include "spec/words.h"
 
-// One column value, in the three types SQLite has, and the way of every column type there and back.
+// A column value, in SQLite's three types, and the conversions of every column type to and from it.
 namespace rm {
 
 using Value = std::variant<std::int64_t, double, std::string>;

@@ -4,7 +4,7 @@
 
 #include "controller/core/step.h"
 
-// What apply() does with each input; one file per family. Private to the core.
+// The handlers of apply(), one per input; one file per family. Private to the core.
 namespace rm {
 
 void handle(Step& step, const FoundCluster& input);      // apply_node.cc
@@ -27,11 +27,11 @@ void handle(Step& step, const NodeFilesChecked& input);  // apply_roots.cc
 void handle(Step& step, const NodeRootProbed& input);    // apply_roots.cc
 void handle(Step& step, const LinkDrifted& input);       // apply_links.cc
 
-// Puts attempts into the tables which this worker was commanded to run and which the tables have
-// forgotten: the newest of a job goes on, others are told to stop. Ranks of theirs on other nodes
-// are filled in as those say hello.
+// Adds attempts that this worker was commanded to run and that the tables have forgotten. The
+// newest of a job continues; the others are told to stop. Their ranks on other nodes are filled in
+// when those nodes say hello.
 void adopt_unknown(Step& step, const Hello& hello);  // adopt.cc
-// Takes over what a worker says about an attempt on its node, and draws the consequences.
+// Records a worker's report about an attempt on its node and acts on it.
 void take_status(Step& step, const NodeId& node, const AttemptStatus& status);  // apply_status.cc
 enum class Boot { same, another };
 // The worker's hello does not mention an attempt that has ranks on it.
@@ -41,23 +41,24 @@ void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot);  // a
 void stop_attempt(Step& step, Epoch epoch, StopReason reason, StopMode mode);  // attempt_end.cc
 struct Failure {
     FailureClass kind = FailureClass::rank;
-    int rank = -1;  // whose words `cause` holds; -1: nobody's
+    int rank = -1;  // the rank that `cause` quotes; -1: none
     std::string cause;
 };
 // A live attempt fails and begins to stop. Later failures change nothing, except that the first
 // cause of its own replaces that of a rank which had only lost a peer.
 void fail_attempt(Step& step, Epoch epoch, const Failure& failure);  // attempt_end.cc
-// Ends a live attempt at once though processes of it may be left: they are told to stop when their
-// worker speaks again, and hold their devices until then. `cause` yields to one it has already.
+// Ends a live attempt at once although it may have processes left: the controller stops them when
+// their worker reports again, and they hold their devices until then. An earlier cause takes
+// precedence over `cause`.
 void lose_attempt(Step& step, Epoch epoch, const std::string& cause);  // attempt_end.cc
 // Ends a live attempt once no process is left, and concludes its job.
 void end_if_cleared(Step& step, Epoch epoch);  // attempt_end.cc
 // Nothing of the attempt is left on this node, dead or alive.
 void clear_node(Step& step, const NodeId& node, Epoch epoch);  // apply_status.cc
-// The machine is no more: what of this attempt was there is dead.
+// The machine no longer exists: the attempt's processes there are dead.
 void take_gone(Step& step, const NodeId& node, Epoch epoch,
                const std::string& reason);  // apply_status.cc
-// The attempts that may have processes on this node: live ones, and what is left of lost ones.
+// The attempts that may have processes on this node: live ones, and lost ones with processes left.
 std::vector<Epoch> expected_on(const State& state, const NodeId& node);  // apply_node.cc
 
 }  // namespace rm

@@ -21,7 +21,7 @@ struct SubmitJob {
     std::string yaml;
     std::uint64_t random = 0;
     std::string owner = "default";
-    JobId continues;  // empty: of no other
+    JobId continues;  // empty: no other
 };
 struct CancelJob {
     JobId job;
@@ -38,14 +38,14 @@ struct DrainNode {
 struct ResumeNode {
     NodeId node;
 };
-// An admin or a provider says that the machine no longer exists: nothing on it runs, and its
-// devices need not be heard of again. A hello brings the node back.
+// An admin or a provider says that the machine no longer exists: nothing on it runs, and the core
+// no longer waits for its devices. A hello brings the node back.
 struct NodeGone {
     NodeId node;
     std::string reason;
 };
 
-// The first input of a controller that finds its tables put back from a backup.
+// The first input of a controller whose tables were restored from a backup.
 struct Restored {};
 
 // Rank 0 of this attempt wants to put an export in its place. Granted once, to the newest attempt
@@ -60,7 +60,7 @@ struct NodeHello {
 };
 struct NodeSessionDown {
     NodeId node;
-    Seconds silent = {};  // how long nothing had proved that it lives
+    Seconds silent = {};  // time since the last proof of life
 };
 // No session for kUnreachableAfter.
 struct NodeUnreachable {
@@ -77,7 +77,7 @@ struct NodeRefused {
     CommandRefused refused;
 };
 
-// Of a worker that declares roots: what has changed, and its answers to what it was asked.
+// From a worker with declared roots: changes, and answers to the controller's questions.
 struct NodeRoots {
     NodeId node;
     RootsReport report;
@@ -101,7 +101,8 @@ struct LinkDrifted {
     bool degraded = false;  // false: restored
 };
 
-// The planner's answer from a snapshot with this planning version: a plan, or every reason against.
+// The planner's answer from a snapshot with this planning version: a plan, or all reasons against
+// one.
 struct PlanReady {
     JobId job;
     std::uint64_t version = 0;
@@ -118,11 +119,11 @@ using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, Nod
                                NodeRoots, NodeFilesChecked, NodeRootProbed, LinkDrifted>;
 
 struct Input {
-    WallTime time;            // for people: it jumps when somebody sets the clock
-    std::uint64_t token = 0;  // of who waits for the answer; 0: nobody
+    WallTime time;            // for people: jumps when the clock is set
+    std::uint64_t token = 0;  // of the waiting caller; 0: none
     InputBody body;
-    // For rules: the wall time at this controller's start and what a monotonic clock has counted
-    // since. Across a restart it is as good as the clock was.
+    // For rules: the wall time at this controller's start and the monotonic time since. Across a
+    // restart it is only as good as the wall clock.
     WallTime steady = {};
 };
 

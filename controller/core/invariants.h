@@ -2,12 +2,13 @@
 
 #include "controller/core/outcome.h"
 
-// What must hold after every input (ARCHITECTURE.md, "Invariants"). Both throw CheckError.
+// Invariants that hold after every input (ARCHITECTURE.md, "Invariants"). Both functions throw
+// CheckError.
 namespace rm {
 
-// Everything: at load and in tests.
+// Checks everything: at load and in tests.
 void check_invariants(const State& state);
-// What lives and what was just changed: after each apply, in production too.
+// Checks live and just changed things: after each apply, in production too.
 void check_live_invariants(const State& state, const Changes& changes);
 
 }  // namespace rm

@@ -8,16 +8,16 @@
 #include "controller/core/state.h"
 #include "planner/memory.h"
 
-// The files of a job on the nodes that declare roots: what is asked of them, and what their answers
-// mean for where the job may run. A node that declares none is trusted with every path that the job
-// names, as on a laptop, and mixes with its like only; but the default checkpoint directory, which
-// nobody has named, is taken for one on each machine. Nodes whose ranks cannot reach each other,
-// since one announces its loopback address, do not mix either.
+// The files of a job on the nodes that declare roots: what the controller asks them, and what their
+// answers mean for where the job may run. A node that declares none is trusted with every path that
+// the job names, as on a laptop, and mixes only with nodes of that kind; but the default checkpoint
+// directory, which the user did not name, counts as a different one on each machine. Nodes whose
+// ranks cannot reach each other, since one announces its loopback address, do not mix either.
 namespace rm {
 
-// A node that was asked and has not answered for so long is not waited for any more.
+// The controller stops waiting for a node that has not answered for this long.
 constexpr Seconds kAnswerOverdue{10};
-// An answer is asked for again when it is older, while some pending job needs it.
+// The controller asks again when an answer is older, while some pending job needs it.
 constexpr Seconds kAnswerKept{10};
 
 struct FilesNeed {
@@ -35,18 +35,18 @@ FilesNeed files_needed(const State& state, const Job& job);
 // The devices of the kind that the job asks for, on nodes that may come back.
 UsableDevices devices_for(const State& state, const JobSpec& spec);
 
-// Below the controller's own where the job names none; without the job's name.
+// Below the controller's own if the job names none; without the job's name.
 const std::string& checkpoint_parent(const State& state, const Job& job);
 
 bool declares_roots(const Node& node);  // in a session
 
-// Whether some nodes must not share the ranks of some job: otherwise nobody has to ask.
+// Whether some nodes must not share the ranks of some job; if none, there is nothing to ask.
 bool nodes_differ(const State& state);
 
 // Nodes with equal `place` may share the ranks of the job.
 struct NodeFiles {
     Reason against;     // why it cannot be used; empty: it can
-    std::string waits;  // what its answer waits for; empty: for nothing
+    std::string waits;  // the missing answer; empty: none
     std::string place;
 };
 NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now);
@@ -55,7 +55,7 @@ NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now);
 struct JobFiles {
     std::map<NodeId, NodeFiles> nodes;
     Reasons reasons;  // why not all of them can be used together
-    Reason waits;     // for whose answers; empty: for nobody's
+    Reason waits;     // for answers of these nodes; empty: none
     bool empty() const { return nodes.empty(); }
 };
 JobFiles job_files(const State& state, const FilesNeed& need, WallTime now);

@@ -18,8 +18,8 @@ std::string describe(const State& state, const Holder& holder) {
     return format("attempt {}, which this controller does not know", holder.epoch);
 }
 
-// A node that has been away too long is missing with all that it may still hold: nobody knows when
-// that will be free.
+// A node that has been away too long is missing, as are the devices that it may still hold: the
+// time they become free is unknown.
 Availability availability_of(const Node& node, bool is_held) {
     if (!node.session.up && node.state != NodeState::ready) return Availability::missing;
     if (is_held) return Availability::busy;

@@ -5,18 +5,18 @@
 #include "controller/core/state.h"
 #include "planner/snapshot.h"
 
-// Makes what a pass plans from: the state's part, and then the links that surveys have measured,
-// which are no part of the state.
+// Makes the input of a planning pass: first the part from the state, then the links that surveys
+// have measured, which the state does not hold.
 namespace rm {
 
-// A pass looks at so many pending jobs.
+// The most pending jobs that a pass looks at.
 constexpr std::size_t kMaxPlanned = 1000;
-// The blocking reason of jobs beyond.
+// The blocking reason of further jobs.
 Reason behind_reason();
 
 // The pending jobs that a pass looks at, in its order.
 std::vector<JobId> planned_jobs(const State& state);
-// Of all nodes that are not gone, as PlanningSnapshot::devices.
+// The devices of all nodes that are not gone, as PlanningSnapshot::devices.
 std::vector<PlanningDevice> planning_devices(const State& state);
 // All but the links.
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
@@ -24,7 +24,7 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 // Returns the links measured between these nodes, which are in order of registration; empty: none
 // is measured.
 using MeasuredLinks = std::function<LinkGraph(const std::vector<NodeId>&)>;
-// Call it without the state's lock: the graph of many nodes takes its time.
+// Call it without the state's lock: the graph of many nodes takes long to build.
 void add_links(PlanningSnapshot& snapshot, const MeasuredLinks& measured);
 
 }  // namespace rm

@@ -17,7 +17,7 @@ enum class NodeState { ready, unreachable, gone };
 // placed: its worker has not confirmed the launch. cleared: no process of the attempt is left
 // there.
 enum class RankState { placed, launched, training, exited, cleared };
-// drain: its node is to be emptied; the job goes on elsewhere.
+// drain: its node must become empty; the job continues elsewhere.
 enum class StopReason { none, cancel, failure, drain };
 enum class CommandKind { launch, stop_graceful, stop_now, forget };
 

@@ -7,7 +7,7 @@
 
 #include "controller/core/event.h"
 
-// What applying one input gives, besides the changed State.
+// The result of applying one input, besides the changed State.
 namespace rm {
 
 using NodeCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt, CheckFiles, ProbeRoot>;
@@ -21,12 +21,12 @@ struct Reply {
     std::uint64_t token = 0;
     Result<JobId> result{JobId{}};  // empty where the input was not about a job
 };
-// Plans are wanted for every pending job, from a snapshot taken after this.
+// Requests plans for every pending job, from a snapshot taken after this.
 struct RequestPlan {};
 
 using Effect = std::variant<Reply, SendToNode, RequestPlan>;
 
-// A job's way from one state to the next, for metrics.
+// A job's change from one state to the next, for metrics.
 struct Transition {
     JobId job;
     JobState from = JobState::pending;
@@ -34,7 +34,7 @@ struct Transition {
     Seconds waited;  // of a job that starts: since its submission or the end of its last attempt
 };
 
-// Which rows differ from what is on disk.
+// The rows that differ from those on disk.
 struct Changes {
     bool meta = false;
     std::set<JobId> jobs;

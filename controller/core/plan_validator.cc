@@ -45,7 +45,7 @@ Status check_same(std::string_view what, const T& planned, const T& asked) {
     return invalid_argument("{} {}, the job asks for {}", what, planned, asked);
 }
 
-// What the job says is as it says; the rest is the plan's.
+// The plan must follow the choices that the job states; the rest is up to the plan.
 Status check_choices_of(const MemorySpec& asked, const MemoryPolicy& memory) {
     const MemoryPolicy wanted = resolve_memory(asked);
     if (asked.keep) {

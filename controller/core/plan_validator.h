@@ -4,7 +4,7 @@
 
 namespace rm {
 
-// Judges a plan for a pending job against the present state, whoever made it: the job may start
+// Checks a plan for a pending job against the current state, whatever its source: the job may start
 // now; devices that exist, are free, in service, not excluded and of one kind and build, one per
 // rank; the mesh the job asked for; tile and chunk that fit. The error says what is wrong.
 Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime steady);

@@ -33,7 +33,7 @@ void ask(Step& step, const NodeId& id, const CheckFiles& check) {
         if (answer.asked.micros == 0) answer.first_asked = step.steady();
         answer.asked = step.steady();
     });
-    // Who does not answer is not waited for any more.
+    // Stop waiting for nodes that do not answer.
     if (silent) step.planning_changed();
     step.send(id, check);
 }

@@ -97,7 +97,8 @@ bool exclude_node(Step& step, const Attempt& ended, const NodeId& node, int want
     return true;
 }
 
-// The only node whose ranks found bad what may be good elsewhere; nothing: several, or none.
+// The only node whose ranks failed in a way that may not recur elsewhere; nothing: several, or
+// none.
 std::optional<NodeId> only_node_against(const Attempt& attempt) {
     std::set<NodeId> nodes;
     for (const RankRecord& rank : attempt.ranks) {
@@ -175,7 +176,7 @@ void note_launch_failure(Step& step, const NodeId& node, const Attempt& attempt,
     for (const auto& [job, words] : failed)
         reason += format("; job {}: {}", job, one_line(words));
     step.change_node(node, "node.drained", [&](Node& changed) { changed.drained = reason; });
-    step.launch_succeeded(node);  // an admin who resumes it begins anew
+    step.launch_succeeded(node);  // resuming the node restarts the count
     step.planning_changed();
 }
 

@@ -74,7 +74,7 @@ void set_places(Step& step, const std::string& root, const RootProbe& probe) {
         step.change_session(id, [&](NodeSession& session) { session.places[root] = place; });
 }
 
-// Who was silent was not compared with the writer: its turn to write comes again.
+// Nodes that did not answer could not be compared with the writer; probe them again later.
 void forget_places(Step& step, const std::string& root, const std::set<NodeId>& silent) {
     for (const NodeId& id : silent)
         step.change_session(id, [&](NodeSession& session) { session.places.erase(root); });
@@ -159,7 +159,7 @@ void forget_answers(Step& step, const NodeId& node, const std::vector<std::strin
             if (probe == probes.end()) continue;
             probe->second.waiting.erase(node);
             probe->second.seen.erase(node);
-            // Nobody can see its file any more: another begins.
+            // No node can see the writer's file any more: start another probe.
             if (probe->second.writer == node) probes.erase(probe);
         }
     });

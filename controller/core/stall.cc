@@ -49,7 +49,7 @@ const WatchedRank* suspended(const Ranks& ranks) {
     return found == ranks.end() ? nullptr : *found;
 }
 
-// The furthest behind of those that are in no collective, while somebody is in one.
+// The furthest behind of the ranks in no collective, while another rank is in one.
 const WatchedRank* outside(const Ranks& ranks) {
     const WatchedRank* behind = nullptr;
     bool someone_waits = false;
@@ -91,7 +91,7 @@ std::string name_of(const WatchedRank& rank) {
     return format("rank {} on node {}", rank.status.rank, rank.node);
 }
 
-// "; 3 ranks wait in ring_hop for it", of all but the culprit; empty: nobody does.
+// "; 3 ranks wait in ring_hop for it", of all but the culprit; empty: none does.
 std::string waiting_for(const Ranks& ranks, const WatchedRank* culprit) {
     std::map<std::string, int> waiters;  // by collective
     int count = 0;

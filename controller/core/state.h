@@ -15,16 +15,16 @@
 #include "base/session.h"
 #include "controller/core/names.h"
 
-// Two times: wall time is for people and for history; rules compare steady times, which no change
-// of the clock reaches (see Input). Fields of steady time say so.
-// What the controller knows. The tables of control.db are the durable part (core/columns.h lists
-// it); sessions and indexes are built anew at start. Only core/step.h changes a State.
+// The controller's knowledge. The tables of control.db are the durable part (core/columns.h lists
+// it); sessions and indexes are rebuilt at start. Only core/step.h changes a State. Times are of
+// two kinds: wall time for people and history; rules compare steady times, which setting the clock
+// does not change (see Input). Fields of steady time say so.
 namespace rm {
 
 constexpr Seconds kUnreachableAfter{60};  // without a session
 constexpr Seconds kMaxBypass{3600};       // see PlanningSnapshot; unless an option says another
 
-constexpr int kNoExit = -1;  // it has not exited, or nobody saw how
+constexpr int kNoExit = -1;  // it has not exited, or its exit was not observed
 
 // One rank of an attempt: where it sits and what became of it.
 struct RankRecord {
@@ -51,7 +51,7 @@ struct Attempt {
     StopReason stop_reason = StopReason::none;
     StopMode stop_mode = StopMode::graceful;
     std::string cause;    // why it ended, or is ending
-    int cause_rank = -1;  // whose words `cause` holds; -1: nobody's
+    int cause_rank = -1;  // the rank that `cause` quotes; -1: none
     FailureClass failure_class = FailureClass::none;
     bool may_publish = false;  // it was told that its exports may replace what is there
     std::int64_t checkpoint_step = 0;
@@ -59,7 +59,7 @@ struct Attempt {
     int stages_done = 0;
     bool operator==(const Attempt&) const = default;
 
-    std::set<NodeId> nodes() const;  // without ranks of which no node is known
+    std::set<NodeId> nodes() const;  // without ranks whose node is unknown
     bool cleared() const;            // no process of it is left anywhere
 };
 
@@ -83,7 +83,7 @@ struct Job {
     bool operator==(const Job&) const = default;
 };
 
-// What a node was asked about the files of jobs, and has answered.
+// A question to a node about the files of jobs, and its answer.
 struct FilesAnswer {
     WallTime first_asked;
     WallTime asked;     // last
@@ -107,15 +107,15 @@ struct NodeSession {
     std::map<std::string, FilesAnswer> files;      // by CheckFiles::key
 };
 
-// Which nodes have one directory under a root's name is being measured; core/root_probes.h.
+// A running probe of which nodes share one directory under a root's name; core/root_probes.h.
 struct RootProbe {
     std::string nonce;
     NodeId writer;
     ProbeStep step = ProbeStep::write;
     WallTime began;
     WallTime asked;            // for this step, last
-    std::set<NodeId> waiting;  // who has not answered it
-    std::set<NodeId> seen;     // who found the file, the writer included
+    std::set<NodeId> waiting;  // nodes that have not answered it
+    std::set<NodeId> seen;     // nodes that found the file, and the writer
 };
 
 struct Node {
@@ -131,7 +131,7 @@ struct Node {
     NodeSession session;
 };
 
-// A link far below its baseline, as the survey found it that raised the alarm.
+// A link far below its baseline, as measured by the survey that raised the alarm.
 struct LinkAlarm {
     GbitPerSec baseline;
     GbitPerSec now;
@@ -139,8 +139,8 @@ struct LinkAlarm {
     bool operator==(const LinkAlarm&) const = default;
 };
 
-// Jobs by `number`, where they lie in State::jobs. Moves with them; a copy of a State begins
-// without and is rebuilt, or it would point into the original.
+// Jobs by `number`, where they lie in State::jobs. Moves with them; a copy of a State starts with
+// an empty index, which must be rebuilt, since the pointers would lead into the original.
 class JobIndex {
 public:
     using Map = std::map<std::int64_t, const Job*>;
@@ -196,7 +196,7 @@ struct State {
 
 // Fills the indexes from the tables; sessions are down since `now`.
 void rebuild_indexes(State& state, WallTime now);
-// Keeps the indexes true to an attempt that is new or has changed.
+// Updates the indexes for a new or changed attempt.
 void index_attempt(State& state, const Attempt& attempt, WallTime now);
 
 const Job* find_job(const State& state, const JobId& id);
@@ -205,27 +205,27 @@ const Node* find_node(const State& state, const NodeId& id);
 // The newest attempt of a job; null before the first.
 const Attempt* newest_attempt(const State& state, const JobId& id);
 
-// Exact, or the beginning of exactly one id. NOT_FOUND and INVALID_ARGUMENT say which.
+// Takes an exact id, or the beginning of exactly one. NOT_FOUND and INVALID_ARGUMENT say which.
 Result<JobId> resolve_job(const State& state, const std::string& text);
 Result<NodeId> resolve_node(const State& state, const std::string& text);
 
-// Those between the attempt's own nodes.
+// The degraded links between the attempt's own nodes.
 std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links_of(const State& state,
                                                                  const Attempt& attempt);
 
-// Also those that are gone.
+// Includes nodes that are gone.
 std::vector<const Node*> nodes_by_registration(const State& state);
 
 // The attempts that live, by epoch.
 std::vector<const Attempt*> live_attempts(const State& state);
 
-// Its node has had no session for kUnreachableAfter, or is gone: nobody waits for what it has to
-// say. A node that is not known is not.
+// Whether the node has had no session for kUnreachableAfter, or is gone: the core stops waiting for
+// its reports. False for an unknown node.
 bool is_unreachable(const State& state, const NodeId& id, WallTime steady);
 
-// A device's holder: an attempt that lives or was lost, until its worker says that nothing of it
-// is left there, or processes a worker still sees. A device without a holder is free only while its
-// node's session is up.
+// A device's holder: a live or lost attempt, until its worker reports that nothing of it is left
+// there, or an attempt whose processes a worker still sees. A device without a holder is free only
+// while its node's session is up.
 struct Holder {
     Epoch epoch;
     JobId job;

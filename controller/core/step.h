@@ -11,8 +11,8 @@
 namespace rm {
 
 // The only writer of a State, for the length of one input. Each change of a row goes through one of
-// the change_ functions, which compares the row before and after: what differs becomes the event,
-// and nothing differing is no event at all.
+// the change_ functions, which compares the row before and after: the differences become the event;
+// without any there is no event.
 class Step {
 public:
     Step(State& state, const Input& input)
@@ -41,13 +41,13 @@ public:
         ++state_.version;
     }
 
-    // What surveys find is kept in telemetry.db: no columns change.
+    // Survey results are kept in telemetry.db: no columns change.
     void change_links(
         const std::function<void(std::map<std::pair<NodeId, NodeId>, LinkAlarm>&)>& change) {
         change(state_.degraded_links);
         ++state_.version;
     }
-    // An event of which is_note() holds.
+    // Records an event for which is_note() holds.
     void note(std::string_view event, std::string subject, std::vector<Field> fields);
 
     // A pending job's reasons are those of a pass over this planning version. Not stored: no event.
@@ -61,9 +61,9 @@ public:
     void reply(Result<JobId> result);
     // A question to a worker; what attempts need is derived in finish().
     void send(const NodeId& node, NodeCommand question);
-    // Something a plan depends on has changed.
+    // Holds planning after a restore, or releases it.
     void hold_planning(bool held) { state_.planning_held = held; }
-    // The tables are those of a backup: what their nodes have to say is waited for.
+    // The tables come from a backup: planning waits for their nodes' hellos.
     void await_nodes();
     void node_heard(const NodeId& id) { state_.unheard.erase(id); }
     void planning_changed() { ++state_.planning_version; }
@@ -81,8 +81,8 @@ private:
     WallTime now_;
     WallTime steady_;
     std::uint64_t token_;
-    // What nodes should be told follows from attempts and sessions: an input that touches neither,
-    // as a submit, does not look through them.
+    // Commands follow from attempts and sessions: an input that touches neither, such as a submit,
+    // does not search them.
     bool look_for_commands_ = false;
     Outcome outcome_;
 };

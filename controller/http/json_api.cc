@@ -19,7 +19,7 @@ constexpr int kPage = 1000;
 constexpr std::string_view kPrefix = "/api/v1/";
 constexpr std::string_view kCancel = ":cancel";
 
-// What an operation is given.
+// The arguments of an operation.
 struct ApiCall {
     OpsContext& ops;
     const HttpRequest& request;
@@ -112,7 +112,7 @@ std::string decoded(std::string_view text) {
     return out;
 }
 
-// The value of `name` in a=b&c=d; empty: it is not there.
+// The value of `name` in a=b&c=d; empty if absent.
 std::string query_value(std::string_view query, std::string_view name) {
     while (!query.empty()) {
         const auto end = std::min(query.find('&'), query.size());

@@ -62,7 +62,7 @@ HttpResponse HttpRoutes::metrics() {
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {
     std::string body = "[";
-    // Who listens everywhere is where the caller has found it.
+    // When listening on all interfaces, report the address the caller used.
     const std::string& own = is_everywhere(address_) ? request.host : address_;
     const std::string_view scheme = request.over_tls ? kHttps : "";
     if (!own.empty()) append_target(body, format("{}{}", scheme, own), "controller");

@@ -14,8 +14,8 @@ namespace rm {
 enum class MetricsAccess { as_a_viewer, open_on_loopback };
 
 // /metrics, /api/v1/sd (Prometheus http_sd: this controller and every worker with a session), and
-// the JSON API. Every path asks the gatekeeper; for the first two a caller on this machine may be
-// let in without.
+// the JSON API. Every path asks the gatekeeper; an option opens the first two to callers on this
+// machine.
 class HttpRoutes {
 public:
     HttpRoutes(OpsContext& ops, FleetMetrics& metrics, const SurveyLoop& surveys,

@@ -13,19 +13,19 @@
 
 namespace rm {
 
-// The one thread that writes audit.db. The same refusal again (caller without its port, method,
-// code, reason) within a minute only counts up the row of the first; of different ones at most
-// kNewRefusals a minute get a row, and the rest one row together: whoever tries to fill the disk or
-// to hide among millions of lines gets a number. What cannot be written is logged, and holds up
-// nothing.
+// The one thread that writes audit.db. A refusal that repeats within a minute (same caller without
+// its port, method, code, reason) only raises the count of the first one's row. At most
+// kNewRefusals different refusals a minute get their own rows; the others share one row, so that a
+// flood neither fills the disk nor hides an entry. Entries that cannot be written are logged and
+// hold up nothing.
 class AuditLoop final : public AuditSink {
 public:
     static constexpr std::size_t kNewRefusals = 200;
 
-    explicit AuditLoop(AuditStore& store);  // what is queued at the end is kept
+    explicit AuditLoop(AuditStore& store);  // destruction keeps what is queued
 
     void record(AuditEntry entry) override;
-    // Returns when what was recorded before is in the store.
+    // Returns once all earlier records are in the store.
     void flush();
 
 private:

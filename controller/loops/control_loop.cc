@@ -87,7 +87,7 @@ Result<bool> ControlLoop::wait_for_turn(const std::stop_token& stop) {
 }
 
 Result<std::vector<Outcome>> ControlLoop::commit_batch(std::vector<Queued>& batch) {
-    // Readers wait for the commit too: nobody sees what is not yet durable.
+    // Readers wait for the commit too: they see only durable state.
     const std::unique_lock lock(state_mutex_);
     std::vector<Outcome> outcomes;
     Changes changes;

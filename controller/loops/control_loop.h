@@ -16,8 +16,7 @@
 
 namespace rm {
 
-// What the control loop tells the world, after the events are durable. Called on the control
-// thread.
+// Receives the control loop's output once the events are durable. Called on the control thread.
 class ControlListener {
 public:
     virtual ~ControlListener() = default;
@@ -67,7 +66,7 @@ private:
     std::vector<Queued> take_batch();
     // False: this loop ends while another program holds the tables.
     Result<bool> wait_for_turn(const std::stop_token& stop);
-    // Applies and commits; the effects of each input. Throws or returns an error: fatal.
+    // Applies and commits; returns the outcome of each input. An exception or error is fatal.
     Result<std::vector<Outcome>> commit_batch(std::vector<Queued>& batch);
     void release(std::vector<Queued>& batch, std::vector<Outcome>& outcomes);
     void refuse_queued();

@@ -9,9 +9,9 @@
 namespace rm {
 
 // Plans on its own thread: at each request it makes a snapshot, asks the planner, and posts one
-// PlanReady for each pending job whose decision is news. Requests during a pass make one
-// further pass, after a pause as long as several passes: many jobs must not keep the state busy. A
-// planner that throws is one blocking reason for every pending job.
+// PlanReady for each pending job whose decision is new. Requests during a pass cause one further
+// pass, after a pause as long as several passes: many jobs must not keep the state busy. If the
+// planner throws, every pending job gets that as its blocking reason.
 class SchedulerLoop {
 public:
     SchedulerLoop(ControlLoop& control, const Clock& clock, MeasuredLinks links, Planner planner);

@@ -4,8 +4,8 @@
 
 namespace rm {
 
-// The time that rules compare (Input::steady): wall time at its making, and from then on what the
-// monotonic clock counts, whatever is done to the wall clock.
+// The time that rules compare (Input::steady): the wall time at construction plus the monotonic
+// time since, whatever happens to the wall clock.
 class SteadyClock {
 public:
     explicit SteadyClock(const Clock& clock)

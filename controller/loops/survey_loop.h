@@ -16,7 +16,7 @@
 
 namespace rm {
 
-// What a rank has said of one step's ring hops.
+// One rank's report of one step's ring hops.
 struct HopReport {
     Epoch epoch;
     int rank = 0;
@@ -25,24 +25,24 @@ struct HopReport {
     std::map<int, HopRate> hops;  // by rank that they came from
 };
 
-// Who wants to know. Implementations keep it and return.
+// Receives each rank's ring hops. Implementations store the report and return at once.
 class HopSink {
 public:
     virtual ~HopSink() = default;
     virtual void hopped(HopReport report) = 0;
 };
 
-// What others see of surveying.
+// A copy of the surveying state for readers.
 struct SurveyView {
     LinkBook book;
     SurveyProgress progress;
-    std::optional<SurveyRecord> last;  // that ended since this start
-    int num_nodes = 0;                 // that can be surveyed now
+    std::optional<SurveyRecord> last;  // the last that ended since this start
+    int num_nodes = 0;                 // nodes that can be surveyed now
 };
 
-// Drives the survey core: nodes from the control state, probes to the workers' sessions, what they
-// find into telemetry.db, drifts to the core; and ring hops, of nodes instead of ranks. A thread of
-// its own.
+// Drives the survey core on a thread of its own: takes nodes from the control state, sends probes
+// to the workers' sessions, stores results in telemetry.db, reports drifts to the control core, and
+// maps ring hops from ranks to nodes.
 class SurveyLoop final : public ProbeSink, public HopSink {
 public:
     struct Parts {
@@ -56,7 +56,7 @@ public:
 
     Result<std::int64_t> request();  // the survey's number
     SurveyView view() const;
-    // The measured links of those of `nodes` that were surveyed.
+    // The measured links between the surveyed ones of `nodes`.
     LinkGraph graph(const std::vector<NodeId>& nodes) const;
 
     void probed(const NodeId& node, ProbeReport report) override;

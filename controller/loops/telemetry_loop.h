@@ -11,15 +11,15 @@
 
 namespace rm {
 
-// The one thread that writes telemetry. Pieces are kept in batches; each sender hears, after the
-// batch is on disk, how far its rank's streams are kept. What cannot be kept, for want of space or
-// for any other reason, is an error to its sender, who has it still and sends it again later:
+// The one thread that writes telemetry. It keeps pieces in batches; once a batch is on disk, each
+// sender learns how far its rank's streams are kept. A piece that cannot be kept, for lack of space
+// or any other reason, is an error to its sender, which still has it and sends it again later:
 // telemetry never holds up anything else, and nothing is acknowledged that is not on disk.
 class TelemetryLoop {
 public:
     using OnKept = std::function<void(Result<StreamOffsets>)>;  // on the telemetry thread: be quick
 
-    // What is queued at the end is kept.
+    // Destruction first keeps the queued pieces.
     TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space);
 
     // Does not wait. A sender that finds no room holds back its stream until its last piece is

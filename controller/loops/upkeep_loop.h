@@ -16,12 +16,12 @@ struct UpkeepOptions {
     std::string backups;   // directory
     Seconds every{600};    // between backups
     int keep = 6;
-    std::function<void(const std::string&)> on_fatal;  // control.db is not there any more
+    std::function<void(const std::string&)> on_fatal;  // control.db is gone
 };
 
-// Once a second it looks at the disk's space, says when it has become short or is there again, and
+// Once a second it checks the disk's space, logs when it becomes short or sufficient again, and
 // takes the reserve back; every ten minutes it makes a backup, unless space is short. It notices
-// when control.db is removed or replaced: what is committed from then on would be lost.
+// when control.db is removed or replaced: later commits would be lost.
 class UpkeepLoop {
 public:
     UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& clock);

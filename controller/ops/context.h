@@ -13,8 +13,8 @@
 
 namespace rm {
 
-// What the operations of the API need. One file per RPC beside this; they speak messages and
-// Results, rpc/ turns them into gRPC calls.
+// The dependencies of the API's operations. One file per RPC in this folder; operations take
+// messages and return Results, which rpc/ turns into gRPC calls.
 struct OpsContext {
     ControlLoop& control;
     TelemetryReader& telemetry;
@@ -26,7 +26,7 @@ struct OpsContext {
     Now now() const { return {clock.wall(), control.steady_now()}; }
 };
 
-// Of a streaming call.
+// The context of a streaming call.
 struct StreamCall {
     std::function<bool()> cancelled;
 };

@@ -80,7 +80,7 @@ const RankRecord* failed_rank(const Attempt& attempt) {
     return rank < attempt.ranks.size() ? &attempt.ranks[rank] : nullptr;
 }
 
-// What a word in braces of the table's remedies stands for; nothing: not known of this attempt.
+// The text for a word in braces in the table's remedies; nothing: unknown for this attempt.
 std::optional<std::string> word_for(std::string_view name, const State& state,
                                     const Attempt& attempt) {
     if (name == "memory") return more_memory(state, attempt);
@@ -118,7 +118,7 @@ Remedies remedies_of(const Attempt& attempt) {
                                               : row_of(attempt.failure_class).remedies;
 }
 
-// What to change, by why the attempt failed; empty where nothing is known to help.
+// The remedy for the attempt's failure; empty if none is known.
 std::string remedy_of(const State& state, const Attempt& attempt) {
     return filled(remedies_of(attempt).attempt, state, attempt);
 }

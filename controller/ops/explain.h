@@ -19,14 +19,14 @@ using Findings = std::vector<pb::Finding>;
 // All there is to say about `job` at `now`; never empty.
 Findings explain(const State& state, const Job& job, const Now& now);
 
-// Of an attempt that lives: what it is doing, node by node and rank by rank.
+// Describes what a live attempt is doing, node by node and rank by rank.
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now);
 
-// Whether the worker of rank 0 can tell of its steps.
+// Whether the worker of rank 0 can report its steps.
 enum class StepsAre { reported, cut_off };
 StepsAre steps_are(const State& state, const Job& job);
-// What was unusual about the last step of a running job: compute that waited, a step that was
-// skipped, none for long though there is somebody to report it. Empty when nothing was.
+// Reports anything unusual about the last step of a running job: compute that waited, a skipped
+// step, or no step for long although a worker can report it. Empty if nothing was.
 Findings explain_step(const pb::StepReport& step, WallTime now, StepsAre steps);
 
 // Finds that the loss at the last step of a running or ended job is far from where it began.
@@ -38,14 +38,14 @@ struct RankPace {
     DeviceId device;
     std::vector<StepReport> steps;
 };
-constexpr int kPaceSteps = 64;  // that explain_pace() looks at
+constexpr int kPaceSteps = 64;  // steps that explain_pace() examines
 
 // How fast an attempt is and why it is no faster, from the steps of its ranks, by rank: where rank
 // 0's time goes, whether steps take longer than they did, and the rank that the others wait for.
 // Empty before the third step.
 Findings explain_pace(const std::vector<RankPace>& ranks);
 
-// From here on for the sources of explain() alone.
+// From here on only for the sources of explain().
 pb::Finding info(std::string subject, std::string text, std::string remedy = "");
 pb::Finding blocking(std::string subject, std::string text, std::string remedy = "");
 pb::Finding problem(std::string subject, std::string text, std::string remedy = "");

@@ -72,7 +72,7 @@ void add_nodes_without_session(const State& state, const Attempt& attempt, WallT
     }
 }
 
-// Launched nobody knows where: what a starting attempt waits for.
+// Reports unconfirmed launches, which a starting attempt waits for.
 void add_unconfirmed(const State& state, const Attempt& attempt, WallTime now, Findings& findings) {
     for (const NodeId& id : attempt.nodes()) {
         const Node* node = find_node(state, id);
@@ -102,8 +102,7 @@ std::string where(const RankStatus& rank) {
     return text;
 }
 
-// Nobody waits for anybody in particular at the rank that keeps all others: it is the one to look
-// at.
+// The rank that delays all others waits for no particular rank: its own log is the place to look.
 std::string remedy_of(const Attempt& attempt, const RankStatus& rank) {
     if (rank.waits_for >= 0) return format("look at rank {} first", rank.waits_for);
     return format("its log: `ringmaster logs {} --rank {}`", attempt.job, rank.rank);

@@ -6,7 +6,7 @@
 namespace rm {
 namespace {
 
-// Of rank 0 all steps that are looked at, of the others the last few.
+// Last steps read from each rank but rank 0, which gives kPaceSteps.
 constexpr int kFewSteps = 8;
 
 Result<std::vector<RankPace>> read_pace(OpsContext& context, const pb::Job& job) {

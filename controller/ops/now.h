@@ -9,7 +9,7 @@ struct Now {
     WallTime wall;
     WallTime steady;
 
-    // The clock will say this at a steady time, unless somebody sets it.
+    // The wall time at a steady time, unless the clock is set.
     WallTime shown(WallTime time) const { return wall + (time - steady); }
 };
 

@@ -11,8 +11,8 @@ namespace rm {
 Status check_owner(const State& state, const JobId& id, const Principal& caller,
                    std::string_view verb);
 
-// PERMISSION_DENIED where it is more than the caller may ask for: whoever could ask for anything
-// would put the jobs of all others behind his own.
+// PERMISSION_DENIED if it is more than the caller may ask for: without a limit a caller could put
+// all other callers' jobs behind its own.
 Status check_priority(int priority, const Principal& caller);
 constexpr int kMostPriority = 100;  // of callers that are not admins
 

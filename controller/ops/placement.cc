@@ -85,7 +85,7 @@ std::vector<DeviceId> free_like(const State& state, const Attempt& attempt, cons
     return free;
 }
 
-// What surveys have found, of one attempt.
+// Describes the placement of one attempt from survey results.
 class Describer {
 public:
     Describer(const PlacedAttempt& attempt, const LinkBook& book)
@@ -151,7 +151,7 @@ private:
         return report;
     }
 
-    // Of the links between nodes that its ranks use in any phase.
+    // The degraded ones among the links between nodes that its ranks use in any phase.
     std::vector<DegradedLink> degraded() const {
         const std::set<LinkEnds> used = node_links(traffic_.phases, attempt_.mesh, attempt_.ranks);
         std::vector<DegradedLink> links;

@@ -8,8 +8,8 @@
 #include "ringmaster/v1/topology.pb.h"
 #include "topology/placement_report.h"
 
-// Where the ranks of an attempt are and what their communication costs there. Pure: of the state
-// what concerns it, then what surveys have found.
+// Where the ranks of an attempt are and what their communication costs there. Pure: first takes the
+// attempt's part of the state, then adds survey results.
 namespace rm {
 
 namespace pb = ringmaster::v1;
@@ -27,7 +27,7 @@ struct PlacedAttempt {
 };
 
 // NOT_FOUND: no such job or attempt. FAILED_PRECONDITION: the job has no attempt yet, or a worker
-// has yet to say which ranks it has.
+// has not yet reported which ranks it has.
 Result<PlacedAttempt> placed_attempt(const State& state, const pb::PlacementRequest& request);
 
 pb::PlacementReply describe_placement(const PlacedAttempt& attempt, const LinkBook& book);

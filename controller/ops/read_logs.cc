@@ -13,7 +13,7 @@ struct Source {
     bool ended = false;  // nothing more is to come
 };
 
-// "its attempts are 18, 21": epochs are the cluster's, so nobody can guess them.
+// "its attempts are 18, 21": epochs are cluster-wide, so users cannot guess them.
 std::string attempts_text(const State& state, const JobId& id) {
     std::string list;
     int count = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxRequestId = 128;
 constexpr std::size_t kMaxYaml = 1 << 20;
 
-// Paths are read by workers, whose working directory nobody knows.
+// Workers read the paths, and their working directories are unknown here.
 Status check_path(std::string_view key, const std::string& path) {
     if (path.empty() || path.front() == '/' || parse_root_path(path)) return {};
     return invalid_argument(

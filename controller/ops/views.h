@@ -15,21 +15,22 @@ pb::Job to_message(const State& state, const Job& job, const Now& now);
 pb::Node to_message(const State& state, const Node& node, const std::map<DeviceId, Holder>& holders,
                     WallTime now);
 
-// last_step and last_evaluation, from telemetry.
+// Adds last_step and last_evaluation, from telemetry.
 Status add_reports(OpsContext& context, pb::Job& job);
-// What the ranks of its attempts have said of their connections, from telemetry.
+// Adds the connections that the ranks of its attempts reported, from telemetry.
 Status add_connections(OpsContext& context, pb::Job& job);
-// The last few of its alarms.
+// Adds its last few alarms.
 Status add_alarms(OpsContext& context, pb::Job& job);
 pb::StepReport step_message(const KeptReport& kept);
 pb::EvaluationReport evaluation_message(const KeptReport& kept);
 
-// The job as of now with its reports; NOT_FOUND, or the id is ambiguous.
+// The current job with its reports; NOT_FOUND, or the id is ambiguous.
 Result<pb::Job> view_job(OpsContext& context, const std::string& id);
 
-// In lists a job is without the text of its file, which `Get` has: it may be a mebibyte.
+// Lists omit the text of the job file, which may be 1 MiB; `Get` returns it.
 pb::Job without_text(pb::Job job);
-// A page ends with the entry that reaches this: a reply stays below what a client takes.
+// A page ends with the entry that reaches this size, so that a reply stays below the limit of
+// clients.
 constexpr std::size_t kMaxPageBytes = 1 << 20;
 
 // Pages: `page_size` 0 is 100, at most 1000; a token is the number the last page ended with.

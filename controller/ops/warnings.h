@@ -8,7 +8,7 @@
 namespace rm {
 
 // Names what a submitter should look at, though the job is accepted: a kind of device that no node
-// has offered, whatever has become of the nodes. A cluster without nodes warns of nothing.
+// has ever offered, gone or not. A cluster without nodes gives no warnings.
 std::vector<std::string> warnings_about(const State& state, const JobSpec& spec);
 
 }  // namespace rm

@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// What an operation returned, as the end of its unary call.
+// Converts an operation's result into the end of its unary call.
 template <typename Reply>
 grpc::Status answer(Result<Reply> result, Reply* reply) {
     if (!result) return to_grpc(result.error());

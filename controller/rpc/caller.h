@@ -8,15 +8,15 @@
 
 namespace rm {
 
-// Who is behind a call the gatekeeper has admitted: judged again, so UNAUTHENTICATED once the
-// credential has expired or was revoked since.
+// Identifies the caller of an admitted call. Checks the credential again: UNAUTHENTICATED if it has
+// expired or been revoked since.
 inline Result<Principal> caller_of(const grpc::ServerContextBase& context,
                                    const Gatekeeper& gatekeeper) {
     return gatekeeper.identify(presented_by(context));
 }
 
-// PERMISSION_DENIED when a worker's credential is not for this node. Others pass: what they may
-// call is a matter of their role.
+// PERMISSION_DENIED if a worker's credential is not for this node. Other callers pass: their role
+// decides what they may call.
 Status check_speaks_for(const Principal& caller, const NodeId& node);
 
 }  // namespace rm

@@ -9,8 +9,8 @@
 
 namespace rm {
 
-// Seats for calls that each hold a thread for as long as their caller likes: without a limit one
-// viewer's streams take all threads that the system allows the process. Thread safe.
+// Seats for calls that each hold a thread for as long as their caller wants: without a limit one
+// viewer's streams could take all threads that the system allows the process. Thread safe.
 class Seats {
 public:
     struct Limits {

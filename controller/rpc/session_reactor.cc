@@ -62,7 +62,7 @@ void SessionReactor::write(const ControllerMessage& message) {
 void SessionReactor::finish(const Status& status) {
     const std::lock_guard lock(mutex_);
     end_ = status;
-    // A message that is being written is waited for.
+    // Wait for a message that is being written.
     if (outgoing_.empty()) say_end();
 }
 

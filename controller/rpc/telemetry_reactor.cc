@@ -85,7 +85,7 @@ std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& pi
     });
 }
 
-// What outlives the call: pieces may be kept after it.
+// Outlives the call: the telemetry loop may keep pieces after the call ends.
 class Acks : public std::enable_shared_from_this<Acks> {
 public:
     Acks(TelemetryCall& call, pb::TelemetryMessage& incoming, TelemetryLoop& telemetry)

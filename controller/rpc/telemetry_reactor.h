@@ -13,8 +13,8 @@ namespace rm {
 namespace pb = ringmaster::v1;
 using TelemetryCall = grpc::ServerBidiReactor<pb::TelemetryMessage, pb::TelemetryAck>;
 
-// Serves one telemetry stream without a thread of its own. gRPC owns what this makes: it deletes
-// itself when the call is done.
+// Serves one telemetry stream without a thread of its own. gRPC owns the returned reactor, which
+// deletes itself when the call is done.
 TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
                                TelemetryLoop& telemetry, HopSink& hops,
                                const Gatekeeper& gatekeeper);

@@ -9,8 +9,8 @@
 
 namespace rm {
 
-// What one telemetry stream still owes its worker: acknowledgements, only the newest per rank, and
-// its end. Pure; its owner locks.
+// The output that a telemetry stream still owes its worker: the newest acknowledgement per rank,
+// and the end of the stream. Pure; its owner locks.
 class AckQueue {
 public:
     using Key = std::pair<Epoch, int>;  // epoch, rank

@@ -25,19 +25,19 @@ struct AuditRow {
 // Not thread safe: it belongs to the audit loop.
 class AuditStore {
 public:
-    // About the newest `kept` refusals stay, and as many rows of workers' sessions: strangers and a
-    // worker that reconnects for ever fill no disk. Other calls that were allowed are never
+    // About the newest `kept` refusals stay, and as many rows of workers' sessions: strangers or a
+    // worker that keeps reconnecting cannot fill the disk. Other calls that were allowed are never
     // removed.
     static Result<std::unique_ptr<AuditStore>> open(const std::string& path,
                                                     std::int64_t kept = 100'000);
 
-    // What `writes` adds and repeats is one transaction: rows that come together share their pages.
+    // Runs all that `writes` adds and repeats in one transaction, so that the rows share pages.
     Status together(const std::function<void()>& writes);
     Result<std::int64_t> add(const AuditEntry& entry);  // the row's id
     Status repeat(std::int64_t id, std::int64_t count, WallTime last);
 
 private:
-    // A kind of rows that comes without end.
+    // A kind of rows whose number has a bound.
     struct Bounded {
         Statement prune;
         std::int64_t added = 0;

@@ -214,8 +214,8 @@ private:
     static bool is_full(const Status& status) {
         return !status && status.error().code == ErrorCode::resource_exhausted;
     }
-    // What the write-ahead log holds goes into the tables: its space is free again. That fails
-    // where even the tables have no space; the next write says so.
+    // Moves the write-ahead log into the tables to free its space. This fails if even the tables
+    // have no space; the next write reports that.
     void compact() {
         static_cast<void>(t_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
     }

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/result.h"
 
-// When which part of a rank's log arrived: a file beside the log, of pairs (offset, microseconds),
-// both growing, one for each second at most. Looked up by halving, so that the log of a month costs
-// no more than that of a minute.
+// Records when each part of a rank's log arrived: a file beside the log, of pairs (offset,
+// microseconds), both growing, one for each second at most. Lookups use binary search, so that they
+// stay fast in the log of a month.
 namespace rm {
 
 std::string log_times_path(const std::string& log_path);
@@ -24,7 +24,7 @@ struct LogTime {
 // The time of the byte at `offset`. A log without times (of an older controller) has none.
 LogTime find_log_time(const std::string& times_path, std::int64_t offset);
 
-// Where what arrived at `since` or later begins; the largest offset when nothing did.
+// The first offset that arrived at `since` or later; the largest offset if none did.
 std::int64_t find_log_offset(const std::string& times_path, WallTime since);
 
 }  // namespace rm

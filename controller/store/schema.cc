@@ -129,7 +129,7 @@ ALTER TABLE nodes ADD COLUMN drained TEXT NOT NULL DEFAULT '';
 ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Jobs may say which device is whose.
+// A job may assign devices to ranks.
 constexpr const char* kControl6 = R"sql(
 ALTER TABLE jobs ADD COLUMN resources_placement TEXT NOT NULL DEFAULT '';  -- as `excluded`, by rank
 )sql";
@@ -175,7 +175,7 @@ CREATE TABLE notes (
 CREATE INDEX notes_of_job ON notes (job, rank, id);
 )sql";
 
-// What surveys measured, and what is known of every link. Rates are Gbit/s.
+// The measurements of surveys, and the known state of every link. Rates are Gbit/s.
 constexpr const char* kTelemetry2 = R"sql(
 CREATE TABLE surveys (
     number INTEGER PRIMARY KEY, reason TEXT NOT NULL, started INTEGER NOT NULL,
@@ -212,7 +212,7 @@ CREATE TABLE inside_samples (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Whom the ranks of an attempt are connected to, as they say.
+// The connections of an attempt's ranks, as they report them.
 constexpr const char* kTelemetry3 = R"sql(
 CREATE TABLE connections (
     epoch INTEGER NOT NULL, rank INTEGER NOT NULL, job TEXT NOT NULL,
@@ -221,7 +221,7 @@ CREATE TABLE connections (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Alarms: words of a run that went on, which somebody should look at.
+// Alarms: messages of a continuing run that need attention.
 constexpr const char* kTelemetry4 = R"sql(
 CREATE TABLE alarms (
     id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,

@@ -55,7 +55,7 @@ Result<std::unique_ptr<SpaceGuard>> SpaceGuard::open(const std::string& director
 
 Bytes SpaceGuard::free_bytes() const {
     struct statvfs system {};
-    // What cannot be seen is not short: the writes themselves will say.
+    // If the free space is unknown, assume enough: the writes themselves will fail.
     if (::statvfs(directory_.c_str(), &system) != 0) return marks_.telemetry;
     return {static_cast<std::int64_t>(system.f_bavail * system.f_frsize)};
 }

@@ -11,7 +11,8 @@
 
 namespace rm {
 
-// Free bytes below which something gives way. Control writes never do: they have the reserve.
+// Free bytes below which the controller refuses something. It never refuses control writes: they
+// have the reserve.
 struct SpaceMarks {
     Bytes telemetry{512 << 20};  // step reports and logs are refused
     Bytes submits{128 << 20};    // submits are refused
@@ -33,7 +34,7 @@ public:
     void count_refused(std::int64_t pieces) { refused_ += pieces; }
     std::int64_t refused() const { return refused_; }
 
-    // The reserve's space is free for a control write; false: it was already.
+    // Frees the reserve's space for a control write; false: it was free already.
     bool release_reserve();
     // Takes the reserve again when there is space for it above the second mark.
     void restore_reserve();

@@ -8,8 +8,7 @@
 namespace rm {
 namespace {
 
-// A full disk may be helped, and another program that holds the tables may let go; anything else
-// that fails is lost.
+// A full disk may get space, and another program may release the tables; other errors are final.
 ErrorCode code_of(sqlite3* database) {
     const int code = sqlite3_errcode(database) & 0xff;
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return ErrorCode::unavailable;

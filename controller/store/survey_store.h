@@ -23,8 +23,8 @@ struct KeptSample {
     Seconds jitter;
 };
 
-// What surveys found, in tables of their own in telemetry.db, which the telemetry store has opened
-// and brought up to date before. Thread safe.
+// Survey results, in tables of their own in telemetry.db, which the telemetry store has opened and
+// brought up to date before. Thread safe.
 class SurveyStore {
 public:
     // Samples of older surveys are removed as new ones end.

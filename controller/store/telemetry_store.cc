@@ -27,7 +27,7 @@ KeptReport report_in(const Statement& row) {
     return {row.whole(0), {row.whole(1)}, row.whole(2), {row.whole(3)}, row.text(4)};
 }
 
-// Of a statement that is bound.
+// Reads all rows of a bound statement.
 Result<std::vector<KeptReport>> rows_of(Statement& select) {
     std::vector<KeptReport> reports;
     while (true) {
@@ -107,7 +107,7 @@ Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
             RM_RETURN_IF_ERROR(keep(piece));
         return {};
     });
-    // What was rolled back is not known any more.
+    // Cached offsets may include pieces that were rolled back.
     if (!status) known_.clear();
     return status;
 }

@@ -14,8 +14,8 @@
 #include "base/units.h"
 #include "controller/store/sqlite.h"
 
-// telemetry.db and the log files: what ranks say while they train. Not in control.db, by design: it
-// may be lost or dropped, and it must never make a commit of the control plane wait.
+// telemetry.db and the log files: the output of ranks while they train. Not in control.db, by
+// design: it may be lost or dropped, and it must never make a commit of the control plane wait.
 namespace rm {
 
 enum class PieceKind { step, evaluation, note, alarm, connected, log };
@@ -40,10 +40,10 @@ struct StreamOffsets {
     std::int64_t log_dropped = 0;  // bytes of the log before this are gone
 };
 
-// Everything up to the piece as if it were kept, so that its worker need not keep it for ever.
+// The offsets as if everything up to the piece were kept, so that its worker can drop it.
 StreamOffsets claimed_offsets(const TelemetryPiece& piece);
 
-// What is kept of one report.
+// One stored report.
 struct KeptReport {
     std::int64_t id = 0;  // of its kind: grows in the order of arrival, over all jobs
     Epoch epoch;
@@ -59,7 +59,7 @@ struct LogPart {
     WallTime time;             // when `bytes` arrived; 0: not known
 };
 
-// Which part of a log is wanted.
+// The part of a log to read.
 struct LogRange {
     std::int64_t offset = 0;
     std::int64_t tail_lines = 0;  // the last so many; 0: all
@@ -116,9 +116,9 @@ class TelemetryReader {
 public:
     static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths);
 
-    // Of rank 0, which speaks for the job. `kind` is not connected or log.
+    // The last report of rank 0, which speaks for the job. `kind` must not be connected or log.
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
-    // The newest of a job, newest first.
+    // The newest alarms of a job, newest first.
     Result<std::vector<KeptReport>> alarms(const JobId& job, int limit);
     Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
                                           int limit);

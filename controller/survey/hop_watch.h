@@ -16,8 +16,8 @@
 
 namespace rm {
 
-// How fast a rank's messages came from the rank before it on its ring, at best, in one step. The
-// two are on different nodes.
+// The best rate of a rank's messages from the previous rank on its ring, in one step. The two ranks
+// are on different nodes.
 struct HopSample {
     Epoch epoch;
     LinkEnds ends;
@@ -28,18 +28,20 @@ struct HopSample {
     GbitPerSec rate;
 };
 
-// Notices that the ring hops of an attempt have become slow, against the attempt's own first steps:
-// what a link carries beside other traffic of a step is no rate of the link. Pure.
+// Notices that the ring hops of an attempt have become slow, compared with its own first steps: a
+// rate beside a step's other traffic is not the rate of the link. Pure.
 class HopWatch {
 public:
-    // Why links should be measured, where this sample says so. A step that came before counts once.
+    // Returns why links should be measured, if this sample gives a reason. Repeated steps count
+    // once.
     std::optional<std::string> take(const HopSample& sample, MonoTime now);
     // Forgets all attempts but these.
     void keep_only(const std::set<Epoch>& live);
 
     static constexpr std::size_t kSteps = 20;  // of the baseline, and of what is held against it
     static constexpr double kSlow = 0.7;       // of the baseline
-    // Of an attempt. One slow link slows the hops of a whole ring, and a survey measures all links.
+    // Time between two reports about an attempt. One slow link slows the hops of a whole ring, and
+    // a survey measures all links.
     static constexpr Seconds kPause{600};
 
 private:

@@ -9,12 +9,12 @@
 namespace rm {
 namespace {
 
-// Of what its ends can: above this a pair is near, or as fast as the model says.
+// Share of what its ends can carry: above it a pair is near, or as fast as the model says.
 constexpr double kNear = 0.85;
 // TCP flows do not share fairly: below this part of a fair share something else slows a flow.
 constexpr double kExplained = 0.6;
 constexpr int kRepresentatives = 2;
-// Nodes of one rack differ by less: what they reach beyond it depends on who else did at the time.
+// Nodes of one rack differ by less: rates beyond it depend on other flows at the time.
 constexpr double kAlike = 0.4;
 
 using Matrix = std::vector<std::vector<double>>;
@@ -35,7 +35,7 @@ const T& of(const std::vector<T>& values, int index) {
     return values[static_cast<std::size_t>(index)];
 }
 
-// The best each pair did; alone counts before anything else.
+// The best rate of each pair; a rate measured alone takes precedence.
 Matrix best_rates(int num_nodes, const std::vector<Episode>& episodes) {
     Matrix best = square(num_nodes, 0);
     Matrix alone = square(num_nodes, 0);
@@ -99,8 +99,8 @@ double unlikeness(const Nearness& near, std::size_t a, std::size_t b) {
     return count > 0 ? sum / count : 0;
 }
 
-// A pair that met while hardly anybody else crossed an uplink looks near and is not: its nodes are
-// near to different others.
+// A pair measured while few other flows crossed an uplink looks near and is not: its nodes are near
+// different others.
 Nearness corrected(const Nearness& near) {
     Nearness better = near;
     for (std::size_t a = 0; a < near.size(); ++a) {
@@ -173,10 +173,10 @@ private:
     std::vector<int> group_;  // by node: the node that leads its group
 };
 
-// What one episode carried over the uplinks of each group.
+// One episode's flows over a group's uplink in one direction, Gbit/s.
 struct Crossing {
     double sum = 0;   // measured
-    double ends = 0;  // what the ends of the same flows can
+    double ends = 0;  // the capacity of the same flows' ends
     int count = 0;
     bool alone = false;  // nothing else ran anywhere
 };
@@ -245,7 +245,7 @@ double unless_none(double rate) {
     return rate > 0 ? rate : std::numeric_limits<double>::infinity();
 }
 
-// What the model leaves a pair that has everything to itself.
+// The rate that the model predicts for a pair alone.
 double modelled(const InferredNetwork& network, int from, int to) {
     const int a = of(network.group, from);
     const int b = of(network.group, to);

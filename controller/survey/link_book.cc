@@ -55,7 +55,7 @@ NodeInterior interior_of(const SurveyedNode& node) {
     NodeInterior interior{.num_devices = node.num_devices,
                           .pairs = std::vector<Link>(size * size, unmeasured),
                           .bridges = {}};
-    // What was measured may be of when the node had more devices.
+    // The samples may date from when the node had more devices.
     const auto is_device = [&](int end) { return end >= 0 && end < node.num_devices; };
     for (const InsideSample& sample : node.inside) {
         if (!is_device(sample.from) || !is_device(sample.to)) continue;
@@ -167,7 +167,7 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
     }
     for (std::size_t node = 0; node < run.nodes().size(); ++node) {
         SurveyedNode& known = nodes[run.nodes()[node].id];
-        // Where no probe came through, as of a node that a job keeps busy, what is known stands.
+        // Keep known rates if no probe succeeded, for example because a job keeps the node busy.
         if (best.out[node] > 0) known.egress = {best.out[node]};
         if (best.in[node] > 0) known.ingress = {best.in[node]};
         known.num_devices = run.nodes()[node].num_devices;
@@ -182,7 +182,7 @@ LinkGraph LinkBook::outline(const std::vector<NodeId>& order) const {
     LinkGraph graph;
     for (const NodeId& id : order) {
         const auto known = nodes.find(id);
-        // One that nobody could measure from and to has no place in a graph of links.
+        // A link graph leaves out nodes that were not measured in both directions.
         const bool reachable = known != nodes.end() && known->second.egress.value > 0 &&
                                known->second.ingress.value > 0;
         if (!reachable) continue;

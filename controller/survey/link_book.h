@@ -14,7 +14,7 @@ namespace rm {
 
 using LinkEnds = std::pair<NodeId, NodeId>;  // from, to
 
-// What is known of one direction between two nodes.
+// The measured state of one direction between two nodes.
 struct LinkState {
     GbitPerSec flow;       // one flow, alone
     GbitPerSec bandwidth;  // the best number of flows, alone
@@ -22,7 +22,7 @@ struct LinkState {
     Seconds jitter;
     double loss = 0;  // of the last sample
     WallTime measured;
-    bool alone = false;                // false: beside others; what it gets alone is by the model
+    bool alone = false;                // false: beside others; its rate alone is modelled
     GbitPerSec baseline;               // of `bandwidth`: the median of its last good surveys
     std::optional<WallTime> degraded;  // since when it is far below its baseline
     std::vector<double> good;          // the last good bandwidths, oldest first
@@ -38,7 +38,7 @@ struct LinkDrift {
     bool operator==(const LinkDrift&) const = default;
 };
 
-// A group of nodes and what they share towards all others.
+// A group of nodes and the capacity they share towards all others.
 struct LinkGroup {
     std::vector<NodeId> nodes;
     GbitPerSec up;  // 0: nothing slower than the nodes themselves was seen
@@ -46,7 +46,7 @@ struct LinkGroup {
     bool operator==(const LinkGroup&) const = default;
 };
 
-// A node as the last survey that had it found it.
+// A node as the last survey that included it measured it.
 struct SurveyedNode {
     GbitPerSec egress;
     GbitPerSec ingress;
@@ -55,27 +55,28 @@ struct SurveyedNode {
     bool operator==(const SurveyedNode&) const = default;
 };
 
-// Everything that surveys have found, as of the last one; kept in telemetry.db.
+// The results of all surveys up to the last one; kept in telemetry.db.
 struct LinkBook {
     std::map<LinkEnds, LinkState> links;
     std::vector<LinkGroup> groups;
     std::map<NodeId, SurveyedNode> nodes;
 
-    // What a survey found takes the place of what was known of the same links. What has drifted.
+    // Replaces what was known about the surveyed links; returns those that drifted.
     std::vector<LinkDrift> apply(const SurveyRun& run, WallTime now);
-    // Far below its baseline: worth a second look.
+    // Whether the rate is far below the link's baseline and worth a second look.
     bool is_suspect(const NodeId& from, const NodeId& to, GbitPerSec rate) const;
-    // Of those of `nodes` that were surveyed, in this order.
+    // The graph of the surveyed ones of `nodes`, in this order.
     LinkGraph graph(const std::vector<NodeId>& nodes) const;
     // The same without its network: nodes, interiors and trunks.
     LinkGraph outline(const std::vector<NodeId>& nodes) const;
-    // One row of the network: from this node of the outline to every one of it. A pair that no
-    // survey had gets what its ends can, at the latency of the slowest link that was measured.
+    // One row of the network: from this node of the outline to each of its nodes. A pair that no
+    // survey measured gets the capacity of its ends, at the latency of the slowest link that was
+    // measured.
     std::vector<Link> row(const LinkGraph& outline, int from) const;
     std::vector<LinkEnds> degraded() const;
     bool operator==(const LinkBook&) const = default;
 
-    // An alarm is raised below the first part of the baseline and taken back above the second.
+    // An alarm is raised below the first share of the baseline and cleared above the second.
     static constexpr double kDegraded = 0.7;
     static constexpr double kRestored = 0.85;
     static constexpr std::size_t kBaselineSurveys = 5;

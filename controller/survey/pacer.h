@@ -8,8 +8,8 @@
 
 namespace rm {
 
-// Keeps the time in which probes disturb a job within a share of all time: after a probe that took
-// d, the job's nodes are left alone for d (1/budget - 1).
+// Limits the share of time in which probes disturb a job: after a probe that took d, the job's
+// nodes are left alone for d (1/budget - 1).
 class Pacer {
 public:
     // 0: jobs are not disturbed at all. 1: whenever wanted.

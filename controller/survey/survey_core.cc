@@ -9,10 +9,10 @@ namespace {
 
 // Beyond the time that a step's samples take: connections that do not come, lost messages.
 constexpr Seconds kPatience{8};
-// Who was silent so many times in a row is not asked again in this survey: each takes all patience.
+// After so many unanswered probes in a row a survey stops asking a node: each costs kPatience.
 constexpr int kUnanswered = 3;
 constexpr std::size_t kMaxErrors = 5;
-// How late a step's hops may be said.
+// How late ranks may report the hops of a step.
 constexpr Seconds kHopsAreLate{2};
 constexpr MonoTime kNever{std::numeric_limits<std::int64_t>::max()};
 
@@ -71,14 +71,14 @@ void SurveyCore::want(const std::string& reason, MonoTime from) {
 void SurveyCore::set_nodes(std::vector<SurveyNode> nodes, SurveyTime now) {
     nodes_ = std::move(nodes);
     if (!options_.automatic || nodes_.size() < 2) return;
-    // One that is alone has not joined anybody yet.
+    // A single node has no links yet, and so does not count as seen.
     bool joined = false;
     for (const SurveyNode& node : nodes_)
         joined |= seen_.insert(node.id).second && !book_.nodes.contains(node.id);
-    // After a restart of the controller everybody is known.
+    // After a restart of the controller all nodes are known.
     if (!joined && !want_ && !run_) want("time", later(now.mono, options_.every));
     if (!joined) return;
-    // Every further join begins the wait anew: workers come in groups.
+    // Every further join restarts the wait: workers come in groups.
     const bool by_request = want_ && want_->reason == "request";
     if (!by_request) want_ = Want{"join", later(now.mono, options_.settle)};
 }
@@ -161,7 +161,7 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
 }
 
 void SurveyCore::take(const HopSample& sample, SurveyTime now) {
-    // Probes slow hops, and what a survey measures needs no second one.
+    // Probes slow the hops down, and links that a survey is measuring need no second survey.
     const bool disturbed = run_ || (last_ended_ && now.mono < later(*last_ended_, kHopsAreLate));
     if (!options_.automatic || disturbed) return;
     const auto reason = hops_.take(sample, now.mono);
@@ -211,7 +211,7 @@ void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
     begin_step(now, out);
 }
 
-// A step may have nobody to ask.
+// A step may have no node to ask.
 void SurveyCore::skip_empty_steps(SurveyTime now, SurveyOutputs& out) {
     while (in_step_ && asked_.empty())
         end_step(now, out);

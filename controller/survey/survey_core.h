@@ -13,8 +13,8 @@
 #include "controller/survey/pacer.h"
 #include "controller/survey/survey_run.h"
 
-// When links are measured, as a pure state machine: nodes, requests, reports and time in; probes to
-// be run and what surveys found out.
+// Decides when to measure links. A pure state machine: takes nodes, requests, reports and time;
+// returns probes to run and survey results.
 namespace rm {
 
 struct SurveyOptions {
@@ -32,7 +32,7 @@ struct SurveyTime {
     MonoTime mono;
 };
 
-// `to` expects it, `from` runs it; who sends them draws the nonce.
+// `to` expects it, `from` runs it; the sender of both commands draws the nonce.
 struct ProbeCommand {
     std::uint64_t id = 0;
     ProbeKind kind = ProbeKind::link;
@@ -80,20 +80,20 @@ struct SurveyProgress {
 
 class SurveyCore {
 public:
-    // Goes on from what was kept: the book and the number of the last survey.
+    // Continues from what was stored: the book and the number of the last survey.
     SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_survey);
 
-    // Those that can be probed now, in order of registration.
+    // Sets the nodes that can be probed now, in order of registration.
     void set_nodes(std::vector<SurveyNode> nodes, SurveyTime now);
-    // The number of the survey that will answer it: a new one, as the running one has looked
-    // already. FAILED_PRECONDITION with fewer than two nodes.
+    // Returns the number of the survey that will answer: a new one, since the running one began
+    // earlier. FAILED_PRECONDITION with fewer than two nodes.
     Result<std::int64_t> request(const std::string& reason, SurveyTime now);
-    // What training says of its links, of the attempts that live. Slow hops are a reason to measure
-    // and no more: only surveys raise alarms.
+    // Takes a ring hop that a live attempt measured. Slow hops only request a survey: only surveys
+    // raise alarms.
     void take(const HopSample& sample, SurveyTime now);
     void set_live(const std::set<Epoch>& attempts) { hops_.keep_only(attempts); }
     SurveyOutputs take(const NodeId& from, const ProbeReport& report, SurveyTime now);
-    // Does what time has made due; call it at due() at the latest.
+    // Does what is due; call it at due() at the latest.
     SurveyOutputs tick(SurveyTime now);
     MonoTime due() const;
 
@@ -124,24 +124,24 @@ private:
     const SurveyOptions options_;
     LinkBook book_;
     std::vector<SurveyNode> nodes_;
-    std::set<NodeId> seen_;  // that were there at the last survey, or came before it began
+    std::set<NodeId> seen_;  // present at the last survey, or joined before it began
     Pacer pacer_;
     HopWatch hops_;
     std::optional<Want> want_;
     std::int64_t number_;
     std::uint64_t last_probe_ = 0;
     std::optional<MonoTime> last_ended_;
-    // Of the survey that runs:
+    // State of the running survey:
     std::optional<SurveyRun> run_;
     SurveyRecord record_;
     SurveyStep step_;
     std::vector<ProbeReport> reports_;
-    std::map<std::uint64_t, Probe> asked_;  // of the step, not answered
+    std::map<std::uint64_t, Probe> asked_;  // the step's unanswered probes
     std::map<NodeId, int> unanswered_;      // by sender: probes in a row
     MonoTime step_began_;
     MonoTime deadline_;
     bool in_step_ = false;
-    MonoTime next_step_;  // not before, for the budget's sake
+    MonoTime next_step_;  // not before this, to keep the budget
     bool waits_for_budget_ = false;
 };
 

@@ -5,13 +5,13 @@
 namespace rm {
 namespace {
 
-// Of what several flows got: below it the one flow of a pair may have stalled.
+// Share of the best rate of all numbers of flows: below it a pair's one flow may have stalled.
 constexpr double kStalled = 0.6;
 
-// Measuring one connection inside a node, with room.
+// Time to measure one connection inside a node, with a margin.
 constexpr Seconds kInsideEach{0.005};
 
-// Of all its devices with each other and the host, both ways.
+// Time to measure all its devices with each other and the host, both ways.
 Seconds inside_time(const SurveyNode& node) {
     const double devices = node.num_devices;
     return {kInsideEach.value * devices * (devices + 1)};

@@ -29,7 +29,7 @@ struct SurveyNode {
 struct SurveyLimits {
     std::vector<int> streams{1, 4, 16};
     Seconds each{0.3};
-    // Between workers of one machine: memory is measured, briefly.
+    // Between workers of one machine, where a probe measures memory and is brief.
     std::vector<int> streams_on_loopback{1};
     Seconds each_on_loopback{0.05};
     std::size_t nodes_with_every_pair = 64;  // above it rounds are sampled
@@ -46,13 +46,14 @@ struct ProbeTask {
     int streams = 0;
     Seconds each;
 };
-// Runs at the same time: one sample each, so that flows that share something do it all the time.
+// Tasks that run at the same time: one sample each, so that flows that share a link share it
+// throughout.
 using SurveyStep = std::vector<ProbeTask>;
 
-// One survey from its first step to what it found. Pure: the steps are done by its owner, one after
+// One survey from its first step to its result. Pure: its owner carries out the steps, one after
 // the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
 // rounds with links that jobs use before the rest, then some pairs alone: those whose rate nothing
-// explains, those that stand for the pairs between two groups, and those that `is_suspect` says
+// explains, those that represent the pairs between two groups, and those that `is_suspect` says
 // have changed.
 class SurveyRun {
 public:
@@ -68,13 +69,13 @@ public:
     std::size_t steps_done() const { return done_; }
     std::size_t steps_known() const { return steps_.size(); }  // grows once, when pairs run alone
 
-    // What was found, for one flow and for the best number of flows.
+    // The inferred network, for one flow and for the best number of flows.
     InferredNetwork for_one_flow() const { return infer(one_flow_); }
     InferredNetwork for_the_best() const { return infer(all_); }
-    // Of each link all samples and the newest latency, and of each node its inside.
+    // All samples and the newest latency of each link, and the inside of each node.
     const std::map<NodePair, ProbeReport>& links() const { return links_; }
     const std::map<int, ProbeReport>& insides() const { return insides_; }
-    // False: all are workers of one machine.
+    // False if all nodes are workers of one machine.
     bool is_network() const;
     bool ran_alone(NodePair pair) const { return alone_.contains(pair); }
 

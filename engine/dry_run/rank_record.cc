@@ -27,7 +27,7 @@ std::string group_name(int group) {
     return std::string(axis_name(static_cast<GroupKey>(group)));
 }
 
-// What compute waited for at a stream, named as RankEngine names it.
+// The cause of a wait of compute for a stream, named as RankEngine names it.
 std::string_view wait_name(std::string_view stream) {
     if (stream == "to-host" || stream == "from-host") return "offload";
     if (stream == "host optimizer" || stream == "weights up") return "update";

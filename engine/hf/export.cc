@@ -296,7 +296,7 @@ Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
     RM_TRY(StagedExport staged, make_aside(options, faults));
     const Status written = write_export(staged.temporary, options, model, weights, faults);
     if (written) return staged;
-    // A full disk has no room for half a model. What cannot be removed the next export removes.
+    // A full disk has no room for half a model. The next export removes what this one cannot.
     const Status gone = discard_hf(staged, faults);
     if (gone) return written.error();
     return make_error(written.error().code, "{}; {}", written.error().message,

@@ -6,9 +6,9 @@
 
 #include "kernels/kernels.h"
 
-// Which bytes each op of kernels.h reads and writes: exactly what that header says, as data. What
-// is summed into counts as written; spans are the caller's host memory and left out. Prepared
-// weights and workspaces are the backend's own and are added by it.
+// Which bytes each op of kernels.h reads and writes: exactly what that header says, as data. A
+// tensor that an op sums into counts as written; spans are the caller's host memory and left out.
+// Prepared weights and workspaces are the backend's own and are added by it.
 namespace rm {
 
 // A short list without memory of its own. Empty ranges are left out.

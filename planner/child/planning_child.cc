@@ -50,7 +50,7 @@ Error os_failed(std::string_view what) {
     return make_error(ErrorCode::internal, "cannot {}: {}", what, std::strerror(errno));
 }
 
-// A file in memory rather than a pipe: nobody has to write while the child reads.
+// A file in memory rather than a pipe: no thread has to write while the child reads.
 Status fill(int file, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -104,7 +104,7 @@ private:
     posix_spawnattr_t attributes_;
 };
 
-// A child that is waited for, whatever happens.
+// Owns a child process and always reaps it.
 class Child {
 public:
     explicit Child(pid_t pid) : pid_(pid) {}

@@ -8,7 +8,7 @@
 #include "planner/plan_jobs.h"
 #include "planner/snapshot.h"
 
-// Planning in a process of its own: whatever a job makes the planner do, the controller goes on.
+// Planning in a separate process: whatever a job makes the planner do, the controller survives.
 namespace rm {
 
 struct PlanningLimits {
@@ -30,8 +30,8 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
                                                 const PlanningSnapshot& snapshot,
                                                 const PlanningLimits& limits = {});
 
-// Plans in children that `command` starts, or in this process where it is empty (tests). What goes
-// wrong in a child is thrown.
+// Plans in children that `command` starts, or in this process where it is empty (tests). Throws if
+// a child fails.
 Planner make_planner(std::vector<std::string> command);
 
 }  // namespace rm

@@ -8,7 +8,7 @@
 #include "planner/plan_jobs.h"
 #include "planner/snapshot.h"
 
-// What goes to the child process that plans and what comes back, as bytes
+// Requests to the planning child process and its replies, as bytes
 // (proto/ringmaster/v1/planning.proto). DATA_LOSS where bytes are not such a message.
 namespace rm {
 

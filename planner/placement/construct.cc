@@ -15,7 +15,7 @@ namespace {
 // Edges as dear as their time to the sixth power: one slow edge outweighs many fast ones, as a ring
 // is as fast as its slowest link.
 constexpr double kPower = 6;
-// What a way through a trunk is worse than an equal one inside a rack.
+// Factor by which a path through a trunk is worse than an equal one inside a rack.
 constexpr double kTrunkPenalty = 1.1;
 constexpr float kMostCost = 1e30F;
 

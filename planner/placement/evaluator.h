@@ -87,7 +87,7 @@ private:
     std::int64_t link_time_ = 0;
     int unpreferred_ = 0;
     std::int64_t num_moves_ = 0;
-    // Of the move under way.
+    // State of the current move.
     std::vector<int> changed_flows_;
     std::vector<std::pair<int, int>> changed_loads_;  // phase, resource
 };

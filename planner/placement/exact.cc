@@ -90,7 +90,7 @@ private:
             rest_[static_cast<std::size_t>(rank)] += rest_[static_cast<std::size_t>(rank) + 1];
     }
 
-    // What the ranks placed so far cost at least, whatever comes.
+    // Lower bound of the cost, however the remaining ranks are placed.
     PlacementScore bound(int next) {
         PlacementScore score = evaluator_.score();
         score.link_time += rest_[static_cast<std::size_t>(next)];

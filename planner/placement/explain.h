@@ -11,8 +11,8 @@ namespace rm {
 std::vector<GroupReport> explain_placement(const PlacementProblem& problem,
                                            const std::vector<Endpoint>& placement);
 
-// What `placement` costs beside both simple orders on the devices that the problem allows. Ranks
-// are those of check_placement(). Who knows them adds the ZeRO stage, hosts and degraded links.
+// Compares the cost of `placement` with both simple orders on the devices that the problem allows.
+// Ranks are those of check_placement(). The caller adds the ZeRO stage, hosts and degraded links.
 PlacementReport report_placement(const PlacementProblem& problem,
                                  const std::vector<Endpoint>& placement);
 

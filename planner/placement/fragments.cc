@@ -107,7 +107,7 @@ private:
         }
         --open_;
     }
-    // What is missing is cut off paths that fit nowhere whole.
+    // Fills the remaining places with parts of paths that fit nowhere whole.
     void top_up(std::vector<std::vector<int>>& bins, std::vector<std::vector<int>>& rest) const {
         std::size_t path = 0;
         std::size_t taken = 0;
@@ -190,7 +190,7 @@ std::size_t best_offset(const EdgeCosts& costs, const std::vector<int>& cycle, s
     return best;
 }
 
-// Of the cheapest cover, its cycles that are too long cut into closed ones.
+// The edges of the cheapest cover, with cycles that are too long cut into closed ones.
 std::vector<Edge> cover_edges(const EdgeCosts& costs, int cycle_length) {
     std::vector<Edge> edges;
     const auto length = static_cast<std::size_t>(cycle_length);

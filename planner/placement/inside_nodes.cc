@@ -42,7 +42,7 @@ std::vector<Block> blocks_of(const PlacementProblem& problem,
 }
 
 // The mesh that two nodes of so many devices hold: whole groups, in a ring if the whole mesh has
-// one, else side by side.
+// one, otherwise side by side.
 std::optional<Mesh> mesh_of_two(const Mesh& mesh, int num_devices) {
     const int ulysses = mesh.size(Axis::ulysses);
     const int tensor = mesh.size(Axis::tensor);

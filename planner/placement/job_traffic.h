@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// What a step of a job moves, by the formulas of docs/communication.md.
+// Traffic of one step of a job, by the formulas of docs/communication.md.
 struct JobTraffic {
     std::string model;         // whose sizes are in the formulas
     bool is_stand_in = false;  // the job's model is no preset: only proportions are known

@@ -7,8 +7,8 @@
 namespace rm {
 
 // The largest of values that keep changing. Every new value is pushed; entries that no longer hold
-// are dropped when they come to the top, or when they have become too many. Of equal values the one
-// with the smaller key is on top.
+// are dropped when they come to the top, or when they have become too many. Ties go to the smaller
+// key.
 class LazyMax {
 public:
     struct Entry {

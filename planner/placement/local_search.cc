@@ -125,7 +125,7 @@ private:
         return false;
     }
 
-    // Back to the best unless this is better, then a few moves that nobody judges.
+    // Back to the best unless this is better, then makes a few moves without judging them.
     void start_anew() {
         if (score_ < best_.score) {
             remember();
@@ -207,7 +207,7 @@ private:
         return moves;
     }
 
-    // What is on two devices changes places, whether a rank or nothing.
+    // Swaps the contents of two devices, each a rank or nothing.
     void swap_devices(Endpoint a, Endpoint b, std::vector<RankMove>& moves) const {
         const int on_a = rank_on_[slot(a)];
         const int on_b = rank_on_[slot(b)];

@@ -23,9 +23,9 @@ struct SearchResult {
 
 // Improves what the evaluator holds. Most moves begin at a rank of a bottleneck: blocks of ranks
 // (one, a tensor x ulysses group, those of a node) change places with each other or with devices
-// that are free, or a run of blocks is turned round or moved. What makes a step faster is kept, or
-// as fast and less crowded; where nothing helps for long, a few random moves are made and kept
-// unless the search ends up worse.
+// that are free, or a run of blocks is turned round or moved. The search keeps a move if the step
+// is faster, or as fast and less crowded; after long without progress it makes a few random moves
+// and keeps them unless it ends up worse.
 SearchResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
                             const DeviceTable& devices, const SearchLimits& limits);
 

@@ -27,7 +27,7 @@ struct PlantedProblem {
     std::vector<Endpoint> hidden;  // by rank
 };
 
-// Of `num_nodes` nodes with 8 devices; a multiple of 64.
+// Plants a problem of `num_nodes` nodes (a multiple of 64) with 8 devices each.
 PlantedProblem plant(Planted kind, int num_nodes, std::uint64_t seed);
 
 }  // namespace rm

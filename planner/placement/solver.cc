@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostExactDevices = 16;
 constexpr std::int64_t kFirstSearch = 300;
 constexpr std::int64_t kLeastBudget = 2'000;
-// What the default budget spends on flows: about so many changes of them.
+// The default budget allows about this many changes of flows.
 constexpr std::int64_t kFlowChanges = 500'000;
 
 std::vector<Endpoint> in_order(const PlacementProblem& problem, const std::vector<int>& nodes) {
@@ -95,7 +95,7 @@ private:
         return placement_cost(routes_, problem_.mesh, problem_.traffic, placement);
     }
 
-    // Of placements as good as each other the first stays.
+    // Among equally good placements the first one stays.
     void consider(const std::vector<Endpoint>& placement) {
         evaluator_.place(placement);
         const PlacementScore score = evaluator_.score();

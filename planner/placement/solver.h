@@ -15,16 +15,16 @@ namespace rm {
 
 struct SolveOptions {
     std::uint64_t seed = 1;
-    // Most evaluations of local search; 0: as many as suit the size. What was cancelled in it ends
-    // the same when it is run again with the number it returned.
+    // Most evaluations of local search; 0: as many as suit the size. A run cancelled in local
+    // search gives the same result again with the number that it returned.
     std::int64_t budget = 0;
     // Most evaluations that branch and bound may take to prove the optimum; 0: it is not tried.
     std::int64_t exact_budget = 200'000;
     std::function<bool()> cancelled;  // asked now and then; empty: never
 };
 
-// Devices in order of registration: node by node as the graph lists them, devices by number. What
-// the scheduler does without measurements. Nothing where too few may be used.
+// Devices in order of registration: node by node as the graph lists them, devices by number. The
+// scheduler uses this order without measurements. nullopt if too few devices are usable.
 std::optional<std::vector<Endpoint>> registration_order(const PlacementProblem& problem);
 // The same with nodes by name (numbers in names by value): how a list of hosts is sorted.
 std::optional<std::vector<Endpoint>> node_order(const PlacementProblem& problem);

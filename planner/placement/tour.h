@@ -4,7 +4,7 @@
 
 namespace rm {
 
-// What an edge from one node to another costs in a tour: (nodes, nodes), row = from.
+// Costs of the edges between nodes in a tour: (nodes, nodes), row = from.
 class EdgeCosts {
 public:
     explicit EdgeCosts(int num_nodes)

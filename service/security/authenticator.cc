@@ -10,7 +10,7 @@ Error refused(std::string_view pattern, const Args&... args) {
     return make_error(ErrorCode::unauthenticated, pattern, args...);
 }
 
-// A list that cannot be read says nothing about anybody: nobody is let in by it.
+// A list that cannot be read admits no caller.
 template <typename T>
 Result<std::shared_ptr<const T>> judged_by(const ReloadedFile<T>& file) {
     auto list = file.get();

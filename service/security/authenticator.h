@@ -11,13 +11,13 @@
 #include "service/security/role.h"
 #include "service/security/tokens.h"
 
-// Who somebody is, whatever the transport: the one place where credentials are judged, for gRPC and
-// HTTP alike.
+// Identifies callers on every transport: the one place that verifies credentials, for gRPC and HTTP
+// alike.
 namespace rm {
 
 enum class CallTransport { unix_socket, loopback, tls };
 
-// What a call has brought along.
+// The credentials that a call presented.
 struct Presented {
     CallTransport transport = CallTransport::tls;
     std::string certificate;    // PEM, its key proven in the handshake; empty: none
@@ -42,9 +42,9 @@ struct AuthenticatorFiles {
 };
 
 // Default deny. A token, where one is given, decides, else the certificate; both name a role. With
-// neither: who can open the Unix socket is admin (the file's mode says who can); on loopback
-// everybody on the machine is, unless there is a file of tokens, which are then demanded; over TLS
-// nobody is anybody. Thread safe.
+// neither: a caller that can open the Unix socket is admin (the file's mode decides); on loopback
+// every caller is admin, unless there is a token file, which makes tokens mandatory; over TLS the
+// caller is refused. Thread safe.
 class Authenticator {
 public:
     // Every file is read once, so that a mistake in one shows at the start.

@@ -15,7 +15,7 @@ struct CertificateFacts {
     std::string serial;  // upper-case hexadecimal
 };
 
-// The authorities whose client certificates are believed. Thread safe.
+// The authorities whose client certificates are trusted. Thread safe.
 class ClientAuthority {
 public:
     // One certificate or more, in PEM.

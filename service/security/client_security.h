@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// With what somebody calls a controller. Paths; empty: none. Secrets are in files, never in
+// Credentials for calling a controller. Paths; empty: none. Secrets are in files, never in
 // arguments, environments or addresses.
 struct ClientSecurity {
     std::string ca;           // whose server certificates are believed; given: TLS is spoken

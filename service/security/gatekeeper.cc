@@ -53,7 +53,7 @@ void Gatekeeper::ended(const Presented& presented, const CallFacts& call,
 
 void Gatekeeper::record(const Principal& principal, const CallFacts& call,
                         const std::string& subject, const Status& status) const {
-    // What a stranger sent as the name of a method is not kept.
+    // The audit does not record unknown method names that callers sent.
     const bool known = access(call.method) != nullptr;
     audit_.record({.time = clock_.wall(),
                    .principal = principal.name,

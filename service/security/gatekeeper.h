@@ -16,7 +16,7 @@ struct CallFacts {
     std::string_view arguments = {};  // of a call that has ended, for its audit row
 };
 
-// Decides about every call before anything else sees it, and records whom it refuses. Thread safe;
+// Decides about every call before anything else sees it, and records refused callers. Thread safe;
 // what it refers to outlives it.
 class Gatekeeper {
 public:
@@ -24,10 +24,10 @@ public:
                AuditSink& audit, const Clock& clock)
         : authenticator_(authenticator), table_(table), audit_(audit), clock_(clock) {}
 
-    // UNAUTHENTICATED: nobody known; PERMISSION_DENIED: not with this role; UNIMPLEMENTED: in no
-    // table, whether it exists or not.
+    // UNAUTHENTICATED: unknown caller; PERMISSION_DENIED: the role is not enough; UNIMPLEMENTED: in
+    // no table, whether it exists or not.
     Result<Principal> admit(const Presented& presented, const CallFacts& call) const;
-    // Who it is, without deciding or recording: of a call that has been admitted.
+    // Identifies the caller of an admitted call, without deciding or recording.
     Result<Principal> identify(const Presented& presented) const {
         return authenticator_.identify(presented, clock_.wall());
     }

@@ -24,7 +24,7 @@ std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeepe
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> make_audit_interceptor(
     const Gatekeeper& gatekeeper);
 
-// What an admitted call brought along.
+// The credentials that an admitted call presented.
 Presented presented_by(const grpc::ServerContextBase& context);
 
 }  // namespace rm

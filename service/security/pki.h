@@ -29,7 +29,8 @@ struct CertificateOrder {
 };
 Result<KeyPair> issue(const KeyPair& authority, const CertificateOrder& order, WallTime now);
 
-// Of the first certificate in `pem`: upper-case hexadecimal, as in the deny list; and its CN.
+// The serial of the first certificate in `pem`: upper-case hexadecimal, as in the deny list; and
+// its CN.
 Result<std::string> serial_of(std::string_view pem);
 Result<std::string> name_of(std::string_view pem);
 

@@ -13,9 +13,9 @@
 
 namespace rm {
 
-// What a small file says, parsed again when it has changed: asked for at every use, it costs one
-// stat(). A file that cannot be read or parsed is an error until it can, never its old contents:
-// whoever meant to take something away by editing it must not be ignored. Thread safe.
+// The parsed contents of a small file, reread when it changes: every use costs one stat(). A file
+// that cannot be read or parsed is an error until it can, never its old contents: an edit that
+// revokes something must not be ignored. Thread safe.
 template <typename T>
 class ReloadedFile {
 public:

@@ -6,8 +6,8 @@
 
 namespace rm {
 
-// What a credential may do. viewer reads; submitter submits, and cancels what it submitted; admin
-// does everything. worker is beside these: the calls of workers, as the node it names, and no
+// The permissions of a credential. viewer reads; submitter submits, and cancels what it submitted;
+// admin does everything. worker is beside these: the calls of workers, as the node it names, and no
 // others.
 enum class Role { viewer, submitter, admin, worker };
 std::string_view to_string(Role role);

@@ -49,7 +49,7 @@ Socket connect_to(const HostPort& address) {
     return socket;
 }
 
-// What a handshake has shown.
+// The outcome of a handshake.
 struct Seen {
     bool connected = false;  // somebody listens
     bool is_tls = false;     // and has shaken hands

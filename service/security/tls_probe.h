@@ -7,10 +7,10 @@
 
 namespace rm {
 
-// Asked when a call got no connection: looks at the address once more and says whether the two
-// sides disagree about TLS, or the server's certificate is not one that is believed. Nothing when
-// it finds no such reason (nobody listens, or all is well). Takes at most a few seconds and sends
-// no credential. FAILED_PRECONDITION: to try again does not help.
+// Called when a call got no connection: probes the address again and says whether the two sides
+// disagree about TLS, or the server's certificate is not trusted. nullopt if it finds no such
+// reason (no listener, or all is well). Takes at most a few seconds and sends no credential.
+// FAILED_PRECONDITION: retrying does not help.
 std::optional<Error> why_no_connection(const std::string& address, const ClientSecurity& security);
 
 }  // namespace rm

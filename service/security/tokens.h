@@ -10,9 +10,9 @@
 
 // Bearer tokens (RFC 6750): "rm_" and 64 hexadecimal digits, 256 bits from the system's generator.
 // The controller's file keeps only their SHA-256. A slow, salted hash (argon2) protects secrets
-// that people choose, of which there are few; of 2^256 there is nothing to try, and one fast hash
-// per call costs nothing. Looking a hash up may take as long as it likes: what its timing tells is
-// about a hash, not about a token.
+// that people choose, of which there are few; 2^256 random tokens cannot be searched, and one fast
+// hash per call costs nothing. Looking a hash up may take as long as it likes: what its timing
+// tells is about a hash, not about a token.
 namespace rm {
 
 struct TokenFacts {
@@ -32,7 +32,8 @@ Result<Tokens> parse_tokens(std::string_view text, std::string_view file_name);
 // One item of that list, as a line. `name` has no quote and no control character.
 Result<std::string> token_line(const std::string& hash, const TokenFacts& facts);
 
-// What a caller's own file holds: one token, blanks around it. INVALID_ARGUMENT when there is none.
+// Parses a caller's token file: one token, optional blanks around it. INVALID_ARGUMENT when there
+// is none.
 Result<std::string> parse_token(std::string_view text, std::string_view file_name);
 // PERMISSION_DENIED: other users may read or change it.
 Result<std::string> read_token_file(const std::string& path);

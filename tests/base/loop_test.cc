@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 constexpr std::chrono::seconds kLimit{20};
 constexpr Seconds kLong{1000};
 
-// What one thread does so many times, and others wait for. libstdc++ 12's semaphore may sleep for
-// ever (its bug 104928).
+// Counts calls of one thread for others to wait on. libstdc++ 12's semaphore may sleep for ever
+// (its bug 104928).
 class Calls {
 public:
     void add(int count = 1) {

@@ -71,7 +71,7 @@ Case random_case(std::uint64_t seed) {
     return c;
 }
 
-// Of every token of the sequence its document and position, padding being a document.
+// Document and position of every token of the sequence; padding counts as a document.
 std::vector<rm::Run> tokens_of(const Case& c) {
     std::vector<rm::Run> tokens;
     for (std::size_t document = 0; document < c.lengths.size(); ++document) {

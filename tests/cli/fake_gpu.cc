@@ -1,4 +1,4 @@
-// What `doctor` asks NVIDIA's libraries for, in one: a machine with two GPUs.
+// Fakes all NVIDIA libraries that `doctor` calls, in one: a machine with two GPUs.
 #include <cstddef>
 #include <cstring>
 

@@ -11,7 +11,7 @@ namespace rm::test {
 
 using Texts = std::vector<std::string>;
 
-// What an option of the line's verb has become: the value that the verb will see.
+// The value of an option as the line's verb sees it.
 template <typename Value>
 Value value_of(const CommandLine& line, const std::string& option) {
     const auto& all = line.command->options().list();

@@ -36,7 +36,7 @@ public:
     }
     void say(const WorkerMessage& message) { session_->write(message); }
 
-    // The next command of this type, if it is there.
+    // The next command of this type, if it has arrived.
     template <typename T>
     std::optional<T> try_take() {
         const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ public:
         return std::nullopt;
     }
 
-    // The next command of this type, waited for.
+    // Waits for the next command of this type.
     template <typename T>
     T take() {
         std::unique_lock lock(mutex_);
@@ -91,7 +91,7 @@ private:
     std::thread reader_;
 };
 
-// One that the controller has welcomed: whoever is made later is the later node.
+// A worker that the controller has welcomed: nodes register in the order of construction.
 class JoinedWorker : public FakeWorker {
 public:
     JoinedWorker(const std::string& address, const Hello& hello) : FakeWorker(address, hello) {

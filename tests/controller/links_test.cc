@@ -1,6 +1,6 @@
 #include "tests/controller/world.h"
 
-// What surveys find about links, as far as the core hears of it.
+// Survey findings about links, as the core receives them.
 namespace rm::test {
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "base/session.h"
 
-// Two ends of one session in memory. Either end's cancel() ends both.
+// The two ends of a session in memory. cancel() on either ends both.
 namespace rm::test {
 
 class MemoryPipe {

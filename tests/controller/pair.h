@@ -25,12 +25,12 @@ struct Pair : World {
         report("a", training(0));
         report("b", training(1));
     }
-    // Rank 1 dies of `code`; rank 0 loses its peer.
+    // Rank 1 exits with `code`; rank 0 loses its peer.
     void fail(int code, const std::string& words) {
         report("b", ended(1, code, words), Left::no);
         report("a", ended(0, kRankLostPeer, "lost peer rank 1"), Left::no);
     }
-    // A hello of a node that still has its rank.
+    // A hello from a node that still has its rank.
     Outcome hello_with_rank(const std::string& node, int rank, Left left = Left::yes) {
         return hello(node, 1, {status_of(epoch, id, {training(rank)}, left)});
     }

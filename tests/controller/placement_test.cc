@@ -15,7 +15,7 @@ LinkState measured(double rate) {
     return {.flow = {rate}, .bandwidth = {rate}, .latency = {1e-4}, .baseline = {rate}};
 }
 
-// Nodes n1 to n4 with a device each; what n2 sends to n3 is a tenth of all else.
+// Nodes n1 to n4 with a device each; the link from n2 to n3 has a tenth of the others' rate.
 struct Cluster : World {
     LinkBook book;
 

@@ -234,7 +234,7 @@ private:
         for (Worker& worker : workers_)
             worker.up = false;
     }
-    // What was granted since the backup is forgotten.
+    // Forgets everything granted since the backup.
     void restore() {
         if (!backup_) return;
         for (Worker& worker : workers_) {

@@ -186,7 +186,7 @@ TEST(Restore, AJobThatWasCancelledSinceIsNotReopenedByAnAttemptThatRuns) {
     EXPECT_EQ(world.job(world.id).state, JobState::cancelled);
 }
 
-// Nothing that this controller has commanded: it may be somebody's work.
+// This controller did not command it: it may be another user's work.
 TEST(Restore, WithoutARestoreAnUnknownAttemptIsLeftAlone) {
     Backup world;
     world.apply(CancelJob{world.id, StopMode::now});

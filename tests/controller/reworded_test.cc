@@ -6,14 +6,14 @@
 #include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
-// What is decided hangs on kinds, codes and classes: with other words it is decided the same.
+// Decisions depend on kinds, codes and classes, not on the wording of messages.
 namespace rm::test {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Some are what rules once looked for.
+// Rules once searched for some of these.
 constexpr const char* kWords[] = {"quux", "no checkpoint in /ckpt is whole: e1-s5 skipped",
                                   "checkpoint.from /old: no checkpoint in /old is whole: damaged",
                                   "model.from and data.path; about its files",
@@ -37,7 +37,7 @@ struct Decisions {
     bool operator==(const Decisions&) const = default;
 };
 
-// What becomes of a job whose rank 1 ends with `code`, where two more nodes are free.
+// The decisions about a job whose rank 1 ends with `code`, with two more nodes free.
 Decisions after_rank(int code, const std::string& words) {
     Pair world(retried_spec());
     world.run();
@@ -72,7 +72,7 @@ TEST(Reworded, ARankIsTriedAgainOrNotByItsExitCode) {
     EXPECT_EQ(after_rank(kRankDeviceFault, "words").excluded, (std::vector<DeviceId>{{{"b"}, 0}}));
 }
 
-// Of a job on two nodes with roots, one of which has trouble with its files.
+// The reasons for a job on two nodes with roots, one of which has trouble with its files.
 Reasons reasons_with(const std::string& problem) {
     World world;
     for (const char* node : {"a", "b"}) {

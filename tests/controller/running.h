@@ -107,7 +107,7 @@ public:
         RM_CHECK(call_->Read(&ack), "there is no acknowledgement");
         return ack;
     }
-    // Sends what the controller does not take, and how it ends the stream.
+    // Sends a message that the controller refuses; returns the status that ends the stream.
     grpc::Status send_refused(const pb::TelemetryMessage& message) {
         call_->Write(message);
         pb::TelemetryAck ack;

@@ -21,7 +21,7 @@ namespace rm::test {
 
 namespace pb = ringmaster::v1;
 
-// What comes back over TCP until the other side closes, for bytes as they stand.
+// Sends raw bytes over TCP and returns the answer up to the close of the other side.
 inline std::string plain_exchange(const std::string& address, const std::string& sent) {
     const HostPort at = parse_host_port(address).value();
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -45,7 +45,7 @@ inline WallTime today() {
 }
 constexpr Seconds kDay{86400};
 
-// Files of an authority and of what it has issued, as `ringmaster pki` makes them.
+// Files of an authority and of its certificates, as `ringmaster pki` makes them.
 class Authority {
 public:
     explicit Authority(const TempDir& directory, const std::string& name = "ca")
@@ -83,7 +83,7 @@ private:
     int count_ = 0;
 };
 
-// A controller with TLS on loopback and a Unix socket, and what it believes.
+// A controller with TLS on loopback and a Unix socket, and the credentials it accepts.
 class Secured {
 public:
     TempDir directory;
@@ -118,7 +118,7 @@ public:
     ClientSecurity as(Role role) {
         return with(authority.client(std::string(to_string(role)), role));
     }
-    // A token in a file of its own, and its hash in the controller's.
+    // Writes a token to a separate file, and its hash to the controller's.
     ClientSecurity with_token(const std::string& name, Role role,
                               std::optional<WallTime> expires = std::nullopt) {
         const std::string token = make_token();

@@ -3,7 +3,7 @@
 #include "tests/controller/fake_worker.h"
 #include "tests/controller/secured.h"
 
-// What the outside of a controller lets in, over real TLS.
+// Which callers a controller admits, over real TLS.
 namespace rm::test {
 namespace {
 

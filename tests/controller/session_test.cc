@@ -33,7 +33,7 @@ public:
         for (OnAnswer& on_answer : held)
             on_answer(JobId{});
     }
-    // The n-th input, waited for.
+    // Waits for the n-th input.
     InputBody at(std::size_t n) {
         std::unique_lock lock(mutex_);
         const bool came =

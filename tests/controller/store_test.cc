@@ -25,7 +25,7 @@ std::vector<Event> events_in(const std::string& path) {
     return *events;
 }
 
-// A world whose every outcome is committed.
+// A world that commits every outcome.
 struct Kept : World {
     TempDir directory;
     std::string path = directory.file("control.db");
@@ -195,9 +195,9 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
     EXPECT_EQ(backup.user_version().value(), 1);
 }
 
-// Jobs and attempts of before ZeRO stages, separate documents and memory policies are what they
-// were.
-// What the migrations after the second have added.
+// Jobs and attempts from before ZeRO stages, separate documents and memory policies keep their
+// values.
+// Columns that the migrations after the second have added.
 const std::map<const char*, std::vector<const char*>> kNewColumns = {
     {"meta", {"restored"}},
     {"nodes", {"drained"}},

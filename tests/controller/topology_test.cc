@@ -6,8 +6,8 @@
 #include "tests/controller/running.h"
 #include "tests/e2e/support/http_get.h"
 
-// A survey over real sessions, from the request to what `links` and /metrics say of it. The probes
-// are answered by the test.
+// A survey over real sessions, from the request to the output of `links` and /metrics. The test
+// answers the probes.
 namespace rm::test {
 namespace {
 
@@ -98,7 +98,7 @@ struct Topology : testing::Test {
             text += finding.subject() + ": " + finding.text() + "\n";
         return text;
     }
-    // What a survey has found reaches the core a little after the links.
+    // Survey findings reach the core a little later than the links.
     bool explains(const std::string& job, const std::string& text) {
         for (int i = 0; i < 1000; ++i) {
             if (explained(job).find(text) != std::string::npos) return true;

@@ -50,7 +50,7 @@ public:
     State state;
     Tables folded;
     WallTime now{1'000'000'000};
-    Seconds clock_error;  // of the wall clock, which somebody has set
+    Seconds clock_error;  // of the wall clock, after it was set
 
     World() { apply(FoundCluster{{"cluster-1"}}); }
 
@@ -65,7 +65,7 @@ public:
         return outcome;
     }
 
-    // The controller starts with tables that were put back from a backup.
+    // The controller starts with tables restored from a backup.
     Outcome restore(const State& tables) {
         state = tables;
         rebuild_indexes(state, now);
@@ -106,7 +106,7 @@ public:
     }
 };
 
-// The reasons against as people read them.
+// The texts of the reasons against a plan.
 inline std::vector<std::string> texts_of(const std::variant<Plan, Reasons>& decision) {
     std::vector<std::string> texts;
     for (const Reason& reason : std::get<Reasons>(decision))

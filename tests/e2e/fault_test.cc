@@ -73,7 +73,7 @@ protected:
     pid_t shim_of(const std::string& worker) const {
         return attempt_file(worker, "shim.json")["pid"];
     }
-    // Of this worker's only rank.
+    // The process of this worker's only rank.
     pid_t rank_process_of(const std::string& worker) const {
         return attempt_file(worker, "shim.json")["ranks"][0]["pid"];
     }

@@ -1,4 +1,4 @@
-// A machine is lost for good while its job runs: how long nobody trains, with default settings.
+// A machine is lost for good while its job runs: how long training stops, with default settings.
 #include <chrono>
 
 #include "tests/e2e/support/daemons.h"

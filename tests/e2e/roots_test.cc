@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A controller and two workers of one device each, whose roots a test says.
+// A controller and two workers of one device each; each test chooses their roots.
 class Roots : public E2eTest {
 protected:
     void SetUp() override {

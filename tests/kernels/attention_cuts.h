@@ -8,7 +8,7 @@
 
 namespace rm::test {
 
-constexpr std::int64_t kSmallestTile = 64;  // tokens; that a job may choose
+constexpr std::int64_t kSmallestTile = 64;  // tokens; the smallest that a job may choose
 
 // Where the token dimension is cut.
 struct Cut {

@@ -29,7 +29,7 @@ struct AttentionProblem {
 
 OpCase attention_case(const std::string& name, AttentionProblem problem);
 
-// What slot `first_slot` of a ring sees, hop by hop.
+// The key-value blocks that slot `first_slot` of a ring sees, hop by hop.
 std::vector<std::vector<Run>> zigzag_blocks(std::int64_t context, std::int64_t padded, int ring,
                                             int first_slot);
 

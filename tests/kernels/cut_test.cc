@@ -7,7 +7,7 @@
 #include "tests/kernels/factories.h"
 #include "tests/kernels/op_cases.h"
 
-// What ranks compute from their parts of a vocabulary or of heads is what one computes from all.
+// Ranks with parts of a vocabulary or of the heads compute the same as one rank with all of them.
 namespace rm::test {
 namespace {
 

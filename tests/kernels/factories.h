@@ -19,8 +19,8 @@ inline std::ostream& operator<<(std::ostream& out, const Factory& factory) {
     return out << factory.name;
 }
 
-// Every implementation that this machine can run; `cuda` where there is a GPU. With the environment
-// variable RM_KERNELS only those whose names begin with it.
+// Every implementation that this machine can run; `cuda` where there is a GPU. The environment
+// variable RM_KERNELS selects those whose names begin with it.
 std::vector<Factory> kernel_factories();
 
 // The device kernels under the emulator, on one schedule (kernels_emu_test has the others); none on

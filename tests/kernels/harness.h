@@ -19,7 +19,7 @@ struct Values {
 };
 using Outputs = std::map<std::string, Values>;
 
-// compute, accum and master are whatever dtype the implementation says.
+// The implementation chooses the dtypes of compute, accum and master.
 enum class Role { compute, accum, master, f64, bf16, i32 };
 
 using Shape = std::initializer_list<std::int64_t>;
@@ -41,14 +41,14 @@ public:
     TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
     const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
     const PreparedWeight& prepared(const TensorView& weight);
-    // Of NaNs, exactly as large as the op asks for.
+    // Filled with NaNs; exactly as large as the op asks for.
     template <typename Op>
     Workspace workspace(const Op& op) {
         return make_workspace(kernels_.workspace_bytes(op));
     }
 
     void keep(const std::string& name, const TensorView& tensor) { kept_[name] = tensor; }
-    Outputs outputs();  // what was kept, after everything queued has run
+    Outputs outputs();  // all kept tensors, after all queued work has run
     std::vector<double> read(const TensorView& tensor);
 
 private:
@@ -64,7 +64,7 @@ private:
     std::vector<Buffer> workspaces_;
     std::vector<std::unique_ptr<PreparedWeight>> weights_;
     std::map<std::string, TensorView> kept_;
-    std::unique_ptr<Stream> stream_;  // last: has passed everything before what it used goes
+    std::unique_ptr<Stream> stream_;  // last: drains before the members that it uses are destroyed
 };
 
 // Passes if max|x - r| <= 2 max|n - r| + ulp(max|r|) for every tensor, where r is the fp64 result

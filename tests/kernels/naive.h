@@ -11,9 +11,9 @@
 #include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
-// Every op as the shortest loops with every number and every sum in T: what a tolerance is derived
-// from. Compute tensors are stored as S, and prepared weights and gradients of logits are rounded
-// to it. Runs on the calling thread at once, ignoring the stream.
+// Every op as the shortest loops with every number and every sum in T. Tolerances derive from these
+// results. Compute tensors are stored as S, and prepared weights and gradients of logits are
+// rounded to it. Runs on the calling thread at once, ignoring the stream.
 namespace rm::test {
 
 template <typename T>
@@ -46,8 +46,8 @@ double naive_value(S value) {
     }
 }
 
-// The elements of a tensor stored as S, as T. What is changed in them goes back, rounded, at the
-// end; a tensor to T const is only read.
+// The elements of a tensor stored as S, as T. The destructor rounds changed elements and writes
+// them back; with T const the tensor is only read.
 template <typename T, typename S>
 class NaiveElements {
 public:

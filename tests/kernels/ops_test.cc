@@ -15,7 +15,7 @@ constexpr std::uint64_t kSeed = 7;
 
 class EveryOp : public ::testing::TestWithParam<OpCase> {};
 
-// What an implementation that computes in `compute` is measured by.
+// The yardstick for an implementation that computes in `compute`.
 struct Yardstick {
     Yardstick(const OpCase& op_case, DType compute) {
         const auto reference = make_ref_kernels();

@@ -1,4 +1,4 @@
-// What a device makes of a stream: here one that remembers what its thread was given.
+// A stream on top of a device: here one that records what its thread receives.
 #include "kernels/queue_stream.h"
 
 #include <gmock/gmock.h>

@@ -6,7 +6,7 @@
 
 #include "tests/kernels/ref_runner.h"
 
-// What central differences cannot see: known values, masks, edges and errors.
+// Checks that central differences cannot make: known values, masks, edges and errors.
 namespace rm::test {
 namespace {
 
@@ -65,8 +65,8 @@ TEST_F(RefOps, RopeAnglesAreExactFarOut) {
                       .sin = view(sin, {1, 2})},
                      s);
     });
-    // libm reduces such angles exactly; in f32 the error would be 0.2. What remains is 2 pi's own
-    // rounding times the number of turns.
+    // libm reduces such angles exactly; in f32 the error would be 0.2. The remaining error is the
+    // rounding of 2 pi times the number of turns.
     EXPECT_NEAR(cos[0], std::cos(4e6), 1e-9);
     EXPECT_NEAR(sin[0], std::sin(4e6), 1e-9);
     EXPECT_NEAR(cos[0] * cos[0] + sin[0] * sin[0], 1, 1e-15);

@@ -10,8 +10,8 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/kernels/harness.h"
 
-// The model of the tile instructions against what Intel's manual says of them, and, on a CPU that
-// has them, the instructions against the model.
+// Compares the model of the tile instructions with Intel's manual, and, on a CPU that has them, the
+// instructions with the model.
 namespace rm::test {
 namespace {
 

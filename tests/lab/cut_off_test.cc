@@ -25,7 +25,7 @@ TEST_F(CutOff, AWorkerThatReachesItsPeersButNotTheControllerTrainsOn) {
     start_workers(2);
     submit_job({.stages = kEndless});
     ASSERT_TRUE(reaches_step(5));
-    // Of the two the one that also tells the controller about steps.
+    // The host of rank 0, which also reports steps to the controller.
     const std::string host = hosts_of(0)[0];
     lab_->cut("desk", host);
     ASSERT_TRUE(e2e::wait_until(Seconds{40}, [&] { return !has_session(host); }));

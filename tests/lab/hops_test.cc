@@ -1,6 +1,6 @@
 #include "tests/lab/lab_cluster.h"
 
-// Training tells of its links: ring hops that have become slow start a survey.
+// Training reports on its links: ring hops that become slow start a survey.
 namespace rm::lab {
 namespace {
 
@@ -13,7 +13,7 @@ protected:
         for (int i = 0; i < kNodes; ++i)
             lab_->set_host_rate(format("n{}", i), {100});
         stop_controller();
-        // What a survey may take of a job's time is what it takes longer.
+        // A smaller budget would make the survey take longer.
         start_controller({"--survey-budget", "50%"});
         start_workers(kNodes);
     }

@@ -31,8 +31,8 @@ std::string cable_end(std::size_t cable, char end) {
     return format("cable{}{}", cable, end);
 }
 
-// What is routed to `void0` arrives at its other end, which is nobody's: lost in silence, unlike in
-// a `blackhole` route, which fails the call that sends.
+// Packets routed to `void0` are lost silently: no host owns its other end. A `blackhole` route
+// would fail the call that sends.
 constexpr std::string_view kVoid =
     "ip link add void0 type veth peer name void1\n"
     "ip link set void0 arp off up\n"

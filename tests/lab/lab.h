@@ -21,7 +21,7 @@ public:
     Lab& operator=(const Lab&) = delete;
 
     const Topology& topology() const { return topology_; }
-    // Private, IPv4; of its only interface but loopback.
+    // Private IPv4 address of its only interface besides loopback.
     std::string address(std::string_view host) const;
 
     // The command line that runs a program, given by its path, in a host. It is the same process:
@@ -30,15 +30,15 @@ public:
     // Runs `work` on a thread of the host; sockets it opens stay there. It must not throw.
     void run_in(std::string_view host, const std::function<void()>& work) const;
 
-    // No packet passes between the two any more, in either direction, and nobody is told: as
-    // when a switch between them dies.
+    // Drops all packets between the two silently, in both directions, as when a switch between
+    // them dies.
     void cut(std::string_view a, std::string_view b);
     void heal(std::string_view a, std::string_view b);
 
-    // A firewall of the host: TCP packets for these ports are lost on arrival, and nobody is told.
+    // A firewall of the host: silently drops incoming TCP packets for these ports.
     void block_ports(std::string_view host, int first, int last);
 
-    // Both directions; what is under way stays so.
+    // Both directions; packets under way are not lost.
     void set_host_rate(std::string_view host, MbitPerSec rate);
     void set_cable_rate(std::string_view rack, std::string_view other_rack, MbitPerSec rate);
 

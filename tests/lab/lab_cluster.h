@@ -18,13 +18,13 @@ using e2e::one_to;
 using e2e::Process;
 using e2e::steps_in;
 
-// 100,000 steps of some 30 ms on two ranks: as good as for ever.
+// 100,000 steps of some 30 ms on two ranks: practically endless.
 inline const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 
 // The real daemons on hosts of a lab: the controller on `desk`, which speaks TLS, and workers of
 // one slot each on n0, n1, ... with certificates of their names, which are their nodes' ids. The
-// command line reaches the controller by a Unix socket, which no cut concerns.
+// command line reaches the controller by a Unix socket, which no cut affects.
 class LabCluster : public e2e::E2eTest {
 protected:
     void SetUp() override;  // skips where there are no namespaces
@@ -32,7 +32,7 @@ protected:
 
     void start_controller(const std::vector<std::string>& more = {});
     void stop_controller();
-    void stop_all();  // the destructor does, too: for one who takes away what they run on
+    void stop_all();  // as the destructor does; for classes that destroy their hosts first
     void start_worker(const std::string& name);
     void start_workers(int count);  // n0, n1, ... with a session each
 

@@ -23,7 +23,7 @@ int error_of_a_try() {
     return failure;
 }
 
-// Root of a namespace in which nobody else is: its id maps to the caller's.
+// Makes the caller root of a new user namespace: uid 0 there maps to the caller's uid.
 int enter_user_namespace() {
     const std::string uid = format("0 {} 1", ::geteuid());
     const std::string gid = format("0 {} 1", ::getegid());

@@ -5,11 +5,11 @@
 
 namespace rm::lab {
 
-// Why this process may make no network namespaces; empty: it may. Where only a user namespace
-// allows them the process enters one of its own: call it before there are threads.
+// Why this process cannot make network namespaces; empty: it can. Where that takes a user
+// namespace, the process enters a new one: call this before starting threads.
 std::string why_no_namespaces();
 
-// A network namespace, there as long as this object or a process in it.
+// A network namespace that exists as long as this object or a process in it.
 class Namespace {
 public:
     Namespace();

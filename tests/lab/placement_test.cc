@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "tests/lab/surveyed_lab.h"
 
-// What placing ranks by measured links does for real trainings over gloo.
+// The effect of placing ranks by measured links on real trainings over gloo.
 namespace rm::lab {
 namespace {
 

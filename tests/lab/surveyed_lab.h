@@ -26,8 +26,8 @@ inline constexpr std::string_view kTwoRacks =
     "slow: {n5: 100}\n";
 
 // Real workers of one slot each on the hosts of a lab, named after them, which measure links of
-// known rates. The controller and the command line are reached by a Unix socket, which no namespace
-// concerns.
+// known rates. The command line reaches the controller by a Unix socket, which works across network
+// namespaces.
 class SurveyedLab : public e2e::E2eTest {
 protected:
     void SetUp() override;  // skips where there are no namespaces
@@ -36,7 +36,7 @@ protected:
     // Workers join from the racks in turn, so that the order of registration is a bad one.
     void start_all(std::string_view topology, const std::vector<std::string>& controller = {});
     Finished there(std::vector<std::string> arguments);
-    // Measures everything; the link file, and what is degraded in `degraded_`.
+    // Measures all links; returns the link file and sets `degraded_`.
     Json survey();
 
     Json show(const std::string& job);
@@ -45,7 +45,7 @@ protected:
     // Where the ranks of an attempt (0: the first) are, by rank.
     std::vector<std::string> hosts_of(const std::string& job, std::size_t attempt = 0);
     std::string submit(const JobText& text);      // the job's id
-    std::string run_to_end(const JobText& text);  // the same, when it has succeeded
+    std::string run_to_end(const JobText& text);  // the same, once it has succeeded
 
     std::unique_ptr<Lab> lab_;
     std::unique_ptr<Process> controller_;

@@ -19,7 +19,7 @@ public:
     TcpFlow& operator=(const TcpFlow&) = delete;
 
     std::int64_t received() const { return received_; }  // bytes
-    // What arrives from now on for so long, payload only.
+    // The rate at which payload arrives during `time` from now on.
     MbitPerSec measure(Seconds time) const;
 
 private:
@@ -33,7 +33,7 @@ private:
     std::thread receiver_;
 };
 
-// Whether a new connection to a listener of `to` comes about within the limit.
+// Whether a new connection to a listener on `to` opens within the limit.
 bool connects(const Lab& lab, const std::string& from, const std::string& to, Seconds limit);
 
 }  // namespace rm::lab

@@ -15,7 +15,7 @@
 //     - {between: [left, right], rate: 50}
 //   slow: {b1: 100}
 // `racks` comes first. A rack is a switch; its rate is that of each of its hosts' links, unless the
-// host is in `slow`. Cables join racks to one tree: there is one way between any two hosts.
+// host is in `slow`. Cables join racks to one tree: there is one path between any two hosts.
 namespace rm::lab {
 
 struct MbitPerSec {
@@ -23,7 +23,7 @@ struct MbitPerSec {
     auto operator<=>(const MbitPerSec&) const = default;
 };
 
-// Two cores carry no more while they also train.
+// Two cores that also train carry no more.
 inline constexpr MbitPerSec kFastest{400};
 
 struct Host {
@@ -47,7 +47,7 @@ struct Topology {
     std::size_t host_index(std::string_view name) const;  // RM_CHECK: it is there
 };
 
-// INVALID_ARGUMENT names file, place and what would be right.
+// INVALID_ARGUMENT names the file, the place and the expected content.
 Result<Topology> parse_topology(std::string_view yaml, std::string_view file_name);
 
 }  // namespace rm::lab

@@ -27,7 +27,7 @@ class ControllerProcess {
 public:
     // Returns once it listens.
     explicit ControllerProcess(const ControllerOptions& options);
-    ~ControllerProcess();  // SIGTERM, waited for
+    ~ControllerProcess();  // sends SIGTERM and waits
     ControllerProcess(const ControllerProcess&) = delete;
     ControllerProcess& operator=(const ControllerProcess&) = delete;
 

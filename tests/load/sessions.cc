@@ -30,7 +30,7 @@ Hello hello_of(int number) {
     return hello;
 }
 
-// A client's call that is waited for when its owner goes.
+// A client's call; the destructor cancels it and waits for its end.
 template <typename Out, typename In>
 class Call : public grpc::ClientBidiReactor<Out, In> {
 public:

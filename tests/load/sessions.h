@@ -10,7 +10,7 @@
 namespace rm::load {
 
 struct SessionCounts {
-    int opened = 0;  // whose hello has been answered
+    int opened = 0;  // hello answered
     int ended = 0;   // by the controller or a broken connection
     long echoes = 0;
 };

@@ -27,7 +27,7 @@ mkdir "$base"/{changed,work,root}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$base/changed,workdir=$base/work" "$base/root"
 root=$base/root
 
-# The compiler's own. What remains is what `apt install g++ cmake ninja-build` and the CUDA toolkit bring.
+# The compiler's own. The rest comes with `apt install g++ cmake ninja-build` and the CUDA toolkit.
 keep='^(libc6-dev|libc-dev-bin|linux-libc-dev|libstdc\+\+-[0-9]+-dev|libgcc-[0-9]+-dev|libcrypt-dev|libnsl-dev|libtirpc-dev|libobjc-.*|dpkg-dev|binutils-dev)$'
 packages=$(dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' | sed -n 's/ ii *$//p' |
   grep -E -- '-dev$|^googletest$|^nlohmann|^googlemock$' | grep -vE "$keep" || true)

@@ -1,7 +1,7 @@
 #include "tests/controller/world.h"
 
-// A node whose root was mounted anew while others were still compared kept what it had seen on the
-// old mount: it counted as the same directory.
+// A node whose root was remounted while others were still compared kept what it had seen on the old
+// mount: it counted as the same directory.
 namespace rm::test {
 namespace {
 

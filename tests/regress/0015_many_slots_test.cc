@@ -1,7 +1,7 @@
 #include "tests/controller/survey/simulated_survey.h"
 
-// Measuring the inside of a node takes longer the more devices it has; of one with many slots the
-// answer was not waited for.
+// Measuring the inside of a node takes longer the more devices it has; the survey did not wait long
+// enough for a node with many slots.
 namespace rm::test {
 namespace {
 

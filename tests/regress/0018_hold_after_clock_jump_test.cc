@@ -1,10 +1,10 @@
 #include "controller/core/restore.h"
 #include "tests/controller/world.h"
 
-// After a restore from a backup that knew no nodes nobody was waited for, and planning was not
+// After a restore from a backup that knew no nodes, planning had no worker to wait for and was not
 // held. Then the clock went back, so that workers that joined seemed not to have been heard since
-// the restore: planning waited for them, and when that was over nobody planned. Found by the
-// simulation, scenario everything, seed 2434. (By now such a hold begins at a start only.)
+// the restore: planning waited for them, and did not resume afterwards. Found by the simulation,
+// scenario everything, seed 2434. (Today such a hold begins only at a start.)
 namespace rm::test {
 namespace {
 
@@ -15,7 +15,7 @@ TEST(Regress0018, AHoldThatBeginsWhenTheClockGoesBackEnds) {
     world.now = world.now + Seconds{-30};
     world.hello("a", 1);
     world.session_down("a");
-    // The clock lies behind the restore, and so does the last word of a: it is waited for again.
+    // The clock and the last word of a lie before the restore: planning waits for a again.
     rebuild_indexes(world.state, world.now);
     const JobId job = world.submit(small_spec(ring(1)));
     world.wait(Seconds{1});

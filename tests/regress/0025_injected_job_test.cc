@@ -2,7 +2,7 @@
 #include "controller/core/restore.h"
 #include "tests/controller/world.h"
 
-// A worker's hello could submit: an attempt that nobody had commanded became a job of any owner,
+// A worker's hello could submit: an attempt that was never commanded became a job of any owner,
 // and when it failed an honest node trained it. Its id, of any text, became part of paths.
 namespace rm::test {
 namespace {

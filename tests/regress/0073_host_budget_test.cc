@@ -1,5 +1,5 @@
 // Each of a node's ranks compared what it would take with all the memory that the machine had free
-// at that moment: ten together took ten times as much as there was, and the kernel chose whom to
+// at that moment: ten together took ten times as much as there was, and the kernel chose what to
 // kill. Memory was never refused before it was touched, and the job was tried again.
 #include <csignal>
 

@@ -1,6 +1,6 @@
 // A client that looks at its connection during calls alone, as Python's does, answered no ping
-// between two of them: it was cut off after 25 s, and its next call failed. Who has a call open,
-// as every worker has, is still asked for a sign of life.
+// between two of them: it was cut off after 25 s, and its next call failed. The server still
+// pings clients with an open call, as every worker has.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>

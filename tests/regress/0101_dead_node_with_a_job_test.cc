@@ -3,8 +3,8 @@
 #include "tests/controller/world.h"
 
 // A node that died with a job kept its devices busy for the lost attempt, and busy devices counted
-// as ones that a job may come to have: one that waited for all eight nodes kept seven idle ones
-// from all younger jobs until somebody said that the eighth was gone.
+// as ones that a job may get later: a job that waited for all eight nodes kept seven idle ones from
+// all younger jobs until an operator declared the eighth gone.
 namespace rm::test {
 namespace {
 

@@ -68,7 +68,7 @@ TEST(Regress0103, ARetryIsAnnouncedInTheTimeOfTheClock) {
         << world.reason(world.id);
 }
 
-// A node that the backup knows, and what it says of an attempt that nobody has commanded.
+// A node that the backup knows reports an attempt that was never commanded.
 struct Restored0103 : World {
     explicit Restored0103(Seconds error) {
         hello("a", 1);

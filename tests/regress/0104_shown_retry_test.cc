@@ -5,8 +5,8 @@
 #include "service/convert.h"
 #include "tests/controller/pair.h"
 
-// The steady time of a retry was shown as wall time: with a clock that had been set forward by two
-// hours nothing seemed to be waited for, with one set back a second was two hours.
+// The steady time of a retry was shown as wall time: with a clock set forward by two hours the job
+// did not seem to wait, and with one set back, one second was shown as two hours.
 namespace rm::test {
 namespace {
 

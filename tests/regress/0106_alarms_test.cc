@@ -2,8 +2,8 @@
 
 #include "tests/controller/running.h"
 
-// A damaged checkpoint that a rank had passed over stood in one log that nobody reads. It is an
-// alarm now, and `show` and `explain` have it.
+// Only one rank's log mentioned a damaged checkpoint that the rank had skipped. Now it raises an
+// alarm, and `show` and `explain` report it.
 namespace rm::test {
 namespace {
 

@@ -132,7 +132,7 @@ TEST(GrpcServer, ASocketInUseIsAnErrorAndAStaleOneIsReplaced) {
         EXPECT_NE(second.error().message.find(socket), std::string::npos);
         EXPECT_EQ(get_node(socket, "x").error_code(), grpc::NOT_FOUND);
     }
-    // As after a crash: the file is there and nobody serves it.
+    // As after a crash: the socket file exists and no process serves it.
     sockaddr_un stale{};
     stale.sun_family = AF_UNIX;
     temp.file("s").copy(stale.sun_path, sizeof stale.sun_path - 1);

@@ -69,7 +69,7 @@ inline void fill(Rng& rng, Mesh& mesh) {
     const int inner = size();
     mesh = Mesh::make(size(), size() * inner, size(), size(), inner).value();
 }
-// What is described is filled as it is described.
+// Fills the members of a type as its description visits them.
 struct Filler {
     Rng& rng;
     template <typename T>

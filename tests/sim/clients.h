@@ -3,7 +3,7 @@
 #include "tests/sim/controller.h"
 #include "tests/sim/scenario.h"
 
-// Those who submit, cancel, drain and list, and try again when no answer comes.
+// Clients that submit, cancel, drain and list, and try again when no answer comes.
 namespace rm::sim {
 
 class Clients {
@@ -19,7 +19,7 @@ public:
     void start();
     void cancel();  // some job
     void drain(const NodeId& node);
-    // Nobody drains any more, and what is drained is resumed.
+    // Stops draining and resumes drained nodes.
     void calm_down(const std::vector<NodeId>& nodes);
     void list();
     bool all_answered() const { return answered_ == parts_.scenario.jobs; }
@@ -33,7 +33,7 @@ private:
     void send(int number);
     void resume(const NodeId& node);
     void look_after_nodes();
-    // Again and again until it is answered.
+    // Repeats the request until it is answered.
     void insist(const InputBody& body);
     JobSpec make_spec(int number);
 

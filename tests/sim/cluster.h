@@ -42,7 +42,7 @@ private:
     bool healed_ = false;
 };
 
-// What became of one seed.
+// The outcome of one seed.
 struct Verdict {
     std::string scenario;
     std::uint64_t seed = 0;
@@ -54,10 +54,10 @@ struct Verdict {
     std::map<std::string, int> counts;
     bool operator==(const Verdict&) const = default;
 };
-// A failure is run again with a trace, to have its last lines.
+// Runs a failure again with a trace, to get its last lines.
 Verdict run_seed(const Scenario& scenario, std::uint64_t seed, Plant plant = Plant::none,
                  Tracing tracing = Tracing::off);
-// One scenario after the other takes the next seed. On two threads; the failures, by seed.
+// Runs seeds on two threads; the scenarios take turns. Holds the failures by seed.
 struct Campaign {
     std::vector<Verdict> failures;
     std::map<std::string, int> counts;  // over all seeds

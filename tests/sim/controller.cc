@@ -71,7 +71,7 @@ void SimController::kill(std::string_view why) {
     if (!up_) return;
     sim_.say("controller dies: {}", why);
     up_ = false;
-    // The transaction may have reached the disk though nobody was told.
+    // The transaction may have reached the disk without any answer sent.
     if (committing_ && sim_.chance(0.5)) write(*committing_);
     committing_.reset();
     queue_.clear();

@@ -14,7 +14,7 @@
 #include "tests/sim/plants.h"
 #include "tests/sim/truth.h"
 
-// The controller's process: the product's core, with the loops and sessions around it done again on
+// The controller's process: the product's core, with its loops and sessions reimplemented on
 // virtual time by the same rules (controller/loops, controller/session.h).
 namespace rm::sim {
 
@@ -32,7 +32,7 @@ public:
     bool up() const { return up_; }
     void start();
     void kill(std::string_view why);  // and it starts again after a while
-    // Puts the tables back to the oldest backup that is kept; the workers went on meanwhile.
+    // Restores the tables from the oldest backup kept; the workers have gone on since.
     void restore();
     void back_up();
     void fill_disk(double seconds);
@@ -41,7 +41,7 @@ public:
     using InputSink::post;
     void post(InputBody body, OnAnswer on_answer) override;
     void receive(int stream, const Packet& packet);
-    // Calls on durable state, once a commit that runs has ended; never if the process dies before.
+    // Calls `reader` on durable state after any running commit; never if the process dies before.
     void read(std::function<void(const State&)> reader);
 
     const State& durable() const { return disk_.tables; }
@@ -60,7 +60,7 @@ private:
         std::vector<Event> events;
     };
     struct Session {
-        NodeId node;  // empty: it has not claimed one
+        NodeId node;  // empty: not claimed yet
         bool open = false;
         std::uint64_t nonce = 0;
         std::map<std::uint64_t, double> pings;
@@ -100,7 +100,7 @@ private:
     std::vector<ControlDisk> backups_;
     bool restored_ = false;  // and the tables do not know it yet
     double clock_offset_ = 0;
-    WallTime started_;  // this process, by the clock of then
+    WallTime started_;  // this process, by the clock at that time
     double started_at_ = 0;
     int life_ = 0;  // of the process
 
@@ -119,9 +119,9 @@ private:
     void note_word(const InputBody& body);
     void check_silence(const Event& event) const;
 
-    std::map<NodeId, double> down_;   // since when no session of theirs is open, in this life
-    std::map<Epoch, double> spoken_;  // when a worker last said that something of them runs
-    std::set<NodeId> unheard_;  // known to the backup that was put back, and not heard of since
+    std::map<NodeId, double> down_;   // when their last session closed, in this life
+    std::map<Epoch, double> spoken_;  // when a worker last reported running processes
+    std::set<NodeId> unheard_;        // known to the restored backup, and not heard from since
 };
 
 }  // namespace rm::sim

@@ -6,7 +6,7 @@
 namespace rm::sim {
 namespace {
 
-// What the planted controller makes of a status: one exit frees every device.
+// A status as the planted controller reads it: one exit frees every device.
 AttemptStatus freed_early(AttemptStatus status) {
     for (const RankStatus& rank : status.ranks)
         status.processes_left = status.processes_left && !rank.exited;

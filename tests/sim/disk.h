@@ -5,7 +5,7 @@
 namespace rm::sim {
 
 // control.db: the tables as they were committed last, and the log of events folded from its start.
-// Only the rows that a commit names are written, as the store on SQLite does.
+// A commit writes only the rows that it names, as the store on SQLite does.
 struct ControlDisk {
     State tables;
     Tables folded;

@@ -83,7 +83,7 @@ void lose_node(Cluster& c) {
     });
 }
 
-// What surveys say: a link falls far below its baseline, or one that had comes back.
+// Survey findings: a link falls far below its baseline, or a degraded one recovers.
 void drift(Cluster& c) {
     const auto& degraded = c.controller.state().degraded_links;
     if (degraded.empty() || c.sim.chance(0.5)) {
@@ -96,8 +96,8 @@ void drift(Cluster& c) {
     c.controller.post(LinkDrifted{link->first.first, link->first.second, {10}, {9.5}, false});
 }
 
-// A copy of the controller that should not run commands a worker for a moment: an epoch of the past
-// or one that nobody has given out.
+// A copy of the controller that should not run commands a worker for a moment, with an old epoch or
+// one that was never issued.
 void twin(Cluster& c) {
     SimWorker& worker = c.some_worker();
     const std::int64_t highest = worker.highest_epoch().value;

@@ -9,10 +9,10 @@ namespace rm::sim {
 
 enum class Plant {
     none,
-    reply_before_commit,    // a client hears of what may never become durable
-    effects_before_commit,  // and so does a worker
-    device_freed_early,     // a rank has exited: its attempt's other processes are taken for gone
-    epoch_not_raised,       // after a restore epochs are given out again
+    reply_before_commit,    // a client hears of a change that may never become durable
+    effects_before_commit,  // a worker does
+    device_freed_early,     // one exited rank counts as the end of all processes of its attempt
+    epoch_not_raised,       // a restore issues epochs again
     worker_forgets_epoch,   // a restarted daemon does not know the highest epoch it has seen
     launch_without_waiting  // a launch starts beside the older shim on its device
 };

@@ -8,7 +8,7 @@
 #include "tests/sim/controller.h"
 #include "tests/sim/worker.h"
 
-// What the ranks of each attempt do together: meet, step, write checkpoints, ask to publish, end.
+// The joint actions of an attempt's ranks: meet, step, write checkpoints, ask to publish, end.
 namespace rm::sim {
 
 using Workers = std::vector<std::unique_ptr<SimWorker>>;
@@ -31,7 +31,7 @@ public:
     explicit Runs(Parts parts) : parts_(parts), sim_(parts.sim) {}
 
     void launched(const LaunchAttempt& launch);
-    // Ranks on this node do not hear those elsewhere.
+    // Ranks on this node no longer hear ranks on other nodes.
     void cut_data(int node) { data_cuts_.insert(node); }
     void heal_data(int node) { data_cuts_.erase(node); }
     std::vector<Seat> living() const;  // of every attempt

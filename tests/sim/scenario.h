@@ -8,7 +8,7 @@
 
 namespace rm::sim {
 
-// A cluster's size, its work, and what goes wrong how often; from a file of scenarios/.
+// A cluster's size, its work, and its faults with their rates; from a file of scenarios/.
 struct Scenario {
     std::string name;
     int nodes = 3;
@@ -17,7 +17,7 @@ struct Scenario {
     int max_ranks = 3;                     // of a job
     int shared = 0;                        // nodes that declare roots have one checkpoint directory
     int roots = 0;                         // 1: all nodes but old ones declare roots
-    int old_workers = 0;                   // nodes whose worker speaks the protocol before
+    int old_workers = 0;                   // nodes whose worker speaks the previous protocol
     double seconds = 200;                  // in which faults happen; then everything heals
     double exports = 0.5;                  // share of the jobs that publish an export
     double duplicate = 0;                  // share of the requests that arrive twice

@@ -12,7 +12,7 @@ constexpr std::uint64_t kSeeds = 20;
 constexpr std::uint64_t kSeeds = kAllSeeds;
 #endif
 
-// What all seeds must meet together, or they show little.
+// Events that the seeds must reach between them; otherwise they prove little.
 const std::vector<std::string> kReached = {
     "job succeeded",        "job failed",       "job cancelled",        "attempt succeeded",
     "attempt lost",         "class rank",       "class launch",         "class device_fault",

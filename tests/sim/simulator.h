@@ -11,8 +11,8 @@
 #include "base/format.h"
 #include "base/random.h"
 
-// Virtual time, one queue of events and one source of randomness: with the same seed everything
-// happens again, byte for byte.
+// Virtual time, one queue of events and one source of randomness: the same seed repeats everything,
+// byte for byte.
 namespace rm::sim {
 
 enum class Tracing { off, on, printed };
@@ -45,7 +45,7 @@ public:
     void mix(std::uint64_t value) { hash_ = mix64(hash_ ^ value); }
     std::uint64_t hash() const { return hash_; }
     std::uint64_t num_events() const { return order_; }
-    // How often each kind of thing has happened: what the simulation reaches.
+    // Counts events by kind, to show what the simulation reaches.
     void count(const std::string& thing) { ++counts_[thing]; }
     const std::map<std::string, int>& counts() const { return counts_; }
     const std::deque<std::string>& last_lines() const { return lines_; }

@@ -24,7 +24,7 @@ void Truth::ended(const DeviceId& device, Epoch epoch) {
 void Truth::created(const Attempt& attempt) {
     for (const RankRecord& rank : attempt.ranks) {
         const auto holder = holders_.find(rank.device);
-        // What a twin started is unknown to this controller until the worker's next hello.
+        // This controller learns of a twin's launches only with the worker's next hello.
         RM_CHECK(holder == holders_.end() || !issued_.contains(holder->second),
                  "attempt {} is given device {}, where processes of epoch {} live", attempt.epoch,
                  rank.device, holder->second);

@@ -6,8 +6,8 @@
 
 #include "controller/core/outcome.h"
 
-// What is really the case in the cluster, whatever anybody believes, and what must never be. Each
-// function is told of one thing that happens, and throws CheckError when it must not.
+// The true state of the cluster, whatever its parts believe, and its invariants. Each function
+// records one event and throws CheckError when that event must not happen.
 namespace rm::sim {
 
 struct Checkpoint {
@@ -33,7 +33,7 @@ public:
     void committed(const State& durable, const Changes& changes);
     void loaded(const State& durable);
     void restored(const State& durable);
-    // A hello has been answered after a restore.
+    // After the answer to a hello that follows a restore.
     void adopted(const Hello& hello, const State& state) const;
 
     // ---- clients

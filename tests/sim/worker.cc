@@ -16,7 +16,7 @@ Inventory inventory_of(int node, int num_devices) {
     return inventory;
 }
 
-// What a worker of the protocol before would say and hear.
+// Messages as a worker of the previous protocol sends and reads them.
 WorkerMessage made_old(WorkerMessage message) {
     if (auto* hello = std::get_if<Hello>(&message)) {
         hello->protocol = kProtocol - 1;
@@ -233,7 +233,7 @@ RankStatus SimWorker::status_of(const SimShim& shim, const SimRank& rank) const 
                       .step = shim.step,
                       .phase = shim.phase};
     if (!parts_.old) {
-        // Before the first step nobody can say what is usual.
+        // Before the first step there is nothing to compare with.
         if (shim.step > 0) {
             status.quiet = Seconds{sim_.now() - shim.changed};
             status.longest_quiet = Seconds{shim.longest_quiet};

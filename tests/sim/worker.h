@@ -56,7 +56,7 @@ public:
         Plant plant = Plant::none;
         int index = 0;
         int num_devices = 2;
-        bool old = false;                         // speaks the protocol before
+        bool old = false;                         // speaks the previous protocol
         bool roots = false;                       // declares a root for everything
         std::set<std::string>* shares = nullptr;  // the nonces in its checkpoint directory
         // A shim has started its ranks.
@@ -77,7 +77,7 @@ public:
     void fill_disk(double seconds);
     void lose_root(double seconds);  // nothing is mounted there
     void receive(int stream, const Packet& packet);
-    // A second controller of this cluster has the worker for a moment and commands it.
+    // A second controller of this cluster commands the worker for a moment.
     void obey_twin(const LaunchAttempt& launch);
 
     std::map<Epoch, SimShim>& shims() { return shims_; }
@@ -110,7 +110,7 @@ private:
     void obey(const ForgetAttempt& forget);
     void obey(const CheckFiles& check);
     void obey(const ProbeRoot& asked);
-    // Nothing asks for a survey here.
+    // The simulation runs no surveys.
     void obey(const ExpectProbe&) {}
     void obey(const RunProbe&) {}
     std::vector<RootInfo> roots_now() const;

@@ -13,7 +13,7 @@ struct TrainerOptions {
     Cut cut = Cut::llama3;
     int num_merges = 1000;
     bool ignore_merges = false;
-    bool pairs_as_lists = false;  // ["a", "b"], else "a b"
+    bool pairs_as_lists = false;  // true: ["a", "b"]; false: "a b"
     bool begin_of_text = false;   // a template that puts <|begin_of_text|> first
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kArenaBytes = std::size_t{256} << 20;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc
 
-// Address space that is open while somebody holds it open. Fresh and freed memory is all ones: NaN
+// Address space that is accessible while it is held open. Fresh and freed memory is all ones: NaN
 // in every floating type.
 class Arena {
 public:

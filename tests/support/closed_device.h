@@ -6,9 +6,9 @@
 
 namespace rm::test {
 
-// A host device whose memory is closed to the host, as a GPU's is: one arena that no code can touch
-// but what is queued on the device's own streams and the device's copies, while they run. Whoever
-// reaches into a tensor from the host (or from a host stream) crashes.
+// A host device whose memory is closed to the host, as a GPU's is: one arena that only running work
+// of the device's own streams and the device's copies can touch. Code that accesses a tensor from
+// the host (or from a host stream) crashes.
 std::unique_ptr<Device> make_closed_device();
 
 }  // namespace rm::test

@@ -8,8 +8,8 @@
 
 namespace rm::test {
 
-// A host device behind another face: devices of tests override what they watch or change. Pinned
-// memory is memory like any other.
+// Forwards to a host device: devices of tests override what they watch or change. Pinned memory is
+// ordinary memory.
 class ForwardingDevice : public Device {
 public:
     std::unique_ptr<Stream> make_stream(std::string_view name) override {

@@ -20,7 +20,7 @@ LazyWaits waits_of_last_device;
 
 class LazyStream;
 
-// Ops of all streams of one device, and who may go next.
+// Ops of all streams of one device, and which of them may run next.
 class Scheduler {
 public:
     explicit Scheduler(const LazyOptions& options) : options_(options), rng_(options.seed) {}

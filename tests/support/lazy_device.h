@@ -11,18 +11,18 @@ namespace rm::test {
 
 struct LazyOptions {
     std::uint64_t seed = 1;
-    // The how manieth wait of any stream is left out, counted from 0 in program order.
+    // Index of the wait to leave out, counted over all streams from 0 in program order.
     std::optional<std::int64_t> without_wait;
 };
 
-// A host device whose streams play nothing until somebody synchronizes; then one op at a time, on
+// A host device whose streams run nothing until a caller synchronizes; then one op at a time, on
 // the caller's thread, in a seeded random order that keeps only what CUDA guarantees: order within
 // a stream, and events. A missing wait is a wrong answer on some seed. Ranks are threads with a
 // device each. The options are those last set by the calling thread.
 void set_lazy_options(const LazyOptions& options);
 std::unique_ptr<Device> make_lazy_device();
-// Of the device last destroyed, on any thread: how many waits its streams had, and what was around
-// the one that was left out ("compute, after rmsnorm_fwd").
+// From the device last destroyed, on any thread: the number of waits in its streams, and the
+// surroundings of the one left out ("compute, after rmsnorm_fwd").
 struct LazyWaits {
     std::int64_t count = 0;
     std::string left_out;

@@ -39,7 +39,7 @@ std::vector<double> to_doubles(Device& device, const TensorView& x) {
     return x.dtype() == DType::f64 ? read_as<double>(device, x) : read_as<float>(device, x);
 }
 
-// Puts what a rank holds in its place in the whole; NaN is what nobody has put yet.
+// Puts the part that a rank holds in its place in the whole; NaN marks elements not yet put.
 void put(Values& whole, const Parameter& p, std::int64_t first, const std::vector<double>& part) {
     std::vector<double>& values = whole[p.name];
     if (values.empty()) values.assign(static_cast<std::size_t>(p.num_elements()), std::nan(""));

@@ -39,7 +39,7 @@ struct RigConfig {
     std::int64_t steps = 1;      // with updates; 0: gradients of the first step only
     std::int64_t tile = 64;
     std::int64_t chunk = 64;
-    MemoryPolicy memory;  // but for these two
+    MemoryPolicy memory;  // except tile and chunk
     std::uint64_t seed = 1;
     RigTransport transport = RigTransport::local;
     int zero = 0;  // ZeRO stage
@@ -47,7 +47,7 @@ struct RigConfig {
     std::vector<std::int64_t> documents;
     Positions positions = Positions::reset;
     std::optional<DType> moments;
-    KernelsFactory host;  // that state lives on; empty: on the device
+    KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
 };
 
@@ -65,7 +65,7 @@ struct RigResult {
     std::map<std::string, Bytes> memory;  // of rank 0's device, by kind
 };
 
-// Put together from what the ranks hold. Ranks that hold the same must hold the same bits, and all
+// Assembles the result from all ranks. Checks that replicas have the same bits, and that all ranks
 // have the same losses and norms.
 RigResult run_rig(const RigConfig& config);
 

@@ -6,9 +6,9 @@
 
 namespace rm::test {
 
-// What a Debian machine has to read: pages of documentation, C++, Perl, licences, and the messages
-// of programs in all languages, in the order of their paths. Documents of at most 100 kB,
-// well-formed UTF-8, about `bytes` together or as much as there is.
+// Text files of a Debian machine: pages of documentation, C++, Perl, licences, and the messages of
+// programs in all languages, in the order of their paths. Documents of at most 100 kB, well-formed
+// UTF-8, about `bytes` in total or as much as there is.
 std::vector<std::string> real_text(std::int64_t bytes);
 
 // `count` strings from the seed: letters of many scripts, white space of all kinds, digits, marks,

@@ -6,7 +6,7 @@
 
 #include "tests/support/rank_rig.h"
 
-// How far two runs of a rig may be apart.
+// How far two runs of a rig may differ.
 namespace rm::test {
 
 // Every element to `tolerance` of its tensor's largest.

@@ -14,7 +14,7 @@ struct Finished {
     std::string output;  // both streams
 };
 
-// Runs a program by the shell and waits for its end.
+// Runs a program through the shell and waits for its end.
 inline Finished run_program(const std::string& program, const std::string& arguments) {
     std::FILE* pipe = ::popen((program + " " + arguments + " 2>&1").c_str(), "r");
     RM_CHECK(pipe != nullptr, "cannot start {}", program);

@@ -13,7 +13,7 @@
 
 namespace rm {
 
-// A file system in memory that only this thread and what it starts from now on see.
+// A file system in memory, visible only to this thread and to what it starts from now on.
 class SmallDisk {
 public:
     explicit SmallDisk(const std::string& size = "64m") {
@@ -30,10 +30,10 @@ public:
     SmallDisk(const SmallDisk&) = delete;
     SmallDisk& operator=(const SmallDisk&) = delete;
 
-    const std::string& why_not() const { return why_not_; }  // empty: it is there
+    const std::string& why_not() const { return why_not_; }  // empty: the disk exists
     const std::string& path() const { return directory_.path(); }
     std::string file(const std::string& name) const { return directory_.file(name); }
-    // To the last page, which tmpfs gives a file of one byte as well.
+    // Fills it to the last page; tmpfs gives even a file of one byte a page.
     void fill() const {
         std::ofstream file(this->file("filler"), std::ios::binary);
         const std::string block(4096, 'x');

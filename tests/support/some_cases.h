@@ -13,9 +13,8 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// All cases; under a sanitizer every fourth, or every `kth`. Which memory is touched depends on
-// branches, which a quarter of a large product takes as well; results are compared for all in
-// builds without one.
+// All cases; under a sanitizer every `kth`. The memory touched depends on branches, and a quarter
+// of a large product takes them all; builds without a sanitizer compare the results of all cases.
 template <typename Cases>
 auto some(const Cases& cases, std::size_t kth = 4) {
     using Case = std::decay_t<decltype(*std::begin(cases))>;

@@ -12,8 +12,8 @@
 
 namespace rm {
 
-// A private directory, removed at the end. In memory where the system has such a place: hundreds of
-// fsyncs on a busy disk take half a minute.
+// A private directory, removed by the destructor. In memory where the system has such a place:
+// hundreds of fsyncs on a busy disk take half a minute.
 class TempDir {
 public:
     TempDir() {

@@ -24,7 +24,7 @@ struct TrainRun {
 };
 TrainRun run_training(RankConfig config, const KernelsFactory& backend, Faults* faults = nullptr,
                       PublishGuard* guard = nullptr);
-// The same where each rank has faults of its own; null: none.
+// The same with separate faults for each rank; null: none.
 using FaultsOf = std::function<Faults*(int rank)>;
 TrainRun run_training_with(const FaultsOf& faults_of, RankConfig config,
                            const KernelsFactory& backend, PublishGuard* guard = nullptr);

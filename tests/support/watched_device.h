@@ -8,11 +8,11 @@
 
 namespace rm::test {
 
-// A host device that tells of every op as it is about to run, on the stream's own thread: what the
-// watcher does holds the stream up, and what it throws fails the op.
+// A host device that calls the watcher before every op, on the stream's own thread: the watcher may
+// block the stream, and an exception from it fails the op.
 using OpWatcher = std::function<void(std::string_view stream, std::string_view op)>;
 
-// Of the devices that the calling thread makes from here on.
+// Applies to the devices that the calling thread makes from now on.
 void set_op_watcher(OpWatcher watcher);
 std::unique_ptr<Device> make_watched_device();
 

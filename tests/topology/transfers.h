@@ -5,8 +5,8 @@
 
 #include "topology/routes.h"
 
-// How long transfers take that share links: what the costs of placements and the rates of planted
-// networks are compared with.
+// Durations of transfers that share links. Tests compare the costs of placements and the rates of
+// planted networks with them.
 namespace rm {
 
 struct Transfer {

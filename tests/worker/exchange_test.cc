@@ -147,7 +147,7 @@ TEST_F(ExchangeThroughTheWorker, GivesUpAfterTheTimeout) {
 TEST_F(ExchangeThroughTheWorker, PassesOnWhetherARankMayPublish) {
     start_server();
     EXPECT_TRUE(ask_to_publish().ok());
-    rendezvous_.newest = {2};  // asked anew
+    rendezvous_.newest = {2};  // asked again
     const Status refused = ask_to_publish();
     EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
     EXPECT_EQ(refused.error().message, "epoch 1 is not the newest");

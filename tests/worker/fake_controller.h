@@ -18,7 +18,7 @@ public:
     ~FakeController();
 
     const std::string& address() const { return address_; }
-    // The next session's hello, once its stream is there; answered with the greeting.
+    // Waits for the hello of the next session, which the greeting answers.
     std::optional<Hello> wait_hello();
     void send(ControllerMessage message);
     // Waits until a message of the kind arrives for which `wanted` holds; others are dropped.
@@ -26,10 +26,10 @@ public:
         const std::function<bool(const AttemptStatus&)>& wanted);
     std::optional<CommandRefused> wait_refusal();
     bool ping(std::uint64_t nonce);
-    // Ends the present session and telemetry streams.
+    // Ends the current session and telemetry streams.
     void drop_streams();
 
-    // What telemetry has brought of a rank.
+    // Received by telemetry from a rank.
     std::vector<StepReport> steps(int rank) const;
     std::vector<EvaluationReport> evaluations(int rank) const;
     std::string log(int rank) const;

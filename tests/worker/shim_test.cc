@@ -266,7 +266,7 @@ TEST(Shim, IsStartedByItsWorkerOnly) {
     EXPECT_THAT(*read_text_file(dir.path() + "/out"), HasSubstr("started by its worker"));
 }
 
-// A rank that sleeps, killed by somebody else than its shim.
+// A rank that sleeps, killed by a process other than its shim.
 struct KilledRank : testing::Test {
     const TempDir temp;
     const AttemptDir dir{temp.path()};

@@ -12,7 +12,7 @@
 
 namespace rm {
 
-// Looks every few milliseconds; generous, because sanitizers and busy machines are slow.
+// Polls every few milliseconds; the limit is generous for sanitizers and busy machines.
 inline bool eventually(const std::function<bool()>& holds,
                        std::chrono::seconds limit = std::chrono::seconds(20)) {
     const auto deadline = std::chrono::steady_clock::now() + limit;

@@ -34,7 +34,7 @@ AttemptStatus ended(std::int64_t epoch, int device) {
     return status;
 }
 
-// Null: it is something else.
+// Null: the output holds another type.
 template <typename T>
 const T* value_in(const WorkerOutput& output) {
     if constexpr (std::is_constructible_v<WorkerCommand, T>) {
@@ -252,7 +252,7 @@ TEST_F(CoreInSession, LaunchOfAJobWhoseIdIsNoneIsRefused) {
 }
 
 TEST_F(CoreInSession, LaunchOfTheHighestEpochIsRefusedWhenNothingOfItIsHere) {
-    // Forgotten, or never started because the worker went down: nobody can tell, and the controller
+    // The worker cannot tell whether it forgot the attempt or never started it; the controller
     // tries again with a new epoch.
     start(facts_with(1));
     EXPECT_EQ(sent<CommandRefused>(receive(launch_of(4, {{0, 0}}))).size(), 1u);

@@ -23,7 +23,7 @@ AttemptView::AttemptView(AttemptDir dir, AttemptFile attempt)
 }
 
 Observation AttemptView::look(MonoTime now) {
-    // First: once no process is left, everything that was to be written is there to be read below.
+    // Check this first: once no process is left, all output is complete and is read below.
     const bool live = is_live(dir_.live_lock());
     read_shim_file();
     Observation out;
@@ -90,7 +90,7 @@ RankStatus AttemptView::status_of(Rank& rank, bool live, MonoTime now) {
         status.error = rank.exit->words;
         status.exit_order_mono_nanos = rank.exit->mono_nanos;
     } else if (!live) {
-        // A disk without room for one line of shim.json is the node's.
+        // A disk without room for one line of shim.json is a fault of the node.
         const bool known = process_of(rank.launch.rank) != nullptr;
         status.exited = true;
         status.exit_code = known ? kRankFailed : kRankNotStarted;

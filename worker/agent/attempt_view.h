@@ -17,14 +17,14 @@ struct RankReport {
     ReportLine line;
 };
 
-// What a look at an attempt's directory finds.
+// The result of one look at an attempt's directory.
 struct Observation {
     AttemptStatus status;
     std::vector<RankReport> reports;  // new since the last look, by rank and then in order
 };
 
 // Reads an attempt's directory as the shim and the ranks write it; changes nothing there. A new
-// view (of a restarted daemon) finds everything from the start.
+// view (in a restarted daemon) reads everything from the start.
 class AttemptView {
 public:
     AttemptView(AttemptDir dir, AttemptFile attempt);

@@ -25,7 +25,7 @@ Status make_directory(const std::string& path) {
     return {};
 }
 
-// On a read-only or failing disk it stays, and is tried again.
+// On a read-only or failing disk the directory stays, and a later look tries again.
 Status remove_directory(const std::string& path) {
     std::error_code failed;
     fs::remove_all(path, failed);

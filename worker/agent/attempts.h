@@ -27,28 +27,28 @@ struct AttemptsOptions {
 };
 
 // All attempts with a directory on this node. Starts shims, finds those that an earlier daemon
-// started, and talks to them. Thread safe; nothing here waits for a process.
+// started, and talks to them. Thread safe; never waits for a process.
 class Attempts {
 public:
-    // Takes up every directory it finds. `rendezvous` outlives the object.
+    // Adopts every directory it finds. `rendezvous` outlives the object.
     static Result<std::unique_ptr<Attempts>> open(AttemptsOptions options, Rendezvous& rendezvous);
 
     Status start(const LaunchAttempt& launch);
     void stop(const StopAttempt& stop);
     void stop_all(StopMode mode, Seconds grace);
-    bool any_left() const;  // a process of any attempt, as of the last look
-    // All telemetry that is in the files now has been handed over.
+    bool any_left() const;  // a process of any attempt, at the last look
+    // Whether the controller has all telemetry that is in the files now.
     bool drained() const;
-    // The directory goes when telemetry has been handed over, or kKeepForgotten later at the
-    // latest.
+    // Removes the directory once its telemetry has been handed over, at the latest kKeepForgotten
+    // later.
     void forget(Epoch epoch, MonoTime now);
 
-    // As they were commanded, by epoch; without those whose directory does not say.
+    // Launches as commanded, by epoch; omits directories that do not record theirs.
     std::vector<LaunchAttempt> launches() const;
 
-    // What all directories say now, by epoch. Also tends the shims' connections.
+    // The present state of all directories, by epoch. Also tends the shims' connections.
     std::vector<Observation> look(MonoTime now);
-    // Returns early when a shim has something to say.
+    // Returns early when a shim sends something.
     void wait(Seconds timeout) const;
 
     // The telemetry stream; see TelemetrySpool.

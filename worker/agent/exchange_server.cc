@@ -112,7 +112,7 @@ void ExchangeServer::ask_for_leave() {
     });
 }
 
-// An answer holds for those who wait for it, not for later questions.
+// An answer is valid for the ranks that wait for it, not for later questions.
 void ExchangeServer::answer_leave() {
     std::optional<Status> answer;
     {

@@ -19,7 +19,7 @@ namespace rm {
 
 using BlobsByRank = std::map<int, std::string>;
 
-// Where the worker takes the blobs of its ranks: the controller, or a test.
+// The worker's access to the rendezvous of its ranks: the controller, or a test.
 class Rendezvous {
 public:
     virtual ~Rendezvous() = default;
@@ -27,15 +27,15 @@ public:
     // error is final. CANCELLED once stopped. Called by several threads.
     virtual ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
                                     std::stop_token stop) = 0;
-    // Whether an export of this attempt may take its place; repeated over lost connections until
+    // Whether an export of this attempt may take its place; repeats over lost connections until
     // there is an answer. CANCELLED once stopped.
     virtual Status publish(Epoch epoch, std::stop_token stop) = 0;
 };
 
 // The worker's end of exchange.sock of one attempt, on its own thread: collects the blobs of its
 // ranks for a group, takes them to the rendezvous once, and hands every rank the table. A rank may
-// ask again (it reconnects after the daemon restarted) and gets the same table. Whether it may
-// publish is asked anew for every rank that is not waiting for an answer already.
+// ask again (it reconnects after the daemon restarted) and gets the same table. Each request to
+// publish goes to the controller, or shares the answer to one that is pending.
 class ExchangeServer {
 public:
     // `rendezvous` outlives the server.
@@ -58,7 +58,7 @@ private:
         std::optional<ExchangeAnswer> answer;  // guarded by mutex_
     };
 
-    // One question at a time whether this attempt may publish.
+    // The pending question whether this attempt may publish; one at a time.
     struct Leave {
         std::thread call;
         std::optional<Status> answer;  // guarded by mutex_

@@ -15,14 +15,14 @@ struct RankTerms {
     OrphanPolicy orphan;
     std::vector<std::string> command;
     PortRange ports;  // to listen on for ranks of other nodes
-    Bytes memory;     // of the host, that one rank may use; 0: nobody says
+    Bytes memory;     // of the host, that one rank may use; 0: unknown
 };
 
-// What of a launch goes into the files of its directory.
+// The part of a launch that goes into attempt.json.
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
                             const RankTerms& terms);
-// launch.json: the launch as it was commanded, for the hellos of later daemons. DATA_LOSS when it
-// cannot be read.
+// launch.json: the launch as commanded, for the hellos of later daemons. DATA_LOSS when it cannot
+// be read.
 std::string to_json(const LaunchAttempt& launch);
 Result<LaunchAttempt> parse_launch(std::string_view text);
 // `run_dir`: where rank 0 leaves metrics.jsonl.

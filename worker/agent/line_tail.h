@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// The lines of a growing file, whole ones only, each once.
+// The complete lines of a growing file, each returned once.
 class LineTail {
 public:
     struct Line {
@@ -17,7 +17,7 @@ public:
     explicit LineTail(std::string path, std::int64_t offset = 0)
         : path_(std::move(path)), offset_(offset) {}
 
-    // The lines that begin within the next `limit` bytes; none when nothing whole is there. A line
+    // The lines that begin within the next `limit` bytes; none when no line is complete. A line
     // must fit the limit.
     std::vector<Line> take(std::int64_t limit);
     std::int64_t offset() const { return offset_; }

@@ -8,15 +8,15 @@
 
 namespace rm {
 
-// The daemon's connection to one shim. Kept open as long as the shim lives: it is what keeps an
-// orphan-stopping shim from stopping. Never waits.
+// The daemon's connection to one shim. Open as long as the shim lives: it keeps an orphan-stopping
+// shim from stopping. Never waits.
 class ShimClient {
 public:
     explicit ShimClient(std::string dir) : dir_(std::move(dir)) {}
 
-    // Connects when there is no connection, takes what the shim says, repeats what it was not told.
+    // Connects if necessary, reads the shim's messages, and resends a stop not yet delivered.
     void tend();
-    // Kept until told, also over reconnects; the shim keeps the shorter of two graces.
+    // Kept until delivered, also over reconnects; the shim keeps the shorter of two graces.
     void stop(const StopAttempt& stop);
     int fd() const { return connection_.fd(); }  // -1: not connected
 

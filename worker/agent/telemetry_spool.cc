@@ -133,7 +133,7 @@ void TelemetrySpool::trim(WallTime now) {
     }
 }
 
-// A file system that cannot do it keeps them.
+// A file system without hole punching keeps the bytes.
 void TelemetrySpool::free_acknowledged(Rank& rank) const {
     const std::int64_t kept = size_of_file(rank.log_path) - kKeptLogTail;
     const std::int64_t end = whole_blocks(std::min(rank.acknowledged_log, kept));

@@ -34,31 +34,32 @@ struct SpooledPiece {
 
 constexpr std::int64_t kLargestLogChunk = 256 * 1024;
 
-// How much of an attempt may wait on the worker's disk for a controller that does not come.
+// Limit of an attempt's pending telemetry on the worker's disk while the controller is away.
 constexpr Bytes kSpoolCap{std::int64_t{256} << 20};
-// Of each log the last bytes always stay: they may be a rank's last words.
+// The last bytes of each log always stay: they may be a rank's last words.
 constexpr std::int64_t kKeptLogTail = 64 * 1024;
 
-// What the controller is still to get of one attempt: its files are the spool, two offsets per rank
-// the state. Sent again from the acknowledged offsets on every new stream.
+// The telemetry of one attempt that the controller has not acknowledged: the attempt's files are
+// the spool, two offsets per rank are the state. Every new stream starts again from the
+// acknowledged offsets.
 class TelemetrySpool {
 public:
-    // Goes on from telemetry.json where there is one.
+    // Resumes from telemetry.json if it exists.
     TelemetrySpool(AttemptDir dir, const AttemptFile& attempt, Bytes cap = kSpoolCap);
 
     // The next piece that has not been sent on this stream: reports before logs, rank by rank.
     std::optional<SpooledPiece> next();
-    // A new stream: what was sent but not acknowledged is sent again.
+    // Starts a new stream: pieces that were sent but not acknowledged are sent again.
     void rewind();
     // Offsets never go back; those of an unknown rank are ignored.
     void acknowledge(int rank, std::int64_t reports_offset, std::int64_t log_offset);
     // Everything that is in the files now has been acknowledged.
     bool drained() const;
-    // Frees the disk of acknowledged log bytes. When more than the cap waits, the oldest bytes of
-    // the longest logs are dropped, an eighth of the cap at once, and a note among the reports of
-    // their rank says how many. Reports are never dropped; they take a kilobyte a step.
+    // Frees the disk space of acknowledged log bytes. When more than the cap is pending, drops the
+    // oldest bytes of the longest logs, an eighth of the cap at once, and adds a note with their
+    // number to the reports of the rank. Never drops reports; they take a kilobyte a step.
     void trim(WallTime now);
-    // Writes telemetry.json when there is news. Losing it costs repetition, nothing else.
+    // Writes telemetry.json if the state has changed. Losing the file only costs repetition.
     Status save();
 
 private:
@@ -68,7 +69,7 @@ private:
         std::int64_t acknowledged_log = 0;
         std::int64_t acknowledged_reports = 0;
         std::int64_t sent_log = 0;
-        std::int64_t freed_log = 0;  // what lies before is not on the disk any more
+        std::int64_t freed_log = 0;  // the bytes before it are no longer on the disk
         LineTail reports{""};
         std::deque<LineTail::Line> lines;  // read from `reports`, not sent yet
     };

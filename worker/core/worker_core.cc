@@ -228,7 +228,7 @@ void WorkerCore::on_message(const ForgetAttempt& forget, Outputs& out) {
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
-    // Nothing is known of this epoch here: the highest itself has been here and was forgotten.
+    // This worker does not know the epoch: even the highest has been here and was forgotten.
     if (launch.epoch <= facts_.highest_epoch) {
         return format("epoch {} is not newer than {}, the highest this worker has seen",
                       launch.epoch, facts_.highest_epoch);

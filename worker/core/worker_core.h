@@ -15,7 +15,7 @@
 // outputs.
 namespace rm {
 
-// What the daemon finds at start: the identity it keeps on disk and the attempt directories.
+// The daemon's state at start: the identity it keeps on disk and the attempt directories.
 struct WorkerFacts {
     NodeId node;
     ClusterId cluster;  // empty: never joined one
@@ -32,12 +32,12 @@ struct WorkerFacts {
 };
 
 // ---- inputs
-struct SessionUp {};    // a stream is open; nothing has been said
+struct SessionUp {};    // a stream is open; no message yet
 struct SessionDown {};  // it has ended
 struct Received {
     ControllerMessage message;
 };
-// What the attempt's directory says now; comes several times a second, changed or not.
+// The present state of the attempt's directory; arrives several times a second, changed or not.
 struct ShimObserved {
     AttemptStatus status;
     MonoTime now;
@@ -46,14 +46,14 @@ struct ShimNotStarted {
     Epoch epoch;
     std::string reason;
 };
-// Comes every few seconds, changed or not.
+// Arrives every few seconds, changed or not.
 struct RootsObserved {
     std::vector<RootInfo> roots;
 };
 struct ProbeDone {
     ProbeReport report;
 };
-// FilesChecked and RootProbed answer CheckFiles and ProbeRoot; they may come in a later session.
+// FilesChecked and RootProbed answer CheckFiles and ProbeRoot, possibly in a later session.
 using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted,
                                  RootsObserved, FilesChecked, RootProbed, ProbeDone>;
 
@@ -67,8 +67,8 @@ struct PersistIdentity {
 struct SendMessage {
     WorkerMessage message;
 };
-// What this machine does for the controller, as it was commanded: a shim is started or stopped, an
-// attempt's directory is removed, and questions are asked whose answers may take their time.
+// The controller's commands to this machine: start or stop a shim, remove an attempt's directory,
+// or answer a question, which may take a while.
 using WorkerCommand = std::variant<LaunchAttempt, StopAttempt, ForgetAttempt, CheckFiles, ProbeRoot,
                                    ExpectProbe, RunProbe>;
 // The controller at the other end must not command this worker.
@@ -81,14 +81,14 @@ using WorkerOutput = std::variant<PersistIdentity, SendMessage, EndSession, Work
 constexpr Seconds kTakeoverGrace{10};
 // A status in which only step, phase or collectives changed is sent at most this often.
 constexpr Seconds kProgressInterval{1};
-// A status in which nothing changed is sent this often once a rank has been quiet for as long.
+// An unchanged status is sent this often once a rank has been quiet for that long.
 constexpr Seconds kQuietInterval{5};
 
 // Rules:
 //  * a session may command after a HelloReply with this worker's protocol and cluster; a worker
 //    that never joined a cluster joins the first that greets it;
 //  * an epoch below the highest seen is refused; the highest is on disk before anything is started;
-//  * an epoch that is known is answered with its status, whatever else the command says;
+//  * a launch of a known epoch is answered with its status, whatever the command contains;
 //  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
 //    launch follows when no process of it is left;
 //  * questions are asked and probes are run for a controller that may command, and for no other.
@@ -101,7 +101,7 @@ public:
     Hello hello() const;
     ClusterId cluster() const { return facts_.cluster; }
     Epoch highest_epoch() const { return facts_.highest_epoch; }
-    // The controller of the present session has been accepted.
+    // The core has accepted the controller of the present session.
     bool accepted() const { return session_ == Session::accepted; }
 
 private:
@@ -109,7 +109,7 @@ private:
     struct Attempt {
         AttemptStatus status;
         std::optional<LaunchAttempt> launch;  // as it was commanded
-        std::optional<AttemptStatus> sent;    // what the present session was told last
+        std::optional<AttemptStatus> sent;    // last status sent on the present session
         MonoTime sent_at;
     };
     using Outputs = std::vector<WorkerOutput>;
@@ -129,7 +129,7 @@ private:
     void on_message(const LaunchAttempt& launch, Outputs& out);
     void on_message(const StopAttempt& stop, Outputs& out);
     void on_message(const ForgetAttempt& forget, Outputs& out);
-    // Commands that touch no attempt are passed on.
+    // Passes on commands that touch no attempt.
     template <typename Question>
     void on_message(const Question& question, Outputs& out) {
         if (accepted()) out.push_back(WorkerCommand(question));

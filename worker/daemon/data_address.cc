@@ -57,7 +57,7 @@ std::string text_of(const sockaddr_storage& address) {
     return text;
 }
 
-// Connecting a datagram socket asks the routes and sends nothing.
+// Connecting a datagram socket consults the routes and sends nothing.
 Result<std::string> source_towards(const addrinfo& peer) {
     const UniqueFd socket(::socket(peer.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own{};

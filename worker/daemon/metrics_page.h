@@ -19,16 +19,16 @@ struct MetricsOptions {
     bool is_tls() const { return !tls_cert.empty(); }
 };
 
-// GET /metrics: to everybody on loopback, over TLS to viewers. 401 and 403 say why not.
+// GET /metrics: open to all on loopback, over TLS to viewers only. 401 and 403 say why not.
 HttpResponse answer_scrape(const HttpRequest& request, const Authenticator& scrapers, WallTime now,
                            const std::function<HttpResponse()>& metrics);
 
-// Null: none is wanted. `metrics` is called on the server's thread.
+// Null if the options want no server. Calls `metrics` on the server's thread.
 Result<std::unique_ptr<HttpServer>> serve_metrics(const MetricsOptions& options,
                                                   std::function<HttpResponse()> metrics);
 
-// What others call it: with https:// before it over TLS, and the machine's name where it listens on
-// every address.
+// The address for other machines: prefixed with https:// over TLS, and with the host name when the
+// server listens on every address.
 std::string advertised(const std::string& bound, const MetricsOptions& options);
 
 }  // namespace rm

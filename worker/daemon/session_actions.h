@@ -13,7 +13,7 @@
 
 namespace rm {
 
-// What the session decides, done on this machine and logged.
+// Carries out the session's decisions on this machine and logs them.
 class SessionActions final : public WorkerActions {
 public:
     struct Parts {
@@ -23,7 +23,7 @@ public:
         Prober& prober;
         RootsAgent& roots;
     };
-    // All of its parts outlive it.
+    // All parts outlive the object.
     SessionActions(std::string identity_path, NodeId node, const Parts& parts)
         : identity_path_(std::move(identity_path)), node_(std::move(node)), parts_(parts) {}
 

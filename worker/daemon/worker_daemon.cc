@@ -33,11 +33,11 @@ namespace rm {
 namespace {
 
 constexpr Seconds kLookInterval{0.2};
-// After the ranks' grace: for the kill to take effect and its report to be handed over.
+// Beyond the ranks' grace: time for the kill to take effect and for its report to be delivered.
 constexpr Seconds kStopMargin{10};
 constexpr Seconds kHandOver{3};
 
-// SIGTERM and SIGINT wait until they are asked for; before any thread exists.
+// Blocks SIGTERM and SIGINT until the daemon takes them; call it before any thread exists.
 class StopSignals {
 public:
     StopSignals() {
@@ -164,7 +164,7 @@ private:
                                          .dump());
     }
 
-    // A file system may come later: the worker starts, and jobs do not use what is not there.
+    // A file system may be mounted later: the worker starts, and jobs do not use missing roots.
     static void complain_about(const std::vector<RootInfo>& roots) {
         for (const RootInfo& root : roots) {
             if (root.problem.empty()) continue;
@@ -186,7 +186,7 @@ private:
                           .roots = std::move(roots),
                           .machine = machine_identity(),
                           .network = network_identity()};
-        // The first look gives every report again: metrics must not miss them.
+        // The first look returns every report again: metrics must not miss them.
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.start_from(seen, clock_.mono());
         for (const Observation& attempt : seen)

@@ -6,8 +6,8 @@
 namespace rm {
 
 // The daemon: runs until SIGTERM or SIGINT. With OrphanMode::keep its ranks outlive it; with stop
-// they are stopped first (a second signal kills them). The error is why it could not start or go
-// on.
+// it stops them first (a second signal kills them). The error says why it could not start or
+// continue.
 Status run_worker(const WorkerOptions& options);
 
 }  // namespace rm

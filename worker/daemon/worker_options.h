@@ -21,8 +21,8 @@ struct WorkerOptions {
     MetricsOptions metrics;
     std::string data_address;      // loopback or private; empty: the one that reaches `controller`
     PortRange ports = kDataPorts;  // on data_address, of ranks and of the probe server
-    bool is_probed = true;         // else its links are not surveyed
-    std::optional<PortRange> probe_ports;  // other ones than `ports`
+    bool is_probed = true;         // false: its links are not surveyed
+    std::optional<PortRange> probe_ports;  // if they differ from `ports`
     OrphanPolicy orphan;
     Bytes memory;  // of the host, that its ranks may use together; 0: what the machine has for them
     int slots_on_machine = 0;  // of all workers here; 0: this one's
@@ -30,8 +30,8 @@ struct WorkerOptions {
     std::vector<std::string> roots;  // NAME=PATH, checked; none: every path is allowed
 };
 
-// Options, or the exit code when there is nothing left to do (help, version, usage errors: these
-// have been printed).
+// Options, or the exit code when there is nothing left to do (help, version or a usage error,
+// already printed).
 struct CommandLine {
     std::optional<WorkerOptions> options;
     int exit_code = 0;

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-// Runs `read` over the parsed text; what it finds missing or of a wrong type becomes one error.
+// Runs `read` over the parsed text; turns missing values and wrong types into one error.
 template <typename File, typename Read>
 Result<File> parse_file(std::string_view text, std::string_view what, Read read) {
     try {
@@ -90,7 +90,7 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
             RM_TRY(file.orphan.mode, parse_orphan_mode(orphan.at("mode").get<std::string>()));
             file.orphan.timeout = Seconds{orphan.at("timeout_seconds").get<double>()};
             file.orphan.grace = Seconds{orphan.at("grace_seconds").get<double>()};
-            // Attempts of builds before it had one listened wherever the kernel chose.
+            // Attempts of earlier builds have no range: they listened wherever the kernel chose.
             RM_TRY(file.ports, parse_port_range(value.value("ports", "0")));
             return file;
         });

@@ -12,8 +12,8 @@
 #include "base/units.h"
 #include "worker/dir/process.h"
 
-// The directory of one attempt on one node, through which daemon, shim and ranks know of each
-// other. The format is documented in docs/formats/shim_directory.md.
+// The directory of one attempt on one node, through which daemon, shim and ranks share state. The
+// format is documented in docs/formats/shim_directory.md.
 namespace rm {
 
 class AttemptDir {
@@ -45,11 +45,11 @@ private:
     std::string path_;
 };
 
-// Names of the sockets in it.
+// Names of the sockets in the directory.
 constexpr const char* kShimSocket = "shim.sock";
 constexpr const char* kExchangeSocket = "exchange.sock";
 
-// What a shim does when no daemon has been connected to it for a while.
+// How a shim reacts when no daemon has been connected to it for a while.
 enum class OrphanMode { keep, stop };
 std::string_view to_string(OrphanMode mode);
 Result<OrphanMode> parse_orphan_mode(std::string_view text);
@@ -94,8 +94,8 @@ Result<ShimFile> parse_shim_file(std::string_view text);
 
 // rank-N.exit: written by the shim when the rank has ended.
 struct ExitFile {
-    // From exit(). When a signal ended it: 0 if it came from the shim, kRankOutOfMemory if it came
-    // from the kernel for want of memory, else kRankFailed.
+    // The rank's exit code. After a signal: 0 if the shim sent it, kRankOutOfMemory if the kernel
+    // killed the rank for lack of memory, otherwise kRankFailed.
     int code = 0;
     int signal = 0;     // 0: it exited
     std::string words;  // its own last words, or the end of its log; empty when it did as asked

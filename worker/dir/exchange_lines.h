@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 
-// What ranks and their worker say over exchange.sock: one line of JSON each way. Blobs are in
-// hexadecimal. docs/formats/shim_directory.md.
+// The messages of ranks and their worker over exchange.sock: one line of JSON each way. Blobs are
+// in hexadecimal. docs/formats/shim_directory.md.
 namespace rm {
 
 // rank -> worker
@@ -28,7 +28,7 @@ struct PublishQuestion {
 };
 std::string to_json(const PublishQuestion& question);
 
-// Either, as a rank's line has it.
+// Either question, as parsed from a rank's line.
 using RankQuestion = std::variant<ExchangeQuestion, PublishQuestion>;
 Result<RankQuestion> parse_rank_question(std::string_view line);
 

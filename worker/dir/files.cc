@@ -55,7 +55,7 @@ Status make_room(const std::string& path, std::int64_t bytes) {
 }
 
 Status write_into_room(const std::string& room, const std::string& path, std::string_view text) {
-    // Not truncated before: that would give the blocks back.
+    // Not truncated first: that would free the blocks.
     const UniqueFd file(::open(room.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file) return system_error("cannot open", room, errno);
     if (!write_all(file.get(), text) ||

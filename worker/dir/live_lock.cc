@@ -11,7 +11,7 @@ namespace rm {
 namespace {
 
 // An open-file-description lock: it belongs to the open file, which children share, and F_OFD_GETLK
-// looks without taking it.
+// tests it without taking it.
 struct flock whole_file() {
     struct flock lock {};
     lock.l_type = F_WRLCK;

@@ -8,8 +8,8 @@
 namespace rm {
 
 // "Is any process of this attempt left?", answered by the kernel: the daemon locks a file, the shim
-// inherits the lock and passes it on to every rank, and it is held until the last of them (and of
-// their children) is gone. Neither a crash nor a used-again pid can make the answer wrong.
+// inherits the lock and passes it on to every rank, and the last of them (or of their children) to
+// end releases it. Neither a crash nor a reused pid can make the answer wrong.
 class LiveLock {
 public:
     // FAILED_PRECONDITION when processes of the attempt hold it.

@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// A process of this machine since boot: the pid alone is used again, the pair is not.
+// A process of this machine since boot: a pid alone is reused, the pair is not.
 struct ProcessId {
     pid_t pid = 0;
     std::uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
@@ -19,14 +19,14 @@ struct ProcessId {
 
 // NOT_FOUND when there is no such process.
 Result<ProcessId> process_id(pid_t pid);
-// It exists, is the same one, and has not ended (a zombie has).
+// The process exists, is the same one, and has not ended (a zombie has).
 bool is_running(const ProcessId& process);
-// It is running, but stopped by a signal or a debugger.
+// The process is running, but stopped by a signal or a debugger.
 bool is_suspended(const ProcessId& process);
 
 std::string boot_id();  // changes with every boot of the machine
 
-// What the new process is the leader of.
+// Whether the new process leads a session or a process group.
 enum class Leads { session, process_group };
 
 // The file descriptor on which every process of an attempt holds its live lock (live_lock.h).
@@ -37,11 +37,11 @@ struct SpawnRequest {
     std::string output;             // stdout and stderr are appended to it
     Leads leads = Leads::process_group;
     int live_lock = -1;  // passed on as kLiveLockFd; nothing else is inherited
-    // Left blocked in the new process, which unblocks it once it has a handler: a signal that comes
-    // earlier waits for it. 0: none.
+    // Blocked in the new process until it has installed a handler, so that an early signal stays
+    // pending. 0: none.
     int blocked_signal = 0;
 };
-// posix_spawn with default signals, no others blocked, and no input.
+// posix_spawn with default signals, no other signal blocked, and no input.
 Result<pid_t> spawn(const SpawnRequest& request);
 
 }  // namespace rm

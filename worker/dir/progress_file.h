@@ -7,12 +7,12 @@
 
 namespace rm {
 
-// A rank's progress page, mapped from its file and shared by all who map it.
+// A rank's progress page, mapped from its file and shared by every process that maps it.
 class ProgressFile {
 public:
     static constexpr int kBytes = 4096;
 
-    // Makes the zero-filled file.
+    // Creates the zero-filled file.
     static Status create(const std::string& path);
     static Result<ProgressFile> map(const std::string& path);
     // Without keeping its disk from becoming read-only.

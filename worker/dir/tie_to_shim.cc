@@ -8,8 +8,8 @@
 
 namespace rm {
 
-// The shim started this process from its only thread, which PR_SET_PDEATHSIG follows. It may have
-// ended before the call: then the parent is another already.
+// The shim started this process from its only thread, which PR_SET_PDEATHSIG follows. The shim may
+// have ended before the call: then the parent has already changed.
 Status tie_to_shim(const AttemptDir& dir) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     RM_TRY(const std::string text, read_text_file(dir.shim()));

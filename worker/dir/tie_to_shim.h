@@ -4,8 +4,8 @@
 
 namespace rm {
 
-// Called first by a rank process: from now on it is killed when its shim ends, however that comes
-// about. FAILED_PRECONDITION when the shim has ended already.
+// A rank process calls this first: from then on the kernel kills it when its shim ends for any
+// reason. FAILED_PRECONDITION when the shim has ended already.
 Status tie_to_shim(const AttemptDir& dir);
 
 }  // namespace rm

@@ -12,15 +12,15 @@
 // its descriptor, so that its path may be longer than the 107 bytes a socket address holds.
 namespace rm {
 
-// Non-blocking; whatever stood under that name is removed.
+// Non-blocking; removes any file of that name.
 Result<UniqueFd> listen_in(const std::string& directory, const std::string& name);
-// Non-blocking, close-on-exec; nothing when no connection waits.
+// Non-blocking, close-on-exec; nothing when no connection is pending.
 std::optional<UniqueFd> accept_connection(int listener);
-// NOT_FOUND or UNAVAILABLE when nobody listens.
+// NOT_FOUND or UNAVAILABLE when no process listens.
 Result<UniqueFd> connect_in(const std::string& directory, const std::string& name);
 
 // One end of a connection. Lines end in '\n' and are at most 64 MiB. read_available and next_line
-// never wait; write and wait_line do, for so long.
+// never wait; write and wait_line wait up to their timeout.
 class LineConnection {
 public:
     LineConnection() = default;
@@ -30,7 +30,7 @@ public:
     bool open() const { return static_cast<bool>(socket_); }
     void close() { socket_.reset(); }
 
-    // Takes what has arrived; false when the peer has closed or the connection broke.
+    // Reads the bytes that have arrived; false when the peer has closed or the connection broke.
     bool read_available();
     std::optional<std::string> next_line();  // without its '\n'
 

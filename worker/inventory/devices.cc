@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kCpu = "cpu:";
 constexpr int kMostSlots = 1024;
 
-// Workers do not offer GPUs yet; a machine that could not anyway says why.
+// Workers do not offer GPUs yet; on a machine without a usable GPU the error says why.
 Error explain_cuda(std::string_view asked) {
     const Status usable = check_cuda_device(0);
     const std::string why = usable ? "workers do not offer GPUs yet (ring-train --device cuda uses "

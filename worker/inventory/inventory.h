@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/session.h"
 
-// What this machine is: one fact per source file. What cannot be read is empty or 0.
+// Facts about this machine, one per source file. A fact that cannot be read is empty or 0.
 namespace rm {
 
 std::string machine_hostname();
@@ -18,18 +18,18 @@ std::string parse_cpu_model(std::string_view cpuinfo);  // of /proc/cpuinfo
 int machine_cores();                                    // that this process may use
 Bytes machine_memory();
 Bytes parse_total_memory(std::string_view meminfo);  // MemTotal of /proc/meminfo
-// The least limit of this process's control group and those above it, of either version; 0: none.
+// The lowest limit of this process's control group and its ancestors, of either version; 0: none.
 Bytes control_group_memory();
-// The same of the group that `cgroup` (/proc/self/cgroup) names, below the mount at `root`.
+// The same for the group that `cgroup` (/proc/self/cgroup) names, below the mount at `root`.
 Bytes control_group_memory(std::string_view cgroup, const std::string& root);
-// The part of a machine's memory that all ranks together may use: a sixteenth, 512 MiB to 4 GiB of
-// it, stays with everything else.
+// The part of a machine's memory that all ranks together may use: reserves a sixteenth, 512 MiB to
+// 4 GiB, for other processes.
 Bytes memory_for_ranks(Bytes machine);
 
-// What `--devices` asks for: "cpu:N", 1 to 1024 slots.
+// The value of `--devices`: "cpu:N", 1 to 1024 slots.
 Result<int> parse_cpu_devices(std::string_view text);
 
-// The machine as its slots share it.
+// The machine that the slots share.
 struct MachineShare {
     int num_slots = 1;  // of all workers on this machine
     int num_cores = 1;
@@ -38,8 +38,8 @@ struct MachineShare {
     Peak bf16;
 };
 // `num_devices` equal CPU slots: each has its part of memory and cores, at least one thread, and
-// the peak of its threads. Where there are more slots than cores, their peaks exceed the machine's:
-// a job on some of them may use every core, and its MFU stays below 1.
+// the peak of its threads. With more slots than cores, their peaks add up to more than the
+// machine's: a job on some of them may use every core, and its MFU stays below 1.
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share);
 
 // Everything but data_address and http_address.

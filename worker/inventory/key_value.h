@@ -4,8 +4,8 @@
 
 namespace rm {
 
-// The value of the first line "key <separator> value", without blanks around it; empty: there is
-// none.
+// The value of the first line "key <separator> value", without surrounding blanks; empty: no such
+// line.
 std::string_view value_of(std::string_view text, std::string_view key, char separator);
 
 }  // namespace rm

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "max", and what version 1 says where there is no limit, are as good as none.
+// "max", and the number that version 1 gives for no limit, count as no limit.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;
 
 std::int64_t limit_in(const fs::path& file) {
@@ -68,7 +68,7 @@ Bytes control_group_memory(std::string_view cgroup, const std::string& root) {
     const char* const file = group.unified ? "memory.max" : "memory.limit_in_bytes";
     std::int64_t least = limit_in(top / file);
     fs::path at = top;
-    // A namespace may hide what is above the group: then what is there says it.
+    // A namespace may hide the ancestors of the group: then the visible part has the limit.
     for (const fs::path& part : fs::path(group.path).relative_path()) {
         at /= part;
         least = std::min(least, limit_in(at / file));
@@ -79,7 +79,7 @@ Bytes control_group_memory(std::string_view cgroup, const std::string& root) {
 Bytes memory_for_ranks(Bytes machine) {
     constexpr std::int64_t kLeast = std::int64_t{512} << 20, kMost = std::int64_t{4} << 30;
     const std::int64_t reserve = std::clamp(machine.value / 16, kLeast, kMost);
-    // A machine this small is somebody's test.
+    // A machine this small only occurs in tests.
     return {std::max(machine.value - reserve, machine.value / 2)};
 }
 

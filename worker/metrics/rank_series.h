@@ -8,7 +8,7 @@
 
 namespace rm {
 
-// What each worker exports of its own ranks.
+// The metric families that each worker exports for its own ranks.
 struct RankFamilies {
     explicit RankFamilies(prometheus::Registry& registry);
 

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// The children that belong to one run: made through it, gone with it.
+// The children of one run: created through this object and removed with it.
 class Series {
 public:
     Series() = default;

@@ -29,7 +29,7 @@ struct TrainFamilies {
     prometheus::Family<prometheus::Counter>& alarms;
 };
 
-// The children of one run, made when their first value is there.
+// The children of one run, created with their first value.
 class TrainSeries {
 public:
     TrainSeries(TrainFamilies& families, const std::string& run);

@@ -15,7 +15,7 @@
 
 namespace rm {
 
-// /metrics of a worker. update() belongs to one thread, response() to any.
+// /metrics of a worker. One thread calls update(); any thread may call response().
 class WorkerMetrics {
 public:
     // How long an ended run keeps its last values.
@@ -25,7 +25,7 @@ public:
 
     // The first look of a daemon: runs that had ended before it started are not exported.
     void start_from(const std::vector<Observation>& seen, MonoTime now);
-    // Takes what a look has found; also removes the runs whose time has come.
+    // Takes the observations of a look; also removes expired runs.
     void update(const std::vector<Observation>& seen, MonoTime now);
     HttpResponse response() const { return metrics_response(registry_); }
 

@@ -23,7 +23,7 @@ void drain(const UniqueFd& socket, std::atomic<std::uint64_t>& bytes) {
     }
 }
 
-// Closing throws away what is still on its way, instead of waiting for a shaper to let it through.
+// Closing discards the bytes still in flight, instead of waiting for a shaper to pass them.
 void hang_up(const UniqueFd& socket) {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

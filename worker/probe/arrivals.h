@@ -6,8 +6,8 @@
 
 namespace rm {
 
-// Counts what arrives on `sockets` for `span` and hangs up. The first third is not counted: while a
-// flow starts up and a shaper lets its bucket through, the rate is not the link's.
+// Counts the bytes that arrive on `sockets` for `span`, then closes them. Ignores the first third:
+// while a flow starts up and a shaper empties its bucket, the rate is not that of the link.
 ProbeMessage count_arrivals(const std::vector<UniqueFd>& sockets, Seconds span);
 
 }  // namespace rm

@@ -17,7 +17,7 @@ struct Copies {
     Seconds seconds;
 };
 
-// The compiler must not see that nobody looks at the bytes.
+// Hides from the compiler that no code reads the bytes.
 void keep(const void* bytes) {
     asm volatile("" : : "r"(bytes) : "memory");
 }

@@ -15,7 +15,7 @@ public:
     virtual std::vector<InsideSample> measure() = 0;
 };
 
-// CPU slots: what they exchange is copied in memory, by one thread.
+// CPU slots: one thread copies the exchanged bytes in memory.
 std::unique_ptr<InsideProbe> make_cpu_inside_probe(int num_devices);
 
 }  // namespace rm

@@ -20,8 +20,8 @@ constexpr Seconds kPatience{2};
 constexpr int kPings = 20;
 constexpr int kWarmPings = 3;
 constexpr std::size_t kBuffer = 256 * 1024;
-// What a socket holds beyond what the network has taken: little, so that a shaped link is not left
-// with seconds of it.
+// Limit of unsent bytes in a socket: low, so that a shaped link is not left with seconds of data to
+// drain.
 constexpr int kUnsent = 128 * 1024;
 
 Error lost(const RunProbe& probe, const char* doing) {

@@ -10,7 +10,7 @@
 namespace rm {
 namespace {
 
-// How long a connection may take to greet, and the controller's announcement to arrive after it.
+// Time limit for a connection to greet, and then for the controller's announcement to arrive.
 constexpr Seconds kPatience{2};
 
 std::chrono::duration<double> span_of(Seconds seconds) {
@@ -62,7 +62,7 @@ void ProbeServer::accept_all() {
         if (stopping_) return;
         reap();
         if (!socket) {
-            // Out of descriptors: those that are held go within seconds.
+            // Out of descriptors: those in use are freed within seconds.
             std::this_thread::yield();
             continue;
         }
@@ -94,8 +94,8 @@ void ProbeServer::serve(Connection& connection) {
                        greeting.magic == ProbeGreeting().magic &&
                        wait_for_announcement(greeting.nonce);
     if (known && greeting.role == ProbeRole::data) {
-        // The sample owns it from here on: a copy of the descriptor, as this one is shut down by
-        // the destructor.
+        // From here on the sample owns a copy of the descriptor: the destructor shuts down this
+        // one.
         keep_data(greeting.nonce, UniqueFd(::dup(connection.socket.get())));
     } else if (known) {
         serve_control(connection.socket, greeting.nonce);

@@ -17,10 +17,9 @@
 
 namespace rm {
 
-// The receiving end of probes: counts what arrives. Serves only who brings a nonce that the
-// controller has announced, for one control connection; everybody else is hung up on. A connection
-// may come a little before its announcement, which travels another way. Never holds more than
-// kMaxConnections.
+// The receiving end of probes: counts what arrives. Serves only callers that present a nonce
+// announced by the controller, for one control connection; closes all others. A connection may
+// arrive shortly before its announcement, which takes another path. Holds at most kMaxConnections.
 class ProbeServer {
 public:
     static constexpr int kMaxConnections = 160;
@@ -36,10 +35,10 @@ public:
 
 private:
     using Nonce = std::array<char, kNonceBytes>;
-    // What a nonce may still do.
+    // The state of one announced nonce.
     struct Visit {
         MonoTime until;
-        bool greeted = false;           // its control connection is there
+        bool greeted = false;           // its control connection is open
         std::vector<UniqueFd> waiting;  // its data connections, for the next sample
     };
     struct Connection {

@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// The controller asks for one at a time; more is left over from an earlier session.
+// The controller requests one probe at a time; more are left over from an earlier session.
 constexpr std::size_t kMaxQueued = 4;
 
 }  // namespace

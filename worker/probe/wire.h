@@ -9,11 +9,11 @@
 #include "base/units.h"
 #include "worker/dir/unique_fd.h"
 
-// What two workers say to each other while one probes the other, over TCP between their data
-// addresses. A probe is one control connection and, for each bandwidth sample, its data
-// connections. Every connection begins with a greeting; then the control connection carries
-// messages both ways and data connections carry bytes that mean nothing, one way. Numbers are
-// little-endian, as every machine of this project has them.
+// The protocol by which one worker probes another, over TCP between their data addresses. A probe
+// is one control connection and, for each bandwidth sample, its data connections. Every connection
+// begins with a greeting; then the control connection carries messages both ways and data
+// connections carry meaningless bytes one way. Numbers are little-endian, as on every machine of
+// this project.
 namespace rm {
 
 constexpr std::size_t kNonceBytes = 16;
@@ -31,7 +31,7 @@ static_assert(sizeof(ProbeGreeting) == 32);
 enum class ProbeOp : std::uint32_t {
     ping = 1,    // answered with the same
     sample = 2,  // `streams` data connections follow; answered with go, then with counted
-    go = 3,      // they are all there: send
+    go = 3,      // all of them are connected: send
     counted = 4
 };
 
@@ -51,7 +51,7 @@ constexpr Seconds kLongestSample{5};
 Result<UniqueFd> listen_in(const std::string& address, PortRange ports);
 Result<int> port_of(const UniqueFd& listener);
 
-// Every later read and write of it gives up after `patience`.
+// Every later read and write of the socket gives up after `patience`.
 Result<UniqueFd> dial(const std::string& address, int port, Seconds patience);
 void set_patience(const UniqueFd& socket, Seconds patience);
 

@@ -7,19 +7,19 @@
 
 namespace rm {
 
-// How far a rank had come when it failed.
+// How far a rank had got when it failed.
 enum class Reached { setup, training };
 
-// The exit code (kRank... of base/session.h) that an error of run_rank belongs to. What the job
-// asks for, a run that diverges and tokens beyond the vocabulary are bad input everywhere. A file
-// that is missing or damaged before training may be whole on another node; later it may be one that
-// somebody removed, which a retry finds again.
+// The exit code (kRank... of base/session.h) for an error of run_rank. An invalid job, a run that
+// diverges and tokens beyond the vocabulary are bad input on every node. A file that is missing or
+// damaged before training may be whole on another node; later, it may have been removed, which a
+// retry detects during setup.
 int exit_code_of(const Error& error, Reached reached);
 
-// For people: that there was no memory, where the exception says no more than its name.
+// For users: names the lack of memory if the exception gives no more than its name.
 std::string words_of(const std::exception& thrown);
 
-// The same of what it threw. A stream's error is classed by its cause.
+// The same for an exception of run_rank. The cause of a stream's error decides its class.
 int exit_code_of(const std::exception_ptr& thrown);
 
 }  // namespace rm

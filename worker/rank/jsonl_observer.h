@@ -10,8 +10,8 @@
 namespace rm {
 
 // Writes each report as a line of rank-N.reports.jsonl for the worker and as a line on stdout, the
-// rank's log, for people. A full disk does not stop training: the lines for the worker wait in
-// memory until it takes them again, up to 16 MiB of them.
+// rank's log, for users. A full disk does not stop training: up to 16 MiB of lines for the worker
+// wait in memory until the disk has room again.
 class JsonlObserver final : public RankObserver {
 public:
     static Result<JsonlObserver> open(const std::string& path, std::string peak_name);
@@ -31,7 +31,7 @@ public:
 private:
     JsonlObserver(UniqueFd file, std::string peak_name)
         : file_(std::move(file)), peak_name_(std::move(peak_name)) {}
-    // False: the disk takes no more, and neither does the memory set aside for that.
+    // False: neither the disk nor the memory set aside for that has room.
     bool append(const std::string& line);
     template <typename Report>
     void write(const Report& report, const std::string& text);

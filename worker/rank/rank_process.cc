@@ -91,7 +91,7 @@ private:
             return *outcome == Outcome::finished ? kRankFinished : kRankStopped;
         } catch (const std::exception& error) {
             const int code = exit_code_of(std::current_exception());
-            // Nothing was trained that a checkpoint could hold.
+            // There is no training state yet that a checkpoint could hold.
             const bool as_asked = stop_requested.load() && !observer.started();
             if (code == kRankLostPeer && as_asked) return kRankStopped;
             return fail(dir_, rank_, words_of(error), code);
@@ -130,7 +130,8 @@ int run_rank_process(const std::string& path, int rank) {
     const AttemptDir dir(path);
     try {
         const Result<int> code = RankProcess(dir, rank).run();
-        // The error is of this directory's files: of this node, and of nothing that the user gave.
+        // The error is about this directory's files: about this node, not about any input of the
+        // user.
         return code ? *code : fail(dir, rank, code.error().message, kRankNodeFault);
     } catch (const std::exception& error) {
         return fail(dir, rank, words_of(error), exit_code_of(std::current_exception()));

@@ -9,7 +9,7 @@
 #include "base/report.h"
 #include "base/result.h"
 
-// The lines of rank-N.reports.jsonl: what a rank hands its worker. Format:
+// The lines of rank-N.reports.jsonl, from a rank to its worker. Format:
 // docs/formats/shim_directory.md.
 namespace rm {
 
@@ -34,7 +34,7 @@ struct NoteReport {
     bool operator==(const NoteReport&) const = default;
 };
 
-// A note that somebody should look at: the run goes on.
+// A note that a user should look at: the run goes on.
 struct AlarmReport {
     std::string text;
     bool operator==(const AlarmReport&) const = default;

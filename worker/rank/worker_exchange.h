@@ -10,7 +10,7 @@
 namespace rm {
 
 // Finds the other ranks through the worker: publishes over exchange.sock of the attempt's directory
-// and waits for the table. The daemon may be away or restart meanwhile; the blob is published again
+// and waits for the table. The daemon may be away or restart meanwhile; publishes the blob again
 // until the timeout. CANCELLED once `stop` is set.
 class WorkerExchange final : public Exchange {
 public:

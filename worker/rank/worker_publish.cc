@@ -36,7 +36,7 @@ Status ask(const std::string& dir, const std::string& question, Seconds limit,
 Status WorkerPublishGuard::may_publish(Seconds limit) {
     Status answer = ask(dir_, to_json(PublishQuestion{rank_}), limit, stop_);
     const bool away = !answer && answer.error().code == ErrorCode::unavailable;
-    // A daemon that restarts is asked again soon, not in a busy loop.
+    // Asks a restarting daemon again soon, but not in a busy loop.
     if (away) std::this_thread::sleep_for(std::chrono::duration<double>(kLook.value));
     return answer;
 }

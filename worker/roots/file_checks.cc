@@ -51,7 +51,7 @@ Status read_facts(const std::vector<DeclaredRoot>& roots, const FoundPath& found
 Status write_facts(const FoundPath& found, FileFacts& facts) {
     std::string directory = found.exists;
     if (facts.use == FileUse::exports) {
-        // An export takes its place by a rename beside it.
+        // An export is put in place by a rename in the parent directory.
         if (found.below.empty()) return invalid_argument("is a root; name a directory below it");
         if (found.is_there()) directory = fs::path(directory).parent_path().string();
     }

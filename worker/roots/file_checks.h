@@ -7,8 +7,8 @@
 
 namespace rm {
 
-// What this node says about the files of a job: whether each lies below a root and can be read or
-// written, what it is, and where there is how much room.
+// Checks the files of a job on this node: whether each is below a root and can be read or written,
+// its kind, and the free space of each file system.
 FilesChecked check_files(const std::vector<DeclaredRoot>& roots, const CheckFiles& check,
                          IndexHashes& hashes);
 

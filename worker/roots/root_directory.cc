@@ -93,7 +93,7 @@ Status write_nonce(const std::string& directory, const std::string& nonce) {
 
 Result<bool> has_nonce(const std::string& directory, const std::string& nonce) {
     RM_RETURN_IF_ERROR(check_nonce(nonce));
-    // Opened, not only looked up: a network file system then asks its server.
+    // Opens the file instead of only looking it up: a network file system then asks its server.
     const std::string path = nonce_file(directory, nonce);
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (fd) return true;

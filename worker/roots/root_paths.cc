@@ -22,7 +22,7 @@ std::string list_of(const std::vector<DeclaredRoot>& roots) {
     return text;
 }
 
-// As the job says it, but with the root's directory in its name's place.
+// The path of the job with the root's directory in place of the root's name.
 Result<fs::path> spelled_out(const std::vector<DeclaredRoot>& roots, const std::string& path) {
     if (path.starts_with('/')) return fs::path(path);
     const auto below = parse_root_path(path);
@@ -35,7 +35,7 @@ Result<fs::path> spelled_out(const std::vector<DeclaredRoot>& roots, const std::
                       list_of(roots));
 }
 
-// As much of a path as there is, every link resolved, and the rest.
+// The part of a path that exists, every link resolved, and the rest.
 struct Split {
     fs::path exists;
     fs::path rest;

@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr std::chrono::seconds kLookInterval{10};
 constexpr std::chrono::seconds kFirstLook{3};
 
-// A speed is that of what is mounted there.
+// A speed belongs to the file system mounted there.
 std::string cache_key(const RootInfo& root) {
     return root.path + " " + root.mount;
 }
@@ -105,7 +105,7 @@ void RootsAgent::remove_nonces() {
         remove_nonce(directory, nonce);
 }
 
-// There is one probe of a root at a time: what is left is of one whose end was not heard.
+// A root has one probe at a time: files that are left belong to a probe whose end did not arrive.
 void RootsAgent::remove_nonces_in(const std::string& directory) {
     std::erase_if(nonces_, [&](const auto& written) {
         if (written.first != directory) return false;
@@ -135,7 +135,7 @@ void RootsAgent::measure(RootInfo& root) {
     const std::string key = cache_key(root);
     if (!cache.contains(key)) {
         cache[key] = measure_write_speed(root).value;
-        // Without the cache it is measured again after a restart.
+        // Without the cache the worker measures again after a restart.
         (void)replace_text_file(cache_file_, cache.dump());
     }
     root.write_per_second = {cache[key].is_number_integer() ? cache[key].get<std::int64_t>() : 0};

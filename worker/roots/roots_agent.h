@@ -17,16 +17,16 @@
 
 namespace rm {
 
-// Who hears what the agent finds, on its thread.
+// Receives the agent's results, on its thread.
 struct RootsListener {
     std::function<void(const std::vector<RootInfo>&)> roots;  // every look, changed or not
     std::function<void(const FilesChecked&)> files;
     std::function<void(const RootProbed&)> probed;
 };
 
-// Looks at the declared roots every ten seconds and does what the controller asks about them, on a
-// thread of its own: a file system that hangs delays answers about roots and nothing else. Without
-// roots it does nothing.
+// Looks at the declared roots every ten seconds and answers the controller's questions about them,
+// on a thread of its own: a file system that hangs only delays answers about roots. Without roots
+// it does nothing.
 class RootsAgent {
 public:
     // `cache_file` keeps measured write speeds.
@@ -36,15 +36,14 @@ public:
     RootsAgent& operator=(const RootsAgent&) = delete;
 
     const std::vector<DeclaredRoot>& declared() const { return roots_; }
-    // What is known by now; waits a moment for the first look. A root that has not been looked at
-    // says so.
+    // The present facts; waits a moment for the first look. A root without a look says so.
     std::vector<RootInfo> known();
 
-    // From here on the listener hears; until stop(), after which nothing is called.
+    // Calls the listener from here on, until stop(); makes no calls afterwards.
     void start(RootsListener listener);
     void stop();
 
-    // Any thread; answered later. The same question twice is one.
+    // From any thread; answers later. Asking the same question twice counts once.
     void ask(const CheckFiles& check);
     void ask(const ProbeRoot& probe);
 
@@ -73,7 +72,7 @@ private:
     RootsListener listener_;
     std::deque<Question> questions_;
 
-    // Of the thread alone.
+    // Used by the agent's thread only.
     std::chrono::steady_clock::time_point next_look_;
     IndexHashes hashes_;
     std::set<std::pair<std::string, std::string>> nonces_;  // directory and nonce

@@ -11,8 +11,7 @@ class Channel;
 
 namespace rm {
 
-// RendezvousService of the controller; its calls are repeated while the controller cannot be
-// reached.
+// RendezvousService of the controller; repeats its calls while the controller cannot be reached.
 std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<grpc::Channel> channel,
                                                  NodeId node);
 

@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-// Longer than gRPC waits between two tries to connect, so that one falls into it.
+// Longer than gRPC waits between two connection attempts, so that it includes one.
 constexpr Seconds kConnectLimit{3};
 
 class LoggedSession final : public WorkerStream {
@@ -37,7 +37,7 @@ public:
             over_ = true;
             return false;
         }
-        // The reply to the hello, or a ping: this session is a session.
+        // The first message (the reply to the hello, or a ping) proves that the session works.
         if (!answered_) down_.over();
         answered_ = true;
         return true;
@@ -47,13 +47,13 @@ public:
         over_ = true;
         return false;
     }
-    // Not of a call that has ended by itself: its status would be replaced by CANCELLED.
+    // Leaves a call that has ended by itself alone: CANCELLED would replace its status.
     void cancel() override {
         if (!over_) session_->cancel();
     }
 
 private:
-    // A failed handshake is a closed socket to gRPC.
+    // gRPC reports a failed handshake as a closed socket.
     std::string reason_of(const Error& error) const {
         if (answered_ || error.code != ErrorCode::unavailable) return error.message;
         const auto mismatch = why_no_connection(target_.address, target_.security);
@@ -71,7 +71,7 @@ private:
 }  // namespace
 
 Dial dial_over(std::shared_ptr<grpc::Channel> channel, DialTarget target) {
-    // The sessions look at both in the function, which outlives them.
+    // The sessions refer to both objects in the function, which outlives them.
     const auto shared = std::make_shared<const DialTarget>(std::move(target));
     const auto down = std::make_shared<RepeatedEvent>("session_down");
     return [channel = std::move(channel), shared, down] {

@@ -11,13 +11,13 @@ class Channel;
 
 namespace rm {
 
-// Whom the channel calls, to look at again when a session could not be had.
+// The dial target, kept to diagnose a failed connection.
 struct DialTarget {
     std::string address;
     ClientSecurity security;
 };
 
-// Sessions over gRPC; why each of them ended is logged.
+// Sessions over gRPC; logs why each of them ended.
 Dial dial_over(std::shared_ptr<grpc::Channel> channel,  // shared with the other streams
                DialTarget target);
 

@@ -23,7 +23,7 @@ void put(pb::TelemetryMessage& message, const StepReport& report) {
 void put(pb::TelemetryMessage& message, const EvaluationReport& report) {
     *message.mutable_evaluation() = to_proto(report);
 }
-// A controller that does not know it takes it for a note.
+// An older controller that does not know this report takes it for a note.
 void put(pb::TelemetryMessage& message, const ConnectedReport& report) {
     message.set_note(connected_line(report));
     *message.mutable_connected() = to_proto(report);
@@ -59,7 +59,7 @@ private:
         return backoff_.next();
     }
 
-    // One stream to its end; true when anything was acknowledged on it.
+    // Serves one stream to its end; true when the controller acknowledged anything on it.
     bool serve(const std::stop_token& stop) {
         grpc::ClientContext context;
         std::stop_source ended;

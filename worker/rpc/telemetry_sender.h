@@ -12,7 +12,7 @@ class Channel;
 namespace rm {
 
 // The telemetry stream, on threads of its own: a controller that does not take its logs delays
-// nothing else. Opened again after every end, from the acknowledged offsets.
+// nothing but them. Reopens after every end, from the acknowledged offsets.
 class TelemetrySender {
 public:
     // `attempts` outlives the sender. Nothing is sent before allow().

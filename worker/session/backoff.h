@@ -12,8 +12,8 @@ struct BackoffLimits {
     Seconds longest{15};
 };
 
-// Growing waits between attempts to reconnect: doubled each time, then cut to a random part between
-// one half and the whole, so that the workers of a cluster do not return in step.
+// Growing pauses between attempts to reconnect: doubled each time, then cut to a random part
+// between one half and the whole, so that the workers of a cluster do not return in step.
 class Backoff {
 public:
     Backoff(BackoffLimits limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}

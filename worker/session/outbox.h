@@ -9,14 +9,13 @@
 
 namespace rm {
 
-// What waits to be written to a session, in order. Bounded however long the writer is stuck: a
-// newer status of an attempt takes the place of the one still waiting, and so do a newer pong and
-// newer roots.
-// Thread safe.
+// Messages that wait to be written to a session, in order. Bounded however long the writer is
+// stuck: a newer status of an attempt replaces the one still waiting, and so do a newer pong and
+// newer roots. Thread safe.
 class WorkerOutbox {
 public:
     void push(WorkerMessage message);
-    // Waits; nothing once closed, whatever is still in it.
+    // Waits; nothing once closed, even if messages are left.
     std::optional<WorkerMessage> pop();
     void close();
 

@@ -108,7 +108,7 @@ void WorkerSession::perform(const WorkerCommand& command) {
     carry_out(core_.apply(ShimNotStarted{launch->epoch, done.error().message}));
 }
 
-// Nothing may run under an epoch that a restart of this worker would not remember.
+// No process may run under an epoch that this worker would not remember after a restart.
 Status WorkerSession::remember_epoch() {
     if (!persisted_) persisted_ = actions_.persist({core_.cluster(), core_.highest_epoch()});
     return persisted_;

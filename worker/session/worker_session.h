@@ -17,18 +17,18 @@
 namespace rm {
 
 using WorkerStream = MessageStream<ControllerMessage, WorkerMessage>;
-// Opens a stream to the controller; one that cannot be reached shows at the first read. Never null.
+// Opens a stream to the controller; if unreachable, the first read fails. Never null.
 using Dial = std::function<std::unique_ptr<WorkerStream>()>;
 
-// What the session has done for it. Called by one thread at a time, in the core's order, with the
+// Carries out the session's actions. One thread at a time calls it, in the core's order, with the
 // session's lock held: implementations must not call the session.
 class WorkerActions {
 public:
     virtual ~WorkerActions() = default;
-    // On disk when it returns OK.
+    // Durable on disk when it returns OK.
     virtual Status persist(const PersistIdentity& identity) = 0;
-    // An error only of a launch: it was not started. Questions are answered later, by answer() and
-    // report().
+    // Fails only for a launch, which then was not started. Answers to questions follow later, by
+    // answer() and report().
     virtual Status carry_out(const WorkerCommand& command) = 0;
     virtual void session_accepted(const ClusterId& cluster) = 0;
     virtual void session_refused(const std::string& reason) = 0;
@@ -40,9 +40,8 @@ struct WorkerSessionOptions {
 };
 
 // Keeps a session with the controller: dials, says hello, reads commands and lets the core decide,
-// writes what the core wants said, and dials again with growing jittered waits. Reading, writing
-// and observing are independent: a controller that does not read delays nothing but its own
-// messages.
+// writes the core's messages, and dials again after growing, jittered pauses. Reading, writing and
+// observing are independent: a controller that does not read delays nothing but its own messages.
 class WorkerSession {
 public:
     // `actions` outlives the session.
@@ -52,16 +51,16 @@ public:
     WorkerSession& operator=(const WorkerSession&) = delete;
 
     void start();
-    // Ends the stream and joins; nothing is called afterwards. Idempotent.
+    // Ends the stream and joins; makes no calls afterwards. Idempotent.
     void stop();
 
-    // From any thread: what an attempt's directory says now.
+    // From any thread: the present state of the attempt's directory.
     void observe(const AttemptStatus& status, MonoTime now);
-    // From any thread: what the roots look like now, and answers about them.
+    // From any thread: the present state of the roots, and answers about them.
     void observe(const std::vector<RootInfo>& roots);
     void answer(const FilesChecked& checked);
     void answer(const RootProbed& probed);
-    // From any thread: what a probe has found.
+    // From any thread: the result of a probe.
     void report(const ProbeReport& report);
 
 private:

@@ -24,14 +24,14 @@ using ShimCommand = std::variant<AttachCommand, PingCommand, StopCommand>;
 Result<ShimCommand> parse_shim_command(std::string_view line);
 std::string to_json(const StopCommand& command);
 
-// The shim's end of shim.sock; never waits. A peer that takes no answer is dropped.
+// The shim's end of shim.sock; never waits. Drops a peer that does not read its answers.
 class ControlServer {
 public:
     explicit ControlServer(UniqueFd listener) : listener_(std::move(listener)) {}
 
-    // Descriptors to poll for, after what is already in `entries`.
+    // Appends the descriptors to poll to `entries`.
     void add_to(std::vector<pollfd>& entries) const;
-    // Accepts and reads whatever is there; returns the stops that were asked for.
+    // Accepts connections and reads pending commands; returns the requested stops.
     std::vector<StopCommand> serve();
     void announce_exit(int rank);
     int num_daemons() const;

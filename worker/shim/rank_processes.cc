@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kLongestWords = 4096;
 constexpr std::int64_t kLogTail = 1024;
-// An exit file is kept room for, so that a full disk does not hide how a rank ended. A byte of
+// Space reserved for an exit file, so that a full disk does not hide how a rank ended. A byte of
 // words takes at most six in JSON.
 constexpr std::int64_t kExitRoom = 8192;
 constexpr std::size_t kWordsInRoom = 1200;
@@ -49,7 +49,7 @@ void RankProcesses::start_all(int live_lock, const Clock& clock) {
 }
 
 Result<ProcessId> RankProcesses::start(int rank, int live_lock) const {
-    // First: a disk that takes no more than this lets it be said.
+    // First: if the disk has no room for more than this, the exit file can still say so.
     RM_RETURN_IF_ERROR(make_room(dir_.exit_room(rank), kExitRoom));
     RM_RETURN_IF_ERROR(ProgressFile::create(dir_.progress(rank)));
     SpawnRequest request{.argv = attempt_.rank_command,
@@ -93,7 +93,7 @@ void RankProcesses::explain_signal(ExitFile& exit, const std::string& kill_reaso
         exit.code = kRankOutOfMemory;
         exit.words = "killed by the kernel, which had no memory left for it";
     } else {
-        // Such a rank is no victim of a stop: it may be why there is one.
+        // Such a rank is no victim of a stop: it may be the reason for one.
         exit.code = kRankFailed;
     }
 }
@@ -116,8 +116,8 @@ void RankProcesses::write_exit(int rank, ExitFile exit, const Clock& clock) cons
     if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
 }
 
-// The end of the log says why a process ended itself. Of one that was killed from outside it says
-// which steps it was at.
+// The end of the log says why a process ended itself. For a process killed from outside it only
+// says at which steps it was.
 std::string RankProcesses::last_words_of(int rank, int signal) const {
     std::string words = tail_of_file(dir_.last_words(rank), kLongestWords);
     const bool from_outside = signal == SIGKILL || signal == SIGTERM || signal == SIGINT ||

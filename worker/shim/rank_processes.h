@@ -9,15 +9,15 @@
 
 namespace rm {
 
-// The rank processes of one attempt on one node: started, signalled and reaped here and nowhere
-// else. Each leads a process group of its own, which ends with it.
+// The rank processes of one attempt on one node: only this class starts, signals and reaps them.
+// Each leads a process group of its own, which ends with it.
 class RankProcesses {
 public:
     RankProcesses(AttemptDir dir, AttemptFile attempt, OomKills oom_kills = {})
         : dir_(std::move(dir)), attempt_(std::move(attempt)), oom_kills_(std::move(oom_kills)) {}
 
-    // Makes the progress pages and starts every rank; one that cannot be started has exited. They
-    // die with the calling thread (PR_SET_PDEATHSIG, set by the rank itself).
+    // Creates the progress pages and starts every rank; a rank that cannot be started counts as
+    // exited. The ranks die with the calling thread (PR_SET_PDEATHSIG, set by the rank itself).
     void start_all(int live_lock, const Clock& clock);
 
     // Writes the exit files of the ranks that have ended since the last call and returns them.

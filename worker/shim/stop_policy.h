@@ -21,9 +21,9 @@ public:
     void stop(StopMode mode, Seconds grace, MonoTime now);
     void daemons_connected(int num_daemons, MonoTime now);
 
-    // What is due now; each action is given once.
+    // The action that is due now; returns each action once.
     Action next(MonoTime now);
-    // Until next() may have something to say; nothing: only another input changes that.
+    // Time until next() may return an action; nothing: only another input can cause one.
     std::optional<Seconds> wait(MonoTime now) const;
     // Why the ranks were killed, for their exit files.
     const std::string& kill_reason() const { return kill_reason_; }

@@ -7,7 +7,7 @@
 #include "controller/survey/infer.h"
 #include "tests/topology/transfers.h"
 
-// Networks whose answer is known: racks of nodes behind uplinks, shared max-min fairly.
+// Networks with known rates: racks of nodes behind uplinks, shared max-min fairly.
 namespace rm::test {
 
 struct PlantedRack {

@@ -29,12 +29,12 @@ public:
         now.mono.nanos += static_cast<std::int64_t>(seconds * 1e9);
         now.wall = now.wall + Seconds{seconds};
     }
-    // Asks for a survey and runs it to its end; nothing: it took longer than `limit`.
+    // Requests a survey and runs it to its end; nothing when it takes longer than `limit`.
     std::optional<SurveyRecord> survey(Seconds limit = Seconds{3600}) {
         EXPECT_TRUE(core.request("request", now).ok());
         return run(limit);
     }
-    // To the end of the next survey.
+    // Runs to the end of the next survey.
     std::optional<SurveyRecord> run(Seconds limit) {
         const MonoTime start = now.mono;
         std::vector<ProbeCommand> commands = taken(core.tick(now));
@@ -70,8 +70,8 @@ private:
     }
     int index(const NodeId& node) const { return std::stoi(node.value.substr(1)); }
 
-    // What runs at once shares the network; all of it takes as long as its samples and their
-    // set-up.
+    // Probes that run at once share the network; together they take as long as the longest samples
+    // and their set-up.
     std::vector<ProbeCommand> answer(const std::vector<ProbeCommand>& commands) {
         std::vector<NodePair> flows;
         double longest = 0.1;

@@ -8,8 +8,8 @@ std::string without_port(const Json& end) {
     return text.substr(0, text.rfind(':'));
 }
 
-// What a socket says on this machine: over loopback who connects does so as 127.0.0.1, and only the
-// other end has the address that was listened on.
+// Addresses as sockets on this machine report them: over loopback a client connects from 127.0.0.1,
+// and only the other end has the listening address.
 void expect_ends(const Json& connection, const std::string& own, const std::string& other) {
     const bool own_is = without_port(connection.at("own")) == own;
     const bool other_is = without_port(connection.at("other")) == other;

@@ -34,8 +34,8 @@ struct JobText {
 std::vector<std::int64_t> steps_in(const std::string& log);
 std::vector<std::int64_t> one_to(std::int64_t last);
 
-// Drives the real programs in a temporary directory of its own: HOME, state and text are in it, the
-// daemons find no configuration of the user. At the end no process of the test may be left.
+// Drives the real programs in a private temporary directory: HOME, state and text are in it, and
+// the daemons find no configuration of the user. At the end no process of the test may remain.
 class E2eTest : public testing::Test {
 protected:
     E2eTest();
@@ -52,10 +52,10 @@ protected:
     // `ringmaster --state <state> ...`
     Finished at(const std::string& state, std::vector<std::string> arguments);
 
-    // `ringmaster up --state <state> ...` that is ready; null, after a test failure, when it is
-    // not.
+    // Starts `ringmaster up --state <state> ...` and waits until it is ready; otherwise fails the
+    // test and returns null.
     std::unique_ptr<Process> up(const std::string& state, std::vector<std::string> arguments);
-    // Ctrl-C, and a clean end within a minute.
+    // Sends Ctrl-C and expects a clean end within a minute.
     void stop(Process& up);
 
     std::string submit(const std::string& state, const std::string& job_file);  // the job's id

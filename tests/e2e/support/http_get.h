@@ -8,7 +8,7 @@ namespace rm::e2e {
 std::string http_get(const std::string& host_port, const std::string& path);
 std::string url_encoded(const std::string& text);
 
-// A loopback port nobody listens on now.
+// A loopback port without a listener at the moment.
 int free_port();
 
 }  // namespace rm::e2e

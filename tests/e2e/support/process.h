@@ -10,10 +10,10 @@
 
 namespace rm::e2e {
 
-// A real program under test, stdout and stderr in files. What still runs is killed at the end.
+// A real program under test, stdout and stderr in files. The destructor kills it if it still runs.
 class Process {
 public:
-    // `environment` ("NAME=value") is added to that of the test.
+    // Adds `environment` ("NAME=value") to that of the test.
     Process(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
             const std::string& output_prefix);
     ~Process();
@@ -33,7 +33,7 @@ private:
     std::optional<int> code_;
 };
 
-// Looks every 50 ms.
+// Polls every 50 ms.
 template <typename Condition>
 bool wait_until(Seconds limit, const Condition& condition);
 

@@ -68,7 +68,7 @@ protected:
                           base, path("viewer.token"), base, path("submitter.token"), base,
                           path("admin.crt"), path("admin.key"), base));
     }
-    // Under this controller, or under another address than its own.
+    // `controller`: the address to dial; empty: that of this controller.
     const Process& start_worker(const std::vector<std::string>& more,
                                 const std::string& controller = "") {
         std::vector<std::string> argv = {program("ringmaster-worker"),

@@ -17,7 +17,7 @@ Outcome save_with(Faults& faults, const std::string& dir, const CheckpointName& 
     }
 }
 
-// What a restart must see: the previous checkpoint and a word about the lost one, or the new one
+// A restart must find either the previous checkpoint and a note about the lost one, or the new one
 // whole.
 void expect_previous_or_new(const std::string& dir, const TestState& previous,
                             const TestState& next) {

@@ -17,7 +17,7 @@
 
 namespace rm {
 
-// Tensors by name with their bytes: what a training state is to a checkpoint.
+// Tensors by name with their bytes: a training state as a checkpoint sees it.
 struct TestTensor {
     Slice whole;
     std::vector<std::byte> bytes;

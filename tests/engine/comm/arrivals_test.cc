@@ -36,7 +36,7 @@ TEST(Arrivals, OfShortMessagesSayNothing) {
     EXPECT_TRUE(arrivals.take().empty());
 }
 
-// The first of two that were posted together is waited for, while the second has come before it.
+// Two messages posted together: the rank waits for the first, and the second has arrived before it.
 TEST(Arrivals, ThatFollowEachOtherAreOneRun) {
     Arrivals arrivals({1});
     arrivals.over(1, kMiB, at(0), at(2));

@@ -32,7 +32,7 @@ using RankBody = std::function<void(Transport&)>;
 // Runs `body` on every rank; returns what each threw, indexed by rank, empty where it returned.
 std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body);
 
-// The same, and nobody may throw.
+// The same; no rank may throw.
 void run_all(const Cluster& cluster, const RankBody& body);
 
 // Every rank talks to every other.

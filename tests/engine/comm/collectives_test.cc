@@ -309,7 +309,7 @@ Numbers ring_sums(std::uint64_t seed, int num_ranks) {
     return sums;
 }
 
-// What each rank ends with.
+// The result of each rank.
 using Collective = void (*)(Transport&, const Group&, Staging&, const TensorView&,
                             const TensorView&);
 std::vector<Numbers> results_of(Collective collective, const Cluster& cluster, std::uint64_t seed,
@@ -329,7 +329,7 @@ void reduce_scatter_then_gather(Transport& transport, const Group& group, Stagin
                                 const TensorView& x, const TensorView& scratch) {
     reduce_scatter_sum(transport, group, staging, x, scratch);
     const Part own = part_of(x.num_elements(), group.size(), group.index);
-    // What is not this rank's is of no use: only partial sums.
+    // Outside this rank's part there are only partial sums: overwrite them.
     for (std::int64_t i = 0; i < x.num_elements(); ++i) {
         if (i < own.first || i >= own.first + own.count) x.as<float>()[i] = -1;
     }

@@ -1,4 +1,4 @@
-// What collectives say of themselves: the memory they touch, and what they send.
+// Collectives declare the memory they touch and the bytes they send.
 #include "tests/engine/comm/communicator_rig.h"
 
 namespace rm {

@@ -12,7 +12,7 @@
 
 namespace rm::testing {
 
-// Passes work on, noting what it said of itself.
+// Passes work on and notes what it declares.
 class NotingStream final : public Stream {
 public:
     struct Note {

@@ -166,7 +166,7 @@ TEST(GlooTransport, NamesAddressesOfVersionSixInBrackets) {
             });
 }
 
-// Finds ports that nobody listens on at these addresses now; not those that the kernel gives away.
+// Finds ports without a listener at these addresses; not those that the kernel assigns.
 PortRange free_ports(int count) {
     static int next = 20000 + getpid() % 10000;
     const PortRange ports{next, next + count - 1};
@@ -216,7 +216,7 @@ TEST(GlooTransport, NamesTheRangeThatHasNoPortLeft) {
 }
 
 TEST(GlooTransport, NamesThePeersAddressAndTheReasonThatItIsNotReachedBy) {
-    // Rank 0 publishes where nobody listens.
+    // Rank 0 publishes an address without a listener.
     PairTable table;
     sockaddr_in nobody{};
     nobody.sin_family = AF_INET;

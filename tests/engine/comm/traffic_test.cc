@@ -1,4 +1,4 @@
-// What a collective says it sends against the messages that a rank posts.
+// Compares the bytes that a collective declares with the messages that a rank posts.
 #include "engine/comm/traffic.h"
 
 #include <gtest/gtest.h>

@@ -117,7 +117,7 @@ TEST_F(TokenStreamTest, ContinuesFromAnyPositionExactly) {
     EXPECT_GE(straight.position().epoch, 1);
 }
 
-// What the ends among the tokens say of a sample's documents.
+// Derives the documents of a sample from the end-of-document tokens.
 Sample with_documents(std::vector<std::int32_t> tokens) {
     Sample sample;
     std::int64_t begin = 0;

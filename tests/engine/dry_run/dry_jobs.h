@@ -4,7 +4,7 @@
 
 namespace rm::test {
 
-// A rank of a job, and what its stage is.
+// A rank of a job and the shape of its stage.
 struct DryJob {
     RankSpec spec;
     StageShape shape;

@@ -216,7 +216,7 @@ TEST(Prediction, MovesWhatIsKeptToTheHostAndBack) {
     EXPECT_GE(prediction.moved.at("uploaded"), prediction.host.lower_bound);
 }
 
-// A rank that is alone waits for nobody else's gradients or weights.
+// A single rank never waits for gradients or weights of others.
 TEST(Prediction, CountsWaitingForTheHostsUpdateAsTheUpdate) {
     const auto host = make_cpu_kernels({.num_threads = 1});
     DryJob job = little_job(12, mesh_of(1, 1, 1, 1), 0);
@@ -255,7 +255,7 @@ TEST(Prediction, OfFourMillionTokensOfSeventyBillionParametersDoesNotOverflow) {
     job.shape.context = std::int64_t{4} << 20;
     const Prediction prediction = prediction_of(job, on_l40s(DryRunMode::steady));
     EXPECT_EQ(prediction.tokens, 4.0 * (1 << 20));
-    // What every layer keeps of 8,192 tokens, all 80 of them: gate and up alone.
+    // Each of the 80 layers keeps at least gate and up of 8,192 tokens.
     EXPECT_GT(prediction.device.lower_bound.value, std::int64_t{80} * 8192 * 2 * 28672 * 2);
     EXPECT_GT(prediction.causal_mfu, 0.2);
     EXPECT_LT(prediction.causal_mfu, 0.7);

@@ -23,8 +23,8 @@ Bytes peak_of(const std::vector<LiveBytes>& live) {
     return peak;
 }
 
-// Of elements, attributes without '>' and text, as the writer makes them: what is opened is closed
-// in order, and nothing is left over.
+// Knows elements, attributes without '>' and text, which is all that the writer makes: every
+// element is closed, in order.
 bool is_well_formed(std::string_view text) {
     std::vector<std::string_view> open;
     for (std::size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {

@@ -65,7 +65,7 @@ struct SampleWeights {
     WeightState weights;
 };
 
-// Of a rank that is alone.
+// Exports from a single rank.
 inline Status export_weights(const HfExport& options, const ModelConfig& model,
                              const WeightState& weights, Faults& faults) {
     WholeWeights whole(nullptr, weights);

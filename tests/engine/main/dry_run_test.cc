@@ -77,7 +77,7 @@ TEST_F(DryRun, TakesAProfileFromAFile) {
     EXPECT_THAT(run.output, HasSubstr("TFLOP/s of mine"));
 }
 
-// Of a job whose state lives on the host: a host that is slow in all it does holds up the passes.
+// With state on the host, a host with slow ops holds up the passes.
 TEST_F(DryRun, UpdatesStateOnTheHostAtTheHostsSpeed) {
     DeviceProfile slow = published_profiles()[0];
     for (OpSpeed& speed : slow.ops)

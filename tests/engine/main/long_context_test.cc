@@ -73,7 +73,7 @@ Bytes LongContext::device_limit() const {
     return kArenaLimit + needs_of(config(kWindows)).state;
 }
 
-// Of the largest child process so far.
+// Peak memory of the largest child process so far.
 Bytes peak_of_children() {
     rusage usage{};
     RM_CHECK(getrusage(RUSAGE_CHILDREN, &usage) == 0, "no resource usage of children");
@@ -98,7 +98,7 @@ TEST_F(LongContext, TrainsInASixthOfTheArenaThatItNeedsOnTheDevice) {
     std::cout << format("device {}, with windows {} and {} on the host, state {}, peak {}\n",
                         on_device.device, needs.device, needs.host, needs.state, peak);
     EXPECT_LE(peak, bound);
-    // What it would take without windows is not hidden in the allowance.
+    // The allowance is too small to hide the memory needed without windows.
     EXPECT_LT(bound, on_device.device + needs.state);
 }
 

@@ -21,7 +21,7 @@ struct StepShape {
 ArenaTrace step_trace(const StepShape& shape);
 
 // The engine's passes in windows: the forward of each layer begins before that of the last has
-// given its buffers back. 31 blocks a layer.
+// released its buffers. 31 blocks a layer.
 ArenaTrace layers_in_windows(int num_layers);
 
 // Exactly `capacity` bytes live at any of `num_moments` moments: after each some blocks end, and

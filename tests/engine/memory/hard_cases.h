@@ -10,11 +10,11 @@ namespace rm::test {
 // The arena, cut in two through its whole length or height, and each part again, the largest first.
 ArenaTrace guillotine_trace(Rng& rng, int count, std::int64_t capacity);
 
-// Guillotine cuts of parts that differ little: neither sizes nor lifetimes say who goes first.
+// Guillotine cuts of parts that differ little: neither size nor lifetime suggests an order.
 ArenaTrace tight_trace(Rng& rng, int count, std::int64_t capacity);
 
 // Teeth that begin one after the other: in each, every row is cut a little later than the one below
-// it, so that what ends makes room bit by bit.
+// it, so that room appears bit by bit.
 ArenaTrace sawtooth_trace(Rng& rng, int count, std::int64_t capacity);
 
 }  // namespace rm::test

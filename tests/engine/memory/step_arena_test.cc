@@ -15,7 +15,7 @@ namespace {
 using test::check_error_of;
 using ::testing::HasSubstr;
 
-// Addresses that nobody touches.
+// Hands out addresses that the test never touches.
 class Addresses final : public RequestRecorder::Listener {
 public:
     void* requested(const BufferName& /*name*/, Bytes /*size*/) override { return next_ += 4096; }
@@ -42,7 +42,7 @@ protected:
         planned_ = recorder.take();
         planned_.requests[1].offset = {512};
     }
-    // What a pass with these requests ends with.
+    // The error of a pass with these requests.
     std::string failure_of_pass(const std::function<void(StepArena&)>& requests) {
         return check_error_of([&] {
             arena_.begin(planned_);

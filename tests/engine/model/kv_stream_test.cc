@@ -110,7 +110,7 @@ Numbers block_of(int layer, std::size_t slot) {
     return numbers;
 }
 
-// What a rank adds to the gradients of a slot.
+// The term that a rank adds to the gradients of a slot.
 Numbers small_term(int layer, int rank, std::size_t slot) {
     Numbers numbers(static_cast<std::size_t>(kBlock));
     for (std::size_t i = 0; i < numbers.size(); ++i) {

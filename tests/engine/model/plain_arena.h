@@ -8,7 +8,7 @@
 
 namespace rm::test {
 
-// Memory of its own for every request, until the end.
+// Gives every request memory of its own and frees all of it at the end.
 class PlainArena final : public StepArena {
 public:
     explicit PlainArena(Device& device) : device_(device) {}

@@ -52,7 +52,7 @@ TEST(Clock, ExposesNothingThatComputeHides) {
     EXPECT_THAT(run_clock(b.schedule(), kLinks).exposed, IsEmpty());
 }
 
-// Links of different groups are used at once; the slower one is waited for.
+// Links of different groups run at once; the slower one decides.
 TEST(Clock, TakesTheSlowestOfTheLinksThatGoAtOnce) {
     ScheduleBuilder b;
     const auto both = b.send(kCommunication, "send", {{2, 4, Bytes{3000}}, {1, 1, Bytes{100}}});
@@ -245,7 +245,7 @@ TEST(Clocks, NameTheRankThatWaitsForOneThatIsOver) {
                       Not(HasSubstr("rank 1 in"))));
 }
 
-// The host joins a stream that never gets empty: nobody queues what the other rank waits for.
+// The host joins a stream that never drains, and so never queues what the other rank waits for.
 TEST(Clocks, FindAHostThatWaitsForItsPeers) {
     ScheduleBuilder joins;
     joins.send(kCommunication, "ring_shift", {{1, 1, Bytes{50}}});

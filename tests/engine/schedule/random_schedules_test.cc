@@ -59,8 +59,8 @@ private:
     std::vector<std::uint32_t> records_;
 };
 
-// Of each item, those that are over when it begins. Joins belong to the host, which queues what is
-// later.
+// By item: the items that have ended when it begins. Joins come before every later item, since the
+// host queues those afterwards.
 using Order = std::vector<std::bitset<kMaxItems>>;
 
 bool is_before(const ScheduleItem& a, std::uint32_t index, const ScheduleItem& b) {

@@ -37,7 +37,7 @@ public:
     std::uint32_t wait(int stream, std::uint32_t record);
     std::uint32_t join(int stream);
     std::uint32_t mark(std::string_view name);
-    // `stream` waits for all that is queued on `awaited`; returns the wait.
+    // `stream` waits for all work queued on `awaited`; returns the wait.
     std::uint32_t order(int awaited, int stream);
     // Returns the buffer.
     std::uint32_t request(std::string name, Span bytes, int arena = kDeviceArena, int group = -1);

@@ -41,7 +41,7 @@ std::string round_trip(const Tokenizer& tokenizer, std::string_view text) {
     return tokenizer.decode(ids_of(tokenizer, text), SpecialTokens::keep).value();
 }
 
-// What goes wrong when `change` is made to a good file.
+// The error of a good file after `change`.
 std::string complaint(const std::function<void(json&)>& change) {
     json file = trained();
     change(file);

@@ -98,7 +98,7 @@ TEST_F(AxesRun, AnotherMeshGoesOnFromItsCheckpoint) {
                 1e-4 * straight.steps.back().loss);
 }
 
-// What is exported from shards is what one rank exports that continued from the same checkpoint.
+// The export from shards equals that of one rank that continues from the same checkpoint.
 TEST_F(AxesRun, ExportsTheWeightsOfAllRanks) {
     config_.spec.exports.huggingface = dir_.file("from-many");
     train("checkpoints");

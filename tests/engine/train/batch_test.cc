@@ -75,7 +75,7 @@ struct Case {
     std::vector<Sample> sequences;
 };
 
-// What a token of a sequence is asked for and where it stands, by the documents of the sample.
+// Document, position and target of one token, derived from the documents of the sample.
 struct Expected {
     std::int32_t document;
     std::int64_t position;

@@ -1,5 +1,5 @@
-// What a step sends over every axis is what docs/communication.md says. The ring's bytes are
-// counted in mesh_test.cc and kv_stream_test.cc.
+// A step sends over every axis as many bytes as docs/communication.md says. mesh_test.cc and
+// kv_stream_test.cc count the bytes of the ring.
 #include <gtest/gtest.h>
 
 #include "engine/comm/collectives.h"
@@ -151,7 +151,7 @@ Bytes difference(const Bytes& more, const Bytes& less) {
 
 class StepBytes : public testing::TestWithParam<std::tuple<Layout, DType>> {};
 
-// What the second step sends; the first has the gathers of the start besides.
+// Compares the bytes of the second step: the first also includes the gathers at the start.
 TEST_P(StepBytes, EqualTheDocumentedFormulas) {
     const auto& [layout, type] = GetParam();
     test::RigConfig config = config_of(layout, type);

@@ -97,7 +97,7 @@ TEST(RankConfig, EveryFieldOfAJobSurvivesJson) {
     }
 }
 
-// Files of before 2026-11 have other names here and there.
+// Files written before 2026-11 use other names in some places.
 TEST(RankConfig, ReadsTheNamesOfOlderFiles) {
     const auto spec = [](const char* text) {
         return job_spec_from_json(nlohmann::json::parse(text)).value();

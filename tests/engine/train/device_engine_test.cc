@@ -143,7 +143,7 @@ TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
     }
 }
 
-// What threads are to a CPU: warps run in other orders, others first.
+// The counterpart of a CPU's thread count: the seed changes the order in which warps run.
 TEST_F(DeviceIdentity, TheOrderInWhichWarpsRunChangesNoBit) {
     for (const Layout& layout : {Layout{1, 1, 192}, Layout{1, 3, 192}}) {
         const RigResult lock_step = two_steps(layout, 64, 0);

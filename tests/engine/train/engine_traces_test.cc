@@ -1,5 +1,5 @@
-// What the engine's passes request is planned within the lower bound, whatever the model's size,
-// the policy and the mesh. How fast is measured by `ring-bench arena`.
+// The planner meets the lower bound for the requests of the engine's passes, for every model size,
+// policy and mesh. `ring-bench arena` measures how fast it is.
 #include "kernels/bench/engine_traces.h"
 
 #include <gtest/gtest.h>

@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class EveryWait : public testing::TestWithParam<Layout> {};
 
-// What a run gives with one wait left out on every rank, or nothing when it fails.
+// The result of a run with one wait left out on every rank; nothing when the run fails.
 std::optional<test::RigResult> without_wait(test::RigConfig config, DType compute,
                                             std::int64_t wait, std::uint64_t seed) {
     config.backend = lazy_backend({seed, wait}, compute);

@@ -71,7 +71,8 @@ bool OtherPlans::fits(const Pair& pair) const {
            lives_[released].release < lives_[requested].request;
 }
 
-// What follows the wait, in bytes of before; and what was awaited, whose bytes are requested next.
+// Pairs of a buffer touched after the wait with one released before it, and of a buffer touched by
+// the awaited work with one requested later.
 std::vector<OtherPlans::Pair> OtherPlans::pairs_around(std::uint32_t wait) const {
     std::vector<Pair> pairs;
     for (const std::uint32_t requested : touched_by(next_work(wait))) {

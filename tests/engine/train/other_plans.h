@@ -9,14 +9,14 @@
 
 namespace rm::test {
 
-// What a wait is there for in another plan of the arenas: one that gives a buffer the bytes of a
-// buffer released before it, chosen so that the wait is all that stands between them.
+// Shows the need for a wait in another plan of the arenas: one that gives a buffer the bytes of a
+// buffer released before it, chosen so that only the wait orders the two.
 class OtherPlans {
 public:
-    // Borrows a schedule as it was recorded, where no two buffers share bytes.
+    // Borrows a schedule as recorded, where no two buffers share bytes.
     explicit OtherPlans(const StepSchedule& schedule);
 
-    // With the first such pair that has them; empty: none.
+    // The races of the first such pair that has any; empty: no pair has.
     std::vector<Race> races_without(std::uint32_t wait) const;
 
 private:

@@ -108,7 +108,7 @@ TEST_F(RunRank, CheckpointsWrittenDuringTheNextStepChangeNoBit) {
     ASSERT_TRUE(run.outcome.ok());
     EXPECT_EQ(run.checkpoints.size(), 20u);
     EXPECT_EQ(checkpoint_bytes(checkpoint("every-step", 20)), without);
-    // What was written while the run went on is what a run that ended there writes.
+    // A checkpoint of a run that goes on equals that of a run that stops at the same step.
     config_.checkpoint_dir = dir_.file("stopped");
     config_.stop_after_steps = 7;
     ASSERT_TRUE(train().outcome.ok());

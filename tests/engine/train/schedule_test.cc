@@ -1,5 +1,5 @@
-// What the engine queues, recorded on the meta device: free of races where every buffer lies at its
-// planned place, and without waits that nothing needs.
+// The engine's schedules, recorded on the meta device, have no races with every buffer at its
+// planned place, and no unnecessary waits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ std::uint32_t second_step(const StepSchedule& schedule) {
     return last;
 }
 
-// What is planned for a pass is free of races, which is more than a schedule can say of any places.
+// The places planned for a pass have no races; a schedule alone cannot promise that for all places.
 TEST(PlannedPlaces, ThatWorkIsNotOrderedForAreRefused) {
     const auto like = make_cpu_kernels({.num_threads = 1});
     RankSpec spec;

@@ -26,7 +26,7 @@ constexpr auto kHold = 200ms;
 // is through with layer 0.
 class Gate {
 public:
-    // Of one update: so many pieces come before layer 1.
+    // `pieces_before`: pieces of one update that come before layer 1.
     void close(std::ptrdiff_t pieces_before) { pieces_before_ = pieces_before; }
     bool was_passed() const { return passed_; }
 
@@ -197,8 +197,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0}),
     [](const auto& info) { return info.param.name; });
 
-// What compute waits for is the optimizer's time, of the step that waits. Some of it hides behind
-// the rest of layer 0.
+// The time that compute waits counts as optimizer time of the step that waits. The rest of layer 0
+// hides some of the update.
 TEST(UpdateOverlapTime, IsReportedWhereItIsExposed) {
     const double held = std::chrono::duration<double>(kHold).count();
     for (const Trained& rank : train({"Zero3", Mesh::make(2, 1, 1, 1).value(), 3}, Overlap::on))

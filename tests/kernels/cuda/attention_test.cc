@@ -22,7 +22,7 @@ using Runs = std::vector<rm::Run>;
 
 constexpr std::uint64_t kSeed = 23;
 constexpr std::uint64_t kNumSchedules = 8;
-// Of one multiprocessor: few blocks fill it, so wide ones are taken.
+// Few blocks fill one multiprocessor, so the launcher takes wide ones.
 const GpuProfile kWide{.num_sms = 1};
 const GpuProfile kNarrow{.num_sms = 1 << 20};
 

@@ -21,7 +21,7 @@ TEST(CudaLibrary, SaysWhatIsMissingAndThatTheCpuIsThere) {
 }
 
 #ifdef RM_HAS_CUDA
-// What the library throws is caught by who opened it, by its type.
+// The program that loads the library can catch its exceptions by type.
 TEST(CudaLibrary, ThrowsAcrossItsBoundary) {
     try {
         (void)load_cuda_kernels({.device = -1});

@@ -8,7 +8,7 @@
 
 namespace rm::test {
 
-// What one op declared, tested on a real machine.
+// The declarations of one op, checked on a real machine.
 struct Declared {
     int num_calls = 0;
     std::vector<bool> changed;        // by declared write, in the op's order: was it in any call
@@ -18,7 +18,7 @@ using DeclaredOps = std::map<std::string, Declared>;
 
 // Runs a case on the cpu backend, each op only after `meta` has recorded it on the same addresses.
 // An op runs twice: on the memory as it is, where only declared writes may change; and with every
-// byte that was not declared spoilt, where declared writes must come out the same.
+// undeclared byte overwritten, where declared writes must come out the same.
 void watch_case(const OpCase& op_case, DType compute, DeclaredOps& declared);
 
 }  // namespace rm::test

@@ -29,11 +29,11 @@ class Snapshot {
 public:
     explicit Snapshot(const WatchedDevice::Buffers& buffers);
     void restore() const;
-    // Outside of `ranges` every byte becomes 0xff: a NaN, or an impossible token.
+    // Sets every byte outside `ranges` to 0xff: a NaN, or an impossible token.
     void spoil_all_but(const std::vector<AddressRange>& ranges) const;
-    // Whether any byte of the range is not what it was.
+    // Whether any byte of the range has changed.
     bool differs(const AddressRange& range) const;
-    // The first byte outside of `ranges` that is not what it was; a size of 0: none.
+    // The first changed byte outside `ranges`; a size of 0: none.
     AddressRange changed_outside(const std::vector<AddressRange>& ranges) const;
 
 private:
@@ -41,7 +41,7 @@ private:
         std::byte* at = nullptr;
         std::vector<std::byte> bytes;
     };
-    // What a buffer and a range have in common; a size of 0: nothing.
+    // The intersection of a buffer and a range; a size of 0: empty.
     struct Part {
         std::byte* now = nullptr;
         const std::byte* then = nullptr;

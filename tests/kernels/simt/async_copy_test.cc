@@ -113,7 +113,7 @@ TEST(AsyncCopy, OneThatNobodyWaitsForIsAnError) {
                             HasSubstr("async_copy_test.cc:"), HasSubstr("was waited for"))));
 }
 
-// What is refused when `copy` runs, with source and destination of the right kind.
+// A call that runs `copy` with source and destination of the right kind.
 template <typename Copy>
 auto copying(Copy copy) {
     return [=] { run(kFrom, copy); };

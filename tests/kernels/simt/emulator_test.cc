@@ -23,7 +23,7 @@ constexpr int kThreads = 64;
 class Schedules : public ::testing::TestWithParam<std::uint64_t> {
 protected:
     Emulation emulation() const { return {GetParam()}; }
-    // What a block of kThreads threads that each run `body` throws.
+    // A call that runs a block of kThreads threads, each with `body`.
     template <typename Body>
     auto running(Body body) const {
         return [=, emulation = emulation()] {
@@ -79,7 +79,7 @@ TEST_P(Schedules, ABarrierThatSomeThreadsSkipIsDiagnosed) {
                           HasSubstr("32 threads have exited"))));
 }
 
-// Outside of EXPECT_THAT, whose argument is one line to the compiler.
+// Outside EXPECT_THAT: the compiler sees its whole argument as one line.
 void sync_in_two_places(int*) {
     if (warp() == 0)
         sync_block();

@@ -34,7 +34,7 @@ TEST(PlantedFaults, AMissingBarrierIsWrongOnEverySeed) {
     EXPECT_EQ(num_wrong_seeds<Fault::missing_barrier>(), kNumSeeds);
 }
 
-// In lock step nobody is lapped: this is what the other seeds are for.
+// In lock step no warp laps another: this needs the other seeds.
 TEST(PlantedFaults, AMissingRefillBarrierIsWrongOnGreedySeeds) {
     EXPECT_GE(num_wrong_seeds<Fault::missing_refill_barrier>(), kNumSeeds / 2);
 }

@@ -225,7 +225,7 @@ protected:
     static Element element(int tile, int row, int column) {
         return static_cast<Element>(1000 * tile + 10 * row + column);
     }
-    // What lanes get in their registers, halves apart.
+    // The register values of each lane, with the halves separated.
     template <typename Load>
     std::array<std::array<Element, 8>, 32> load(Load load) const {
         std::array<int, 32> place;  // of every row, shuffled

@@ -9,8 +9,8 @@
 #include "kernels/device/tile.h"
 #include "kernels/simt/emulator.h"
 
-// A tile kernel as they all are, two stages deep, and the ways in which such kernels go wrong: what
-// proves that the emulator, the address sanitizer and the thread sanitizer catch them.
+// A typical tile kernel, two stages deep, and the ways in which such kernels go wrong. Proves that
+// the emulator, the address sanitizer and the thread sanitizer catch them.
 namespace rm::device {
 
 enum class Fault {
@@ -52,7 +52,7 @@ struct PipelinedProduct {
             if (kFault != Fault::missing_barrier) simt::sync_block();
             mma_ABt<kTileK>(sums, shared.a[i % 2].at(simt::warp() * 16, 0),
                             shared.b[i % 2].at(0, 0));
-            // Every warp has read this stage before anyone refills it.
+            // Every warp reads this stage before any warp refills it.
             if (kFault == Fault::missing_refill_barrier) continue;
             if (kFault == Fault::divergent_barrier && simt::warp() == kWarps - 1) continue;
             simt::sync_block();
@@ -83,7 +83,7 @@ struct PipelinedProduct {
     }
 };
 
-// A problem whose sums are exact in any order, and what the kernel makes of it.
+// A problem whose sums are exact in any order, and the kernel's result.
 class ProductProblem {
 public:
     static constexpr int M = 104, N = 64, K = 160;

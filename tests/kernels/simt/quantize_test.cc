@@ -45,7 +45,7 @@ float largest_of(const std::vector<float>& x) {
     return largest;
 }
 
-// What the emulated device has in its memory.
+// The output as it lies in the memory of the emulated device.
 struct Codes {
     std::vector<std::uint8_t> codes, transposed;
     float amax = 0;
@@ -94,7 +94,7 @@ protected:
         stream->synchronize();
     }
 
-    // What `op` writes, started from codes that nothing writes and an amax of zero.
+    // The output of `op`, over codes that no op writes and an amax of zero.
     template <typename Op>
     Codes cast(Op op, float scale, std::uint64_t seed) const {
         const std::int64_t length = (T + 15) / 16 * 16;

@@ -268,8 +268,8 @@ struct NoShared {};
 constexpr int kRows = 32, kColumns = 64;
 using Tile = RegisterTile<kRows, kColumns>;
 
-// What `per_row(tile, values)` leaves in the values of each row, starting from `start`, as every
-// lane of the row holds it.
+// The values of each row after `per_row(tile, values)`, starting from `start`, as each lane of the
+// row holds them.
 template <typename PerRow>
 std::vector<std::vector<float>> values_of_rows(const Matrix& from, float start,
                                                const PerRow& per_row) {
@@ -330,7 +330,7 @@ TEST(RegisterTiles, PartialSumsOfTheFourLanesAddUp) {
     }
 }
 
-// What is stored of a tile that was loaded from `from` and worked on.
+// Loads a tile from `from`, applies `work` and returns the tile as stored.
 template <typename T, typename Work>
 std::vector<T> worked_on(const Matrix& from, int num_rows, const Work& work) {
     std::vector<T> got(static_cast<std::size_t>(num_rows * kColumns));

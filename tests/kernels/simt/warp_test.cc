@@ -10,7 +10,7 @@ namespace {
 
 class Warps : public ::testing::TestWithParam<std::uint64_t> {
 protected:
-    // What f() gives in each of 32 lanes.
+    // The result of f() in each of 32 lanes.
     template <typename F>
     auto in_every_lane(F f) const {
         std::array<decltype(f()), 32> results{};
