@@ -52,11 +52,11 @@ Result<DeviceId> parse_device(const std::string& line) {
 Result<Reason> parse_reason(const std::string& line) {
     const std::size_t first = line.find(kCut);
     const std::size_t last = line.rfind(kCut);
-    // Older versions wrote only the text for people.
+    // Older versions wrote only the text for people, newer ones may know more kinds.
     if (first == last) return reason_from(line);
     Reason reason{line.substr(first + 1, last - first - 1), line.substr(last + 1)};
-    RM_RETURN_IF_ERROR(parse_name(line.substr(0, first), reason.kind));
-    return reason;
+    if (parse_name(line.substr(0, first), reason.kind)) return reason;
+    return reason_from(line);
 }
 
 }  // namespace

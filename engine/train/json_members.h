@@ -109,10 +109,16 @@ nlohmann::json members_to_json(const T& value) {
     return out;
 }
 
-// Absent members keep their values; JsonObject says what else is an error.
+// A configuration refuses members that it does not know; what another version may have written
+// passes over them.
+enum class UnknownMembers { refused, passed_over };
+
+// Absent members keep their values; JsonObject says what else is an error. The caller decides about
+// unknown members of `object`, by finish(); the reader about those of its parts.
 class JsonReader {
 public:
-    explicit JsonReader(JsonObject& object) : object_(object) {}
+    explicit JsonReader(JsonObject& object, UnknownMembers unknown = UnknownMembers::refused)
+        : object_(object), unknown_(unknown) {}
 
     template <typename T>
     void operator()(const Member& member, T& value) {
@@ -211,9 +217,9 @@ private:
     template <typename T>
     void read_members(const nlohmann::json& value, const std::string& path, T& target) {
         JsonObject object(value, path);
-        JsonReader reader(object);
+        JsonReader reader(object, unknown_);
         describe(reader, target);
-        object_.keep(object.finish());
+        object_.keep(unknown_ == UnknownMembers::refused ? object.finish() : object.status());
     }
     template <Named T>
     void read_name(const std::string& key, T& value) {
@@ -225,6 +231,7 @@ private:
     }
 
     JsonObject& object_;
+    const UnknownMembers unknown_;
 };
 
 }  // namespace rm

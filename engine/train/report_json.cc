@@ -23,7 +23,7 @@ Result<Report> parse_report(std::string_view line, std::string_view key) {
     if (value.is_discarded()) return not_a_report(line, "not JSON").error();
     Report report;
     JsonObject object(value, "");
-    JsonReader reader(object.require(key));
+    JsonReader reader(object.require(key), UnknownMembers::passed_over);
     describe(reader, report);
     if (!object.status()) return not_a_report(line, object.status().error().message).error();
     return report;

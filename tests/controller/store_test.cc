@@ -391,5 +391,14 @@ TEST(Space, TheReserveIsGivenOnceAndTakenBack) {
     EXPECT_TRUE(std::filesystem::exists(directory.file("reserve")));
 }
 
+TEST(Reasons, OfAKindThatIsNotKnownStandAsText) {
+    Reasons reasons;
+    const std::string line = std::string("weather\x1f") + "it rains\x1f" + "wait";
+    ASSERT_TRUE(decode(Value(line), reasons));
+    ASSERT_EQ(reasons.size(), 1u);
+    EXPECT_EQ(reasons[0].kind, Reason().kind);
+    EXPECT_NE(reasons[0].text.find("it rains"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rm::test

@@ -170,6 +170,15 @@ TEST(Reports, SurviveJsonAndKeepANonFiniteLoss) {
     EXPECT_FALSE(parse_step_report("{}").ok());
 }
 
+TEST(Reports, OfANewerVersionAreReadWithoutWhatTheyAdd) {
+    const auto report = parse_step_report(
+        R"({"step": 7, "more": 1, "axes": {"ring": {"bytes_sent": 5, "retries": 2}}})");
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->step, 7);
+    EXPECT_EQ(report->axes.at("ring").bytes_sent, 5);
+    EXPECT_FALSE(parse_step_report(R"({"step": 7, "axes": {"ring": {"bytes_sent": "5"}}})").ok());
+}
+
 TEST(Reports, TheStepLineNamesConventionAndPeak) {
     StepReport report;
     report.step = 17;
