@@ -20,45 +20,46 @@ class Status;
 
 namespace rm {
 
-// The controller as the command line sees it: calls of the generated stubs,
+// The controller as the command line sees it. Sources that include a service's generated client
+// call
 //     client.call(&pb::JobService::Stub::Get, request)
-// by sources that include the stub. Every call is idempotent (Submit through its request id), so
+// with gRPC's name for it. Every call is idempotent (Submit through its request id), so
 // UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is an error.
 // Calls that do not stream give up after 20 s.
 class Client {
 public:
     using Note = std::function<void(std::string_view)>;
-    template <typename Stub, typename Request, typename Reply>
-    using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Reply*);
-    template <typename Stub, typename Request, typename Piece>
-    using StreamMethod = std::unique_ptr<grpc::ClientReader<Piece>> (Stub::*)(grpc::ClientContext*,
-                                                                              const Request&);
+    template <typename Service, typename Request, typename Reply>
+    using Method = grpc::Status (Service::*)(grpc::ClientContext*, const Request&, Reply*);
+    template <typename Service, typename Request, typename Piece>
+    using StreamMethod = std::unique_ptr<grpc::ClientReader<Piece>> (Service::*)(
+        grpc::ClientContext*, const Request&);
 
     // INVALID_ARGUMENT for an address beyond loopback without a CA, or credentials that cannot be
     // read. Nothing is sent before the first call.
     static Result<Client> open(const Target& target, Note note);
 
-    template <typename Stub, typename Request, typename Reply>
-    Result<Reply> call(Method<Stub, Request, Reply> method,
+    template <typename Service, typename Request, typename Reply>
+    Result<Reply> call(Method<Service, Request, Reply> method,
                        const std::type_identity_t<Request>& request) const {
-        Stub stub(channel());
+        Service service(channel());
         Reply reply;
         RM_RETURN_IF_ERROR(send([&](grpc::ClientContext& context) {
             reply.Clear();
-            return (stub.*method)(&context, request, &reply);
+            return (service.*method)(&context, request, &reply);
         }));
         return reply;
     }
 
     // The first piece of a stream that the server ends.
-    template <typename Stub, typename Request, typename Piece>
-    Result<Piece> call(StreamMethod<Stub, Request, Piece> method,
+    template <typename Service, typename Request, typename Piece>
+    Result<Piece> call(StreamMethod<Service, Request, Piece> method,
                        const std::type_identity_t<Request>& request) const {
-        Stub stub(channel());
+        Service service(channel());
         Piece first;
         RM_RETURN_IF_ERROR(send([&](grpc::ClientContext& context) {
             first.Clear();
-            const auto reader = (stub.*method)(&context, request);
+            const auto reader = (service.*method)(&context, request);
             reader->Read(&first);
             for (Piece rest; reader->Read(&rest);) {
             }
@@ -68,8 +69,8 @@ public:
     }
 
     // Reads all pages of a list: `take(reply)` keeps the needed part of each.
-    template <typename Stub, typename Request, typename Reply, typename Take>
-    Status call_pages(Method<Stub, Request, Reply> method, std::type_identity_t<Request> request,
+    template <typename Service, typename Request, typename Reply, typename Take>
+    Status call_pages(Method<Service, Request, Reply> method, std::type_identity_t<Request> request,
                       const Take& take) const {
         for (;;) {
             RM_TRY(const Reply reply, call(method, request));
@@ -81,13 +82,13 @@ public:
 
     // Streams until the server ends the stream or `stop` is requested (then CANCELLED); does not
     // retry: the caller knows where to resume, and calls connect_again() first.
-    template <typename Stub, typename Request, typename Piece, typename OnPiece>
-    Status stream(StreamMethod<Stub, Request, Piece> method,
+    template <typename Service, typename Request, typename Piece, typename OnPiece>
+    Status stream(StreamMethod<Service, Request, Piece> method,
                   const std::type_identity_t<Request>& request, const std::stop_token& stop,
                   const OnPiece& on_piece) const {
-        Stub stub(channel());
+        Service service(channel());
         return receive(stop, [&](grpc::ClientContext& context) {
-            const auto reader = (stub.*method)(&context, request);
+            const auto reader = (service.*method)(&context, request);
             for (Piece piece; reader->Read(&piece);)
                 on_piece(piece);
             return reader->Finish();
@@ -107,7 +108,7 @@ private:
 
     Target target_;
     Note note_;
-    std::shared_ptr<grpc::Channel> channel_;  // gRPC's: stubs hold it, too
+    std::shared_ptr<grpc::Channel> channel_;  // gRPC's: services hold it, too
 };
 
 }  // namespace rm

@@ -77,13 +77,8 @@ RM_INLINE void exponentiate(const simd::AttentionFwdTile& tile, std::ptrdiff_t q
                             float* keep) {
     const float scale = tile.scale * kLog2E;
     const std::ptrdiff_t seen = keys_seen_by(tile, query + kWidth - 1);
-    const Vec before = load(tile.m + query);
-    const Vec m = max(before, highest * scale);
-    store(tile.m + query, m);
-    // A row that has seen nothing yet stays at -inf.
-    const Vec finite = select(m == -kInf, Vec{}, m);
-    const Vec kept = exp2_vec(before - finite);
-    store(keep + query, kept);
+    const RaisedMaximum raised = raise_maximum(tile, query, highest * scale, keep);
+    const Vec finite = raised.finite, kept = raised.kept;
     Vec sum{};
     const auto next = [&](std::ptrdiff_t key) __attribute__((always_inline)) {
         const Vec p = exp2_fast(load(tile.p + key * kTokens + query) * scale - finite);

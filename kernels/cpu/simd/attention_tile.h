@@ -163,4 +163,22 @@ RM_INLINE Vec exp2_fast(Vec x) {
 #endif
 }
 
+// The state of a vector of queries: its maximum, 0 for a row that has seen nothing yet and
+// whose m stays -inf, and the factor by which earlier sums shrink, exactly 1 where m did not rise.
+struct RaisedMaximum {
+    Vec finite;
+    Vec kept;
+};
+// Raises m to the scaled `highest` score and stores the factors in `keep`.
+RM_INLINE RaisedMaximum raise_maximum(const simd::AttentionFwdTile& tile, std::ptrdiff_t query,
+                                      Vec highest, float* keep) {
+    const Vec before = load(tile.m + query);
+    const Vec m = max(before, highest);
+    store(tile.m + query, m);
+    const Vec finite = select(m == -kInf, Vec{}, m);
+    const Vec kept = exp2_vec(before - finite);
+    store(keep + query, kept);
+    return {finite, kept};
+}
+
 }  // namespace rm::RM_SIMD

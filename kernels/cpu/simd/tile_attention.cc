@@ -184,13 +184,8 @@ RM_INLINE void exponentiate(const simd::AttentionFwdTile& tile, std::ptrdiff_t q
     Vec highest = splat(-kInf);
     for (std::ptrdiff_t key = 0; key < seen; ++key)
         highest = max(seen_scores(tile, query, key), highest);
-    const Vec before = load(tile.m + query);
-    const Vec m = max(before, highest * scale);
-    store(tile.m + query, m);
-    // A row that has seen nothing yet stays at -inf.
-    const Vec finite = select(m == -kInf, Vec{}, m);
-    const Vec kept = exp2_vec(before - finite);
-    store(keep + query, kept);
+    const RaisedMaximum raised = raise_maximum(tile, query, highest * scale, keep);
+    const Vec finite = raised.finite, kept = raised.kept;
     Vec sum{};
     const auto next = [&](std::ptrdiff_t key) __attribute__((always_inline)) {
         if (key >= seen) return Vec{};
