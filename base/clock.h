@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -28,6 +29,8 @@ inline WallTime operator+(WallTime a, Seconds s) {
     return {a.micros + static_cast<std::int64_t>(s.value * 1e6)};
 }
 
+// The time in UTC, whole seconds, as strftime's `pattern` says; at most 63 bytes.
+std::string utc_text(WallTime time, const char* pattern);
 std::string to_iso8601(WallTime time);  // 2026-01-02T03:04:05Z
 
 class Clock {
@@ -53,6 +56,17 @@ public:
 private:
     WallTime wall_{1'750'000'000'000'000};
     MonoTime mono_{1'000'000'000};
+};
+
+// Time since construction, by a steady clock. For measuring only: state machines receive the time
+// as an argument.
+class Stopwatch {
+public:
+    double seconds() const { return std::chrono::duration<double>(Steady::now() - begin_).count(); }
+
+private:
+    using Steady = std::chrono::steady_clock;
+    Steady::time_point begin_ = Steady::now();
 };
 
 }  // namespace rm

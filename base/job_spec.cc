@@ -7,8 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/layout.h"
-#include "base/mesh_key.h"
+#include "base/mesh.h"
 #include "base/model_preset.h"
 #include "base/words.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/layout.h"
 #include "base/memory_policy.h"
 #include "base/mesh.h"
+#include "base/place_documents.h"
 #include "base/result.h"
 #include "base/units.h"
 

@@ -1,21 +1,11 @@
 #include "base/layout.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
+#include "base/check.h"
+
 namespace rm {
-namespace {
-
-constexpr std::int64_t kAlignTokens = 16;
-constexpr double kMaxWaste = 0.10;
-
-std::int64_t alignment(const Mesh& mesh) {
-    return 2 * kAlignTokens * mesh.size(Axis::ring) * mesh.size(Axis::ulysses) *
-           mesh.size(Axis::tensor);
-}
-
-}  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Run& run) {
     return out << "{document " << run.document << ", " << run.first << "+" << run.length << "}";
@@ -104,76 +94,6 @@ TokenRange cover(std::span<const TokenRange> tiles) {
     RM_CHECK(!tiles.empty(), "an empty chunk");
     const TokenRange& last = tiles.back();
     return {tiles.front().first, last.first + last.count - tiles.front().first};
-}
-
-Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh) {
-    const std::int64_t multiple = alignment(mesh);
-    if (context < 1) return invalid_argument("context is {}; it must be positive", context);
-    const std::int64_t padded = (context + multiple - 1) / multiple * multiple;
-    const double waste = static_cast<double>(padded - context) / static_cast<double>(padded);
-    if (waste <= kMaxWaste) return padded;
-    const std::int64_t below = padded - multiple;
-    const std::string nearest =
-        below > 0 ? format("{} or {}", below, padded) : format("{}", padded);
-    return invalid_argument(
-        "context {} is too short for {}: it would be padded to {} (a multiple of {}), {:.0} % "
-        "waste "
-        "(at most 10 %); the nearest contexts without waste: {}",
-        context, to_string(mesh), padded, multiple, waste * 100, nearest);
-}
-
-std::vector<TokenRange> zigzag_ranges(std::int64_t padded, int ring, int slot) {
-    RM_CHECK(padded % (2 * ring) == 0, "{} tokens do not cut into {} pieces", padded, 2 * ring);
-    const std::int64_t piece = padded / (2 * ring);
-    return {{slot * piece, piece}, {(2 * ring - 1 - slot) * piece, piece}};
-}
-
-std::vector<Run> zigzag_runs(std::int64_t context, std::int64_t padded, int ring, int slot,
-                             std::int32_t document) {
-    const std::span<const std::int64_t> documents(&context, context > 0 ? 1 : 0);
-    const Placement placement = place_documents(documents, padded, ring, Positions::reset);
-    std::vector<Run> runs = runs_of(placement.slots.at(static_cast<std::size_t>(slot)));
-    for (Run& run : runs) {
-        if (run.document != kPaddingDocument) run.document = document;
-    }
-    return runs;
-}
-
-std::vector<Run> runs_of(std::span<const Piece> pieces) {
-    std::vector<Run> runs;
-    for (const Piece& piece : pieces)
-        runs.push_back(piece.run);
-    return runs;
-}
-
-std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement) {
-    const std::size_t ring = placement.slots.size();
-    std::vector<std::vector<Run>> runs;
-    for (const std::vector<Piece>& pieces : placement.slots)
-        runs.push_back(runs_of(pieces));
-    std::vector<std::vector<std::int64_t>> work(ring, std::vector<std::int64_t>(ring));
-    for (std::size_t step = 0; step < ring; ++step) {
-        for (std::size_t slot = 0; slot < ring; ++slot)
-            work[step][slot] = attended_pairs(runs[slot], runs[(slot + ring - step) % ring]);
-    }
-    return work;
-}
-
-RingBalance ring_balance(const Placement& placement) {
-    const auto ring = static_cast<double>(placement.slots.size());
-    RingBalance balance;
-    double most = 0;
-    double all = 0;
-    for (const std::vector<std::int64_t>& step : ring_work(placement)) {
-        const auto largest = static_cast<double>(*std::max_element(step.begin(), step.end()));
-        const auto sum =
-            static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0}));
-        if (sum > 0) balance.worst_step = std::max(balance.worst_step, largest * ring / sum);
-        most += largest;
-        all += sum;
-    }
-    if (all > 0) balance.overall = most * ring / all;
-    return balance;
 }
 
 }  // namespace rm

@@ -6,6 +6,8 @@ namespace rm {
 namespace {
 
 constexpr std::int64_t kMaxRanks = 65536;
+constexpr std::int64_t kAlignTokens = 16;
+constexpr double kMaxWaste = 0.10;
 
 // The divisors of `number` nearest to `wanted`, below and above, as a sentence fragment.
 std::string nearest_divisors(std::int64_t number, std::int64_t wanted) {
@@ -18,6 +20,11 @@ std::string nearest_divisors(std::int64_t number, std::int64_t wanted) {
     }
     if (below == 0) return format("{}", above);
     return above == 0 ? format("{}", below) : format("{} or {}", below, above);
+}
+
+std::int64_t alignment(const Mesh& mesh) {
+    return 2 * kAlignTokens * mesh.size(Axis::ring) * mesh.size(Axis::ulysses) *
+           mesh.size(Axis::tensor);
 }
 
 }  // namespace
@@ -140,6 +147,21 @@ Status check_mesh(const Mesh& mesh, const ModelDims& model) {
             tensor, model.feed_forward, nearest_divisors(model.feed_forward, tensor));
     }
     return {};
+}
+
+Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh) {
+    const std::int64_t multiple = alignment(mesh);
+    if (context < 1) return invalid_argument("context is {}; it must be positive", context);
+    const std::int64_t padded = (context + multiple - 1) / multiple * multiple;
+    const double waste = static_cast<double>(padded - context) / static_cast<double>(padded);
+    if (waste <= kMaxWaste) return padded;
+    const std::int64_t below = padded - multiple;
+    const std::string nearest =
+        below > 0 ? format("{} or {}", below, padded) : format("{}", padded);
+    return invalid_argument(
+        "context {} is too short for {}: it would be padded to {} (a multiple of {}), {:.0} % "
+        "waste (at most 10 %); the nearest contexts without waste: {}",
+        context, to_string(mesh), padded, multiple, waste * 100, nearest);
 }
 
 }  // namespace rm

@@ -58,4 +58,18 @@ struct ModelDims {
 // ulysses x tensor divides Hq, tensor divides F. The error names the nearest sizes that do.
 Status check_mesh(const Mesh& mesh, const ModelDims& model);
 
+// Tokens to which a sequence of `context` tokens is padded on `mesh`: the next multiple of
+// 2 x ring x ulysses x tensor x 16. Above 10 % waste, returns an error that names the nearest
+// contexts that fit.
+Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh);
+
+// Renames the key in an error of Mesh::make() or check_mesh() if the mesh stands under another key:
+// `mesh.ring: 0 must be ...` becomes `parallel.ring: 0 must be ...`.
+inline Error under_key(const Error& error, std::string_view key) {
+    constexpr std::string_view kOwn = "mesh";
+    const std::string_view message = error.message;
+    if (!message.starts_with(kOwn)) return error;
+    return make_error(error.code, "{}{}", key, message.substr(kOwn.size()));
+}
+
 }  // namespace rm

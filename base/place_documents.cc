@@ -1,9 +1,11 @@
+#include "base/place_documents.h"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
 
-#include "base/layout.h"
+#include "base/check.h"
 
 namespace rm {
 namespace {
@@ -250,6 +252,49 @@ Placement place_documents(std::span<const std::int64_t> documents, std::int64_t 
     RM_CHECK(context >= 0 && context <= padded, "a document of {} tokens in a sequence of {}",
              context, padded);
     return zigzag_alone(context, padded, ring);
+}
+
+std::vector<TokenRange> zigzag_ranges(std::int64_t padded, int ring, int slot) {
+    RM_CHECK(padded % (2 * ring) == 0, "{} tokens do not cut into {} pieces", padded, 2 * ring);
+    const std::int64_t piece = padded / (2 * ring);
+    return {{slot * piece, piece}, {(2 * ring - 1 - slot) * piece, piece}};
+}
+
+std::vector<Run> runs_of(std::span<const Piece> pieces) {
+    std::vector<Run> runs;
+    for (const Piece& piece : pieces)
+        runs.push_back(piece.run);
+    return runs;
+}
+
+std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement) {
+    const std::size_t ring = placement.slots.size();
+    std::vector<std::vector<Run>> runs;
+    for (const std::vector<Piece>& pieces : placement.slots)
+        runs.push_back(runs_of(pieces));
+    std::vector<std::vector<std::int64_t>> work(ring, std::vector<std::int64_t>(ring));
+    for (std::size_t step = 0; step < ring; ++step) {
+        for (std::size_t slot = 0; slot < ring; ++slot)
+            work[step][slot] = attended_pairs(runs[slot], runs[(slot + ring - step) % ring]);
+    }
+    return work;
+}
+
+RingBalance ring_balance(const Placement& placement) {
+    const auto ring = static_cast<double>(placement.slots.size());
+    RingBalance balance;
+    double most = 0;
+    double all = 0;
+    for (const std::vector<std::int64_t>& step : ring_work(placement)) {
+        const auto largest = static_cast<double>(*std::max_element(step.begin(), step.end()));
+        const auto sum =
+            static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0}));
+        if (sum > 0) balance.worst_step = std::max(balance.worst_step, largest * ring / sum);
+        most += largest;
+        all += sum;
+    }
+    if (all > 0) balance.overall = most * ring / all;
+    return balance;
 }
 
 }  // namespace rm

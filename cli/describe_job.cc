@@ -1,6 +1,6 @@
 #include "cli/describe_job.h"
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "cli/draw_mesh.h"
 #include "cli/job_text.h"
 #include "cli/printable.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "cli/job_text.h"
 #include "cli/printable.h"
 #include "cli/text.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "cli/client.h"
 #include "cli/job_text.h"
 #include "cli/signals.h"

@@ -1,6 +1,6 @@
 #include "cli/job_tables.h"
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "cli/job_text.h"
 #include "cli/text.h"
 

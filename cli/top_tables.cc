@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/straggler.h"
+#include "base/median.h"
 #include "cli/job_text.h"
 #include "cli/printable.h"
 #include "cli/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/job_id.h"
+#include "base/ids.h"
 #include "controller/core/check_hello.h"
 
 namespace rm {

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/edit_distance.h"
 #include "base/format.h"
+#include "base/words.h"
 
 namespace rm {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/mesh_key.h"
+#include "base/mesh.h"
 #include "service/yaml_fields.h"
 #include "service/yaml_tree.h"
 #include "spec/job_members.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/edit_distance.h"
 #include "base/roots.h"
+#include "base/words.h"
 #include "service/foreign_keys.h"
 
 namespace rm {

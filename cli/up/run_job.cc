@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "cli/calls.h"
 #include "cli/follow.h"
 #include "cli/job_text.h"

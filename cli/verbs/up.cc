@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "base/utc_text.h"
+#include "base/clock.h"
 #include "cli/calls.h"
 #include "cli/check_inputs.h"
 #include "cli/job_file_input.h"

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/epochs.h"
-#include "base/job_id.h"
+#include "base/ids.h"
 
 namespace rm {
 namespace {

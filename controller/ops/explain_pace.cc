@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "base/median.h"
-#include "base/straggler.h"
 #include "controller/ops/explain.h"
 #include "service/convert.h"
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/utc_text.h"
+#include "base/clock.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
 

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/activity.h"
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"

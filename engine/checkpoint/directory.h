@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/activity.h"
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/manifest.h"

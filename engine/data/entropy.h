@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "engine/data/text_source.h"
 

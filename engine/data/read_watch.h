@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 
 namespace rm {

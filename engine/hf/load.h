@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "engine/hf/directory.h"
 #include "engine/model/weight_state.h"

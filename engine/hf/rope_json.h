@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/model_preset.h"
 #include "base/result.h"
-#include "base/rope_config.h"
 
 namespace rm {
 

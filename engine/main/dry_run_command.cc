@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/mesh_key.h"
+#include "base/mesh.h"
 #include "engine/dry_run/choose_memory.h"
 #include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"

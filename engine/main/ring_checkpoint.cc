@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/model_preset.h"
 #include "base/random.h"
-#include "base/stopwatch.h"
 #include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/mesh_key.h"
+#include "base/mesh.h"
 #include "base/words.h"
 #include "engine/data/strict_json.h"
 #include "engine/model/rank_layout.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/layout.h"
 #include "base/mesh.h"
+#include "base/place_documents.h"
 #include "base/plan.h"
 #include "engine/model/chunk_sample.h"
 

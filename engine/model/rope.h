@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/rope_config.h"
+#include "base/model_preset.h"
 
 namespace rm {
 

@@ -5,7 +5,7 @@
 #include <future>
 #include <optional>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "base/units.h"
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/result.h"
-#include "base/stopwatch.h"
 #include "engine/train/data_study.h"
 #include "engine/train/rank_parts.h"
 #include "engine/train/run_state.h"

@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/activity.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/ids.h"
 #include "base/result.h"
-#include "base/stopwatch.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/slice.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "base/mesh_key.h"
+#include "base/mesh.h"
 #include "engine/train/json_object.h"
 #include "spec/job_members.h"
 #include "spec/report_members.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/model/rank_streams.h"

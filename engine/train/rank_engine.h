@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/layout.h"
+#include "base/place_documents.h"
 #include "engine/comm/communicator.h"
 #include "engine/model/model.h"
 #include "engine/model/weight_state.h"

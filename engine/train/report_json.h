@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "base/result.h"
 #include "engine/train/run_rank.h"
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "engine/train/checkpoint_duty.h"
 #include "engine/train/connected.h"
 #include "engine/train/data_study.h"

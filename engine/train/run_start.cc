@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/stopwatch.h"
+#include "base/clock.h"
 #include "engine/hf/load.h"
 
 namespace rm {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/stopwatch.h"
+#include "base/clock.h"
 #include "engine/train/first_nonfinite.h"
 #include "engine/train/report_json.h"
 #include "engine/train/schedule.h"

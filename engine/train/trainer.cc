@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/stopwatch.h"
+#include "base/clock.h"
 
 namespace rm {
 namespace {

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/mesh.h"
 #include "base/units.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/edit_distance.h"
+#include "base/words.h"
 #include "kernels/bench/arena_bench.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/balance_bench.h"

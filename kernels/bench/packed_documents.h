@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/layout.h"
+#include "base/place_documents.h"
 
 namespace rm::bench {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mesh.h"
 #include "base/random.h"
 #include "kernels/bench/packed_documents.h"
 

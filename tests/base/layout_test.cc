@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
+#include "base/check.h"
 #include "base/random.h"
 
 namespace rm {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 20'260'101;
 
@@ -95,79 +93,6 @@ TEST(GroupChunks, HoldsWholeTilesInOrder) {
     EXPECT_EQ(cover(chunks[2]), (TokenRange{14, 4}));
     EXPECT_THROW(group_chunks(tiles, 0), CheckError);
     EXPECT_THROW(cover({}), CheckError);
-}
-
-TEST(PaddedLength, IsTheNextMultipleOfTheMesh) {
-    const Mesh ring4 = Mesh::make(1, 4, 1, 1).value();
-    EXPECT_EQ(padded_length(8192, ring4).value(), 8192);
-    EXPECT_EQ(padded_length(8190, ring4).value(), 8192);
-    EXPECT_EQ(padded_length(65536, Mesh::make(2, 5, 2, 1).value()).value(), 65600);
-    EXPECT_EQ(padded_length(8193, Mesh::make(7, 1, 1, 1).value()).value(), 8224)
-        << "the data axis does not cut the sequence";
-}
-
-TEST(PaddedLength, RefusesWasteAndNamesTheNearestContexts) {
-    const Mesh ring4 = Mesh::make(1, 4, 1, 1).value();
-    const auto wasteful = padded_length(140, ring4);
-    ASSERT_FALSE(wasteful);
-    EXPECT_EQ(wasteful.error().code, ErrorCode::invalid_argument);
-    EXPECT_THAT(wasteful.error().message, HasSubstr("140"));
-    EXPECT_THAT(wasteful.error().message, HasSubstr("ring 4"));
-    EXPECT_THAT(wasteful.error().message, HasSubstr("128 or 256"));
-    const auto tiny = padded_length(10, ring4);
-    ASSERT_FALSE(tiny);
-    EXPECT_THAT(tiny.error().message, HasSubstr("waste: 128"));
-    EXPECT_FALSE(padded_length(0, ring4));
-    EXPECT_FALSE(padded_length(-5, ring4));
-}
-
-TEST(Zigzag, GivesEverySlotTheSameWork) {
-    for (const int ring : {1, 2, 3, 4, 5, 7, 10}) {
-        const std::int64_t tokens = 32 * ring;
-        const std::vector<rm::Run> whole = {{0, 0, tokens}};
-        const std::int64_t all = attended_pairs(whole, whole);
-        for (int slot = 0; slot < ring; ++slot) {
-            const auto runs = zigzag_runs(tokens, tokens, ring, slot, 0);
-            EXPECT_EQ(attended_pairs(runs, whole) * ring, all) << "slot " << slot << " of " << ring;
-        }
-    }
-}
-
-TEST(Zigzag, PartitionsTheSequence) {
-    for (const int ring : {1, 2, 3, 5}) {
-        const std::int64_t padded = 32 * ring;
-        for (const std::int64_t context :
-             {padded, padded - 1, padded - 17, padded / 2, padded / 2 - 3}) {
-            std::vector<std::int64_t> positions;
-            std::int64_t padding = 0;
-            for (int slot = 0; slot < ring; ++slot) {
-                const auto runs = zigzag_runs(context, padded, ring, slot, 9);
-                EXPECT_EQ(num_tokens(runs), padded / ring);
-                for (const rm::Run& run : runs) {
-                    if (run.document == kPaddingDocument) padding += run.length;
-                    if (run.document != 9) continue;
-                    for (std::int64_t i = 0; i < run.length; ++i)
-                        positions.push_back(run.first + i);
-                }
-            }
-            std::sort(positions.begin(), positions.end());
-            ASSERT_EQ(static_cast<std::int64_t>(positions.size()), context);
-            for (std::int64_t i = 0; i < context; ++i) {
-                ASSERT_EQ(positions[static_cast<std::size_t>(i)], i) << "ring " << ring;
-            }
-            EXPECT_EQ(padding, padded - context);
-        }
-    }
-}
-
-TEST(Zigzag, RunsSitWhereTheRangesCutTheData) {
-    EXPECT_THAT(zigzag_ranges(64, 4, 1), ElementsAre(TokenRange{8, 8}, TokenRange{48, 8}));
-    EXPECT_THAT(zigzag_runs(64, 64, 4, 1, 3), ElementsAre(rm::Run{3, 8, 8}, rm::Run{3, 48, 8}));
-    EXPECT_THAT(zigzag_runs(50, 64, 4, 1, 3),
-                ElementsAre(rm::Run{3, 8, 8}, rm::Run{3, 48, 2}, rm::Run{kPaddingDocument, 50, 6}));
-    EXPECT_THAT(zigzag_runs(64, 64, 4, 3, 3), ElementsAre(rm::Run{3, 24, 16}))
-        << "the last slot's pieces are neighbours and make one run";
-    EXPECT_THROW(zigzag_ranges(65, 4, 1), CheckError);
 }
 
 }  // namespace

@@ -95,5 +95,29 @@ TEST(CheckMesh, NamesTheNearestSizesThatFit) {
     EXPECT_THAT(feed_forward.error().message, HasSubstr("3 or 6"));
 }
 
+TEST(PaddedLength, IsTheNextMultipleOfTheMesh) {
+    const Mesh ring4 = Mesh::make(1, 4, 1, 1).value();
+    EXPECT_EQ(padded_length(8192, ring4).value(), 8192);
+    EXPECT_EQ(padded_length(8190, ring4).value(), 8192);
+    EXPECT_EQ(padded_length(65536, Mesh::make(2, 5, 2, 1).value()).value(), 65600);
+    EXPECT_EQ(padded_length(8193, Mesh::make(7, 1, 1, 1).value()).value(), 8224)
+        << "the data axis does not cut the sequence";
+}
+
+TEST(PaddedLength, RefusesWasteAndNamesTheNearestContexts) {
+    const Mesh ring4 = Mesh::make(1, 4, 1, 1).value();
+    const auto wasteful = padded_length(140, ring4);
+    ASSERT_FALSE(wasteful);
+    EXPECT_EQ(wasteful.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(wasteful.error().message, HasSubstr("140"));
+    EXPECT_THAT(wasteful.error().message, HasSubstr("ring 4"));
+    EXPECT_THAT(wasteful.error().message, HasSubstr("128 or 256"));
+    const auto tiny = padded_length(10, ring4);
+    ASSERT_FALSE(tiny);
+    EXPECT_THAT(tiny.error().message, HasSubstr("waste: 128"));
+    EXPECT_FALSE(padded_length(0, ring4));
+    EXPECT_FALSE(padded_length(-5, ring4));
+}
+
 }  // namespace
 }  // namespace rm

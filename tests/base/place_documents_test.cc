@@ -1,11 +1,14 @@
+#include "base/place_documents.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/layout.h"
+#include "base/check.h"
 #include "base/random.h"
+#include "tests/support/zigzag_runs.h"
 
 namespace rm {
 namespace {
@@ -256,6 +259,55 @@ TEST(RingWork, IsWhatEachSlotAttendsToInEachStep) {
     EXPECT_EQ(ring_balance(placement).worst_step, 2);
     EXPECT_DOUBLE_EQ(ring_balance(placement).overall, 155.0 / 105);
     EXPECT_EQ(ring_balance(place_documents({}, 64, 2, Positions::reset)).worst_step, 1);
+}
+
+TEST(Zigzag, GivesEverySlotTheSameWork) {
+    for (const int ring : {1, 2, 3, 4, 5, 7, 10}) {
+        const std::int64_t tokens = 32 * ring;
+        const std::vector<rm::Run> whole = {{0, 0, tokens}};
+        const std::int64_t all = attended_pairs(whole, whole);
+        for (int slot = 0; slot < ring; ++slot) {
+            const auto runs = zigzag_runs(tokens, tokens, ring, slot, 0);
+            EXPECT_EQ(attended_pairs(runs, whole) * ring, all) << "slot " << slot << " of " << ring;
+        }
+    }
+}
+
+TEST(Zigzag, PartitionsTheSequence) {
+    for (const int ring : {1, 2, 3, 5}) {
+        const std::int64_t padded = 32 * ring;
+        for (const std::int64_t context :
+             {padded, padded - 1, padded - 17, padded / 2, padded / 2 - 3}) {
+            std::vector<std::int64_t> positions;
+            std::int64_t padding = 0;
+            for (int slot = 0; slot < ring; ++slot) {
+                const auto runs = zigzag_runs(context, padded, ring, slot, 9);
+                EXPECT_EQ(num_tokens(runs), padded / ring);
+                for (const rm::Run& run : runs) {
+                    if (run.document == kPaddingDocument) padding += run.length;
+                    if (run.document != 9) continue;
+                    for (std::int64_t i = 0; i < run.length; ++i)
+                        positions.push_back(run.first + i);
+                }
+            }
+            std::sort(positions.begin(), positions.end());
+            ASSERT_EQ(static_cast<std::int64_t>(positions.size()), context);
+            for (std::int64_t i = 0; i < context; ++i) {
+                ASSERT_EQ(positions[static_cast<std::size_t>(i)], i) << "ring " << ring;
+            }
+            EXPECT_EQ(padding, padded - context);
+        }
+    }
+}
+
+TEST(Zigzag, RunsSitWhereTheRangesCutTheData) {
+    EXPECT_THAT(zigzag_ranges(64, 4, 1), ElementsAre(TokenRange{8, 8}, TokenRange{48, 8}));
+    EXPECT_THAT(zigzag_runs(64, 64, 4, 1, 3), ElementsAre(rm::Run{3, 8, 8}, rm::Run{3, 48, 8}));
+    EXPECT_THAT(zigzag_runs(50, 64, 4, 1, 3),
+                ElementsAre(rm::Run{3, 8, 8}, rm::Run{3, 48, 2}, rm::Run{kPaddingDocument, 50, 6}));
+    EXPECT_THAT(zigzag_runs(64, 64, 4, 3, 3), ElementsAre(rm::Run{3, 24, 16}))
+        << "the last slot's pieces are neighbours and make one run";
+    EXPECT_THROW(zigzag_ranges(65, 4, 1), CheckError);
 }
 
 }  // namespace

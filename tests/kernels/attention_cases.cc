@@ -1,4 +1,5 @@
 #include "tests/kernels/attention_problem.h"
+#include "tests/support/zigzag_runs.h"
 
 namespace rm::test {
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "tests/support/zigzag_runs.h"
+
 namespace rm::test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "tests/kernels/factories.h"
 #include "tests/kernels/op_cases.h"
 #include "tests/support/some_cases.h"
+#include "tests/support/zigzag_runs.h"
 
 // Cutting an op at tile boundaries, and the number of threads, are data movement: no bit may
 // change.

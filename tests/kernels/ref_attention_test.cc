@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/kernels/ref_runner.h"
+#include "tests/support/zigzag_runs.h"
 
 // The oracle's attention against a softmax written out over the whole row.
 namespace rm::test {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "base/epochs.h"
+#include "base/ids.h"
 #include "tests/controller/world.h"
 
 // One hello with the highest epoch there is ended a cluster for good: the next epoch overflowed,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "worker/dir/files.h"
 #include "worker/rank/report_line.h"
 

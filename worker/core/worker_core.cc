@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/job_id.h"
+#include "base/ids.h"
 
 namespace rm {
 namespace {

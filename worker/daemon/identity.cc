@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/epochs.h"
+#include "base/ids.h"
 #include "service/security/authenticator.h"
 #include "service/security/pki.h"
 #include "service/state_dir.h"

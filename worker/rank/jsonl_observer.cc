@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/report_text.h"
+#include "base/report.h"
 #include "worker/dir/files.h"
 
 namespace rm {

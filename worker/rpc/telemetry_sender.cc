@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/loop.h"
-#include "base/report_text.h"
+#include "base/report.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"

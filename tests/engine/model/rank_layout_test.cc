@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "tests/support/zigzag_runs.h"
 
 namespace rm {
 namespace {

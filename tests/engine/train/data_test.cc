@@ -5,7 +5,7 @@
 
 #include "base/model_preset.h"
 #include "base/random.h"
-#include "base/report_text.h"
+#include "base/report.h"
 #include "engine/data/megatron_writer.h"
 #include "engine/train/run_rank.h"
 #include "tests/support/bpe_trainer.h"

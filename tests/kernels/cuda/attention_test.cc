@@ -11,6 +11,7 @@
 #include "tests/kernels/attention_cuts.h"
 #include "tests/kernels/attention_problem.h"
 #include "tests/kernels/naive.h"
+#include "tests/support/zigzag_runs.h"
 
 // Attention of the device kernels under the emulator: both head sizes and every shape of block.
 namespace rm::test {

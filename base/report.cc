@@ -1,4 +1,4 @@
-#include "base/report_text.h"
+#include "base/report.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "base/job_id.h"
+#include "base/ids.h"
 
 #include <algorithm>
 
