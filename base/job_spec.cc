@@ -289,66 +289,6 @@ Result<DataSource> parse_data_source(std::string_view text) {
     return invalid_argument("'{}': a proportion of {}; it must be positive", text, number);
 }
 
-std::string_view to_string(Schedule schedule) {
-    switch (schedule) {
-        case Schedule::constant:
-            return "constant";
-        case Schedule::cosine:
-            return "cosine";
-        case Schedule::linear:
-            return "linear";
-    }
-    return "?";
-}
-
-Result<Schedule> parse_schedule(std::string_view text) {
-    return parse_word<Schedule>("schedule", text,
-                                {Schedule::constant, Schedule::cosine, Schedule::linear});
-}
-
-std::string_view to_string(Documents documents) {
-    switch (documents) {
-        case Documents::joined:
-            return "joined";
-        case Documents::separate:
-            return "separate";
-    }
-    return "?";
-}
-
-Result<Documents> parse_documents(std::string_view text) {
-    return parse_word<Documents>("documents", text, {Documents::joined, Documents::separate});
-}
-
-std::string_view to_string(Positions positions) {
-    switch (positions) {
-        case Positions::reset:
-            return "reset";
-        case Positions::running:
-            return "running";
-    }
-    return "?";
-}
-
-Result<Positions> parse_positions(std::string_view text) {
-    return parse_word<Positions>("positions", text, {Positions::reset, Positions::running});
-}
-
-std::string_view to_string(OptimizerPlace place) {
-    switch (place) {
-        case OptimizerPlace::device:
-            return "device";
-        case OptimizerPlace::host:
-            return "host";
-    }
-    return "?";
-}
-
-Result<OptimizerPlace> parse_optimizer_place(std::string_view text) {
-    return parse_word<OptimizerPlace>("place", text,
-                                      {OptimizerPlace::device, OptimizerPlace::host});
-}
-
 std::int64_t StageSpec::num_steps() const {
     return std::max<std::int64_t>(1, (tokens + batch / 2) / batch);
 }

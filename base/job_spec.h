@@ -12,6 +12,7 @@
 #include "base/place_documents.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "base/words.h"
 
 // The job as the user submits it. The job file, the wire, the controller's tables and the engine
 // all use this type; each has its own conversion and none has a second definition.
@@ -38,10 +39,10 @@ Result<DataSource> parse_data_source(std::string_view text);
 
 // How a sequence holds several documents: as one text, or as texts that do not see each other.
 enum class Documents { joined, separate };
-std::string_view to_string(Documents documents);
-Result<Documents> parse_documents(std::string_view text);
-std::string_view to_string(Positions positions);
-Result<Positions> parse_positions(std::string_view text);
+constexpr auto vocabulary_of(Documents) {
+    return vocabulary<Documents>(
+        "documents", {{Documents::joined, "joined"}, {Documents::separate, "separate"}});
+}
 
 struct DataSpec {
     std::vector<DataSource> sources;
@@ -54,8 +55,11 @@ struct DataSpec {
 };
 
 enum class Schedule { constant, cosine, linear };
-std::string_view to_string(Schedule schedule);
-Result<Schedule> parse_schedule(std::string_view text);
+constexpr auto vocabulary_of(Schedule) {
+    return vocabulary<Schedule>("schedule", {{Schedule::constant, "constant"},
+                                             {Schedule::cosine, "cosine"},
+                                             {Schedule::linear, "linear"}});
+}
 
 // A part of a job with its own context length, batch, RoPE base and token budget.
 struct StageSpec {
@@ -75,8 +79,10 @@ struct StageSpec {
 
 // Where master weights and moments live and the update runs.
 enum class OptimizerPlace { device, host };
-std::string_view to_string(OptimizerPlace place);
-Result<OptimizerPlace> parse_optimizer_place(std::string_view text);
+constexpr auto vocabulary_of(OptimizerPlace) {
+    return vocabulary<OptimizerPlace>(
+        "place", {{OptimizerPlace::device, "device"}, {OptimizerPlace::host, "host"}});
+}
 
 struct OptimizerSpec {
     double beta1 = 0.9;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/words.h"
-
 namespace rm {
 namespace {
 
@@ -55,62 +53,6 @@ Status check_windows(const MemorySpec& memory, const Mesh* parallel) {
 
 }  // namespace
 
-std::string_view to_string(Keep keep) {
-    switch (keep) {
-        case Keep::input:
-            return "input";
-        case Keep::input_and_attention:
-            return "input+attention";
-    }
-    return "?";
-}
-
-Result<Keep> parse_keep(std::string_view text) {
-    return parse_word<Keep>("keep", text, {Keep::input, Keep::input_and_attention});
-}
-
-std::string_view to_string(KeptPlace place) {
-    switch (place) {
-        case KeptPlace::device:
-            return "device";
-        case KeptPlace::host:
-            return "host";
-    }
-    return "?";
-}
-
-Result<KeptPlace> parse_kept_place(std::string_view text) {
-    return parse_word<KeptPlace>("kept", text, {KeptPlace::device, KeptPlace::host});
-}
-
-std::string_view to_string(WorkingSet working) {
-    switch (working) {
-        case WorkingSet::whole:
-            return "whole";
-        case WorkingSet::windows:
-            return "windows";
-    }
-    return "?";
-}
-
-Result<WorkingSet> parse_working_set(std::string_view text) {
-    return parse_word<WorkingSet>("working", text, {WorkingSet::whole, WorkingSet::windows});
-}
-
-std::string_view to_string(ArenaReuse reuse) {
-    switch (reuse) {
-        case ArenaReuse::off:
-            return "separate";
-        case ArenaReuse::on:
-            return "reuse";
-    }
-    return "?";
-}
-
-Result<ArenaReuse> parse_arena_reuse(std::string_view text) {
-    return parse_word<ArenaReuse>("arena", text, {ArenaReuse::on, ArenaReuse::off});
-}
-
 std::string to_string(const MemoryPolicy& policy) {
     const auto limit = [](std::string_view of, Bytes most) {
         return most.value > 0 ? format(", {} at most {}", of, exact_text(most)) : "";
@@ -121,31 +63,6 @@ std::string to_string(const MemoryPolicy& policy) {
                   policy.working == WorkingSet::windows ? "in windows" : "layers whole",
                   policy.prefetch, policy.reuse == ArenaReuse::off ? ", buffers separate" : "",
                   limit("device", policy.device), limit("host", policy.host));
-}
-
-std::string_view to_string(Switch state) {
-    switch (state) {
-        case Switch::automatic:
-            return "auto";
-        case Switch::off:
-            return "off";
-        case Switch::on:
-            return "on";
-    }
-    return "?";
-}
-
-std::string_view to_string(const std::optional<Keep>& keep) {
-    return keep ? to_string(*keep) : "auto";
-}
-
-Result<std::optional<Keep>> parse_keep_or_auto(std::string_view text) {
-    return parse_word<std::optional<Keep>>("keep", text,
-                                           {std::nullopt, Keep::input, Keep::input_and_attention});
-}
-
-Result<Switch> parse_switch(std::string_view text) {
-    return parse_word<Switch>("switch", text, {Switch::automatic, Switch::on, Switch::off});
 }
 
 Status check_memory(const MemorySpec& memory, const Mesh* parallel) {

@@ -8,6 +8,7 @@
 #include "base/mesh.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "base/words.h"
 
 // How a step uses memory: what a job asks for (MemorySpec) and what was decided (MemoryPolicy).
 namespace rm {
@@ -15,24 +16,32 @@ namespace rm {
 // Activations of a layer that are kept for its backward pass besides the share `alpha`: its input,
 // and attention's output unless attention is recomputed.
 enum class Keep { input, input_and_attention };
-std::string_view to_string(Keep keep);  // input, input+attention
-Result<Keep> parse_keep(std::string_view text);
+constexpr auto vocabulary_of(Keep) {
+    return vocabulary<Keep>(
+        "keep", {{Keep::input, "input"}, {Keep::input_and_attention, "input+attention"}});
+}
 
 // Where activations kept from the forward to the backward pass live.
 enum class KeptPlace { device, host };
-std::string_view to_string(KeptPlace place);
-Result<KeptPlace> parse_kept_place(std::string_view text);
+constexpr auto vocabulary_of(KeptPlace) {
+    return vocabulary<KeptPlace>("kept",
+                                 {{KeptPlace::device, "device"}, {KeptPlace::host, "host"}});
+}
 
 // The tokens that a layer works on at a time: all of them, or windows of one chunk each while the
 // rest stays on the host. Windows need KeptPlace::host and ring and ulysses sizes of 1.
 enum class WorkingSet { whole, windows };
-std::string_view to_string(WorkingSet working);
-Result<WorkingSet> parse_working_set(std::string_view text);
+constexpr auto vocabulary_of(WorkingSet) {
+    return vocabulary<WorkingSet>("working",
+                                  {{WorkingSet::whole, "whole"}, {WorkingSet::windows, "windows"}});
+}
 
 // Whether buffers of a step with disjoint lifetimes may share bytes.
 enum class ArenaReuse { off, on };
-std::string_view to_string(ArenaReuse reuse);  // separate, reuse
-Result<ArenaReuse> parse_arena_reuse(std::string_view text);
+constexpr auto vocabulary_of(ArenaReuse) {
+    return vocabulary<ArenaReuse>("arena",
+                                  {{ArenaReuse::on, "reuse"}, {ArenaReuse::off, "separate"}});
+}
 
 // How a step uses memory: nothing here changes a result, except tile_tokens within tolerance.
 struct MemoryPolicy {
@@ -56,12 +65,18 @@ std::string to_string(const MemoryPolicy& policy);
 
 // An on/off choice that the planner makes unless the job does.
 enum class Switch { automatic, off, on };
-std::string_view to_string(Switch state);  // auto, off, on
+constexpr auto vocabulary_of(Switch) {
+    return vocabulary<Switch>(
+        "switch", {{Switch::automatic, "auto"}, {Switch::on, "on"}, {Switch::off, "off"}});
+}
 
-// Accept `auto` besides the words of the type; nullopt stands for it.
-std::string_view to_string(const std::optional<Keep>& keep);
-Result<std::optional<Keep>> parse_keep_or_auto(std::string_view text);
-Result<Switch> parse_switch(std::string_view text);
+// nullopt stands for `auto`.
+constexpr auto vocabulary_of(const std::optional<Keep>&) {
+    return vocabulary<std::optional<Keep>>("keep",
+                                           {{std::nullopt, "auto"},
+                                            {Keep::input, "input"},
+                                            {Keep::input_and_attention, "input+attention"}});
+}
 
 constexpr std::int64_t kTileUnit = 64;  // tokens; tiles are multiples of it
 constexpr int kMostPrefetch = 4;

@@ -29,20 +29,6 @@ std::int64_t alignment(const Mesh& mesh) {
 
 }  // namespace
 
-std::string_view to_string(Axis axis) {
-    switch (axis) {
-        case Axis::data:
-            return "data";
-        case Axis::ring:
-            return "ring";
-        case Axis::ulysses:
-            return "ulysses";
-        case Axis::tensor:
-            return "tensor";
-    }
-    return "?";
-}
-
 Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor, int inner_ring) {
     Mesh mesh;
     mesh.sizes_ = {data, ring, ulysses, tensor};

@@ -7,12 +7,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/words.h"
 
 namespace rm {
 
 enum class Axis { data = 0, ring = 1, ulysses = 2, tensor = 3 };
 constexpr std::array<Axis, 4> kAxes = {Axis::data, Axis::ring, Axis::ulysses, Axis::tensor};
-std::string_view to_string(Axis axis);
+constexpr auto vocabulary_of(Axis) {
+    return vocabulary<Axis>("axis", {{Axis::data, "data"},
+                                     {Axis::ring, "ring"},
+                                     {Axis::ulysses, "ulysses"},
+                                     {Axis::tensor, "tensor"}});
+}
 
 // The grid of ranks. `tensor` varies fastest with the rank number, then `ulysses`, `ring`, `data`.
 // Group order is mesh order: it is the order of every ring and of every sum.

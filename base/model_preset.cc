@@ -114,31 +114,9 @@ double training_flops(const ModelConfig& m, double tokens, double pairs) {
     return 3 * (linear + attention);
 }
 
-std::string_view to_string(RopeType type) {
-    switch (type) {
-        case RopeType::standard:
-            return "default";
-        case RopeType::linear:
-            return "linear";
-        case RopeType::dynamic:
-            return "dynamic";
-        case RopeType::yarn:
-            return "yarn";
-        case RopeType::longrope:
-            return "longrope";
-        case RopeType::llama3:
-            return "llama3";
-    }
-    return "?";
-}
-
 Result<RopeType> parse_rope_type(std::string_view name) {
-    for (const RopeType type : kRopeTypes) {
-        if (to_string(type) == name) return type;
-    }
     if (name == "su") return RopeType::longrope;
-    return invalid_argument(
-        "rope_type: '{}' is not known; default, linear, dynamic, yarn, longrope or llama3", name);
+    return parse_word<RopeType>(name);
 }
 
 Status validate(const RopeConfig& rope, std::int64_t head_dim) {

@@ -9,6 +9,7 @@
 
 #include "base/mesh.h"
 #include "base/result.h"
+#include "base/words.h"
 
 namespace rm {
 
@@ -17,7 +18,14 @@ enum class RopeType { standard, linear, dynamic, yarn, longrope, llama3 };
 constexpr std::array<RopeType, 6> kRopeTypes = {RopeType::standard, RopeType::linear,
                                                 RopeType::dynamic,  RopeType::yarn,
                                                 RopeType::longrope, RopeType::llama3};
-std::string_view to_string(RopeType type);  // default linear dynamic yarn longrope llama3
+constexpr auto vocabulary_of(RopeType) {
+    return vocabulary<RopeType>("rope_type:", {{RopeType::standard, "default"},
+                                               {RopeType::linear, "linear"},
+                                               {RopeType::dynamic, "dynamic"},
+                                               {RopeType::yarn, "yarn"},
+                                               {RopeType::longrope, "longrope"},
+                                               {RopeType::llama3, "llama3"}});
+}
 Result<RopeType> parse_rope_type(std::string_view name);  // `su` is longrope's old name
 
 // Rotary position embedding of a model; engine/model/rope.cc says what a field means to each type.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/layout.h"
+#include "base/words.h"
 
 // Where each token of each document of a sequence sits on an attention ring.
 namespace rm {
@@ -16,6 +17,10 @@ std::vector<TokenRange> zigzag_ranges(std::int64_t padded, int ring, int slot);
 // How positions (RoPE's) of packed documents count: from 0 in each document, or through the whole
 // sequence.
 enum class Positions { reset, running };
+constexpr auto vocabulary_of(Positions) {
+    return vocabulary<Positions>("positions",
+                                 {{Positions::reset, "reset"}, {Positions::running, "running"}});
+}
 
 // Consecutive tokens of the padded sequence, and the run they form.
 struct Piece {

@@ -42,24 +42,6 @@ std::optional<RootPath> parse_root_path(std::string_view path) {
     return RootPath{std::string(path.substr(0, colon)), std::string(below)};
 }
 
-std::string_view to_string(FileUse use) {
-    switch (use) {
-        case FileUse::model:
-            return "model.from";
-        case FileUse::data:
-            return "data.path";
-        case FileUse::tokenizer:
-            return "data.tokenizer";
-        case FileUse::checkpoint:
-            return "checkpoint.dir";
-        case FileUse::from:
-            return "checkpoint.from";
-        case FileUse::exports:
-            return "export.huggingface";
-    }
-    return "?";
-}
-
 std::vector<FileWanted> files_of(const JobSpec& spec, const std::string& checkpoint_dir) {
     std::vector<FileWanted> files;
     const auto add = [&](FileUse use, const std::string& path) {

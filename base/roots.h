@@ -9,6 +9,7 @@
 #include "base/job_spec.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "base/words.h"
 
 // Roots: directories that an admin declares by name on a worker and below which job paths must lie
 // (docs/decisions/0011); with the controller's questions about them and the workers' answers.
@@ -41,7 +42,15 @@ std::optional<RootPath> parse_root_path(std::string_view path);
 
 // How a job uses a path.
 enum class FileUse { model, data, tokenizer, checkpoint, from, exports };
-std::string_view to_string(FileUse use);  // the key of the job file
+// The words are keys of the job file.
+constexpr auto vocabulary_of(FileUse) {
+    return vocabulary<FileUse>("use", {{FileUse::model, "model.from"},
+                                       {FileUse::data, "data.path"},
+                                       {FileUse::tokenizer, "data.tokenizer"},
+                                       {FileUse::checkpoint, "checkpoint.dir"},
+                                       {FileUse::from, "checkpoint.from"},
+                                       {FileUse::exports, "export.huggingface"}});
+}
 constexpr bool is_written(FileUse use) {
     return use == FileUse::checkpoint || use == FileUse::exports;
 }

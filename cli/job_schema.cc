@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/words.h"
 #include "spec/job_members.h"
-#include "spec/words.h"
 
 namespace rm {
 namespace {

@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "base/mesh.h"
+#include "base/words.h"
 #include "service/yaml_fields.h"
 #include "service/yaml_tree.h"
 #include "spec/job_members.h"
-#include "spec/words.h"
 
 namespace rm {
 namespace {

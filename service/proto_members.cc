@@ -93,7 +93,9 @@ void ProtoReader::mesh(const Member& member, std::optional<Mesh>& mesh, int& zer
 
 void ProtoReader::read(const Field& field, Mesh& mesh) {
     const auto& message = fields_.access().GetMessage(in_, &field);
-    keep(take_name(from_proto(static_cast<const pb::MeshSpec&>(message)), mesh));
+    const Result<Mesh> found = from_proto(static_cast<const pb::MeshSpec&>(message));
+    if (!found) return keep(found.error());
+    mesh = *found;
 }
 
 // The values of an enum stand in the order of ours; one that says nothing may come first.

@@ -8,11 +8,11 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/words.h"
 #include "ringmaster/v1/spec.pb.h"
 #include "service/convert.h"
 #include "spec/report_members.h"
 #include "spec/session_members.h"
-#include "spec/words.h"
 
 // Described structures as protobuf messages: members and fields find each other by name.
 namespace rm {

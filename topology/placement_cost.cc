@@ -86,16 +86,6 @@ private:
 
 }  // namespace
 
-std::string_view to_string(Pattern pattern) {
-    switch (pattern) {
-        case Pattern::ring:
-            return "ring";
-        case Pattern::all_to_all:
-            return "all_to_all";
-    }
-    return "?";
-}
-
 Status validate(const StepTraffic& traffic) {
     for (const CommPhase& phase : traffic) {
         const std::string name = format("{} {}", to_string(phase.axis), to_string(phase.pattern));

@@ -12,7 +12,10 @@
 namespace rm {
 
 enum class Pattern { ring, all_to_all };
-std::string_view to_string(Pattern pattern);
+constexpr auto vocabulary_of(Pattern) {
+    return vocabulary<Pattern>("pattern",
+                               {{Pattern::ring, "ring"}, {Pattern::all_to_all, "all_to_all"}});
+}
 
 // One kind of communication of a step. All groups of the axis communicate at once.
 //  * ring: every rank sends `bytes` to the next of its group, in `messages` steps one after the

@@ -133,7 +133,7 @@ Result<CertificateOrder> order_of(const PkiIssueOptions& options) {
                            .subject_names = options.subject_names,
                            .days = options.days};
     if (options.role != "server") {
-        RM_TRY(order.role, parse_role(options.role));
+        RM_TRY(order.role, parse_word<Role>(options.role));
     }
     return order;
 }
@@ -193,7 +193,7 @@ Result<ExitCode> run_pki_revoke(const PkiRevokeOptions& options, VerbContext& co
 Result<ExitCode> run_pki_token(const PkiTokenOptions& options, VerbContext& context) {
     const PkiDirectory directory{options.directory};
     TokenFacts facts{.name = options.name, .role = Role::viewer, .expires = std::nullopt};
-    RM_TRY(facts.role, parse_role(options.role));
+    RM_TRY(facts.role, parse_word<Role>(options.role));
     if (options.days > 0) facts.expires = in_days(context.clock.wall(), options.days);
     const std::string token = make_token();
     RM_TRY(const std::string line, token_line(hash_token(token), facts));

@@ -12,8 +12,8 @@
 #include "base/job_spec.h"
 #include "base/reason.h"
 #include "base/session.h"
+#include "base/words.h"
 #include "controller/core/names.h"
-#include "spec/words.h"
 
 // A column value, in SQLite's three types, and the conversions of every column type to and from it.
 namespace rm {

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/mesh.h"
+#include "base/words.h"
 #include "engine/train/json_object.h"
 #include "spec/job_members.h"
 #include "spec/report_members.h"
-#include "spec/words.h"
 
 // Described structures as JSON objects. A name has the unit of its bare number: warmup_steps,
 // lost_after_seconds. The format is documented in docs/formats/ring_train.md.

@@ -72,7 +72,7 @@ Result<Principal> Authenticator::by_certificate(const std::string& pem, WallTime
             return refused("the certificate of '{}' ({}) is revoked", facts.name, facts.serial);
         }
     }
-    const auto role = parse_role(facts.unit);
+    const auto role = parse_word<Role>(facts.unit);
     if (!role) {
         return refused("the certificate of '{}' names no role: {}", facts.name,
                        role.error().message);

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/result.h"
+#include "base/words.h"
 
 namespace rm {
 
@@ -10,8 +10,12 @@ namespace rm {
 // admin does everything. worker is beside these: the calls of workers, as the node it names, and no
 // others.
 enum class Role { viewer, submitter, admin, worker };
-std::string_view to_string(Role role);
-Result<Role> parse_role(std::string_view text);
+constexpr auto vocabulary_of(Role) {
+    return vocabulary<Role>("role", {{Role::viewer, "viewer"},
+                                     {Role::submitter, "submitter"},
+                                     {Role::admin, "admin"},
+                                     {Role::worker, "worker"}});
+}
 
 // Whether `role` suffices where `least` is demanded.
 bool includes(Role role, Role least);

@@ -28,7 +28,7 @@ std::string hex(std::span<const unsigned char> bytes) {
 
 YamlReader read_role(Role& target) {
     return [&target](const YamlValue& value) -> Status {
-        const auto role = parse_role(value.node.text);
+        const auto role = parse_word<Role>(value.node.text);
         if (!role) return value.error(role.error().message);
         target = *role;
         return {};

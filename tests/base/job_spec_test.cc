@@ -186,22 +186,24 @@ TEST(JobSpec, CountsWholeSteps) {
 
 TEST(JobSpec, ReadsScheduleNames) {
     for (const Schedule s : {Schedule::constant, Schedule::cosine, Schedule::linear}) {
-        EXPECT_EQ(parse_schedule(to_string(s)).value(), s);
+        EXPECT_EQ(parse_word<Schedule>(to_string(s)).value(), s);
     }
-    EXPECT_THAT(parse_schedule("step").error().message, HasSubstr("constant, cosine or linear"));
+    EXPECT_THAT(parse_word<Schedule>("step").error().message,
+                HasSubstr("constant, cosine or linear"));
 }
 
 TEST(JobSpec, WordsComeBackAndUnknownOnesNameThem) {
     for (const Documents d : {Documents::joined, Documents::separate})
-        EXPECT_EQ(parse_documents(to_string(d)).value(), d);
+        EXPECT_EQ(parse_word<Documents>(to_string(d)).value(), d);
     for (const Positions p : {Positions::reset, Positions::running})
-        EXPECT_EQ(parse_positions(to_string(p)).value(), p);
+        EXPECT_EQ(parse_word<Positions>(to_string(p)).value(), p);
     for (const OptimizerPlace p : {OptimizerPlace::device, OptimizerPlace::host})
-        EXPECT_EQ(parse_optimizer_place(to_string(p)).value(), p);
-    EXPECT_EQ(parse_documents("packed").error().message,
+        EXPECT_EQ(parse_word<OptimizerPlace>(to_string(p)).value(), p);
+    EXPECT_EQ(parse_word<Documents>("packed").error().message,
               "documents 'packed' is not known; joined or separate");
-    EXPECT_EQ(parse_positions("").error().message, "positions '' is not known; reset or running");
-    EXPECT_EQ(parse_optimizer_place("disk").error().message,
+    EXPECT_EQ(parse_word<Positions>("").error().message,
+              "positions '' is not known; reset or running");
+    EXPECT_EQ(parse_word<OptimizerPlace>("disk").error().message,
               "place 'disk' is not known; device or host");
 }
 

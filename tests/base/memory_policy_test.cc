@@ -91,24 +91,25 @@ TEST(ResolveMemory, WindowsBringOffloadAndOffloadNoWindows) {
 
 TEST(MemoryWords, ComeBackAndUnknownOnesNameThem) {
     for (const Keep k : {Keep::input, Keep::input_and_attention}) {
-        EXPECT_EQ(parse_keep(to_string(k)).value(), k);
-        EXPECT_EQ(parse_keep_or_auto(to_string(k)).value(), k);
+        EXPECT_EQ(parse_word<Keep>(to_string(k)).value(), k);
+        EXPECT_EQ(parse_word<std::optional<Keep>>(to_string(k)).value(), k);
     }
-    EXPECT_EQ(parse_keep_or_auto("auto").value(), std::nullopt);
+    EXPECT_EQ(parse_word<std::optional<Keep>>("auto").value(), std::nullopt);
     for (const KeptPlace p : {KeptPlace::device, KeptPlace::host})
-        EXPECT_EQ(parse_kept_place(to_string(p)).value(), p);
+        EXPECT_EQ(parse_word<KeptPlace>(to_string(p)).value(), p);
     for (const WorkingSet w : {WorkingSet::whole, WorkingSet::windows})
-        EXPECT_EQ(parse_working_set(to_string(w)).value(), w);
+        EXPECT_EQ(parse_word<WorkingSet>(to_string(w)).value(), w);
     for (const ArenaReuse r : {ArenaReuse::off, ArenaReuse::on})
-        EXPECT_EQ(parse_arena_reuse(to_string(r)).value(), r);
+        EXPECT_EQ(parse_word<ArenaReuse>(to_string(r)).value(), r);
     for (const Switch s : {Switch::automatic, Switch::off, Switch::on})
-        EXPECT_EQ(parse_switch(to_string(s)).value(), s);
-    EXPECT_EQ(parse_keep("auto").error().message,
+        EXPECT_EQ(parse_word<Switch>(to_string(s)).value(), s);
+    EXPECT_EQ(parse_word<Keep>("auto").error().message,
               "keep 'auto' is not known; input or input+attention");
-    EXPECT_EQ(parse_keep_or_auto("all").error().message,
+    EXPECT_EQ(parse_word<std::optional<Keep>>("all").error().message,
               "keep 'all' is not known; auto, input or input+attention");
-    EXPECT_EQ(parse_switch("host").error().message, "switch 'host' is not known; auto, on or off");
-    EXPECT_EQ(parse_arena_reuse("shared").error().message,
+    EXPECT_EQ(parse_word<Switch>("host").error().message,
+              "switch 'host' is not known; auto, on or off");
+    EXPECT_EQ(parse_word<ArenaReuse>("shared").error().message,
               "arena 'shared' is not known; reuse or separate");
 }
 

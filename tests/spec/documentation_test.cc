@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "spec/job_members.h"
-#include "spec/words.h"
 
 // docs/formats/job_file.md has a row for each member of a job, as spec/job_members.h describes it.
 namespace rm {
