@@ -1,5 +1,11 @@
 #include "service/proto_members.h"
 
+#include <google/protobuf/timestamp.pb.h>
+
+#include <algorithm>
+
+#include "ringmaster/v1/planning.pb.h"
+
 namespace rm {
 
 using google::protobuf::Message;
@@ -38,19 +44,29 @@ void get_number(const Message& message, const Field& field, bool& flag) {
 }
 
 void set_key(Message& entry, const std::string& key) {
-    entry.GetReflection()->SetString(&entry, entry.GetDescriptor()->map_key(), key);
+    entry.GetReflection()->SetString(&entry, entry.GetDescriptor()->field(0), key);
 }
 
 void set_key(Message& entry, int key) {
-    set_number(entry, *entry.GetDescriptor()->map_key(), key);
+    set_number(entry, *entry.GetDescriptor()->field(0), key);
 }
 
 void get_key(const Message& entry, std::string& key) {
-    key = entry.GetReflection()->GetString(entry, entry.GetDescriptor()->map_key());
+    key = entry.GetReflection()->GetString(entry, entry.GetDescriptor()->field(0));
 }
 
 void get_key(const Message& entry, int& key) {
-    get_number(entry, *entry.GetDescriptor()->map_key(), key);
+    get_number(entry, *entry.GetDescriptor()->field(0), key);
+}
+
+Message& value_message(Message& entry) {
+    const Field* const value = entry.GetDescriptor()->map_value();
+    return value == nullptr ? entry : *entry.GetReflection()->MutableMessage(&entry, value);
+}
+
+const Message& value_message(const Message& entry) {
+    const Field* const value = entry.GetDescriptor()->map_value();
+    return value == nullptr ? entry : entry.GetReflection()->GetMessage(entry, value);
 }
 
 void get_number(const Message& message, const Field& field, double& number) {
@@ -98,14 +114,19 @@ void ProtoReader::read(const Field& field, Mesh& mesh) {
     mesh = *found;
 }
 
-// The values of an enum stand in the order of ours; one that says nothing may come first.
+// The values of an enum of protobuf stand in the order of ours; one that says nothing may come
+// first.
 void ProtoWriter::set_word(const Field& field, int index) {
+    if (field.cpp_type() == Field::CPPTYPE_BOOL) return set_number(out_, field, index != 0);
+    if (field.cpp_type() != Field::CPPTYPE_ENUM) return set_number(out_, field, index);
     const auto& words = *field.enum_type();
     const int first = words.value(0)->name().ends_with("_UNSPECIFIED") ? 1 : 0;
     fields_.access().SetEnumValue(&out_, &field, words.value(first + index)->number());
 }
 
 int ProtoReader::word_index(const Field& field, int otherwise) {
+    if (field.cpp_type() == Field::CPPTYPE_BOOL) return fields_.access().GetBool(in_, &field);
+    if (field.cpp_type() != Field::CPPTYPE_ENUM) return fields_.access().GetInt32(in_, &field);
     const auto& words = *field.enum_type();
     const int first = words.value(0)->name().ends_with("_UNSPECIFIED") ? 1 : 0;
     const int number = fields_.access().GetEnumValue(in_, &field);
@@ -113,6 +134,40 @@ int ProtoReader::word_index(const Field& field, int otherwise) {
     if (word != nullptr && word->index() >= first) return word->index() - first;
     keep(invalid_argument("{} {} is not known", words.name(), number));
     return otherwise;
+}
+
+void ProtoWriter::write(const Field& field, WallTime time) {
+    if (field.cpp_type() != Field::CPPTYPE_MESSAGE) return set_number(out_, field, time.micros);
+    fields_.access().MutableMessage(&out_, &field)->CopyFrom(to_proto(time));
+}
+
+void ProtoReader::read(const Field& field, WallTime& time) {
+    if (field.cpp_type() != Field::CPPTYPE_MESSAGE) return get_number(in_, field, time.micros);
+    const Message& message = fields_.access().GetMessage(in_, &field);
+    time = from_proto(static_cast<const google::protobuf::Timestamp&>(message));
+}
+
+// Links travel as columns: there are as many as pairs of nodes.
+void ProtoWriter::write(const Field& field, const std::vector<Link>& links) {
+    auto& matrix = static_cast<pb::LinkMatrix&>(*fields_.access().MutableMessage(&out_, &field));
+    for (const Link& link : links) {
+        matrix.add_gbit_per_s(link.bandwidth.value);
+        matrix.add_flow_gbit_per_s(link.flow.value);
+        matrix.add_latency_seconds(link.latency.value);
+    }
+}
+
+// As many as the shortest column has; validate() finds what is missing.
+void ProtoReader::read(const Field& field, std::vector<Link>& links) {
+    const auto& matrix =
+        static_cast<const pb::LinkMatrix&>(fields_.access().GetMessage(in_, &field));
+    const int count = std::min(
+        {matrix.gbit_per_s_size(), matrix.flow_gbit_per_s_size(), matrix.latency_seconds_size()});
+    links.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        links.push_back(
+            {{matrix.gbit_per_s(i)}, {matrix.flow_gbit_per_s(i)}, {matrix.latency_seconds(i)}});
+    }
 }
 
 void ProtoWriter::add(Message& out, const DataSource& source) {

@@ -68,14 +68,25 @@ void get_number(const google::protobuf::Message& message, const ProtoFields::Fie
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
                 bool& flag);
 
-// An entry of a map field is a message with a key and a value.
+// An entry of a map field is a message with a key and a value. A repeated message stands for a map
+// if its first field is the key; the others are the value's.
 void set_key(google::protobuf::Message& entry, const std::string& key);
 void set_key(google::protobuf::Message& entry, int key);
 void get_key(const google::protobuf::Message& entry, std::string& key);
 void get_key(const google::protobuf::Message& entry, int& key);
+template <typename Tag>
+void set_key(google::protobuf::Message& entry, const Id<Tag>& key) {
+    set_key(entry, key.value);
+}
+template <typename Tag>
+void get_key(const google::protobuf::Message& entry, Id<Tag>& key) {
+    get_key(entry, key.value);
+}
 inline const ProtoFields::Field& value_of(const google::protobuf::Message& entry) {
     return *entry.GetDescriptor()->map_value();
 }
+google::protobuf::Message& value_message(google::protobuf::Message& entry);
+const google::protobuf::Message& value_message(const google::protobuf::Message& entry);
 
 class ProtoWriter {
 public:
@@ -98,8 +109,9 @@ private:
     template <typename T>
     void write(const Field& field, const T& value) {
         if constexpr (Described<const T>) {
-            ProtoWriter part(*fields_.access().MutableMessage(&out_, &field));
-            describe(part, value);
+            add(*fields_.access().MutableMessage(&out_, &field), value);
+        } else if constexpr (std::is_enum_v<T> && !Named<T>) {
+            set_word(field, static_cast<int>(value));
         } else if constexpr (Named<T>) {
             fields_.access().SetString(&out_, &field, std::string(to_string(value)));
         } else {
@@ -120,13 +132,14 @@ private:
     void write(const Field& field, Bytes size) { set_number(out_, field, size.value); }
     void write(const Field& field, GbitPerSec rate) { set_number(out_, field, rate.value); }
     void write(const Field& field, Seconds time) { set_number(out_, field, time.value); }
-    void write(const Field& field, StopMode mode) {
-        set_number(out_, field, mode == StopMode::now);
+    void write(const Field& field, WallTime time);
+    void write(const Field& field, const DeviceId& device) {
+        add(*fields_.access().MutableMessage(&out_, &field), device);
     }
     void write(const Field& field, FileUse use) { set_word(field, static_cast<int>(use)); }
-    void write(const Field& field, ProbeStep step) { set_word(field, static_cast<int>(step)); }
-    void write(const Field& field, ProbeKind kind) { set_word(field, static_cast<int>(kind)); }
+    // An enum that is no text: a value of protobuf's enum, a number or a flag.
     void set_word(const Field& field, int index);
+    void write(const Field& field, const std::vector<Link>& links);
     void write(const Field& field, const std::vector<int>& numbers) {
         for (const int number : numbers)
             fields_.access().AddInt32(&out_, &field, number);
@@ -136,6 +149,10 @@ private:
     }
     void write(const Field& field, const std::optional<Bytes>& size) {
         if (size) set_number(out_, field, size->value);
+    }
+    template <Described T>
+    void write(const Field& field, const std::optional<T>& value) {
+        if (value) write(field, *value);
     }
     void write(const Field& field, const MemoryReport& memory) {
         std::map<std::string, std::int64_t> kinds;
@@ -149,7 +166,7 @@ private:
             google::protobuf::Message& entry = *fields_.access().AddMessage(&out_, &field);
             set_key(entry, key);
             if constexpr (Described<const T>) {
-                add(*entry.GetReflection()->MutableMessage(&entry, &value_of(entry)), item);
+                add(value_message(entry), item);
             } else {
                 set_number(entry, value_of(entry), item);
             }
@@ -210,6 +227,8 @@ private:
     void read(const Field& field, T& value) {
         if constexpr (Described<T>) {
             read_message(fields_.access().GetMessage(in_, &field), value);
+        } else if constexpr (std::is_enum_v<T> && !Named<T>) {
+            value = static_cast<T>(word_index(field, static_cast<int>(value)));
         } else if constexpr (Named<T>) {
             const std::string word = text_of(field);
             if (!word.empty()) keep(parse_name(word, value));
@@ -230,21 +249,15 @@ private:
     void read(const Field& field, Bytes& size) { get_number(in_, field, size.value); }
     void read(const Field& field, GbitPerSec& rate) { get_number(in_, field, rate.value); }
     void read(const Field& field, Seconds& time) { get_number(in_, field, time.value); }
-    void read(const Field& field, StopMode& mode) {
-        bool now = false;
-        get_number(in_, field, now);
-        mode = now ? StopMode::now : StopMode::graceful;
+    void read(const Field& field, WallTime& time);
+    void read(const Field& field, DeviceId& device) {
+        read_message(fields_.access().GetMessage(in_, &field), device);
     }
     void read(const Field& field, FileUse& use) {
         use = static_cast<FileUse>(word_index(field, static_cast<int>(use)));
     }
-    void read(const Field& field, ProbeStep& step) {
-        step = static_cast<ProbeStep>(word_index(field, static_cast<int>(step)));
-    }
-    void read(const Field& field, ProbeKind& kind) {
-        kind = static_cast<ProbeKind>(word_index(field, static_cast<int>(kind)));
-    }
     int word_index(const Field& field, int otherwise);
+    void read(const Field& field, std::vector<Link>& links);
     void read(const Field& field, std::vector<int>& numbers) {
         for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
             numbers.push_back(fields_.access().GetRepeatedInt32(in_, &field, i));
@@ -254,6 +267,10 @@ private:
     }
     void read(const Field& field, std::optional<Bytes>& size) {
         get_number(in_, field, size.emplace().value);
+    }
+    template <Described T>
+    void read(const Field& field, std::optional<T>& value) {
+        read(field, value.emplace());
     }
     void read(const Field& field, MemoryReport& memory) {
         std::map<std::string, std::int64_t> kinds;
@@ -268,8 +285,7 @@ private:
             Key key;
             get_key(entry, key);
             if constexpr (Described<T>) {
-                read_message(entry.GetReflection()->GetMessage(entry, &value_of(entry)),
-                             items[key]);
+                read_message(value_message(entry), items[key]);
             } else {
                 get_number(entry, value_of(entry), items[key]);
             }

@@ -41,6 +41,11 @@ struct Member {
     bool automatic = false;  // the job file may say `auto`, which is the default
 };
 
+// A member with one name in all forms, which states the unit.
+constexpr Member named(std::string_view name, Presence presence = Presence::optional) {
+    return {.name = name, .written = Written::exact, .presence = presence};
+}
+
 // T is U, constant or not.
 template <typename T, typename U>
 concept Like = std::is_same_v<std::remove_const_t<T>, U>;

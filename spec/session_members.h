@@ -7,10 +7,6 @@
 // Each has one name in all forms, which states the unit.
 namespace rm {
 
-constexpr Member named(std::string_view name, Presence presence = Presence::optional) {
-    return {.name = name, .written = Written::exact, .presence = presence};
-}
-
 template <typename Visit>
 void describe(Visit& visit, Like<Peak> auto& peak) {
     auto& [flops, name] = peak;

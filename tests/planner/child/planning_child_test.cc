@@ -61,6 +61,27 @@ TEST(PlanningMessages, CarryASnapshotAndItsDecisionsUnchanged) {
     EXPECT_EQ(pack(unpack_decisions(decisions).value()), decisions);
 }
 
+TEST(PlanningMessages, CarryFilesUnchanged) {
+    PlanningSnapshot snapshot = snapshot_of_two_jobs();
+    snapshot.files = {{.nodes = {{{"n1"}, {"no room", ""}}, {{"n2"}, {"", "models on n2"}}},
+                       .reasons = {{"n1 has no room", "free some", ReasonKind::files}},
+                       .waits = {"n3 is asked"}}};
+    snapshot.pending[1].files = 0;
+    const PlanningSnapshot again = unpack_snapshot(pack(snapshot)).value();
+    EXPECT_EQ(again.pending[0].files, -1);
+    EXPECT_EQ(again.pending[1].files, 0);
+    ASSERT_EQ(again.files.size(), 1u);
+    const PlanningFiles& files = again.files.front();
+    EXPECT_EQ(files.reasons, snapshot.files.front().reasons);
+    EXPECT_EQ(files.waits, snapshot.files.front().waits);
+    ASSERT_EQ(files.nodes.size(), 2u);
+    EXPECT_EQ(files.nodes.at({"n1"}).against, "no room");
+    EXPECT_EQ(files.nodes.at({"n1"}).place, "");
+    EXPECT_EQ(files.nodes.at({"n2"}).place, "models on n2");
+    snapshot.pending[1].files = 1;
+    EXPECT_THAT(unpack_snapshot(pack(snapshot)).error().message, HasSubstr("files of number 1"));
+}
+
 TEST(PlanningMessages, OfOtherBytesAreAnError) {
     EXPECT_EQ(unpack_snapshot("\xff\xff").error().code, ErrorCode::data_loss);
     EXPECT_EQ(unpack_decisions("\xff\xff").error().code, ErrorCode::data_loss);
