@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,9 +14,6 @@ namespace rm {
 
 // How rotary frequencies are stretched, under the names Hugging Face stores (`rope_type`).
 enum class RopeType { standard, linear, dynamic, yarn, longrope, llama3 };
-constexpr std::array<RopeType, 6> kRopeTypes = {RopeType::standard, RopeType::linear,
-                                                RopeType::dynamic,  RopeType::yarn,
-                                                RopeType::longrope, RopeType::llama3};
 constexpr auto vocabulary_of(RopeType) {
     return vocabulary<RopeType>("rope_type:", {{RopeType::standard, "default"},
                                                {RopeType::linear, "linear"},

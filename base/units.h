@@ -45,11 +45,6 @@ struct GbitPerSec {
     auto operator<=>(const GbitPerSec&) const = default;
 };
 
-struct Dollars {
-    double value = 0;
-    auto operator<=>(const Dollars&) const = default;
-};
-
 std::string to_string(Bytes bytes);      // 1.5 GiB
 std::string to_string(Seconds seconds);  // 412 ms, 3.2 s, 5m12s, 3h04m
 std::ostream& operator<<(std::ostream& out, Bytes bytes);

@@ -11,54 +11,6 @@ namespace rm {
 using google::protobuf::Message;
 using Field = ProtoFields::Field;
 
-void set_number(Message& message, const Field& field, double number) {
-    message.GetReflection()->SetDouble(&message, &field, number);
-}
-
-void set_number(Message& message, const Field& field, std::int64_t number) {
-    if (field.cpp_type() == Field::CPPTYPE_INT32) {
-        message.GetReflection()->SetInt32(&message, &field, static_cast<std::int32_t>(number));
-    } else {
-        message.GetReflection()->SetInt64(&message, &field, number);
-    }
-}
-
-void set_number(Message& message, const Field& field, std::uint64_t number) {
-    message.GetReflection()->SetUInt64(&message, &field, number);
-}
-
-void set_number(Message& message, const Field& field, std::uint32_t number) {
-    message.GetReflection()->SetUInt32(&message, &field, number);
-}
-
-void get_number(const Message& message, const Field& field, std::uint32_t& number) {
-    number = message.GetReflection()->GetUInt32(message, &field);
-}
-
-void set_number(Message& message, const Field& field, bool flag) {
-    message.GetReflection()->SetBool(&message, &field, flag);
-}
-
-void get_number(const Message& message, const Field& field, bool& flag) {
-    flag = message.GetReflection()->GetBool(message, &field);
-}
-
-void set_key(Message& entry, const std::string& key) {
-    entry.GetReflection()->SetString(&entry, entry.GetDescriptor()->field(0), key);
-}
-
-void set_key(Message& entry, int key) {
-    set_number(entry, *entry.GetDescriptor()->field(0), key);
-}
-
-void get_key(const Message& entry, std::string& key) {
-    key = entry.GetReflection()->GetString(entry, entry.GetDescriptor()->field(0));
-}
-
-void get_key(const Message& entry, int& key) {
-    get_number(entry, *entry.GetDescriptor()->field(0), key);
-}
-
 Message& value_message(Message& entry) {
     const Field* const value = entry.GetDescriptor()->map_value();
     return value == nullptr ? entry : *entry.GetReflection()->MutableMessage(&entry, value);
@@ -67,22 +19,6 @@ Message& value_message(Message& entry) {
 const Message& value_message(const Message& entry) {
     const Field* const value = entry.GetDescriptor()->map_value();
     return value == nullptr ? entry : entry.GetReflection()->GetMessage(entry, value);
-}
-
-void get_number(const Message& message, const Field& field, double& number) {
-    number = message.GetReflection()->GetDouble(message, &field);
-}
-
-void get_number(const Message& message, const Field& field, std::int64_t& number) {
-    number = message.GetReflection()->GetInt64(message, &field);
-}
-
-void get_number(const Message& message, const Field& field, std::uint64_t& number) {
-    number = message.GetReflection()->GetUInt64(message, &field);
-}
-
-void get_number(const Message& message, const Field& field, int& number) {
-    number = message.GetReflection()->GetInt32(message, &field);
 }
 
 void ProtoWriter::interval(const Member& member, std::int64_t steps, Seconds time) {

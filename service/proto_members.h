@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 #include "base/check.h"
@@ -43,44 +44,65 @@ private:
 };
 
 // Numbers of C++ and protobuf are of the same kind: whole or not, signed or not.
-void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, double number);
-void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::int64_t number);
-void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::uint64_t number);
-inline void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
-                       int number) {
-    set_number(message, field, std::int64_t{number});
+template <typename T>
+void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, T number) {
+    const google::protobuf::Reflection& access = *message.GetReflection();
+    if constexpr (std::is_same_v<T, bool>) {
+        access.SetBool(&message, &field, number);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        access.SetDouble(&message, &field, number);
+    } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+        access.SetUInt32(&message, &field, number);
+    } else if constexpr (std::is_unsigned_v<T>) {
+        access.SetUInt64(&message, &field, number);
+    } else if (field.cpp_type() == ProtoFields::Field::CPPTYPE_INT32) {
+        access.SetInt32(&message, &field, static_cast<std::int32_t>(number));
+    } else {
+        access.SetInt64(&message, &field, number);
+    }
 }
-void set_number(google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::uint32_t number);
-void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, bool flag);
+template <typename T>
 void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                double& number);
-void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::int64_t& number);
-void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::uint64_t& number);
-void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                int& number);
-void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                std::uint32_t& number);
-void get_number(const google::protobuf::Message& message, const ProtoFields::Field& field,
-                bool& flag);
+                T& number) {
+    const google::protobuf::Reflection& access = *message.GetReflection();
+    if constexpr (std::is_same_v<T, bool>) {
+        number = access.GetBool(message, &field);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        number = access.GetDouble(message, &field);
+    } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+        number = access.GetUInt32(message, &field);
+    } else if constexpr (std::is_unsigned_v<T>) {
+        number = access.GetUInt64(message, &field);
+    } else if constexpr (std::is_same_v<T, int>) {
+        number = access.GetInt32(message, &field);
+    } else {
+        number = access.GetInt64(message, &field);
+    }
+}
 
 // An entry of a map field is a message with a key and a value. A repeated message stands for a map
 // if its first field is the key; the others are the value's.
-void set_key(google::protobuf::Message& entry, const std::string& key);
-void set_key(google::protobuf::Message& entry, int key);
-void get_key(const google::protobuf::Message& entry, std::string& key);
-void get_key(const google::protobuf::Message& entry, int& key);
-template <typename Tag>
-void set_key(google::protobuf::Message& entry, const Id<Tag>& key) {
-    set_key(entry, key.value);
+template <typename Key>
+void set_key(google::protobuf::Message& entry, const Key& key) {
+    const ProtoFields::Field& field = *entry.GetDescriptor()->field(0);
+    if constexpr (std::is_same_v<Key, int>) {
+        set_number(entry, field, key);
+    } else if constexpr (std::is_same_v<Key, std::string>) {
+        entry.GetReflection()->SetString(&entry, &field, key);
+    } else {
+        set_key(entry, key.value);
+    }
 }
-template <typename Tag>
-void get_key(const google::protobuf::Message& entry, Id<Tag>& key) {
-    get_key(entry, key.value);
+template <typename Key>
+void get_key(const google::protobuf::Message& entry, Key& key) {
+    const ProtoFields::Field& field = *entry.GetDescriptor()->field(0);
+    if constexpr (std::is_same_v<Key, int>) {
+        get_number(entry, field, key);
+    } else if constexpr (std::is_same_v<Key, std::string>) {
+        key = entry.GetReflection()->GetString(entry, &field);
+    } else {
+        get_key(entry, key.value);
+    }
 }
 inline const ProtoFields::Field& value_of(const google::protobuf::Message& entry) {
     return *entry.GetDescriptor()->map_value();

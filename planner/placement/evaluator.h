@@ -40,7 +40,6 @@ public:
     // The flows over the fullest resource of a phase, or the one with the slowest limit. Looks at
     // all of the phase.
     std::vector<Flow> bottleneck(int phase);
-    std::int64_t num_moves() const { return num_moves_; }
 
 private:
     struct PhaseState {

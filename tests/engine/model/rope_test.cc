@@ -156,7 +156,7 @@ TEST(Rope, AnglesAreRightAtPositionFourMillionForEveryType) {
     constexpr std::int64_t kPosition = 4'000'000;
     const auto ref = make_ref_kernels();
     const auto cpu = make_cpu_kernels({.num_threads = 1});
-    for (const RopeType type : kRopeTypes) {
+    for (const auto& [type, word] : vocabulary_of(RopeType{}).words) {
         const RopeFrequencies f = rope_frequencies(rope_of(type), kHeadDim, kPosition + 1);
         // The angle's own rounding in fp64: half an ulp of four million radians.
         EXPECT_LE(worst_error(*ref, f, kPosition), 1e-9) << to_string(type);
@@ -197,7 +197,7 @@ TEST(RopeConfig, RefusesValuesNoFormulaTakes) {
 }
 
 TEST(RopeConfig, TypesHaveTheirPublishedNamesAndSuIsLongrope) {
-    for (const RopeType type : kRopeTypes)
+    for (const auto& [type, word] : vocabulary_of(RopeType{}).words)
         EXPECT_EQ(parse_rope_type(to_string(type)).value(), type);
     EXPECT_EQ(parse_rope_type("su").value(), RopeType::longrope);
     EXPECT_THAT(parse_rope_type("ntk").error().message, HasSubstr("'ntk' is not known; default"));
