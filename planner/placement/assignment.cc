@@ -1,11 +1,9 @@
-#include "planner/placement/assignment.h"
-
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <queue>
 
-#include "planner/placement/fragments.h"
+#include "planner/placement/tour.h"
 
 namespace rm {
 namespace {

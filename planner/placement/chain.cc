@@ -1,7 +1,7 @@
-#include "planner/placement/chain.h"
-
 #include <algorithm>
 #include <cstdint>
+
+#include "planner/placement/tour.h"
 
 namespace rm {
 namespace {

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "planner/placement/chain.h"
 #include "planner/placement/tour.h"
 
 namespace rm {

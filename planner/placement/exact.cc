@@ -1,9 +1,9 @@
-#include "planner/placement/exact.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+
+#include "planner/placement/search.h"
 
 namespace rm {
 namespace {

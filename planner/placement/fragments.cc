@@ -1,8 +1,6 @@
-#include "planner/placement/fragments.h"
-
 #include <algorithm>
 
-#include "planner/placement/assignment.h"
+#include "planner/placement/tour.h"
 
 namespace rm {
 namespace {

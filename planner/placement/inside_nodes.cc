@@ -1,10 +1,9 @@
-#include "planner/placement/inside_nodes.h"
-
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "base/random.h"
+#include "planner/placement/construct.h"
 #include "planner/placement/evaluator.h"
 
 namespace rm {

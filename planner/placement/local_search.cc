@@ -1,8 +1,9 @@
-#include "planner/placement/local_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
+
+#include "base/random.h"
+#include "planner/placement/search.h"
 
 namespace rm {
 namespace {

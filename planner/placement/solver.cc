@@ -5,9 +5,7 @@
 
 #include "base/words.h"
 #include "planner/placement/construct.h"
-#include "planner/placement/exact.h"
-#include "planner/placement/inside_nodes.h"
-#include "planner/placement/local_search.h"
+#include "planner/placement/search.h"
 
 namespace rm {
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "planner/placement/fragments.h"
-
 namespace rm {
 namespace {
 

@@ -48,7 +48,8 @@ TEST(AttemptFiles, DamagedOnesAreErrorsThatNameThem) {
     EXPECT_THAT(parse_attempt_file("{}").error().message, HasSubstr("epoch"));
     EXPECT_FALSE(parse_shim_file(R"({"epoch":"five"})").ok());
     EXPECT_FALSE(parse_exit_file("").ok());
-    EXPECT_THAT(parse_orphan_mode("drop").error().message, HasSubstr("neither keep nor stop"));
+    EXPECT_THAT(parse_word<OrphanMode>("drop").error().message,
+                HasSubstr("is not known; keep or stop"));
 }
 
 TEST(ExchangeLines, CarryAnyBytes) {

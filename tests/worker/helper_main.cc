@@ -14,8 +14,8 @@
 #include "tests/worker/no_rendezvous.h"
 #include "tests/worker/support.h"
 #include "worker/agent/attempts.h"
+#include "worker/dir/attempt_dir.h"
 #include "worker/dir/files.h"
-#include "worker/dir/tie_to_shim.h"
 #include "worker/rank/rank_process.h"
 #include "worker/shim/shim.h"
 

@@ -126,7 +126,7 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
         ->check(words_of(check_memory));
     app.add_option("--orphan", texts.orphan,
                    "keep: ranks outlive this daemon; stop: they stop when it stays away")
-        ->check(words_of(parse_orphan_mode))
+        ->check(words_of(parse_word<OrphanMode>))
         ->capture_default_str();
     app.add_option("--orphan-after", options.orphan.timeout.value,
                    "Seconds without a daemon after which --orphan stop stops ranks")
@@ -190,7 +190,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     if (options.is_probed && !texts.probe_ports.empty())
         options.probe_ports = *parse_port_range(texts.probe_ports);
     if (!texts.memory.empty()) options.memory = *parse_bytes(texts.memory);
-    options.orphan.mode = *parse_orphan_mode(texts.orphan);
+    options.orphan.mode = *parse_word<OrphanMode>(texts.orphan);
     if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;
     if (options.slots_on_machine < options.num_devices) {
         return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",

@@ -1,6 +1,11 @@
 #include "worker/dir/attempt_dir.h"
 
 #include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "worker/dir/files.h"
 
 namespace rm {
 namespace {
@@ -42,23 +47,6 @@ AttemptDir AttemptDir::of_epoch(const std::string& attempts_dir, Epoch epoch) {
     return AttemptDir(format("{}/e{}", attempts_dir, epoch));
 }
 
-std::string_view to_string(OrphanMode mode) {
-    switch (mode) {
-        case OrphanMode::keep:
-            return "keep";
-        case OrphanMode::stop:
-            return "stop";
-    }
-    return "";
-}
-
-Result<OrphanMode> parse_orphan_mode(std::string_view text) {
-    for (const OrphanMode mode : {OrphanMode::keep, OrphanMode::stop}) {
-        if (text == to_string(mode)) return mode;
-    }
-    return invalid_argument("orphan mode '{}' is neither keep nor stop", text);
-}
-
 std::string to_json(const AttemptFile& file) {
     json ranks = json::array();
     for (const RankLaunch& rank : file.ranks) {
@@ -87,7 +75,7 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
                 file.ranks.push_back({rank.at("rank").get<int>(), rank.at("device").get<int>()});
             }
             const json& orphan = value.at("orphan");
-            RM_TRY(file.orphan.mode, parse_orphan_mode(orphan.at("mode").get<std::string>()));
+            RM_TRY(file.orphan.mode, parse_word<OrphanMode>(orphan.at("mode").get<std::string>()));
             file.orphan.timeout = Seconds{orphan.at("timeout_seconds").get<double>()};
             file.orphan.grace = Seconds{orphan.at("grace_seconds").get<double>()};
             // Attempts of earlier builds have no range: they listened wherever the kernel chose.
@@ -138,6 +126,17 @@ Result<ExitFile> parse_exit_file(std::string_view text) {
                         .words = value.at("words").get<std::string>(),
                         .mono_nanos = value.at("mono_nanos").get<std::int64_t>()};
     });
+}
+
+// The shim started this process from its only thread, which PR_SET_PDEATHSIG follows. The shim may
+// have ended before the call: then the parent has already changed.
+Status tie_to_shim(const AttemptDir& dir) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    RM_TRY(const std::string text, read_text_file(dir.shim()));
+    RM_TRY(const ShimFile shim, parse_shim_file(text));
+    if (::getppid() == shim.shim.pid) return {};
+    return make_error(ErrorCode::failed_precondition, "its shim, process {}, is gone",
+                      shim.shim.pid);
 }
 
 }  // namespace rm

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/session.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "worker/dir/process.h"
 
 // The directory of one attempt on one node, through which daemon, shim and ranks share state. The
@@ -51,8 +52,10 @@ constexpr const char* kExchangeSocket = "exchange.sock";
 
 // How a shim reacts when no daemon has been connected to it for a while.
 enum class OrphanMode { keep, stop };
-std::string_view to_string(OrphanMode mode);
-Result<OrphanMode> parse_orphan_mode(std::string_view text);
+constexpr auto vocabulary_of(OrphanMode) {
+    return vocabulary<OrphanMode>("orphan mode",
+                                  {{OrphanMode::keep, "keep"}, {OrphanMode::stop, "stop"}});
+}
 struct OrphanPolicy {
     OrphanMode mode = OrphanMode::keep;
     Seconds timeout{20};
@@ -104,5 +107,9 @@ struct ExitFile {
 };
 std::string to_json(const ExitFile& file);
 Result<ExitFile> parse_exit_file(std::string_view text);
+
+// A rank process calls this first: from then on the kernel kills it when its shim ends for any
+// reason. FAILED_PRECONDITION when the shim has ended already.
+Status tie_to_shim(const AttemptDir& dir);
 
 }  // namespace rm

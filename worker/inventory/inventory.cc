@@ -1,6 +1,69 @@
 #include "worker/inventory/inventory.h"
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "worker/dir/files.h"
+
 namespace rm {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+}  // namespace
+
+std::string_view value_of(std::string_view text, std::string_view key, char separator) {
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(line.size() == text.size() ? line.size() : line.size() + 1);
+        const std::size_t split = line.find(separator);
+        if (split == std::string_view::npos || trimmed(line.substr(0, split)) != key) continue;
+        return trimmed(line.substr(split + 1));
+    }
+    return {};
+}
+
+std::string machine_hostname() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string machine_os() {
+    const Result<std::string> text = read_text_file("/etc/os-release");
+    return text ? parse_os_release(*text) : std::string();
+}
+
+std::string parse_os_release(std::string_view text) {
+    std::string_view name = value_of(text, "PRETTY_NAME", '=');
+    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
+        name = name.substr(1, name.size() - 2);
+    }
+    return std::string(name);
+}
+
+std::string machine_cpu_model() {
+    const Result<std::string> text = read_text_file("/proc/cpuinfo");
+    return text ? parse_cpu_model(*text) : std::string();
+}
+
+std::string parse_cpu_model(std::string_view cpuinfo) {
+    return std::string(value_of(cpuinfo, "model name", ':'));
+}
+
+int machine_cores() {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    // Fails on machines with more cores than fit a cpu_set_t.
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 Inventory take_inventory(int num_devices, const MachineShare& share) {
     return {.hostname = machine_hostname(),

@@ -7,8 +7,12 @@
 #include "base/result.h"
 #include "base/session.h"
 
-// Facts about this machine, one per source file. A fact that cannot be read is empty or 0.
+// Facts about this machine. A fact that cannot be read is empty or 0.
 namespace rm {
+
+// The value of the first line "key <separator> value", without surrounding blanks; empty: no such
+// line.
+std::string_view value_of(std::string_view text, std::string_view key, char separator);
 
 std::string machine_hostname();
 std::string machine_os();                               // "Debian GNU/Linux 12 (bookworm)"

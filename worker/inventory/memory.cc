@@ -4,7 +4,6 @@
 
 #include "worker/dir/files.h"
 #include "worker/inventory/inventory.h"
-#include "worker/inventory/key_value.h"
 
 namespace rm {
 namespace {

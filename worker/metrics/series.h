@@ -13,7 +13,10 @@ namespace rm {
 class Series {
 public:
     Series() = default;
-    ~Series();
+    ~Series() {
+        for (const auto& remove : removals_)
+            remove();
+    }
     Series(const Series&) = delete;
     Series& operator=(const Series&) = delete;
 

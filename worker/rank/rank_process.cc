@@ -15,7 +15,6 @@
 #include "worker/dir/attempt_dir.h"
 #include "worker/dir/files.h"
 #include "worker/dir/progress_file.h"
-#include "worker/dir/tie_to_shim.h"
 #include "worker/rank/exit_class.h"
 #include "worker/rank/jsonl_observer.h"
 #include "worker/rank/worker_exchange.h"
