@@ -1,9 +1,7 @@
-#include "kernels/cuda/attention_merge.h"
 #include "kernels/cuda/attention_pick.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/device/attention_state.cuh"
-#include "kernels/device/merge.cuh"
 
 // The ops around attention. All are rows of D: (T, Hq) is one dim to them.
 namespace rm::cuda {
@@ -59,21 +57,6 @@ void run(const AttentionDelta& op, const Launch& where) {
                                        .delta = op.delta.as<float>(),
                                        .num_rows = op.delta.num_elements(),
                                        .D = static_cast<int>(D)};
-    });
-}
-
-void run(const AttentionMerge& op, const Launch& where) {
-    Dims dims("attention_merge");
-    dims.bind<"T Hq D">(op.state.acc, "acc").bind<"T Hq">(op.state.m, "m");
-    dims.bind<"T Hq">(op.state.l, "l").bind<"T Hq D">(op.out, "out").bind<"T Hq">(op.lse, "lse");
-    launch_for<device::AttentionMergeRows>(dims["D"], where, [&]<typename Kernel>() {
-        return typename Kernel::Params{.out = op.out.as<std::uint16_t>(),
-                                       .lse = op.lse.as<float>(),
-                                       .acc = op.state.acc.as<float>(),
-                                       .m = op.state.m.as<float>(),
-                                       .l = op.state.l.as<float>(),
-                                       .num_rows = op.lse.num_elements(),
-                                       .D = static_cast<int>(dims["D"])};
     });
 }
 

@@ -3,16 +3,14 @@
 #include "kernels/device/numbers.h"
 #include "kernels/simt/simt.h"
 
-// The words in which a kernel speaks of matrix tiles. All belong to one warp except load_async,
-// which is done by the whole block. Everything is unrolled, so that tiles stay in registers.
+// The words in which a kernel speaks of matrix tiles. All belong to one warp. Everything is
+// unrolled, so that tiles stay in registers.
 //
 //   SharedTile<R, C>      bf16 in shared memory, rows of C, swizzled; .at(row, column) is a view
 //   OperandTile<R, C>     bf16 in registers, the left operand of a product (the A of mma.sync)
 //   RegisterTile<R, C>    fp32 in registers, what products are summed into (the C of mma.sync)
 //   RowValues<R>          one fp32 per row; the four lanes of a row hold the same
 //
-//   load_async            global -> shared, cp.async, rows beyond a bound become zero
-//   load, load_transposed shared -> OperandTile (ldmatrix)
 //   mma_AB                c += a b       b is kept as (K, N)
 //   mma_ABt               c += a b^T     b is kept as (N, K)
 //   mma_AtB               c += a^T b     a is kept as (K, M), b as (K, N); both shared
@@ -93,24 +91,6 @@ struct SharedTile {
     }
 };
 
-// Copies rows [0, num_rows) of `from`, `stride` elements apart, into the tile; the tile's other
-// rows become zero. By all kThreads threads of the block; lands with cp_async_wait and a barrier.
-template <int kThreads, int kRows, int kColumns>
-SIMT_FN void load_async(SharedTile<kRows, kColumns>& tile, const std::uint16_t* from,
-                        std::int64_t stride, int num_rows) {
-    constexpr int kChunks = kColumns / 8;
-    constexpr int kRounds = (kRows * kChunks + kThreads - 1) / kThreads;
-    SIMT_UNROLL
-    for (int i = 0; i < kRounds; ++i) {
-        const int place = i * kThreads + simt::thread();
-        if (kRows * kChunks % kThreads != 0 && place >= kRows * kChunks) break;
-        const int row = place / kChunks, chunk = place % kChunks;
-        const bool inside = row < num_rows;
-        simt::cp_async_16(tile.x + Swizzle<kColumns>::offset(row, chunk),
-                          from + (inside ? row * stride + chunk * 8 : 0), inside ? 16 : 0);
-    }
-}
-
 template <int kRows, int kColumns>
 SIMT_FN void fill(RegisterTile<kRows, kColumns>& tile, float value) {
     SIMT_UNROLL
@@ -153,26 +133,6 @@ SIMT_FN void load_fragments_bt(std::uint32_t (&b)[4], const TileView<kColumns>& 
     simt::ldmatrix_x4(b, from.chunk(n, low, k + simt::lane() / 8 % 2 * 8));
 }
 
-template <int kRows, int kK, int kColumns>
-SIMT_FN void load(OperandTile<kRows, kK>& a, const TileView<kColumns>& from) {
-    SIMT_UNROLL
-    for (int i = 0; i < kRows / kMmaRows; ++i) {
-        SIMT_UNROLL
-        for (int k = 0; k < kK / kMmaDepth; ++k)
-            load_fragment_a(a.x[i][k], from, i * kMmaRows, k * kMmaDepth);
-    }
-}
-// The view is of a tile kept as (K, M).
-template <int kRows, int kK, int kColumns>
-SIMT_FN void load_transposed(OperandTile<kRows, kK>& a, const TileView<kColumns>& from) {
-    SIMT_UNROLL
-    for (int i = 0; i < kRows / kMmaRows; ++i) {
-        SIMT_UNROLL
-        for (int k = 0; k < kK / kMmaDepth; ++k)
-            load_fragment_at(a.x[i][k], from, i * kMmaRows, k * kMmaDepth);
-    }
-}
-
 // c[i] += a[i] b for the 16 x 16 piece of b whose fragments are given; n in 16 columns.
 template <int kM, int kN>
 SIMT_FN void multiply_fragments(RegisterTile<kM, kN>& c, const std::uint32_t (&a)[kM / 16][4],
@@ -203,6 +163,8 @@ SIMT_FN void multiply(RegisterTile<kM, kN>& c, const LoadA& load_a, const LoadB&
         }
     }
 }
+// Where multiply() gets its fragments: of a from registers, or from a view of it or of a^T; of b
+// from a view of it or of b^T.
 template <int kM, int kK>
 SIMT_FN auto from_registers(const OperandTile<kM, kK>& a) {
     return [&a](std::uint32_t(&fragment)[4], int m, int k) {
@@ -211,46 +173,47 @@ SIMT_FN auto from_registers(const OperandTile<kM, kK>& a) {
             fragment[e] = a.x[m / kMmaRows][k / kMmaDepth][e];
     };
 }
+template <int kColumns>
+SIMT_FN auto from_a(const TileView<kColumns>& a) {
+    return [&a](std::uint32_t(&x)[4], int m, int k) { load_fragment_a(x, a, m, k); };
+}
+template <int kColumns>
+SIMT_FN auto from_at(const TileView<kColumns>& at) {
+    return [&at](std::uint32_t(&x)[4], int m, int k) { load_fragment_at(x, at, m, k); };
+}
+template <int kColumns>
+SIMT_FN auto from_b(const TileView<kColumns>& b) {
+    return [&b](std::uint32_t(&x)[4], int k, int n) { load_fragments_b(x, b, k, n); };
+}
+template <int kColumns>
+SIMT_FN auto from_bt(const TileView<kColumns>& bt) {
+    return [&bt](std::uint32_t(&x)[4], int k, int n) { load_fragments_bt(x, bt, k, n); };
+}
 
 // c += a b^T, b kept as (N, K): scores = q k^T.
 template <int kM, int kN, int kK, int kColumns>
 SIMT_FN void mma_ABt(RegisterTile<kM, kN>& c, const OperandTile<kM, kK>& a,
                      const TileView<kColumns>& b) {
-    multiply<kK>(c, from_registers(a), [&](std::uint32_t(&fragments)[4], int k, int n) {
-        load_fragments_bt(fragments, b, k, n);
-    });
+    multiply<kK>(c, from_registers(a), from_bt(b));
 }
 template <int kK, int kM, int kN, int kColumnsA, int kColumnsB>
 SIMT_FN void mma_ABt(RegisterTile<kM, kN>& c, const TileView<kColumnsA>& a,
                      const TileView<kColumnsB>& b) {
-    multiply<kK>(
-        c, [&](std::uint32_t(&fragment)[4], int m, int k) { load_fragment_a(fragment, a, m, k); },
-        [&](std::uint32_t(&fragments)[4], int k, int n) { load_fragments_bt(fragments, b, k, n); });
+    multiply<kK>(c, from_a(a), from_bt(b));
 }
 
 // c += a b, b kept as (K, N): out = p v.
 template <int kM, int kN, int kK, int kColumns>
 SIMT_FN void mma_AB(RegisterTile<kM, kN>& c, const OperandTile<kM, kK>& a,
                     const TileView<kColumns>& b) {
-    multiply<kK>(c, from_registers(a), [&](std::uint32_t(&fragments)[4], int k, int n) {
-        load_fragments_b(fragments, b, k, n);
-    });
-}
-template <int kK, int kM, int kN, int kColumnsA, int kColumnsB>
-SIMT_FN void mma_AB(RegisterTile<kM, kN>& c, const TileView<kColumnsA>& a,
-                    const TileView<kColumnsB>& b) {
-    multiply<kK>(
-        c, [&](std::uint32_t(&fragment)[4], int m, int k) { load_fragment_a(fragment, a, m, k); },
-        [&](std::uint32_t(&fragments)[4], int k, int n) { load_fragments_b(fragments, b, k, n); });
+    multiply<kK>(c, from_registers(a), from_b(b));
 }
 
 // c += a^T b, a kept as (K, M), b as (K, N): d_v = p^T d_out.
 template <int kK, int kM, int kN, int kColumnsA, int kColumnsB>
 SIMT_FN void mma_AtB(RegisterTile<kM, kN>& c, const TileView<kColumnsA>& a,
                      const TileView<kColumnsB>& b) {
-    multiply<kK>(
-        c, [&](std::uint32_t(&fragment)[4], int m, int k) { load_fragment_at(fragment, a, m, k); },
-        [&](std::uint32_t(&fragments)[4], int k, int n) { load_fragments_b(fragments, b, k, n); });
+    multiply<kK>(c, from_at(a), from_b(b));
 }
 
 // f(x, row, column, i, r) for every element that this lane holds; RowValues::x[i][r] is its row's.
@@ -320,15 +283,7 @@ SIMT_FN void row_sum(RowValues<kRows>& sum, const RegisterTile<kRows, kColumns>&
 }
 template <int kRows, int kColumns>
 SIMT_FN void scale_rows(RegisterTile<kRows, kColumns>& tile, const RowValues<kRows>& factor) {
-    SIMT_UNROLL
-    for (int i = 0; i < kRows / kMmaRows; ++i) {
-        SIMT_UNROLL
-        for (int j = 0; j < kColumns / kMmaColumns; ++j) {
-            SIMT_UNROLL
-            for (int e = 0; e < 4; ++e)
-                tile.x[i][j][e] *= factor.x[i][e / 2];
-        }
-    }
+    for_each(tile, [&](float& x, int, int, int i, int r) { x *= factor.x[i][r]; });
 }
 
 // Rounds sums to bf16 as a left operand: no lane gives anything to another, because the C fragments
@@ -368,58 +323,12 @@ SIMT_FN void store(const TileView<kTileColumns>& to, const RegisterTile<kRows, k
     }
 }
 
-// Two neighbouring elements of a row in global memory: fp32 as they are, bf16 rounded.
+// Two neighbouring sums of a row in global memory.
 SIMT_FN void store_pair(float* to, float left, float right) {
     *reinterpret_cast<FloatPair*>(to) = {left, right};
 }
-SIMT_FN void store_pair(std::uint16_t* to, float left, float right) {
-    *reinterpret_cast<std::uint32_t*>(to) = pack_bf16(left, right);
-}
 SIMT_FN FloatPair load_pair(const float* from) {
     return *reinterpret_cast<const FloatPair*>(from);
-}
-SIMT_FN FloatPair load_pair(const std::uint16_t* from) {
-    const auto packed = *reinterpret_cast<const std::uint32_t*>(from);
-    return {low_bf16(packed), high_bf16(packed)};
-}
-
-// Rows [0, num_rows) of the tile to global memory, `stride` elements apart (even), fp32 or bf16.
-template <int kRows, int kColumns, typename T>
-SIMT_FN void store(T* to, std::int64_t stride, const RegisterTile<kRows, kColumns>& from,
-                   int num_rows) {
-    SIMT_UNROLL
-    for (int i = 0; i < kRows / kMmaRows; ++i) {
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const int row = i * kMmaRows + fragment_row(2 * r);
-            if (row >= num_rows) continue;
-            SIMT_UNROLL
-            for (int j = 0; j < kColumns / kMmaColumns; ++j)
-                store_pair(to + row * stride + j * kMmaColumns + fragment_column(0),
-                           from.x[i][j][2 * r], from.x[i][j][2 * r + 1]);
-        }
-    }
-}
-// Rows [0, num_rows) from global memory; the tile's other rows become zero.
-template <int kRows, int kColumns, typename T>
-SIMT_FN void load(RegisterTile<kRows, kColumns>& to, const T* from, std::int64_t stride,
-                  int num_rows) {
-    fill(to, 0);
-    SIMT_UNROLL
-    for (int i = 0; i < kRows / kMmaRows; ++i) {
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const int row = i * kMmaRows + fragment_row(2 * r);
-            if (row >= num_rows) continue;
-            SIMT_UNROLL
-            for (int j = 0; j < kColumns / kMmaColumns; ++j) {
-                const FloatPair pair =
-                    load_pair(from + row * stride + j * kMmaColumns + fragment_column(0));
-                to.x[i][j][2 * r] = pair.left;
-                to.x[i][j][2 * r + 1] = pair.right;
-            }
-        }
-    }
 }
 
 }  // namespace rm::device

@@ -12,7 +12,7 @@
 //   sync_block() sync_warp()                     barriers; nothing else orders memory
 //   shfl(v, lane) shfl_xor(v, mask) shfl_up(v, n)  T of 4 or 8 bytes
 //   count_bits(x) lowest_bit(x)                  of 32 bits; the lowest of none is undefined
-//   ballot(b) any(b) all(b)                      votes of the whole warp
+//   ballot(b)                                    votes of the whole warp
 //   cp_async_16(to, from, bytes)                 16 bytes global -> shared, asynchronous; the first
 //                                                `bytes` (0 to 16) are read, the others are zero;
 //                                                both addresses 16-byte aligned
@@ -22,13 +22,12 @@
 //                                                aligned rows in shared memory
 //   mma_bf16(d, a, b)                            d += a b; m16n8k16, fp32 sums
 //   mma_e4m3(d, a, b) mma_e5m2(d, a, b)          m16n8k32, fp32 sums; from sm_89 on
-//   mma_s8(d, a, b)                              m16n8k32, int32 sums
 //   atomic_add(p, v) atomic_max(p, v)            global or shared memory, relaxed
 //   round_bf16x2(low, high)                      two floats to a register of two bf16, to nearest
 //                                                even; every NaN becomes 0x7fff
 //   round_e4m3x2(low, high) round_e5m2x2(low, high)  two floats to 16 bits of two FP8, to nearest
 //                                                even, saturating; every NaN becomes 0x7f
-//   exp2(x) log2(x) rsqrt(x)                     fp32; the device's are approximate (2 ulp)
+//   exp2(x)                                      fp32; the device's is approximate (2 ulp)
 // All 32 lanes of a warp must call warp functions together, at the same place in the source, and
 // all threads of a block the same sync_block().
 #if defined(__CUDACC__)

@@ -63,12 +63,6 @@ SIMT_FN int lowest_bit(std::uint32_t x) {
 SIMT_FN std::uint32_t ballot(bool b) {
     return __ballot_sync(kWholeWarp, b);
 }
-SIMT_FN bool any(bool b) {
-    return __any_sync(kWholeWarp, b);
-}
-SIMT_FN bool all(bool b) {
-    return __all_sync(kWholeWarp, b);
-}
 
 SIMT_FN std::uint32_t shared_address(const void* p) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
@@ -104,31 +98,26 @@ SIMT_FN void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row) {
                  ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n" \
                  : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])       \
                  : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
+// FP8 has instructions from sm_89 on. Below, software rounds, and a kernel that was launched all
+// the same stops at its product.
+#if __CUDA_ARCH__ >= 890
+#define RM_MMA_FP8(d, a, b, types) RM_MMA_F32(d, a, b, "m16n8k32", types)
+#define RM_ROUND_FP8X2(format)                                                                  \
+    std::uint16_t packed;                                                                       \
+    asm("cvt.rn.satfinite." #format "x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low)); \
+    return packed
+#else
+#define RM_MMA_FP8(d, a, b, types) __trap()
+#define RM_ROUND_FP8X2(format) return round_##format(low) | round_##format(high) << 8
+#endif
 SIMT_FN void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
     RM_MMA_F32(d, a, b, "m16n8k16", "bf16.bf16");
 }
-// FP8 products exist from sm_89 on. Below, a kernel that was launched all the same stops here.
 SIMT_FN void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-#if __CUDA_ARCH__ >= 890
-    RM_MMA_F32(d, a, b, "m16n8k32", "e4m3.e4m3");
-#else
-    __trap();
-#endif
+    RM_MMA_FP8(d, a, b, "e4m3.e4m3");
 }
 SIMT_FN void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-#if __CUDA_ARCH__ >= 890
-    RM_MMA_F32(d, a, b, "m16n8k32", "e5m2.e5m2");
-#else
-    __trap();
-#endif
-}
-#undef RM_MMA_F32
-SIMT_FN void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};\n"
-        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    RM_MMA_FP8(d, a, b, "e5m2.e5m2");
 }
 
 template <typename T>
@@ -145,38 +134,20 @@ SIMT_FN std::uint32_t round_bf16x2(float low, float high) {
     return packed;
 }
 
-// One instruction from sm_89 on.
 SIMT_FN std::uint32_t round_e4m3x2(float low, float high) {
-#if __CUDA_ARCH__ >= 890
-    std::uint16_t packed;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
-    return packed;
-#else
-    return round_e4m3(low) | round_e4m3(high) << 8;
-#endif
+    RM_ROUND_FP8X2(e4m3);
 }
 SIMT_FN std::uint32_t round_e5m2x2(float low, float high) {
-#if __CUDA_ARCH__ >= 890
-    std::uint16_t packed;
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
-    return packed;
-#else
-    return round_e5m2(low) | round_e5m2(high) << 8;
-#endif
+    RM_ROUND_FP8X2(e5m2);
 }
+#undef RM_MMA_F32
+#undef RM_MMA_FP8
+#undef RM_ROUND_FP8X2
 
 SIMT_FN float exp2(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
-}
-SIMT_FN float log2(float x) {
-    float y;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-SIMT_FN float rsqrt(float x) {
-    return ::rsqrtf(x);
 }
 
 }  // namespace rm::simt

@@ -53,20 +53,17 @@ void scatter_tiles(const Slots& in, Slots& out) {
 }
 
 // One lane's part of d = a b + c.
-template <typename T>
 struct Operands {
-    T c[4];
+    float c[4];
     std::uint32_t a[4];
     std::uint32_t b[2];
 };
-template <typename T>
 struct Sums {
-    T d[4];
+    float d[4];
 };
 
 // The formats of mma's operands: elements to a register, and their values.
 struct Bf16Operand {
-    using Sum = float;
     static constexpr int kPerRegister = 2;
     static float decode(std::uint32_t packed, int i) {
         const std::uint32_t bits = i != 0 ? packed & 0xffff0000u : packed << 16;
@@ -98,47 +95,29 @@ constexpr std::array<float, 256> fp8_values() {
 }
 template <int kExponentBits, bool kHasInfinity>
 struct Fp8Operand {
-    using Sum = float;
     static constexpr int kPerRegister = 4;
     static constexpr std::array<float, 256> kValues = fp8_values<kExponentBits, kHasInfinity>();
     static float decode(std::uint32_t packed, int i) { return kValues[packed >> 8 * i & 0xff]; }
 };
-struct Int8Operand {
-    using Sum = int;
-    static constexpr int kPerRegister = 4;
-    static int decode(std::uint32_t packed, int i) {
-        return static_cast<std::int8_t>(packed >> 8 * i & 0xff);
-    }
-};
 
-// Eight sums side by side; what is added may wrap.
-template <typename T>
-struct Row8;
-template <>
-struct Row8<float> {
-    using Type = float __attribute__((vector_size(32)));
-};
-template <>
-struct Row8<int> {
-    using Type = std::uint32_t __attribute__((vector_size(32)));
-};
+// Eight sums side by side.
+using Row8 = float __attribute__((vector_size(32)));
 
 // d += a b of 16 x 8 sums, four rows at a time to keep the adders busy. The order of summation is
 // one of those that a GPU may use.
-template <typename T, int kDepth>
-void multiply(T (&d)[16][8], const T (&a)[16][kDepth], const T (&b)[kDepth][8]) {
-    using Row = typename Row8<T>::Type;
+template <int kDepth>
+void multiply(float (&d)[16][8], const float (&a)[16][kDepth], const float (&b)[kDepth][8]) {
     constexpr int kAtOnce = 4;
     for (int i = 0; i < 16; i += kAtOnce) {
-        Row sums[kAtOnce] = {};
+        Row8 sums[kAtOnce] = {};
         for (int k = 0; k < kDepth; ++k) {
-            Row right;
+            Row8 right;
             std::memcpy(&right, b[k], sizeof(right));
             for (int r = 0; r < kAtOnce; ++r)
-                sums[r] += right * static_cast<decltype(right[0] + 0)>(a[i + r][k]);
+                sums[r] += right * a[i + r][k];
         }
         for (int r = 0; r < kAtOnce; ++r) {
-            Row row;
+            Row8 row;
             std::memcpy(&row, d[i + r], sizeof(row));
             row += sums[r];
             std::memcpy(d[i + r], &row, sizeof(row));
@@ -152,12 +131,11 @@ void multiply(T (&d)[16][8], const T (&a)[16][kDepth], const T (&b)[kDepth][8]) 
 // and 2 t + 1.
 template <typename Format>
 void product(const Slots& in, Slots& out) {
-    using T = typename Format::Sum;
     constexpr int kE = Format::kPerRegister, kDepth = 8 * kE;
-    T a[16][kDepth], b[kDepth][8], d[16][8];
+    float a[16][kDepth], b[kDepth][8], d[16][8];
     for (int g = 0; g < 8; ++g) {
         for (int t = 0; t < 4; ++t) {
-            const auto x = load<Operands<T>>(in[static_cast<std::size_t>(4 * g + t)]);
+            const auto x = load<Operands>(in[static_cast<std::size_t>(4 * g + t)]);
             for (int half = 0; half < 2; ++half) {
                 for (int e = 0; e < kE; ++e) {
                     const int k = kE * t + 4 * kE * half + e;
@@ -166,30 +144,30 @@ void product(const Slots& in, Slots& out) {
                     b[k][g] = Format::decode(x.b[half], e);
                 }
             }
-            std::memcpy(&d[g][2 * t], x.c, 2 * sizeof(T));
-            std::memcpy(&d[g + 8][2 * t], x.c + 2, 2 * sizeof(T));
+            std::memcpy(&d[g][2 * t], x.c, 2 * sizeof(float));
+            std::memcpy(&d[g + 8][2 * t], x.c + 2, 2 * sizeof(float));
         }
     }
     multiply(d, a, b);
     for (int g = 0; g < 8; ++g) {
         for (int t = 0; t < 4; ++t) {
-            Sums<T> mine;
-            std::memcpy(mine.d, &d[g][2 * t], 2 * sizeof(T));
-            std::memcpy(mine.d + 2, &d[g + 8][2 * t], 2 * sizeof(T));
+            Sums mine;
+            std::memcpy(mine.d, &d[g][2 * t], 2 * sizeof(float));
+            std::memcpy(mine.d + 2, &d[g + 8][2 * t], 2 * sizeof(float));
             store(out[static_cast<std::size_t>(4 * g + t)], mine);
         }
     }
 }
 
-template <typename Format, typename T>
-void mma(const char* name, T (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+template <typename Format>
+void mma(const char* name, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
          const Place& place) {
-    Operands<T> mine;
+    Operands mine;
     std::memcpy(mine.c, d, sizeof(mine.c));
     std::memcpy(mine.a, a, sizeof(mine.a));
     std::memcpy(mine.b, b, sizeof(mine.b));
     Block& block = current_block();
-    const auto got = block.gather<Sums<T>>(name, mine, place, [&](const Slots& in, Slots& out) {
+    const auto got = block.gather<Sums>(name, mine, place, [&](const Slots& in, Slots& out) {
         block.count_product();
         product<Format>(in, out);
     });
@@ -255,10 +233,6 @@ void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
 void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               const Place& place) {
     mma<Fp8Operand<5, true>>("mma_e5m2", d, a, b, place);
-}
-void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-            const Place& place) {
-    mma<Int8Operand>("mma_s8", d, a, b, place);
 }
 
 }  // namespace rm::simt

@@ -125,12 +125,6 @@ inline int lowest_bit(std::uint32_t x) {
     return __builtin_ctz(x);
 }
 std::uint32_t ballot(bool b, const Place& place = Place::here());
-inline bool any(bool b, const Place& place = Place::here()) {
-    return ballot(b, place) != 0;
-}
-inline bool all(bool b, const Place& place = Place::here()) {
-    return ballot(b, place) == 0xffffffffu;
-}
 
 // The bytes land at the wait, not at the issue: until then the destination is poison, 0xff.
 inline void cp_async_16(void* to, const void* from, int bytes = 16,
@@ -171,8 +165,6 @@ void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
               const Place& place = Place::here());
 void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               const Place& place = Place::here());
-void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-            const Place& place = Place::here());
 
 template <typename T>
 void atomic_add(T* p, T value) {
@@ -211,12 +203,6 @@ inline std::uint32_t round_e5m2x2(float low, float high) {
 
 inline float exp2(float x) {
     return std::exp2(x);
-}
-inline float log2(float x) {
-    return std::log2(x);
-}
-inline float rsqrt(float x) {
-    return 1 / std::sqrt(x);
 }
 
 }  // namespace rm::simt

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/attention_merge.h"
 #include "kernels/emu/emu_kernels.h"
 #include "tests/kernels/attention_problem.h"
 
@@ -26,22 +25,6 @@ TEST(AttentionRaces, AreNoneInWideBlocksAndOrderedGradients) {
 TEST(AttentionRaces, AreNoneInNarrowBlocksAndAtomics) {
     run_attention_of(64, {.seed = 1, .reproducible = false});
     run_attention_of(128, {.seed = 0, .reproducible = false});
-}
-
-TEST(AttentionRaces, AreNoneInTheMerge) {
-    const auto kernels = make_emu_kernels();
-    Harness h(*kernels, kSeed, DType::bf16);
-    for (const std::int64_t D : {64, 72}) {
-        const AttentionState state{.acc = h.input(Role::accum, {37, 2, D}),
-                                   .m = h.input(Role::accum, {37, 2}),
-                                   .l = h.filled(Role::accum, {37, 2}, 1)};
-        const GpuProfile profile;
-        cuda::run(AttentionMerge{.state = state,
-                                 .out = h.input(Role::compute, {37, 2, D}),
-                                 .lse = h.input(Role::accum, {37, 2})},
-                  {.stream = h.stream(), .profile = profile});
-        h.stream().synchronize();
-    }
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <limits>
 #include <sstream>
 
-#include "kernels/cuda/attention_merge.h"
 #include "kernels/emu/emu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/kernels/attention_cuts.h"
@@ -195,86 +194,6 @@ TEST(EmuAttention, RefusesWhatItCannotReadSixteenBytesAtATime) {
     };
     EXPECT_THAT([&] { run(64, 4); }, ThrowsMessage<CheckError>(HasSubstr("multiple of 16 bytes")));
     EXPECT_THAT([&] { run(136, 0); }, ThrowsMessage<CheckError>(HasSubstr("heads of D = 136")));
-}
-
-// Attention over two blocks of keys, each normalised, then merged.
-struct Partials {
-    std::int64_t T = 70, Hq = 4, D = 64;
-    Runs queries = {{0, 30, 60}, {1, 0, 10}};
-    // Some rows see keys of the first block only, some of both, some of none.
-    std::vector<Runs> blocks = {{{0, 0, 50}}, {{0, 50, 33}}};
-};
-
-template <typename Merge>
-Outputs run_merge(Kernels& kernels, const Partials& sizes, const Merge& merge) {
-    Harness h(kernels, kSeed, DType::bf16);
-    const std::int64_t T = sizes.T, Hq = sizes.Hq, D = sizes.D;
-    const auto make_state = [&] {
-        return AttentionState{.acc = h.output(Role::accum, {T, Hq, D}),
-                              .m = h.output(Role::accum, {T, Hq}),
-                              .l = h.output(Role::accum, {T, Hq})};
-    };
-    const AttentionState merged = make_state();
-    kernels.attention_begin({.state = merged}, h.stream());
-    const TensorView q = h.input(Role::compute, {T, Hq, D}, 1.5);
-    for (const Runs& runs : sizes.blocks) {
-        const std::int64_t S = num_tokens(runs);
-        const AttentionState state = make_state();
-        const AttentionFwd fwd{.state = state,
-                               .q = q,
-                               .k = h.input(Role::compute, {S, 1, D}, 1.5),
-                               .v = h.input(Role::compute, {S, 1, D}),
-                               .q_runs = sizes.queries,
-                               .kv_runs = runs,
-                               .scale = 0.125};
-        const AttentionFinish finish{.state = state,
-                                     .out = h.output(Role::compute, {T, Hq, D}),
-                                     .lse = h.output(Role::accum, {T, Hq})};
-        kernels.attention_begin({.state = state}, h.stream());
-        kernels.attention_fwd(fwd, h.workspace(fwd), h.stream());
-        kernels.attention_finish(finish, h.stream());
-        merge(AttentionMerge{merged, finish.out, finish.lse}, h.stream());
-        h.stream().synchronize();
-    }
-    const TensorView out = h.output(Role::compute, {T, Hq, D});
-    const TensorView lse = h.output(Role::accum, {T, Hq});
-    kernels.attention_finish({.state = merged, .out = out, .lse = lse}, h.stream());
-    h.keep("out", out);
-    h.keep("lse", lse);
-    return h.outputs();
-}
-
-// On a state whose m is natural, as the naive kernels and the oracle keep it.
-template <typename T, typename S>
-void merge_naively(const AttentionMerge& op, Stream& stream) {
-    stream.synchronize();
-    NaiveElements<const T, S> out(op.out);
-    const std::int64_t D = op.out.dim(2);
-    for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
-        const T lse = op.lse.as<T>()[row];
-        if (std::isinf(lse)) continue;
-        T& m = op.state.m.as<T>()[row];
-        const T max = std::max(m, lse), keep = std::exp(m - max), weight = std::exp(lse - max);
-        m = max;
-        op.state.l.as<T>()[row] = op.state.l.as<T>()[row] * keep + weight;
-        T* acc = op.state.acc.as<T>() + row * D;
-        for (std::int64_t d = 0; d < D; ++d)
-            acc[d] = acc[d] * keep + out[row * D + d] * weight;
-    }
-}
-
-TEST(EmuAttentionMerge, OfNormalisedResultsIsAsGoodAsTheNaiveOne) {
-    NaiveKernels<float, Bf16> naive;
-    const auto n = run_merge(naive, {}, merge_naively<float, Bf16>);
-    const auto r = run_merge(*make_ref_kernels(), {}, merge_naively<double, double>);
-    for (std::uint64_t seed = 0; seed < kNumSchedules; ++seed) {
-        SCOPED_TRACE(format("schedule {}", seed));
-        const GpuProfile profile;
-        const auto merge = [&](const AttentionMerge& op, Stream& stream) {
-            cuda::run(op, {.stream = stream, .profile = profile, .emulation = {seed}});
-        };
-        expect_as_good_as_naive(run_merge(*make_emu_kernels({.seed = seed}), {}, merge), r, n);
-    }
 }
 
 }  // namespace

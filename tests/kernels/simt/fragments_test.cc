@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -75,7 +74,6 @@ std::uint32_t code_of(int number, Decode decode) {
 }
 
 struct Bf16 : Sixteen {
-    using Sum = float;
     static constexpr int kLargest = 100;
     static std::uint32_t code(int number) {
         return std::bit_cast<std::uint32_t>(static_cast<float>(number)) >> 16;
@@ -83,29 +81,21 @@ struct Bf16 : Sixteen {
     static constexpr auto mma = [](auto&... x) { mma_bf16(x...); };
 };
 struct E4m3 : Eight {
-    using Sum = float;
     static constexpr int kLargest = 16;  // and it has every integer to there
     static std::uint32_t code(int number) { return code_of(number, e4m3); }
     static constexpr auto mma = [](auto&... x) { mma_e4m3(x...); };
 };
 struct E5m2 : Eight {
-    using Sum = float;
     static constexpr int kLargest = 8;  // and it has every integer to there
     static std::uint32_t code(int number) { return code_of(number, e5m2); }
     static constexpr auto mma = [](auto&... x) { mma_e5m2(x...); };
-};
-struct S8 : Eight {
-    using Sum = int;
-    static constexpr int kLargest = 127;
-    static std::uint32_t code(int number) { return static_cast<std::uint32_t>(number) & 0xff; }
-    static constexpr auto mma = [](auto&... x) { mma_s8(x...); };
 };
 
 template <typename F>
 struct Problem {
     std::array<std::array<std::uint32_t, F::kDepth>, 16> a{};  // codes
     std::array<std::array<std::uint32_t, 8>, F::kDepth> b{};
-    std::array<std::array<typename F::Sum, 8>, 16> d{};
+    std::array<std::array<float, 8>, 16> d{};
 };
 
 // The i-th element lies in the lowest bits of the register that are free.
@@ -120,7 +110,7 @@ template <typename F>
 void multiply(Problem<F>& p, std::uint64_t seed = 0) {
     const auto body = [&](void*) {
         std::uint32_t a[4] = {}, b[2] = {};
-        typename F::Sum d[4];
+        float d[4];
         for (int i = 0; i < F::kNumA; ++i) {
             const At at = F::a(lane(), i);
             put<F>(a, i,
@@ -131,7 +121,7 @@ void multiply(Problem<F>& p, std::uint64_t seed = 0) {
             put<F>(b, i,
                    p.b[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)]);
         }
-        const auto sum = [&](int i) -> typename F::Sum& {
+        const auto sum = [&](int i) -> float& {
             const At at = sum_at(lane(), i);
             return p.d[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)];
         };
@@ -146,7 +136,7 @@ void multiply(Problem<F>& p, std::uint64_t seed = 0) {
 
 template <typename F>
 class Products : public ::testing::Test {};
-using Formats = ::testing::Types<Bf16, E4m3, E5m2, S8>;
+using Formats = ::testing::Types<Bf16, E4m3, E5m2>;
 TYPED_TEST_SUITE(Products, Formats);
 
 // Sums of products of small integers are exact in any order.
@@ -162,7 +152,7 @@ TYPED_TEST(Products, OfSmallIntegersAreExact) {
             for (std::size_t k = 0; k < F::kDepth; ++k)
                 p.a[i][k] = F::code(a[i][k] = number());
             for (std::size_t j = 0; j < 8; ++j)
-                p.d[i][j] = static_cast<typename F::Sum>(d[i][j] = number());
+                p.d[i][j] = static_cast<float>(d[i][j] = number());
         }
         for (std::size_t k = 0; k < F::kDepth; ++k) {
             for (std::size_t j = 0; j < 8; ++j)
@@ -173,7 +163,7 @@ TYPED_TEST(Products, OfSmallIntegersAreExact) {
             for (std::size_t j = 0; j < 8; ++j) {
                 for (std::size_t k = 0; k < F::kDepth; ++k)
                     d[i][j] += a[i][k] * b[k][j];
-                EXPECT_EQ(p.d[i][j], static_cast<typename F::Sum>(d[i][j])) << i << ", " << j;
+                EXPECT_EQ(p.d[i][j], static_cast<float>(d[i][j])) << i << ", " << j;
             }
         }
     }
@@ -207,15 +197,6 @@ TEST(Fp8Products, DecodeEveryCodeOfE5m2) {
     expect_codes<E5m2>(e5m2);
     EXPECT_EQ(e5m2(0x7b), 57344);
     EXPECT_EQ(e5m2(1), std::ldexp(1, -16));
-}
-
-TEST(ByteProducts, Wrap) {
-    Problem<S8> p;
-    p.a[2][5] = 0x80;
-    p.b[5][3] = 0x80;
-    p.d[2][3] = std::numeric_limits<int>::max();
-    multiply(p);
-    EXPECT_EQ(p.d[2][3], std::numeric_limits<int>::min() + 16383);
 }
 
 // Four tiles of which lane 8 i + r names row r of tile i, wherever it lies.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernels/bf16.h"
-#include "kernels/device/tile.h"
 #include "kernels/simt/emulator.h"
+#include "tests/kernels/simt/plain_tiles.h"
 
 // A typical tile kernel, two stages deep, and the ways in which such kernels go wrong. Proves that
 // the emulator, the address sanitizer and the thread sanitizer catch them.
