@@ -8,7 +8,7 @@
 namespace rm::cuda {
 namespace {
 
-static_assert(device::CrossEntropy<1>::Row::kIgnore == kIgnoreTarget);
+static_assert(device::kIgnore == kIgnoreTarget);
 
 // Some rows, whose logits exist at once. Their gradients lie in the logits' memory, in bf16, one
 // row in the first half of each row.

@@ -5,6 +5,19 @@
 #include "kernels/scratch.h"
 
 namespace rm::cuda {
+namespace {
+
+// go<K>() for the kernel whose block has `threads`, or for AnyRow where there is none.
+template <template <int> typename Kernel, typename AnyRow, int... kThreads, typename Go>
+void with_block(int threads, const Go& go) {
+    const auto goes = [&]<int kCandidate>() {
+        if (threads == kCandidate) go.template operator()<Kernel<kCandidate>>();
+        return threads == kCandidate;
+    };
+    if (!(goes.template operator()<kThreads>() || ...)) go.template operator()<AnyRow>();
+}
+
+}  // namespace
 
 void run(const RmsNormFwd& op, const Launch& where) {
     const std::int64_t T = op.x.dim(0);
@@ -18,20 +31,8 @@ void run(const RmsNormFwd& op, const Launch& where) {
     const auto go = [&]<typename Kernel>() {
         launch<Kernel>(where, pick_grid<Kernel>(T, 1, where.profile), params);
     };
-    switch (pick_threads(op)) {
-        case 32:
-            return go.template operator()<device::RmsNormForward<32>>();
-        case 64:
-            return go.template operator()<device::RmsNormForward<64>>();
-        case 128:
-            return go.template operator()<device::RmsNormForward<128>>();
-        case 256:
-            return go.template operator()<device::RmsNormForward<256>>();
-        case 512:
-            return go.template operator()<device::RmsNormForward<512>>();
-        default:
-            return go.template operator()<device::RmsNormForwardAnyRow>();
-    }
+    with_block<device::RmsNormForward, device::RmsNormForwardAnyRow, 32, 64, 128, 256, 512>(
+        pick_threads(op), go);
 }
 
 namespace {
@@ -68,28 +69,8 @@ void run(const RmsNormBwd& op, Workspace workspace, const Launch& where) {
     const auto go = [&]<typename Kernel>() {
         launch<Kernel>(where, one_block_each(parts.count), params);
     };
-    switch (pick_threads(op)) {
-        case 32:
-            go.template operator()<device::RmsNormBackward<32>>();
-            break;
-        case 64:
-            go.template operator()<device::RmsNormBackward<64>>();
-            break;
-        case 128:
-            go.template operator()<device::RmsNormBackward<128>>();
-            break;
-        case 256:
-            go.template operator()<device::RmsNormBackward<256>>();
-            break;
-        case 512:
-            go.template operator()<device::RmsNormBackward<512>>();
-            break;
-        case 1024:
-            go.template operator()<device::RmsNormBackward<1024>>();
-            break;
-        default:
-            go.template operator()<device::RmsNormBackwardAnyRow>();
-    }
+    with_block<device::RmsNormBackward, device::RmsNormBackwardAnyRow, 32, 64, 128, 256, 512, 1024>(
+        pick_threads(op), go);
     using Add = device::RmsNormAddParts;
     launch<Add>(where, one_block_each(ceil_div(C, Add::kThreads)),
                 {.parts = parts.sums,

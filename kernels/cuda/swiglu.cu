@@ -1,6 +1,6 @@
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/ops.h"
-#include "kernels/device/swiglu.cuh"
+#include "kernels/device/elementwise.cuh"
 
 namespace rm::cuda {
 

@@ -9,12 +9,13 @@ namespace rm::device {
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kLog2OfE = 1.4426950408889634f;
 
+using RowKernel = PlainKernel<256, 4>;
+
 // One thread's part; kHead is D rounded up to the lanes of a row, a power of two.
 template <int kHead>
 struct RowPart {
-    static constexpr int kThreads = 256;
     static constexpr int kLanes = kHead / 8;
-    static constexpr int kRowsPerBlock = kThreads / kLanes;
+    static constexpr int kRowsPerBlock = RowKernel::kThreads / kLanes;
     static_assert(32 % kLanes == 0, "a row lies within a warp");
 
     SIMT_FN RowPart(std::int64_t num_rows, int D)
@@ -35,11 +36,8 @@ struct RowPart {
 
 // The state that has seen no key.
 template <int kHead>
-struct AttentionStart {
+struct AttentionStart : RowKernel {
     static constexpr const char* kName = "attention_begin";
-    static constexpr int kThreads = RowPart<kHead>::kThreads;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     struct Params {
         float* acc;  // (rows, D)
         float* m;    // (rows)
@@ -61,11 +59,8 @@ struct AttentionStart {
 // out = acc / l; lse = ln 2 m + ln l, as m counts in powers of two. A row that saw no key gives 0
 // and -inf.
 template <int kHead>
-struct AttentionEnd {
+struct AttentionEnd : RowKernel {
     static constexpr const char* kName = "attention_finish";
-    static constexpr int kThreads = RowPart<kHead>::kThreads;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     struct Params {
         const float* acc;    // (rows, D)
         const float* m;      // (rows)
@@ -92,11 +87,8 @@ struct AttentionEnd {
 
 // delta = rowsum(d_out * out), in a fixed order.
 template <int kHead>
-struct AttentionRowSums {
+struct AttentionRowSums : RowKernel {
     static constexpr const char* kName = "attention_delta";
-    static constexpr int kThreads = RowPart<kHead>::kThreads;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     struct Params {
         const std::uint16_t* d_out;  // (rows, D) bf16
         const std::uint16_t* out;    // (rows, D) bf16

@@ -25,11 +25,8 @@ struct EmbeddingForwardParams {
     EmbeddingRows rows;
 };
 template <typename Table, int kWidth>
-struct EmbeddingForward {
+struct EmbeddingForward : PlainKernel<256, 4> {
     static constexpr const char* kName = kWidth == 1 ? "embedding_fwd_unaligned" : "embedding_fwd";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     using Params = EmbeddingForwardParams<Table>;
 
     SIMT_FN static void run(const Params& p, Shared&) {

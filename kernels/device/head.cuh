@@ -24,21 +24,18 @@ struct HeadStatisticsParams {
 };
 // One block per row.
 template <int kWidth>
-struct HeadStatisticsOfRows {
+struct HeadStatisticsOfRows : LogitsRow<kWidth> {
     static constexpr const char* kName =
         kWidth == 1 ? "head_statistics_unaligned" : "head_statistics";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    using Row = LogitsRow<kThreads, kWidth>;
-    using Shared = typename Row::Shared;
+    using Row = LogitsRow<kWidth>;
     using Params = HeadStatisticsParams;
 
-    SIMT_FN static void run(const Params& p, Shared& shared) {
+    SIMT_FN static void run(const Params& p, typename Row::Shared& shared) {
         const std::int64_t row = simt::block_x();
         const float* logits = p.logits + row * p.part.V;
         double* out = p.statistics + 3 * row;
         const std::int32_t target = p.targets[row];
-        if (target == Row::kIgnore) {
+        if (target == kIgnore) {
             if (simt::thread() < 3) out[simt::thread()] = 0;
             return;
         }
@@ -66,19 +63,16 @@ struct HeadGradientParams {
 };
 // One block per row.
 template <int kWidth>
-struct HeadGradientOfRows {
+struct HeadGradientOfRows : PlainKernel<256, 4> {
     static constexpr const char* kName = kWidth == 1 ? "head_gradient_unaligned" : "head_gradient";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    using Row = LogitsRow<kThreads, kWidth>;
-    struct Shared {};
+    using Row = LogitsRow<kWidth>;
     using Params = HeadGradientParams;
 
     SIMT_FN static void run(const Params& p, Shared&) {
         const std::int64_t row = simt::block_x();
         float* logits = p.logits + row * p.part.V;
         const std::int32_t target = p.targets[row];
-        if (target == Row::kIgnore)
+        if (target == kIgnore)
             return Row::clear(reinterpret_cast<std::uint16_t*>(logits), p.part.V);
         // exp(logit - lse) in two factors: lse in f32 is off by as much as a logit is.
         const auto shift = static_cast<float>(p.lse[row]);
@@ -98,16 +92,13 @@ struct HeadPartsParams {
     std::int64_t step;  // from a part to the next
 };
 
-struct HeadLse {
+struct HeadLse : PlainKernel<128, 4> {
     static constexpr const char* kName = "head_lse";
-    static constexpr int kThreads = 128;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     using Params = HeadPartsParams;
 
     SIMT_FN static void run(const Params& p, Shared&) {
         for_each<kThreads>(p.tokens, [&](std::int64_t t) {
-            p.lse[t] = p.targets[t] == LogitsRow<32, 1>::kIgnore ? 0 : lse_of(p, p.parts + 3 * t);
+            p.lse[t] = p.targets[t] == kIgnore ? 0 : lse_of(p, p.parts + 3 * t);
         });
     }
 
@@ -123,24 +114,20 @@ private:
 };
 
 // loss_sum += lse - target logit
-struct AddHeadLosses {
+struct AddHeadLosses : SumOfRows {
     static constexpr const char* kName = "add_head_losses";
-    static constexpr int kThreads = SumOfRows::kThreads;
-    static constexpr int kMinBlocks = 1;
-    using Shared = SumOfRows::Shared;
     struct Params {
-        HeadPartsParams head;  // at most SumOfRows::kMaxRows tokens
+        HeadPartsParams head;  // at most kMaxRows tokens
         double* loss_sum;
     };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        SumOfRows::add(p.head.tokens, p.loss_sum, shared,
-                       [&](int token) { return loss_of(p.head, token); });
+        add(p.head.tokens, p.loss_sum, shared, [&](int token) { return loss_of(p.head, token); });
     }
 
 private:
     SIMT_FN static double loss_of(const HeadPartsParams& p, int token) {
-        if (p.targets[token] == LogitsRow<32, 1>::kIgnore) return 0;
+        if (p.targets[token] == kIgnore) return 0;
         double target_logit = 0;
         for (int g = 0; g < p.num_parts; ++g)
             target_logit += p.parts[g * p.step + 3 * token + 2];

@@ -23,13 +23,10 @@ struct OffloadParams {
 };
 
 template <Offload kDirection, int kWidth>
-struct OffloadCopy {
+struct OffloadCopy : PlainKernel<256, 4> {
     static constexpr const char* kName =
         kDirection == Offload::pack ? "offload_pack" : "offload_unpack";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
     static constexpr int kAtOnce = 4;  // accesses of a thread in flight
-    struct Shared {};
     using Params = OffloadParams;
 
     SIMT_FN static void run(const Params& p, Shared&) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "kernels/device/random.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/vectors.h"
 
@@ -61,11 +60,8 @@ struct AddParts {
     }
 };
 
-struct Clip {
+struct Clip : PlainKernel<32, 1> {
     static constexpr const char* kName = "clip_factor";
-    static constexpr int kThreads = 32;
-    static constexpr int kMinBlocks = 1;
-    struct Shared {};
     struct Params {
         const double* sum;
         double max_norm;
@@ -81,6 +77,23 @@ struct Clip {
         p.out[2] = norm - norm == 0 ? 1 : 0;
     }
 };
+
+// mix64 of base/random.h: splitmix64's finaliser.
+SIMT_FN std::uint64_t mix64(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+// To one of the two neighbours in bf16, with the probability that makes the expectation `value`;
+// the lower 16 bits of `random` are uniform. Infinities stay what they are.
+SIMT_FN std::uint16_t to_bf16_stochastically(float value, std::uint64_t random) {
+    FloatBits f;
+    f.value = value;
+    if ((f.bits & 0x7f800000) == 0x7f800000) return to_bf16(value);
+    return static_cast<std::uint16_t>((f.bits + (random & 0xffff)) >> 16);
+}
 
 // Which elements of a whole tensor those of an update are.
 struct AdamWPlace {
@@ -133,11 +146,8 @@ struct AdamWParams {
 template <typename Moment>
 struct AdamWUpdate {
     template <int kWidth>
-    struct Kernel {
+    struct Kernel : PlainKernel<256, 4> {
         static constexpr const char* kName = kWidth == 1 ? "adamw_unaligned" : "adamw";
-        static constexpr int kThreads = 256;
-        static constexpr int kMinBlocks = 4;
-        struct Shared {};
         using Params = AdamWParams<Moment>;
 
         SIMT_FN static void run(const Params& p, Shared&) {

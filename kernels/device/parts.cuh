@@ -21,11 +21,8 @@ struct MoveHeadsParams {
 template <typename From, typename To>
 struct MoveHeads {
     template <int kWidth>
-    struct Kernel {
+    struct Kernel : PlainKernel<256, 4> {
         static constexpr const char* kName = kWidth == 1 ? "copy_heads_unaligned" : "copy_heads";
-        static constexpr int kThreads = 256;
-        static constexpr int kMinBlocks = 4;
-        struct Shared {};
         using Params = MoveHeadsParams<From, To>;
 
         SIMT_FN static void run(const Params& p, Shared&) {
@@ -71,11 +68,8 @@ struct SumPartsParams {
 template <typename T>
 struct SumOfParts {
     template <int kWidth>
-    struct Kernel {
+    struct Kernel : PlainKernel<256, 4> {
         static constexpr const char* kName = kWidth == 1 ? "sum_parts_unaligned" : "sum_parts";
-        static constexpr int kThreads = 256;
-        static constexpr int kMinBlocks = 4;
-        struct Shared {};
         using Params = SumPartsParams<T>;
 
         SIMT_FN static void run(const Params& p, Shared&) {

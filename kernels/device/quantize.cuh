@@ -2,7 +2,7 @@
 
 #include "kernels/device/numbers.h"
 #include "kernels/device/quantize_source.cuh"
-#include "kernels/device/reduce.h"
+#include "kernels/device/rmsnorm.cuh"
 
 // Rounding to FP8 with one scale per tensor, in both orientations at once.
 namespace rm::device {
@@ -52,7 +52,7 @@ struct Fp8AmaxOfRmsNorm {
     static constexpr int kThreads = 256;
     static constexpr int kMinBlocks = 4;
     struct Shared {
-        float sums[2][kThreads / 32];
+        RowSums<kThreads> rows;
         float maxima[kThreads / 32];
     };
     struct Params {
@@ -65,11 +65,8 @@ struct Fp8AmaxOfRmsNorm {
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
         float largest = 0;
-        int parity = 0;
-        for (std::int64_t t = simt::block_x(); t < p.T; t += simt::grid_x()) {
-            largest = row(p, t, largest, shared.sums[parity]);
-            parity ^= 1;
-        }
+        shared.rows.for_rows(
+            p.T, [&](std::int64_t t, float* sums) { largest = row(p, t, largest, sums); });
         merge_amax<kThreads>(p.amax, largest, shared.maxima);
     }
 
@@ -98,11 +95,8 @@ private:
 
 // The scale of a tensor from the maxima of one or more of its past or present values: the largest
 // power of two under largest / amax (kernels/fp8.h).
-struct Fp8ScaleOf {
+struct Fp8ScaleOf : PlainKernel<32, 1> {
     static constexpr const char* kName = "fp8_scale";
-    static constexpr int kThreads = 32;
-    static constexpr int kMinBlocks = 1;
-    struct Shared {};
     struct Params {
         const float* amax;  // (count)
         float* scale;       // (2): scale, 1 / scale

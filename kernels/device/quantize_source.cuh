@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernels/device/elementwise.cuh"
 #include "kernels/device/numbers.h"
-#include "kernels/device/swiglu.cuh"
 #include "kernels/device/vectors.h"
 
 // Sources of FP8 rounding: load() gives neighbouring elements of a row, rounded as the op they come

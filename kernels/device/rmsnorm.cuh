@@ -12,10 +12,28 @@ namespace rm::device {
 // the parts are added in order. Cutting the tokens at multiples of this changes no bit.
 constexpr int kRmsNormRows = 16;
 
-// One float per warp, twice: a row's sums are read while the next row's are written.
+// Takes what the threads of a block sum over a row. One float per warp, twice: a row's sums are
+// read while the next row's are written.
 template <int kThreads>
 struct RowSums {
     float sums[2][kThreads / 32];
+
+    // row(t, sums) for the rows of this block: blocks take turns.
+    template <typename Row>
+    SIMT_FN void for_rows(std::int64_t T, const Row& row) {
+        int parity = 0;
+        for (std::int64_t t = simt::block_x(); t < T; t += simt::grid_x()) {
+            row(t, sums[parity]);
+            parity ^= 1;
+        }
+    }
+};
+
+// A kernel whose blocks go over a row that does not fit them, element by element.
+struct AnyRow {
+    static constexpr int kThreads = 256;
+    static constexpr int kMinBlocks = 4;
+    using Shared = RowSums<kThreads>;
 };
 
 struct RmsNormForwardParams {
@@ -43,11 +61,7 @@ struct RmsNormForward {
     using Params = RmsNormForwardParams;
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        int parity = 0;
-        for (std::int64_t t = simt::block_x(); t < p.T; t += simt::grid_x()) {
-            row(p, t, shared.sums[parity]);
-            parity ^= 1;
-        }
+        shared.for_rows(p.T, [&](std::int64_t t, float* sums) { row(p, t, sums); });
     }
 
 private:
@@ -82,19 +96,14 @@ private:
     }
 };
 
-struct RmsNormForwardAnyRow {
+struct RmsNormForwardAnyRow : AnyRow {
     static constexpr const char* kName = "rmsnorm_fwd_any_row";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    using Shared = RowSums<kThreads>;
     using Params = RmsNormForwardParams;
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        int parity = 0;
-        for (std::int64_t t = simt::block_x(); t < p.T; t += simt::grid_x()) {
-            row(p, p.x + t * p.C, p.y + t * p.C, p.rstd + t, shared.sums[parity]);
-            parity ^= 1;
-        }
+        shared.for_rows(p.T, [&](std::int64_t t, float* sums) {
+            row(p, p.x + t * p.C, p.y + t * p.C, p.rstd + t, sums);
+        });
     }
 
 private:
@@ -193,11 +202,8 @@ private:
     }
 };
 
-struct RmsNormBackwardAnyRow {
+struct RmsNormBackwardAnyRow : AnyRow {
     static constexpr const char* kName = "rmsnorm_bwd_any_row";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    using Shared = RowSums<kThreads>;
     using Params = RmsNormBackwardParams;
 
     // A thread has the same columns in every row, so it alone sums their part.
@@ -232,11 +238,8 @@ private:
 };
 
 // d_weight += the parts, in order. One thread per column; loads far ahead of the sum.
-struct RmsNormAddParts {
+struct RmsNormAddParts : PlainKernel<32, 16> {
     static constexpr const char* kName = "rmsnorm_add_parts";
-    static constexpr int kThreads = 32;
-    static constexpr int kMinBlocks = 16;
-    struct Shared {};
     struct Params {
         const float* parts;  // (num_parts, C)
         float* d_weight;     // (C), summed into

@@ -7,13 +7,10 @@ namespace rm::device {
 
 // cos and sin of position * frequency for the tokens of some runs, which come by value. The angle
 // is formed in fp64 and reduced mod 2 pi: in fp32 it is wrong by 0.05 at a million tokens.
-struct RopeTableFill {
+struct RopeTableFill : PlainKernel<128, 8> {
     static constexpr const char* kName = "rope_table";
-    static constexpr int kThreads = 128;
-    static constexpr int kMinBlocks = 8;
     static constexpr int kMaxFrequencies = 256;
     static constexpr int kMaxRuns = 96;
-    struct Shared {};
     struct TokenRun {
         std::int64_t token;     // its first token's row in the tables, counted from first_token
         std::int64_t position;  // of that token
@@ -99,11 +96,8 @@ struct RopeRotateParams {
 };
 // Pairs (i, i + half) of every head; kPairs neighbours at a time, which divides half.
 template <int kPairs>
-struct RopeRotate {
+struct RopeRotate : PlainKernel<256, 4> {
     static constexpr const char* kName = kPairs == 1 ? "rope_apply_unaligned" : "rope_apply";
-    static constexpr int kThreads = 256;
-    static constexpr int kMinBlocks = 4;
-    struct Shared {};
     using Params = RopeRotateParams;
 
     SIMT_FN static void run(const Params& p, Shared&) {

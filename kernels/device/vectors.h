@@ -98,6 +98,14 @@ SIMT_FN void store(double* p, const float (&x)[1]) {
     *p = x[0];
 }
 
+// A kernel whose blocks share no memory: what a launch asks of it (kernels/cuda/launch.h).
+template <int kNumThreads, int kNumBlocks>
+struct PlainKernel {
+    static constexpr int kThreads = kNumThreads;
+    static constexpr int kMinBlocks = kNumBlocks;
+    struct Shared {};
+};
+
 // body(i) for all i in [0, count), by all threads of the grid; neighbours take neighbours.
 template <int kThreads, typename Body>
 SIMT_FN void for_each(std::int64_t count, const Body& body) {

@@ -10,7 +10,7 @@
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/cuda/rmsnorm_pick.h"
-#include "kernels/device/random.h"
+#include "kernels/device/optimizer.cuh"
 #include "kernels/emu/emu_kernels.h"
 #include "tests/kernels/harness.h"
 #include "tests/support/refusals.h"
