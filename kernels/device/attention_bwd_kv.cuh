@@ -57,57 +57,66 @@ struct AttentionBackwardKeys {
         RunTile next;
         int next_head;
         if (!walk.next(next, next_head)) return;  // nobody sees these keys: d_k and d_v stay
-        const auto head_of = [&](int in_group) { return kv_head * p.group + in_group; };
-        const auto copy = [&](int stage, const RunTile& queries, int head) {
-            const auto rows = [&](const std::uint16_t* from) {
-                return head_rows(from, p.Hq, p.D, head_of(head), queries.token, queries.count);
-            };
-            copy_async<kThreads>(shared.q[stage], rows(p.q));
-            copy_async<kThreads>(shared.d_out[stage], rows(p.d_out));
-            simt::cp_async_commit();
-        };
         copy_async<kThreads>(shared.k, head_rows(p.k, p.Hk, p.D, kv_head, tile.token, tile.count));
-        copy(0, next, next_head);
-        RowStats fetched = fetch_stats(p, head_of(next_head), next);
+        copy(p, shared, 0, next, kv_head * p.group + next_head);
+        RowStats fetched = fetch_stats(p, kv_head * p.group + next_head, next);
 
         const WarpRows keys(tile);
         OperandTile<kMmaRows, kHead> v;
         load(v, head_rows(p.v, p.Hk, p.D, kv_head, keys.token, keys.count));
-        const auto memory = [&](float* sums) {
-            const WarpRows rows(shared.keys);
-            return head_rows(sums, p.Hk, p.D, kv_head, rows.token, rows.count);
-        };
         KeySums sums;
-        load(sums.d_k, memory(p.d_k));
-        load(sums.d_v, memory(p.d_v));
+        load(sums.d_k, rows_of(p.d_k, p, shared, kv_head));
+        load(sums.d_v, rows_of(p.d_v, p, shared, kv_head));
 
         bool more = true;
         for (int stage = 0; more; stage ^= 1) {
             const RunTile queries = next;
-            const int head = head_of(next_head);
+            const int head = kv_head * p.group + next_head;
             publish_stats(shared.stats[stage], fetched, p.scale);
             more = walk.next(next, next_head);
             simt::cp_async_wait<0>();
             simt::sync_block();
             if (more) {
-                copy(stage ^ 1, next, next_head);
-                fetched = fetch_stats(p, head_of(next_head), next);
+                copy(p, shared, stage ^ 1, next, kv_head * p.group + next_head);
+                fetched = fetch_stats(p, kv_head * p.group + next_head, next);
             }
-            for (int part = 0; part < kStep; part += kPart) {
-                Scores d_s;
-                fill(d_s, 0);
-                if (keys.seen_by_any(queries))
-                    add_part(sums, d_s, v, shared, stage, part, keys, queries, p);
-                if constexpr (kAddsQueries) store(shared.d_s.at(keys.first, part), d_s);
-            }
+            add_step(sums, v, shared, stage, keys, queries, p);
             if constexpr (kAddsQueries) {
                 simt::sync_block();
                 add_query_gradients(
                     shared, head_rows(p.d_q, p.Hq, p.D, head, queries.token, queries.count));
             }
         }
-        store(memory(p.d_k), sums.d_k);
-        store(memory(p.d_v), sums.d_v);
+        store(rows_of(p.d_k, p, shared, kv_head), sums.d_k);
+        store(rows_of(p.d_v, p, shared, kv_head), sums.d_v);
+    }
+
+    SIMT_FN static void copy(const Params& p, Shared& shared, int stage, const RunTile& queries,
+                             int head) {
+        const auto rows = [&](const std::uint16_t* from) {
+            return head_rows(from, p.Hq, p.D, head, queries.token, queries.count);
+        };
+        copy_async<kThreads>(shared.q[stage], rows(p.q));
+        copy_async<kThreads>(shared.d_out[stage], rows(p.d_out));
+        simt::cp_async_commit();
+    }
+    // The sums of this warp's keys in memory; the rows are read again, not kept.
+    SIMT_FN static HeadRows<float> rows_of(float* sums, const Params& p, Shared& shared,
+                                           int kv_head) {
+        const WarpRows rows(shared.keys);
+        return head_rows(sums, p.Hk, p.D, kv_head, rows.token, rows.count);
+    }
+
+    SIMT_FN static void add_step(KeySums& sums, const OperandTile<kMmaRows, kHead>& v,
+                                 Shared& shared, int stage, const WarpRows& keys,
+                                 const RunTile& queries, const Params& p) {
+        for (int part = 0; part < kStep; part += kPart) {
+            Scores d_s;
+            fill(d_s, 0);
+            if (keys.seen_by_any(queries))
+                add_part(sums, d_s, v, shared, stage, part, keys, queries, p);
+            if constexpr (kAddsQueries) store(shared.d_s.at(keys.first, part), d_s);
+        }
     }
 
     // Four of the five products of 16 keys and kPart queries; gives d_s for the fifth.

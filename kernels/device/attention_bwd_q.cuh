@@ -36,15 +36,7 @@ struct AttentionBackwardQueries {
         KeyWalk<kStep> walk(p.kv_runs, shared.queries);
         RunTile next;
         if (!walk.next(next)) return;  // nothing is seen here: d_q stays
-        const auto copy = [&](int stage, const RunTile& keys) {
-            const auto rows = [&](const std::uint16_t* from) {
-                return head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count);
-            };
-            copy_async<kThreads>(shared.k[stage], rows(p.k));
-            copy_async<kThreads>(shared.v[stage], rows(p.v));
-            simt::cp_async_commit();
-        };
-        copy(0, next);
+        copy(p, shared, task.kv_head, 0, next);
 
         const WarpRows rows(shared.queries);
         OperandTile<kMmaRows, kHead> q, d_out;
@@ -64,15 +56,11 @@ struct AttentionBackwardQueries {
             more = walk.next(next);
             simt::cp_async_wait<0>();
             simt::sync_block();
-            if (more) copy(stage ^ 1, next);
+            if (more) copy(p, shared, task.kv_head, stage ^ 1, next);
             if (!rows.see_any(keys)) continue;
             for (int part = 0; part < kStep; part += kPart) {
-                Scores scores, d_s;
-                fill(scores, 0);
-                fill(d_s, 0);
-                mma_ABt(scores, q, shared.k[stage].at(part, 0));
-                mma_ABt(d_s, d_out, shared.v[stage].at(part, 0));
-                to_gradients(d_s, scores, stats, p);
+                Scores d_s;
+                to_d_s(d_s, q, d_out, shared, stage, part, stats, p);
                 if (!rows.see_all(keys, kStep)) hide(d_s, rows, keys, part);
                 OperandTile<kMmaRows, kPart> operand;
                 to_operand(operand, d_s);
@@ -82,6 +70,27 @@ struct AttentionBackwardQueries {
         store(memory, d_q);
     }
 
+    SIMT_FN static void copy(const Params& p, Shared& shared, int kv_head, int stage,
+                             const RunTile& keys) {
+        const auto rows = [&](const std::uint16_t* from) {
+            return head_rows(from, p.Hk, p.D, kv_head, keys.token, keys.count);
+        };
+        copy_async<kThreads>(shared.k[stage], rows(p.k));
+        copy_async<kThreads>(shared.v[stage], rows(p.v));
+        simt::cp_async_commit();
+    }
+
+    // The gradients of the scores of kPart keys, seen or not.
+    SIMT_FN static void to_d_s(Scores& d_s, const OperandTile<kMmaRows, kHead>& q,
+                               const OperandTile<kMmaRows, kHead>& d_out, Shared& shared, int stage,
+                               int part, const ScoreStats (&stats)[2], const Params& p) {
+        Scores scores;
+        fill(scores, 0);
+        fill(d_s, 0);
+        mma_ABt(scores, q, shared.k[stage].at(part, 0));
+        mma_ABt(d_s, d_out, shared.v[stage].at(part, 0));
+        to_gradients(d_s, scores, stats, p);
+    }
     // Turns d_p into d_s in place.
     SIMT_FN static void to_gradients(Scores& d_s, const Scores& scores,
                                      const ScoreStats (&stats)[2], const Params& p) {

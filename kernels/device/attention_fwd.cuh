@@ -69,18 +69,7 @@ struct AttentionForward {
         KeyWalk<kStep> walk(p.kv_runs, queries);
         RunTile next;
         if (!walk.next(next)) return;  // nothing is seen here: the state stays
-        const auto copy = [&](Tile& to, const std::uint16_t* from, const RunTile& keys) {
-            copy_async<kThreads>(to,
-                                 head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
-        };
-        copy(shared.k[0], p.k, next);
-        if constexpr (kStages == 2) copy(shared.v[0], p.v, next);
-        if constexpr (!kKeepsQueries) {
-            copy_async<kThreads>(
-                shared.q, head_rows(p.q, p.Hq, p.D, task.head, queries.token, queries.count));
-        }
-        simt::cp_async_commit();
-
+        start(p, shared, task, next);
         const WarpRows rows(queries);
         OperandTile<kMmaRows, kHead> q;
         if constexpr (kKeepsQueries)
@@ -88,22 +77,11 @@ struct AttentionForward {
         State state;
         load_state(state, p, task.head, rows);
 
-        // With two stages the next tiles arrive during a whole step, and one barrier says both that
-        // these have arrived and that all warps have left the others. With one stage the values
-        // arrive during the scores, and the next keys during the sum of values.
         bool more = true;
         for (int stage = 0; more; stage = (stage + 1) % kStages) {
             const RunTile keys = next;
             more = walk.next(next);
-            simt::cp_async_wait<0>();
-            simt::sync_block();
-            if constexpr (kStages == 1) copy(shared.v[0], p.v, keys);
-            if constexpr (kStages == 2) {
-                if (more) copy(shared.k[stage ^ 1], p.k, next);
-                if (more) copy(shared.v[stage ^ 1], p.v, next);
-            }
-            simt::cp_async_commit();
-
+            bring_step(p, shared, task, stage, keys, next, more);
             const bool active = rows.see_any(keys);
             Probabilities probabilities;
             if (active) {
@@ -115,15 +93,47 @@ struct AttentionForward {
                 if (!rows.see_all(keys, kStep)) hide(scores, rows, keys);
                 softmax_step(probabilities, scores, state, p.scale_log2);
             }
-            if constexpr (kStages == 1) {
-                simt::cp_async_wait<0>();
-                simt::sync_block();
-                if (more) copy(shared.k[0], p.k, next);
-                simt::cp_async_commit();
-            }
+            if constexpr (kStages == 1) bring_next_keys(p, shared, task, next, more);
             if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
         }
         store_state(state, p, task.head, WarpRows(queries));  // read again, not kept
+    }
+
+    // With two stages the next tiles arrive during a whole step, and one barrier says both that
+    // these have arrived and that all warps have left the others. With one stage the values arrive
+    // during the scores, and the next keys during the sum of values.
+    SIMT_FN static void start(const Params& p, Shared& shared, const QueryTask& task,
+                              const RunTile& first) {
+        const RunTile& queries = shared.queries;
+        copy(p, shared.k[0], p.k, task, first);
+        if constexpr (kStages == 2) copy(p, shared.v[0], p.v, task, first);
+        if constexpr (!kKeepsQueries) {
+            copy_async<kThreads>(
+                shared.q, head_rows(p.q, p.Hq, p.D, task.head, queries.token, queries.count));
+        }
+        simt::cp_async_commit();
+    }
+    SIMT_FN static void bring_step(const Params& p, Shared& shared, const QueryTask& task,
+                                   int stage, const RunTile& keys, const RunTile& next, bool more) {
+        simt::cp_async_wait<0>();
+        simt::sync_block();
+        if constexpr (kStages == 1) copy(p, shared.v[0], p.v, task, keys);
+        if constexpr (kStages == 2) {
+            if (more) copy(p, shared.k[stage ^ 1], p.k, task, next);
+            if (more) copy(p, shared.v[stage ^ 1], p.v, task, next);
+        }
+        simt::cp_async_commit();
+    }
+    SIMT_FN static void bring_next_keys(const Params& p, Shared& shared, const QueryTask& task,
+                                        const RunTile& next, bool more) {
+        simt::cp_async_wait<0>();
+        simt::sync_block();
+        if (more) copy(p, shared.k[0], p.k, task, next);
+        simt::cp_async_commit();
+    }
+    SIMT_FN static void copy(const Params& p, Tile& to, const std::uint16_t* from,
+                             const QueryTask& task, const RunTile& keys) {
+        copy_async<kThreads>(to, head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
     }
 
     // Scores of keys that a row does not see become -inf.
