@@ -2,7 +2,7 @@
 
 #include "kernels/bench/bench.h"
 #include "kernels/bench/onednn_loop.h"
-#include "kernels/cuda/fp8_linear.h"
+#include "kernels/cuda/load.h"
 
 namespace rm::bench {
 namespace {

@@ -1,4 +1,3 @@
-#include "kernels/cuda/cross_entropy_pick.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/device/head.cuh"

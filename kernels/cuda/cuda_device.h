@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <memory>
+#include <string_view>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/device.h"
@@ -15,5 +18,11 @@ std::unique_ptr<Device> make_cuda_device(int ordinal);
 
 // The device as launchers may know it.
 GpuProfile cuda_profile(int ordinal);
+
+// A failed runtime call is a StreamError that names what was called.
+void check_cuda(std::string_view what, cudaError_t status);
+
+// The CUDA stream behind one that the CUDA device made. For its own thread, in queued work.
+cudaStream_t native_stream(Stream& stream);
 
 }  // namespace rm

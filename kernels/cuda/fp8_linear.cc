@@ -1,6 +1,5 @@
-#include "kernels/cuda/fp8_linear.h"
-
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/load.h"
 #include "kernels/cuda/matmul_cublaslt.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/quantize.h"

@@ -7,7 +7,6 @@
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/load.h"
 #include "kernels/cuda/matmul_cublaslt.h"
-#include "kernels/cuda/runtime.h"
 
 // The door of librm_cuda.so.
 namespace rm {

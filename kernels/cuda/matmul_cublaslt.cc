@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "kernels/cuda/runtime.h"
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/tuning_file.h"
 
 namespace rm {

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "kernels/cuda/launch.h"
+#include "kernels/kernels.h"
 
-// Choices that several op families make. Host only.
+// Choices of launchers; those of attention are in attention_pick.h. Host only.
 namespace rm::cuda {
 
 // Whether the memory of all tensors begins where 16 bytes may be read at a time.
@@ -26,5 +27,14 @@ inline simt::Extent one_block_each(std::int64_t items) {
     RM_CHECK(items <= std::numeric_limits<int>::max(), "a grid of {} blocks", items);
     return {.x = static_cast<int>(items)};
 }
+
+// Threads of the block that keeps a row in registers; 0: the rows are too wide or not aligned.
+int pick_threads(const RmsNormFwd& op);
+int pick_threads(const RmsNormBwd& op);
+
+// Rows whose logits exist at once: enough that the products are limited by arithmetic, although
+// each reads and writes the whole gradient of the head (V, C) once, and no more than 1 GiB of f32
+// logits. A multiple of 64, at most 4,096; fewer when there are fewer rows.
+std::int64_t pick_loss_rows(std::int64_t num_rows, std::int64_t V);
 
 }  // namespace rm::cuda

@@ -1,6 +1,5 @@
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
-#include "kernels/cuda/rmsnorm_pick.h"
 #include "kernels/device/rmsnorm.cuh"
 #include "kernels/scratch.h"
 

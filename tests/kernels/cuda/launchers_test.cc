@@ -6,10 +6,8 @@
 #include <sstream>
 
 #include "base/random.h"
-#include "kernels/cuda/cross_entropy_pick.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/pick.h"
-#include "kernels/cuda/rmsnorm_pick.h"
 #include "kernels/device/optimizer.cuh"
 #include "kernels/emu/emu_kernels.h"
 #include "tests/kernels/harness.h"
