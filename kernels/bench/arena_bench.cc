@@ -1,5 +1,3 @@
-#include "kernels/bench/arena_bench.h"
-
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,6 +7,7 @@
 #include "engine/memory/arena_csv.h"
 #include "engine/memory/arena_planner.h"
 #include "kernels/bench/arguments.h"
+#include "kernels/bench/commands.h"
 #include "kernels/bench/engine_traces.h"
 
 namespace rm::bench {
@@ -23,12 +22,6 @@ struct Arguments {
     std::string only;
     std::string dump;  // empty: nowhere
 };
-
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag != "--only" && flag != "--dump") return invalid_argument("unknown argument {}", flag);
-    (flag == "--only" ? arguments.only : arguments.dump) = value;
-    return {};
-}
 
 Status dump(const std::string& dir, const EngineTrace& trace) {
     NamedTrace named{{}, trace.pass.trace};
@@ -79,20 +72,19 @@ Result<bool> plan_case(const EngineCase& c, const std::string& dump_dir) {
 }  // namespace
 
 int run_arena(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments = read_arguments<Arguments>(words, {"arena", kUsage}, set_option);
-    if (!arguments) return kUsageError;
-    bool proved = true;
-    for (const EngineCase& c : engine_cases()) {
-        if (!c.name.starts_with(arguments->only)) continue;
-        const Result<bool> least = plan_case(c, arguments->dump);
-        if (!least) {
-            std::cerr << "ring-bench arena: " << least.error().message << "\n";
-            return 1;
+    Arguments a;
+    const Command command{.program = "ring-bench arena",
+                          .usage = kUsage,
+                          .flags = {{"--only", text(a.only)}, {"--dump", text(a.dump)}}};
+    return run_command(words, command, [&]() -> Result<int> {
+        bool proved = true;
+        for (const EngineCase& c : engine_cases()) {
+            if (!c.name.starts_with(a.only)) continue;
+            RM_TRY(const bool least, plan_case(c, a.dump));
+            proved = proved && least;
         }
-        proved = proved && *least;
-    }
-    return proved ? 0 : 1;
+        return proved ? 0 : 1;
+    });
 }
 
 }  // namespace rm::bench

@@ -41,64 +41,81 @@ std::vector<Shape> shapes(const Options& options) {
     return shapes;
 }
 
-void bench_shape(Kernels& kernels, const Shape& shape, const Options& options,
-                 std::vector<Row>& rows) {
-    const std::int64_t T = shape.T, Hq = shape.Hq, Hk = shape.Hk, D = shape.D;
+// Queries, keys and values of one document, and what both passes write.
+struct Operands {
+    Operands(Bench& bench, const Shape& s, DType compute)
+        : runs{{0, 0, s.T}},
+          out(bench.zeros(compute, {s.T, s.Hq, s.D})),
+          lse(bench.zeros(DType::f32, {s.T, s.Hq})),
+          delta(bench.zeros(DType::f32, {s.T, s.Hq})) {
+        const double scale = 1 / std::sqrt(static_cast<double>(s.D));
+        const auto sums = [&](Bench::Shape size) { return bench.zeros(DType::f32, size); };
+        const TensorView q = bench.compute({s.T, s.Hq, s.D}), k = bench.compute({s.T, s.Hk, s.D});
+        const TensorView v = bench.compute({s.T, s.Hk, s.D});
+        const TensorView d_out = bench.compute({s.T, s.Hq, s.D});
+        fwd = {.state = {.acc = sums({s.T, s.Hq, s.D}),
+                         .m = sums({s.T, s.Hq}),
+                         .l = sums({s.T, s.Hq})},
+               .q = q,
+               .k = k,
+               .v = v,
+               .q_runs = runs,
+               .kv_runs = runs,
+               .scale = scale};
+        bwd = {.q = q,
+               .k = k,
+               .v = v,
+               .d_out = d_out,
+               .lse = lse,
+               .delta = delta,
+               .q_runs = runs,
+               .kv_runs = runs,
+               .scale = scale,
+               .d_q = sums({s.T, s.Hq, s.D}),
+               .d_k = sums({s.T, s.Hk, s.D}),
+               .d_v = sums({s.T, s.Hk, s.D})};
+    }
+
+    const std::vector<Run> runs;
+    const TensorView out, lse, delta;
+    AttentionFwd fwd;
+    AttentionBwd bwd;
+};
+
+Work work_of(const Shape& s, std::string_view name, double flops_per_pair, const Options& options,
+             std::string_view backward) {
+    const std::vector<Run> runs = {{0, 0, s.T}};
+    const auto torch =
+        format(R"({{"work": "attention", "S": {}, "Hq": {}, "Hk": {}, "D": {}, "dtype": "{}"{}}})",
+               s.T, s.Hq, s.Hk, s.D, to_string(options.compute), backward);
+    return {.name = format("{} S {} Hq {} Hk {} D {}", name, s.T, s.Hq, s.Hk, s.D),
+            .flops = flops_per_pair * static_cast<double>(attended_pairs(runs, runs) * s.Hq * s.D),
+            .torch = s.with_peers ? torch : ""};
+}
+
+void bench_shape(Kernels& kernels, const Shape& shape, const Options& options) {
     Bench bench(kernels, options);
-    const std::vector<Run> runs = {{0, 0, T}};
-    const double scale = 1 / std::sqrt(static_cast<double>(D));
-    const TensorView q = bench.compute({T, Hq, D}), k = bench.compute({T, Hk, D});
-    const TensorView v = bench.compute({T, Hk, D}), d_out = bench.compute({T, Hq, D});
-    const TensorView out = bench.zeros(options.compute, {T, Hq, D});
-    const auto sums = [&](Bench::Shape size) { return bench.zeros(DType::f32, size); };
-    const TensorView lse = sums({T, Hq}), delta = sums({T, Hq});
-    const AttentionState state{.acc = sums({T, Hq, D}), .m = sums({T, Hq}), .l = sums({T, Hq})};
-    const AttentionFwd fwd{
-        .state = state, .q = q, .k = k, .v = v, .q_runs = runs, .kv_runs = runs, .scale = scale};
-    const AttentionBwd bwd{.q = q,
-                           .k = k,
-                           .v = v,
-                           .d_out = d_out,
-                           .lse = lse,
-                           .delta = delta,
-                           .q_runs = runs,
-                           .kv_runs = runs,
-                           .scale = scale,
-                           .d_q = sums({T, Hq, D}),
-                           .d_k = sums({T, Hk, D}),
-                           .d_v = sums({T, Hk, D})};
-    const Workspace fwd_space = bench.workspace(fwd), bwd_space = bench.workspace(bwd);
+    const Operands o(bench, shape, options.compute);
+    const Workspace fwd_space = bench.workspace(o.fwd), bwd_space = bench.workspace(o.bwd);
     const auto forward = [&](Stream& stream) {
-        kernels.attention_begin({.state = state}, stream);
-        kernels.attention_fwd(fwd, fwd_space, stream);
-        kernels.attention_finish({.state = state, .out = out, .lse = lse}, stream);
+        kernels.attention_begin({.state = o.fwd.state}, stream);
+        kernels.attention_fwd(o.fwd, fwd_space, stream);
+        kernels.attention_finish({.state = o.fwd.state, .out = o.out, .lse = o.lse}, stream);
     };
     const auto both = [&](Stream& stream) {
         forward(stream);
-        kernels.attention_delta({.d_out = d_out, .out = out, .delta = delta}, stream);
-        kernels.attention_bwd(bwd, bwd_space, stream);
+        kernels.attention_delta({.d_out = o.bwd.d_out, .out = o.out, .delta = o.delta}, stream);
+        kernels.attention_bwd(o.bwd, bwd_space, stream);
     };
-    const double pairs = static_cast<double>(attended_pairs(runs, runs) * Hq * D);
-    const auto work = [&](std::string_view name, double flops, std::string_view backward) {
-        const auto torch = format(
-            R"({{"work": "attention", "S": {}, "Hq": {}, "Hk": {}, "D": {}, "dtype": "{}"{}}})",
-            shape.T, shape.Hq, shape.Hk, shape.D, to_string(options.compute), backward);
-        return Work{
-            .name = format("{} S {} Hq {} Hk {} D {}", name, shape.T, shape.Hq, shape.Hk, shape.D),
-            .flops = flops * pairs,
-            .torch = shape.with_peers ? torch : ""};
-    };
-    rows.push_back(bench.measure(work("attention_fwd", 4, ""), forward));
-    rows.push_back(bench.measure(work("attention_fwd+bwd", 14, R"(, "backward": true)"), both));
+    bench.measure(work_of(shape, "attention_fwd", 4, options, ""), forward);
+    bench.measure(work_of(shape, "attention_fwd+bwd", 14, options, R"(, "backward": true)"), both);
 }
 
 }  // namespace
 
-std::vector<Row> bench_attention(Kernels& kernels, const Options& options) {
-    std::vector<Row> rows;
+void bench_attention(Kernels& kernels, const Options& options) {
     for (const Shape& shape : shapes(options))
-        bench_shape(kernels, shape, options, rows);
-    return rows;
+        bench_shape(kernels, shape, options);
 }
 
 }  // namespace rm::bench

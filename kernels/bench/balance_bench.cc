@@ -1,5 +1,3 @@
-#include "kernels/bench/balance_bench.h"
-
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/units.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 #include "kernels/bench/packed_documents.h"
 
 namespace rm::bench {
@@ -26,7 +25,7 @@ constexpr std::string_view kUsage =
 enum class DocumentKind { lognormal, one };
 struct Arguments {
     DocumentKind documents = DocumentKind::lognormal;
-    std::vector<int> rings = {4, 8};
+    int ring = 0;                   // 0: 4, and 8
     std::uint64_t num_seeds = 100;  // 1 is the first
     Output output = Output::table;
 };
@@ -37,26 +36,6 @@ struct Figures {
     int ring = 0;
     std::vector<double> worst_step, overall, runs;
 };
-
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--json") {
-        arguments.output = Output::json;
-        return {};
-    }
-    if (flag == "--documents") {
-        const std::string_view kind = value;
-        if (kind != "lognormal" && kind != "one")
-            return invalid_argument("--documents {}: lognormal or one", kind);
-        arguments.documents = kind == "one" ? DocumentKind::one : DocumentKind::lognormal;
-        return {};
-    }
-    if (flag != "--ring" && flag != "--seeds") return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count,
-           parse_number(flag, value, 1, flag == "--ring" ? 1024 : 100'000));
-    if (flag == "--ring") arguments.rings = {static_cast<int>(count)};
-    if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
-    return {};
-}
 
 void add(Figures& figures, const Placement& placement) {
     const RingBalance balance = ring_balance(placement);
@@ -126,21 +105,24 @@ void print_json(const std::vector<Figures>& all, const Arguments& arguments) {
 }  // namespace
 
 int run_balance(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments =
-        read_arguments<Arguments>(words, {"balance", kUsage, {"--json"}}, set_option);
-    if (!arguments) return kUsageError;
-    std::vector<Figures> all;
-    for (const int ring : arguments->rings) {
-        const std::vector<Figures> rows = measure(*arguments, ring);
-        all.insert(all.end(), rows.begin(), rows.end());
-    }
-    if (arguments->output == Output::json) {
-        print_json(all, *arguments);
-    } else {
-        print_table(all, *arguments);
-    }
-    return 0;
+    Arguments a;
+    const Command command{
+        .program = "ring-bench balance",
+        .usage = kUsage,
+        .flags = {alone("--json", a.output, Output::json),
+                  {"--documents", one_of(a.documents, {{"lognormal", DocumentKind::lognormal},
+                                                       {"one", DocumentKind::one}})},
+                  {"--ring", number(a.ring, 1, 1024)},
+                  {"--seeds", number(a.num_seeds, 1, 100'000)}}};
+    return run_command(words, command, [&] {
+        std::vector<Figures> all;
+        for (const int ring : a.ring == 0 ? std::vector{4, 8} : std::vector{a.ring}) {
+            const std::vector<Figures> rows = measure(a, ring);
+            all.insert(all.end(), rows.begin(), rows.end());
+        }
+        a.output == Output::json ? print_json(all, a) : print_table(all, a);
+        return 0;
+    });
 }
 
 }  // namespace rm::bench

@@ -21,15 +21,27 @@ std::vector<float> small_numbers(Bench::Shape shape) {
     return numbers;
 }
 
+double seconds_of(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 }  // namespace
 
+Flag dtype_flag(Options& options) {
+    return {"--dtype", one_of(options.compute, {{"f32", DType::f32}, {"bf16", DType::bf16}})};
+}
+Flag clock_flag(Options& options) {
+    return {"--clock", one_of(options.clock, {{"wall", Clock::wall}, {"cpu", Clock::cpu}})};
+}
+
 double now(const Options& options) {
-    const bool wall = options.clock == Clock::wall;
-    timespec time{};
-    ::clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
-    const double seconds =
-        static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-    return wall ? seconds : seconds / options.num_threads;
+    if (options.clock == Clock::wall) return seconds_of(CLOCK_MONOTONIC);
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID) / options.num_threads;
+}
+double thread_seconds() {
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 TensorView Bench::upload(DType dtype, Shape shape, const void* numbers) {
@@ -105,22 +117,23 @@ int Bench::times_per_turn(const Work& work, const std::function<void(Stream&)>& 
     return static_cast<int>(std::clamp(kTurnSeconds / seconds_of_turn(queue, 1), 1.0, 500.0));
 }
 
-Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
+// A peer on a GPU runs `times` in a row by itself.
+Contender Bench::torch_contender(const std::string& work, int times) const {
+    TorchPeer& torch = *options_.torch;
+    const Status ready = torch.prepare(work);
+    RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
+    const std::string how = options_.on_gpu                ? format("run {}", times)
+                            : options_.clock == Clock::cpu ? "run cpu"
+                                                           : "run";
+    return {"torch", [&torch, how] { return torch.run(how).value(); },
+            [&torch] { return torch.peak_memory(); }};
+}
+
+void Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) {
     std::vector<Contender> contenders = work.contenders;
     const int times = times_per_turn(work, queue);
-    if (options_.torch != nullptr && !work.torch.empty()) {
-        const Status ready = options_.torch->prepare(work.torch);
-        RM_CHECK(ready.ok(), "{}", ready.ok() ? "" : ready.error().message);
-        contenders.push_back({"torch",
-                              [this, times] {
-                                  if (options_.on_gpu)
-                                      return options_.torch->run(format("run {}", times)).value();
-                                  return options_.torch
-                                      ->run(options_.clock == Clock::cpu ? "run cpu" : "run")
-                                      .value();
-                              },
-                              [this] { return options_.torch->peak_memory(); }});
-    }
+    if (options_.torch != nullptr && !work.torch.empty())
+        contenders.push_back(torch_contender(work.torch, times));
     std::vector<double> ours;
     std::vector<std::vector<double>> theirs(contenders.size()), ratios(contenders.size());
     for (int turn = 0; turn <= options_.repeats; ++turn) {
@@ -128,7 +141,6 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
         if (turn > 0) ours.push_back(seconds);
         for (std::size_t i = 0; i < contenders.size(); ++i) {
             double other = 0;
-            // A peer on a GPU runs them in a row by itself.
             const int runs = options_.on_gpu ? 1 : times;
             for (int j = 0; j < runs; ++j)
                 other += contenders[i].run_once() / runs;
@@ -137,15 +149,17 @@ Row Bench::measure(const Work& work, const std::function<void(Stream&)>& queue) 
             ratios[i].push_back(other / seconds);
         }
     }
-    Row row{.name = work.name, .flops = work.flops, .seconds = median(ours), .bytes = work.bytes};
-    row.tokens = work.tokens;
-    row.memory = peak_memory("self");
+    Row row{.name = work.name,
+            .flops = work.flops,
+            .seconds = median(ours),
+            .bytes = work.bytes,
+            .tokens = work.tokens,
+            .memory = peak_memory("self")};
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         row.comparisons.push_back(
             {contenders[i].name, median(theirs[i]), median(ratios[i]), contenders[i].memory()});
     }
-    if (options_.on_row) options_.on_row(row);
-    return row;
+    options_.on_row(row);
 }
 
 }  // namespace rm::bench

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/median.h"
+#include "kernels/bench/arguments.h"
 #include "kernels/bench/peer.h"
 #include "kernels/kernels.h"
 
@@ -49,8 +50,10 @@ struct Options {
     Clock clock = Clock::wall;
     DType compute = DType::f32;
     TorchPeer* torch = nullptr;              // null: without
-    std::function<void(const Row&)> on_row;  // each row as soon as it is measured
+    std::function<void(const Row&)> on_row;  // takes each row as soon as it is measured
 };
+Flag dtype_flag(Options& options);
+Flag clock_flag(Options& options);
 
 // A piece of work to measure, and its size.
 struct Work {
@@ -85,14 +88,16 @@ public:
         return {buffer.data(), size};
     }
 
-    // Measures what `queue` queues on the stream, in turns with contenders; the first turn is not
-    // counted. A torch peer that fails is fatal: a comparison asked for is never left out quietly.
-    Row measure(const Work& work, const std::function<void(Stream&)>& queue);
+    // Measures what `queue` queues on the stream, in turns with contenders, and gives the row to
+    // on_row; the first turn is not counted. A torch peer that fails is fatal: a comparison asked
+    // for is never left out quietly.
+    void measure(const Work& work, const std::function<void(Stream&)>& queue);
 
 private:
     TensorView upload(DType dtype, Shape shape, const void* numbers);
     double seconds_of_turn(const std::function<void(Stream&)>& queue, int times);
     int times_per_turn(const Work& work, const std::function<void(Stream&)>& queue);
+    Contender torch_contender(const std::string& work, int times) const;
 
     Kernels& kernels_;
     Options options_;
@@ -103,22 +108,32 @@ private:
 };
 
 double now(const Options& options);  // seconds
+double thread_seconds();             // of the processor, for the calling thread
+
+// A bare loop over oneDNN's matrix product with packed weights: what our products are measured by.
+// Empty when built without oneDNN, or when it has no product for the type on this CPU.
+// y (T, N) = x (T, K) B (K, N), the rows dealt evenly to the threads.
+std::vector<Contender> onednn_product(std::int64_t T, std::int64_t N, std::int64_t K,
+                                      const Options& options);
+// d_w (N, K) += d_y (T, N)^T x (T, K) in f32, the rows of d_w dealt evenly to the threads.
+std::vector<Contender> onednn_weight_gradient(std::int64_t T, std::int64_t N, std::int64_t K,
+                                              const Options& options);
 
 // y = x W^T, d_x = d_y W and d_w += d_y^T x at shapes of small and middling models; beside a bare
 // loop over oneDNN's matrix product where the build has it.
-std::vector<Row> bench_gemm(Kernels& kernels, const Options& options);
+void bench_gemm(Kernels& kernels, const Options& options);
 
 // y = x W^T in FP8 with the casts, on a GPU.
-std::vector<Row> bench_fp8(Kernels& kernels, const Options& options);
+void bench_fp8(Kernels& kernels, const Options& options);
 
 // Causal attention, forward and forward with backward. Operations of visible pairs only are
 // counted: 4 D forward, 10 D backward.
-std::vector<Row> bench_attention(Kernels& kernels, const Options& options);
+void bench_attention(Kernels& kernels, const Options& options);
 
 // A training step of a small model on one rank.
-std::vector<Row> bench_step(Kernels& kernels, Options options);
+void bench_step(Kernels& kernels, const Options& options);
 
 // Everything else that a step does, beside a plain copy of memory.
-std::vector<Row> bench_ops(Kernels& kernels, const Options& options);
+void bench_ops(Kernels& kernels, const Options& options);
 
 }  // namespace rm::bench

@@ -1,5 +1,3 @@
-#include "kernels/bench/chunk_bench.h"
-
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/dry_run/predict.h"
 #include "engine/train/dry_rank.h"
+#include "kernels/bench/commands.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm::bench {

@@ -1,5 +1,3 @@
-#include "kernels/bench/device_bench.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "engine/schedule/device_profile_json.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/measure_profile.h"
 
@@ -33,35 +32,6 @@ struct Arguments {
     std::string out;  // empty: nowhere
     Check check = Check::no;
 };
-
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--check") {
-        arguments.check = Check::yes;
-        return {};
-    }
-    if (flag == "--out") {
-        arguments.out = value;
-        return {};
-    }
-    if (flag == "--dtype") {
-        if (value != "f32" && value != "bf16")
-            return invalid_argument("--dtype {}: f32 or bf16", value);
-        arguments.options.compute = value == "f32" ? DType::f32 : DType::bf16;
-        return {};
-    }
-    if (flag == "--clock") {
-        if (value != "wall" && value != "cpu")
-            return invalid_argument("--clock {}: wall or cpu", value);
-        arguments.options.clock = value == "wall" ? Clock::wall : Clock::cpu;
-        return {};
-    }
-    if (flag != "--threads" && flag != "--seconds")
-        return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1024));
-    if (flag == "--threads") arguments.options.num_threads = static_cast<int>(count);
-    if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
-    return {};
-}
 
 std::string processor() {
     std::ifstream file("/proc/cpuinfo");
@@ -144,14 +114,19 @@ std::string measured_by(std::string_view command) {
 }
 
 int run_device(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments =
-        read_arguments<Arguments>(words, {"device", kUsage, {"--check"}}, set_option);
-    if (!arguments) return kUsageError;
-    const Status done = measure(*arguments);
-    if (done.ok()) return 0;
-    std::cerr << "ring-bench device: " << done.error().message << "\n";
-    return 1;
+    Arguments a;
+    const Command command{.program = "ring-bench device",
+                          .usage = kUsage,
+                          .flags = {alone("--check", a.check, Check::yes),
+                                    {"--out", text(a.out)},
+                                    {"--threads", number(a.options.num_threads, 1, 1024)},
+                                    {"--seconds", number(a.budget.value, 1, 1024)},
+                                    dtype_flag(a.options),
+                                    clock_flag(a.options)}};
+    return run_command(words, command, [&]() -> Result<int> {
+        RM_RETURN_IF_ERROR(measure(a));
+        return 0;
+    });
 }
 
 }  // namespace rm::bench

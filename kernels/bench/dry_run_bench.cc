@@ -1,6 +1,3 @@
-#include "kernels/bench/dry_run_bench.h"
-
-#include <chrono>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -9,7 +6,7 @@
 #include "engine/dry_run/predict.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
-#include "kernels/bench/chunk_bench.h"
+#include "kernels/bench/commands.h"
 
 namespace rm::bench {
 namespace {
@@ -51,25 +48,6 @@ std::vector<Job> jobs() {
             {"70B 4M", large, 4 * kMi, mesh(64, 8)}};
 }
 
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--repeats") {
-        RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1000));
-        arguments.repeats = static_cast<int>(count);
-        return {};
-    }
-    if (flag == "--chunks") {
-        if (value != "sampled" && value != "all")
-            return invalid_argument("{} {}: sampled or all", flag, value);
-        arguments.chunks = value == "all" ? Chunks::all : Chunks::sampled;
-        return {};
-    }
-    if (flag != "--ranks") return invalid_argument("unknown argument {}", flag);
-    if (value != "one" && value != "every")
-        return invalid_argument("{} {}: one or every", flag, value);
-    arguments.every_rank = value == "every";
-    return {};
-}
-
 std::string_view name_of(DryRunMode mode) {
     switch (mode) {
         case DryRunMode::steady:
@@ -80,11 +58,6 @@ std::string_view name_of(DryRunMode mode) {
             return "every rank";
     }
     return "?";
-}
-
-double milliseconds_now() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(now).count();
 }
 
 Status print_row(const Job& job, DryRunOptions options, int repeats) {
@@ -99,9 +72,9 @@ Status print_row(const Job& job, DryRunOptions options, int repeats) {
     std::vector<double> times;
     Prediction prediction;
     for (int i = 0; i < repeats; ++i) {
-        const double begin = milliseconds_now();
+        const double begin = now({});
         RM_TRY(prediction, predict(spec, shape, options));
-        times.push_back(milliseconds_now() - begin);
+        times.push_back(1e3 * (now({}) - begin));
     }
     std::cout << format(
                      "{:<11} {:<20} {:<10} {:9.2} ms   step {:10.4} s  MFU {:4.1} %  arena {:>9} / "
@@ -136,14 +109,18 @@ Status print_table(const Arguments& arguments) {
 }  // namespace
 
 int run_dry_run(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments = read_arguments<Arguments>(words, {"dry-run", kUsage}, set_option);
-    if (!arguments) return kUsageError;
-    const Status done =
-        arguments->chunks ? print_chunk_table(*arguments->chunks) : print_table(*arguments);
-    if (done.ok()) return 0;
-    std::cerr << "ring-bench dry-run: " << done.error().message << "\n";
-    return 1;
+    Arguments a;
+    const Command command{
+        .program = "ring-bench dry-run",
+        .usage = kUsage,
+        .flags = {
+            {"--repeats", number(a.repeats, 1, 1000)},
+            {"--ranks", one_of(a.every_rank, {{"one", false}, {"every", true}})},
+            {"--chunks", one_of(a.chunks, {{"sampled", Chunks::sampled}, {"all", Chunks::all}})}}};
+    return run_command(words, command, [&]() -> Result<int> {
+        RM_RETURN_IF_ERROR(a.chunks ? print_chunk_table(*a.chunks) : print_table(a));
+        return 0;
+    });
 }
 
 }  // namespace rm::bench

@@ -1,4 +1,4 @@
-#include "kernels/bench/onednn_loop.h"
+#include "kernels/bench/bench.h"
 
 namespace rm::bench {
 

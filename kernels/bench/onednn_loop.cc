@@ -1,9 +1,8 @@
-#include "kernels/bench/onednn_loop.h"
-
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <memory>
 
+#include "kernels/bench/bench.h"
 #include "kernels/bf16.h"
 #include "kernels/cpu/sequential_onednn.h"
 #include "kernels/thread_pool.h"

@@ -12,7 +12,6 @@ constexpr std::int64_t kParameters = 16 << 20;
 struct Ops {
     Kernels& kernels;
     const Options& options;
-    std::vector<Row>& rows;
 
     double element() const { return static_cast<double>(size_of(options.compute)); }
     // `sizes` are the further members of the peer's JSON.
@@ -28,20 +27,20 @@ void elements(const Ops& ops) {
     const double size = static_cast<double>(T * C);
     const TensorView x = bench.compute({T, C}), y = bench.compute({T, C});
     const TensorView wide = bench.tensor({T, C}), other = bench.tensor({T, C});
-    ops.rows.push_back(
-        bench.measure({.name = "copy f32 to f32", .bytes = 8 * size},
-                      [&](Stream& s) { ops.kernels.copy({.from = wide, .to = other}, s); }));
+
+    bench.measure({.name = "copy f32 to f32", .bytes = 8 * size},
+                  [&](Stream& s) { ops.kernels.copy({.from = wide, .to = other}, s); });
     const std::string type(to_string(ops.options.compute));
-    ops.rows.push_back(
-        bench.measure({.name = "copy f32 to " + type, .bytes = (4 + ops.element()) * size},
-                      [&](Stream& s) { ops.kernels.copy({.from = wide, .to = x}, s); }));
-    ops.rows.push_back(
-        bench.measure({.name = "copy " + type + " to f32", .bytes = (4 + ops.element()) * size},
-                      [&](Stream& s) { ops.kernels.copy({.from = x, .to = wide}, s); }));
-    ops.rows.push_back(bench.measure({.name = "add",
-                                      .bytes = 3 * ops.element() * size,
-                                      .torch = ops.torch("add", format(R"("size": {})", T * C))},
-                                     [&](Stream& s) { ops.kernels.add({.x = x, .y = y}, s); }));
+
+    bench.measure({.name = "copy f32 to " + type, .bytes = (4 + ops.element()) * size},
+                  [&](Stream& s) { ops.kernels.copy({.from = wide, .to = x}, s); });
+
+    bench.measure({.name = "copy " + type + " to f32", .bytes = (4 + ops.element()) * size},
+                  [&](Stream& s) { ops.kernels.copy({.from = x, .to = wide}, s); });
+    bench.measure({.name = "add",
+                   .bytes = 3 * ops.element() * size,
+                   .torch = ops.torch("add", format(R"("size": {})", T * C))},
+                  [&](Stream& s) { ops.kernels.add({.x = x, .y = y}, s); });
 }
 
 void norms(const Ops& ops) {
@@ -59,17 +58,16 @@ void norms(const Ops& ops) {
                          .d_weight = bench.tensor({C})};
     const Workspace space = bench.workspace(bwd);
     const std::string sizes = format(R"("T": {}, "C": {})", T, C);
-    ops.rows.push_back(bench.measure(
-        {.name = "rmsnorm_fwd", .bytes = 2 * bytes, .torch = ops.torch("rmsnorm", sizes)},
-        [&](Stream& s) { ops.kernels.rmsnorm_fwd(fwd, s); }));
-    ops.rows.push_back(
-        bench.measure({.name = "rmsnorm_fwd+bwd",
-                       .bytes = 6 * bytes,
-                       .torch = ops.torch("rmsnorm", sizes + R"(, "backward": true)")},
-                      [&](Stream& s) {
-                          ops.kernels.rmsnorm_fwd(fwd, s);
-                          ops.kernels.rmsnorm_bwd(bwd, space, s);
-                      }));
+    bench.measure({.name = "rmsnorm_fwd", .bytes = 2 * bytes, .torch = ops.torch("rmsnorm", sizes)},
+                  [&](Stream& s) { ops.kernels.rmsnorm_fwd(fwd, s); });
+
+    bench.measure({.name = "rmsnorm_fwd+bwd",
+                   .bytes = 6 * bytes,
+                   .torch = ops.torch("rmsnorm", sizes + R"(, "backward": true)")},
+                  [&](Stream& s) {
+                      ops.kernels.rmsnorm_fwd(fwd, s);
+                      ops.kernels.rmsnorm_bwd(bwd, space, s);
+                  });
 }
 
 void swiglu(const Ops& ops) {
@@ -83,17 +81,16 @@ void swiglu(const Ops& ops) {
                         .d_gate = bench.compute({T, C}),
                         .d_up = bench.compute({T, C})};
     const std::string sizes = format(R"("T": {}, "F": {})", T, C);
-    ops.rows.push_back(bench.measure(
-        {.name = "swiglu_fwd", .bytes = 3 * bytes, .torch = ops.torch("swiglu", sizes)},
-        [&](Stream& s) { ops.kernels.swiglu_fwd(fwd, s); }));
-    ops.rows.push_back(
-        bench.measure({.name = "swiglu_fwd+bwd",
-                       .bytes = 8 * bytes,
-                       .torch = ops.torch("swiglu", sizes + R"(, "backward": true)")},
-                      [&](Stream& s) {
-                          ops.kernels.swiglu_fwd(fwd, s);
-                          ops.kernels.swiglu_bwd(bwd, s);
-                      }));
+    bench.measure({.name = "swiglu_fwd", .bytes = 3 * bytes, .torch = ops.torch("swiglu", sizes)},
+                  [&](Stream& s) { ops.kernels.swiglu_fwd(fwd, s); });
+
+    bench.measure({.name = "swiglu_fwd+bwd",
+                   .bytes = 8 * bytes,
+                   .torch = ops.torch("swiglu", sizes + R"(, "backward": true)")},
+                  [&](Stream& s) {
+                      ops.kernels.swiglu_fwd(fwd, s);
+                      ops.kernels.swiglu_bwd(bwd, s);
+                  });
 }
 
 void rope(const Ops& ops) {
@@ -101,11 +98,11 @@ void rope(const Ops& ops) {
     const RopeApply apply{.x = bench.compute({T, H, D}),
                           .cos = bench.tensor({T, D / 2}),
                           .sin = bench.tensor({T, D / 2})};
-    ops.rows.push_back(
-        bench.measure({.name = "rope_apply",
-                       .bytes = 2 * ops.element() * static_cast<double>(T * H * D),
-                       .torch = ops.torch("rope", format(R"("T": {}, "H": {}, "D": {})", T, H, D))},
-                      [&](Stream& s) { ops.kernels.rope_apply(apply, s); }));
+
+    bench.measure({.name = "rope_apply",
+                   .bytes = 2 * ops.element() * static_cast<double>(T * H * D),
+                   .torch = ops.torch("rope", format(R"("T": {}, "H": {}, "D": {})", T, H, D))},
+                  [&](Stream& s) { ops.kernels.rope_apply(apply, s); });
 }
 
 void embedding_and_loss(const Ops& ops) {
@@ -113,14 +110,12 @@ void embedding_and_loss(const Ops& ops) {
     const TensorView tokens = bench.tokens(T, kVocabulary), x = bench.compute({T, kHidden});
     const TensorView table = bench.tensor({kVocabulary, kHidden});
     const double size = static_cast<double>(T * kHidden);
-    ops.rows.push_back(bench.measure(
-        {.name = "embedding_fwd", .bytes = (4 + ops.element()) * size}, [&](Stream& s) {
-            ops.kernels.embedding_fwd({.tokens = tokens, .table = table, .x = x}, s);
-        }));
-    ops.rows.push_back(bench.measure(
-        {.name = "embedding_bwd", .bytes = (8 + ops.element()) * size}, [&](Stream& s) {
-            ops.kernels.embedding_bwd({.tokens = tokens, .d_x = x, .d_table = table}, s);
-        }));
+    bench.measure({.name = "embedding_fwd", .bytes = (4 + ops.element()) * size}, [&](Stream& s) {
+        ops.kernels.embedding_fwd({.tokens = tokens, .table = table, .x = x}, s);
+    });
+    bench.measure({.name = "embedding_bwd", .bytes = (8 + ops.element()) * size}, [&](Stream& s) {
+        ops.kernels.embedding_bwd({.tokens = tokens, .d_x = x, .d_table = table}, s);
+    });
     const LinearCrossEntropy loss{.x = x,
                                   .head = &bench.weight(kVocabulary, kHidden),
                                   .targets = tokens,
@@ -130,11 +125,11 @@ void embedding_and_loss(const Ops& ops) {
                                   .d_head = bench.tensor({kVocabulary, kHidden})};
     const Workspace space = bench.workspace(loss);
     const std::string sizes = format(R"("T": {}, "C": {}, "V": {})", T, kHidden, kVocabulary);
-    ops.rows.push_back(
-        bench.measure({.name = format("cross_entropy T {} C {} V {}", T, kHidden, kVocabulary),
-                       .flops = 6 * size * kVocabulary,
-                       .torch = ops.torch("cross_entropy", sizes)},
-                      [&](Stream& s) { ops.kernels.linear_cross_entropy(loss, space, s); }));
+
+    bench.measure({.name = format("cross_entropy T {} C {} V {}", T, kHidden, kVocabulary),
+                   .flops = 6 * size * kVocabulary,
+                   .torch = ops.torch("cross_entropy", sizes)},
+                  [&](Stream& s) { ops.kernels.linear_cross_entropy(loss, space, s); });
 }
 
 void update(const Ops& ops) {
@@ -150,35 +145,33 @@ void update(const Ops& ops) {
                       .clip = clip,
                       .learning_rate = 1e-3,
                       .weight_decay = 0.01};
-    ops.rows.push_back(
-        bench.measure({.name = "adamw",
-                       .bytes = 28.0 * kParameters,
-                       .torch = ops.torch("adamw", format(R"("size": {})", kParameters))},
-                      [&](Stream& s) { ops.kernels.adamw(adamw, s); }));
+
+    bench.measure({.name = "adamw",
+                   .bytes = 28.0 * kParameters,
+                   .torch = ops.torch("adamw", format(R"("size": {})", kParameters))},
+                  [&](Stream& s) { ops.kernels.adamw(adamw, s); });
     const SumSquares squares{.x = grad, .sum = clip.rows(0, 1)};
     const Workspace space = bench.workspace(squares);
-    ops.rows.push_back(
-        bench.measure({.name = "sum_squares", .bytes = 4.0 * kParameters},
-                      [&](Stream& s) { ops.kernels.sum_squares(squares, space, s); }));
+
+    bench.measure({.name = "sum_squares", .bytes = 4.0 * kParameters},
+                  [&](Stream& s) { ops.kernels.sum_squares(squares, space, s); });
     const auto prepared = ops.kernels.make_prepared(kParameters / kSide, kSide);
     const TensorView matrix = weight.reshaped({kParameters / kSide, kSide});
-    ops.rows.push_back(
-        bench.measure({.name = "prepare", .bytes = (8 + 2 * ops.element()) * kParameters},
-                      [&](Stream& s) { ops.kernels.prepare(matrix, *prepared, s); }));
+
+    bench.measure({.name = "prepare", .bytes = (8 + 2 * ops.element()) * kParameters},
+                  [&](Stream& s) { ops.kernels.prepare(matrix, *prepared, s); });
 }
 
 }  // namespace
 
-std::vector<Row> bench_ops(Kernels& kernels, const Options& options) {
-    std::vector<Row> rows;
-    const Ops ops{kernels, options, rows};
+void bench_ops(Kernels& kernels, const Options& options) {
+    const Ops ops{kernels, options};
     elements(ops);
     norms(ops);
     swiglu(ops);
     rope(ops);
     embedding_and_loss(ops);
     update(ops);
-    return rows;
 }
 
 }  // namespace rm::bench

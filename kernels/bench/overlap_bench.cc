@@ -1,5 +1,3 @@
-#include "kernels/bench/overlap_bench.h"
-
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/units.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 #include "kernels/bench/overlap_rig.h"
 
 namespace rm::bench {
@@ -33,18 +32,6 @@ struct Arguments {
     int repeats = 7;
     Output output = Output::table;
 };
-
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view text) {
-    if (flag == "--json") {
-        arguments.output = Output::json;
-        return {};
-    }
-    if (flag != "--ring" && flag != "--repeats")
-        return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t value, parse_number(flag, text, flag == "--ring" ? 2 : 1, 64));
-    (flag == "--ring" ? arguments.ring : arguments.repeats) = static_cast<int>(value);
-    return {};
-}
 
 // Something that is to be hidden: in one pass, so many times, behind `compute` seconds each.
 struct Subject {
@@ -210,14 +197,18 @@ void print_json(const std::vector<Figure>& rows, const Arguments& arguments) {
 }  // namespace
 
 int run_overlap(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments =
-        read_arguments<Arguments>(words, {"overlap", kUsage, {"--json"}}, set_option);
-    if (!arguments) return kUsageError;
-    const bool json = arguments->output == Output::json;
-    const std::vector<Figure> rows = measure_all(*arguments, json ? std::cerr : std::cout);
-    if (json) print_json(rows, *arguments);
-    return 0;
+    Arguments a;
+    const Command command{.program = "ring-bench overlap",
+                          .usage = kUsage,
+                          .flags = {alone("--json", a.output, Output::json),
+                                    {"--ring", number(a.ring, 2, 64)},
+                                    {"--repeats", number(a.repeats, 1, 64)}}};
+    return run_command(words, command, [&] {
+        const bool json = a.output == Output::json;
+        const std::vector<Figure> rows = measure_all(a, json ? std::cerr : std::cout);
+        if (json) print_json(rows, a);
+        return 0;
+    });
 }
 
 }  // namespace rm::bench

@@ -1,12 +1,11 @@
-#include "kernels/bench/placement_bench.h"
-
 #include <nlohmann/json.hpp>
 
-#include <ctime>
 #include <iostream>
 #include <string_view>
 
 #include "kernels/bench/arguments.h"
+#include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 #include "planner/placement/planted.h"
 #include "planner/placement/solver.h"
 
@@ -30,31 +29,6 @@ struct Arguments {
     Output output = Output::table;
 };
 
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--json") {
-        arguments.output = Output::json;
-        return {};
-    }
-    if (flag != "--nodes" && flag != "--seeds" && flag != "--budget") {
-        return invalid_argument("unknown argument {}", flag);
-    }
-    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 1'000'000'000));
-    if (flag == "--budget") arguments.budget = count;
-    if (flag == "--seeds") arguments.num_seeds = static_cast<std::uint64_t>(count);
-    if (flag != "--nodes") return {};
-    if (count % 64 != 0 || count > 4096) {
-        return invalid_argument("--nodes {}: a multiple of 64 up to 4096", value);
-    }
-    arguments.num_nodes = static_cast<int>(count);
-    return {};
-}
-
-double cpu_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 struct Figures {
     std::string name;
     std::uint64_t seed = 0;
@@ -71,9 +45,9 @@ Figures measure(Planted kind, std::uint64_t seed, const Arguments& arguments) {
     figures.hidden =
         placement_cost(Routes(planted.graph), planted.mesh, planted.traffic, planted.hidden)
             .total.value;
-    const double start = cpu_seconds();
+    const double start = thread_seconds();
     figures.solution = solve_placement(problem, {.seed = seed, .budget = arguments.budget}).value();
-    figures.solved_in = cpu_seconds() - start;
+    figures.solved_in = thread_seconds() - start;
     const Status valid = check_solution(problem, figures.solution);
     RM_CHECK(valid.ok(), "{}", valid.error().message);
     return figures;
@@ -100,33 +74,46 @@ nlohmann::ordered_json json_of(const Figures& f) {
             {"node_order_seconds", f.solution.by_node_cost.total.value}};
 }
 
-}  // namespace
-
-int run_placement(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments =
-        read_arguments<Arguments>(words, {"placement", kUsage, {"--json"}}, set_option);
-    if (!arguments) return kUsageError;
-    const bool table = arguments->output == Output::table;
+// Whether the solver kept its promises.
+bool run(const Arguments& arguments) {
+    const bool table = arguments.output == Output::table;
     if (table) {
         std::cout << format(
             "{} nodes of 8 devices; `registered` and `by node`: how much slower these orders are\n"
             "planted       seed  mesh                                solved     ours      hidden  "
             "ours/hidden   registered  by node\n",
-            arguments->num_nodes);
+            arguments.num_nodes);
     }
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     bool kept = true;
-    for (std::uint64_t seed = 1; seed <= arguments->num_seeds; ++seed) {
+    for (std::uint64_t seed = 1; seed <= arguments.num_seeds; ++seed) {
         for (const Planted kind : kPlanted) {
-            const Figures figures = measure(kind, seed, *arguments);
+            const Figures figures = measure(kind, seed, arguments);
             kept = kept && figures.solution.cost.total.value <= kMostAbove * figures.hidden;
             rows.push_back(json_of(figures));
             if (table) print_row(figures);
         }
     }
     if (!table) std::cout << rows.dump(2) << "\n";
-    return kept ? 0 : 1;
+    return kept;
+}
+
+}  // namespace
+
+int run_placement(std::span<char*> words) {
+    Arguments a;
+    const Command command{.program = "ring-bench placement",
+                          .usage = kUsage,
+                          .flags = {alone("--json", a.output, Output::json),
+                                    {"--nodes", number(a.num_nodes, 1, 1'000'000'000)},
+                                    {"--seeds", number(a.num_seeds, 1, 1'000'000'000)},
+                                    {"--budget", number(a.budget, 1, 1'000'000'000)}},
+                          .check = [&]() -> Status {
+                              if (a.num_nodes % 64 == 0 && a.num_nodes <= 4096) return {};
+                              return invalid_argument("--nodes {}: a multiple of 64 up to 4096",
+                                                      a.num_nodes);
+                          }};
+    return run_command(words, command, [&] { return run(a) ? 0 : 1; });
 }
 
 }  // namespace rm::bench

@@ -1,5 +1,3 @@
-#include "kernels/bench/predict_bench.h"
-
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 #include "kernels/bench/predict_jobs.h"
 
 namespace rm::bench {
@@ -42,31 +41,6 @@ struct Arguments {
     Judge judge = Judge::all;
     std::string json;  // empty: nowhere
 };
-
-Status set_number(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag != "--steps" && flag != "--seconds" && flag != "--context")
-        return invalid_argument("unknown argument {}", flag);
-    RM_TRY(const std::int64_t count,
-           parse_number(flag, value, 1, flag == "--context" ? 1 << 20 : 1000));
-    if (flag == "--steps") arguments.steps = static_cast<int>(count);
-    if (flag == "--seconds") arguments.budget = {static_cast<double>(count)};
-    if (flag == "--context") arguments.context = count;
-    return {};
-}
-
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--jobs" || flag == "--profiles" || flag == "--json") {
-        (flag == "--jobs"   ? arguments.jobs
-         : flag == "--json" ? arguments.json
-                            : arguments.profiles) = value;
-        return {};
-    }
-    if (flag != "--judge") return set_number(arguments, flag, value);
-    if (value != "all" && value != "memory")
-        return invalid_argument("--judge {}: all or memory", value);
-    arguments.judge = value == "all" ? Judge::all : Judge::memory;
-    return {};
-}
 
 // Those that are asked for, in their own order.
 Result<std::vector<PredictJob>> jobs_of(const Arguments& arguments) {
@@ -251,27 +225,30 @@ Result<std::vector<Outcome>> run_jobs(const Arguments& arguments) {
     return outcomes;
 }
 
-Result<std::vector<std::string>> judge_jobs(const Arguments& arguments) {
+Result<int> judge_jobs(const Arguments& arguments) {
     RM_TRY(const std::vector<Outcome> jobs, run_jobs(arguments));
     const std::vector<std::string> failures = failures_of(jobs, arguments);
     if (!arguments.json.empty()) RM_RETURN_IF_ERROR(write_json(arguments, jobs, failures));
-    return failures;
+    for (const std::string& failure : failures)
+        std::cerr << "ring-bench predict: " << failure << "\n";
+    return failures.empty() ? 0 : 1;
 }
 
 }  // namespace
 
 int run_predict(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const auto arguments = read_arguments<Arguments>(words, {"predict", kUsage}, set_option);
-    if (!arguments) return kUsageError;
-    const auto failures = judge_jobs(*arguments);
-    if (!failures) {
-        std::cerr << "ring-bench predict: " << failures.error().message << "\n";
-        return 1;
-    }
-    for (const std::string& failure : *failures)
-        std::cerr << "ring-bench predict: " << failure << "\n";
-    return failures->empty() ? 0 : 1;
+    Arguments a;
+    const Command command{
+        .program = "ring-bench predict",
+        .usage = kUsage,
+        .flags = {{"--steps", number(a.steps, 1, 1000)},
+                  {"--seconds", number(a.budget.value, 1, 1000)},
+                  {"--context", number(a.context, 1, 1 << 20)},
+                  {"--jobs", text(a.jobs)},
+                  {"--profiles", text(a.profiles)},
+                  {"--json", text(a.json)},
+                  {"--judge", one_of(a.judge, {{"all", Judge::all}, {"memory", Judge::memory}})}}};
+    return run_command(words, command, [&] { return judge_jobs(a); });
 }
 
 }  // namespace rm::bench

@@ -7,7 +7,7 @@
 #include "engine/comm/transport.h"
 #include "engine/schedule/device_profile_json.h"
 #include "kernels/bench/bench.h"
-#include "kernels/bench/device_bench.h"
+#include "kernels/bench/commands.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/measure_profile.h"
 

@@ -72,7 +72,8 @@ private:
 
 }  // namespace
 
-std::vector<Row> bench_step(Kernels& kernels, Options options) {
+void bench_step(Kernels& kernels, const Options& usual_options) {
+    Options options = usual_options;
     options.repeats = std::min(options.repeats, 3);
     const std::int64_t usual = options.on_gpu ? kGpuContext : kContext;
     const std::int64_t context = options.context != 0 ? options.context : usual;
@@ -91,7 +92,7 @@ std::vector<Row> bench_step(Kernels& kernels, Options options) {
                    context, m.num_layers, m.hidden, m.num_query_heads, m.num_kv_heads, m.head_dim,
                    m.feed_forward, m.vocabulary, to_string(options.compute))};
     Bench bench(kernels, options);
-    return {bench.measure(work, [&](Stream&) { rank.step(); })};
+    bench.measure(work, [&](Stream&) { rank.step(); });
 }
 
 }  // namespace rm::bench

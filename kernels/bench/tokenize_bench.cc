@@ -1,9 +1,6 @@
-#include "kernels/bench/tokenize_bench.h"
-
 #include <nlohmann/json.hpp>
 
 #include <atomic>
-#include <ctime>
 #include <iostream>
 #include <thread>
 
@@ -11,6 +8,7 @@
 #include "engine/data/data_format.h"
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/commands.h"
 
 namespace rm::bench {
 namespace {
@@ -39,23 +37,6 @@ struct Figures {
     double core_seconds = 0;
 };
 
-Status set_option(Arguments& arguments, std::string_view flag, std::string_view value) {
-    if (flag == "--json") {
-        arguments.output = Output::json;
-        return {};
-    }
-    if (flag == "--tokenizer" || flag == "--text") {
-        (flag == "--text" ? arguments.text : arguments.tokenizer) = value;
-        return {};
-    }
-    if (flag != "--threads" && flag != "--repeats") {
-        return invalid_argument("unknown argument {}", flag);
-    }
-    RM_TRY(const std::int64_t count, parse_number(flag, value, 1, 4096));
-    (flag == "--threads" ? arguments.num_threads : arguments.repeats) = static_cast<int>(count);
-    return {};
-}
-
 Result<std::vector<std::string>> load_text(const std::string& path) {
     RM_TRY(const FoundData found, find_data(path, "auto"));
     RM_TRY(const std::unique_ptr<TextSource> source, open_text(found));
@@ -68,12 +49,6 @@ Result<std::vector<std::string>> load_text(const std::string& path) {
         texts.push_back(std::move(text));
     }
     return texts;
-}
-
-double thread_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // Shared by all threads: each takes the next text until there is none.
@@ -139,27 +114,29 @@ void print(const Figures& figures, const Arguments& arguments) {
         arguments.num_threads, bytes / figures.seconds / 1e6, bytes / figures.core_seconds / 1e6);
 }
 
-Status run(const Arguments& arguments) {
+Result<int> run(const Arguments& arguments) {
     RM_TRY(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(arguments.tokenizer));
     RM_TRY(const std::vector<std::string> texts, load_text(arguments.text));
     print(measure(*tokenizer, texts, arguments), arguments);
-    return {};
+    return 0;
 }
 
 }  // namespace
 
 int run_tokenize(std::span<char*> words) {
-    if (print_help(words, kUsage)) return 0;
-    const Command command{"tokenize", kUsage, {"--json"}};
-    const auto arguments = read_arguments<Arguments>(words, command, set_option);
-    if (!arguments) return kUsageError;
-    if (arguments->tokenizer.empty() || arguments->text.empty()) {
-        print_misuse(command, invalid_argument("--tokenizer and --text are needed"));
-        return kUsageError;
-    }
-    const Status done = run(*arguments);
-    if (!done) std::cerr << "ring-bench: " << done.error().message << "\n";
-    return done ? 0 : 1;
+    Arguments a;
+    const Command command{.program = "ring-bench tokenize",
+                          .usage = kUsage,
+                          .flags = {alone("--json", a.output, Output::json),
+                                    {"--tokenizer", text(a.tokenizer)},
+                                    {"--text", text(a.text)},
+                                    {"--threads", number(a.num_threads, 1, 4096)},
+                                    {"--repeats", number(a.repeats, 1, 4096)}},
+                          .check = [&]() -> Status {
+                              if (!a.tokenizer.empty() && !a.text.empty()) return {};
+                              return invalid_argument("--tokenizer and --text are needed");
+                          }};
+    return run_command(words, command, [&] { return run(a); });
 }
 
 }  // namespace rm::bench

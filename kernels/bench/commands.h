@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+// The commands of ring-bench that have a file of their own. Each takes the words after its name and
+// returns the exit code; `ring-bench NAME --help` says what it measures.
+namespace rm::bench {
+
+int run_arena(std::span<char*> words);      // 1 where a plan is not proved least
+int run_balance(std::span<char*> words);    // computes; nothing is timed
+int run_device(std::span<char*> words);     // measures this machine's device profile
+int run_dry_run(std::span<char*> words);    // how long predictions take, and what they say
+int run_overlap(std::span<char*> words);    // how much of a delay on every link stays exposed
+int run_placement(std::span<char*> words);  // 1 where an answer is worse than promised
+int run_predict(std::span<char*> words);    // 1 where the dry run foretells a step badly
+int run_tokenize(std::span<char*> words);
+
+// A profile's provenance: measured by this command, here and today.
+std::string measured_by(std::string_view command);
+
+// Which chunks of a long context are gone over: a sample of them, or all.
+enum class Chunks { sampled, all };
+
+// A table of the dry run's: chunks of a context in windows against seconds and memory, of the dry
+// run and of the plan that every rank makes at its start. Chunks::all leaves out rows that would
+// take minutes.
+Status print_chunk_table(Chunks chunks);
+
+}  // namespace rm::bench
