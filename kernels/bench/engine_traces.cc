@@ -25,16 +25,6 @@ ModelConfig one_billion() {
             .feed_forward = 8192};
 }
 
-ModelConfig eight_billion() {
-    return {.vocabulary = 128256,
-            .hidden = 4096,
-            .num_layers = 32,
-            .num_query_heads = 32,
-            .num_kv_heads = 8,
-            .head_dim = 128,
-            .feed_forward = 14336};
-}
-
 enum class Way { device, host, windows };
 
 struct Size {
@@ -78,7 +68,7 @@ std::vector<EngineCase> engine_cases() {
     const Size sizes[] = {{"test_short", test_model(), 512, 64, 128, DType::f32},
                           {"test", test_model(), 4096, 64, 512, DType::f32},
                           {"1b", one_billion(), 131'072, 512, 4096},
-                          {"8b", eight_billion(), 131'072, 512, 4096},
+                          {"8b", find_preset("llama3-8b").value(), 131'072, 512, 4096},
                           {"70b", find_preset("llama3-70b").value(), 131'072, 512, 4096}};
     std::vector<EngineCase> cases;
     for (const Size& size : sizes) {

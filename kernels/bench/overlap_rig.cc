@@ -1,11 +1,6 @@
 #include "kernels/bench/overlap_rig.h"
 
-#include <barrier>
-#include <thread>
-
-#include "base/random.h"
-#include "engine/comm/transport.h"
-#include "engine/train/rank_engine.h"
+#include "kernels/bench/ranks.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm::bench {
@@ -16,13 +11,8 @@ constexpr std::int64_t kTile = 512;
 std::vector<Sample> random_samples(const OverlapRig& rig) {
     Rng rng(1);
     std::vector<Sample> samples(static_cast<std::size_t>(rig.mesh.size(Axis::data)));
-    for (Sample& sample : samples) {
-        sample.documents = {rig.context};
-        for (std::int64_t i = 0; i <= rig.context; ++i) {
-            const auto vocabulary = static_cast<std::uint64_t>(rig.model.vocabulary);
-            sample.tokens.push_back(static_cast<std::int32_t>(rng.below(vocabulary)));
-        }
-    }
+    for (Sample& sample : samples)
+        sample = random_sample(rng, rig.context, rig.model.vocabulary);
     return samples;
 }
 
@@ -96,29 +86,17 @@ StepTimes mean(const std::vector<StepTimes>& ranks) {
 }  // namespace
 
 std::vector<StepTimes> run_rig(const OverlapRig& rig) {
-    const int num_ranks = rig.mesh.num_ranks();
-    const auto hub = make_local_hub(num_ranks, {Seconds{rig.delay}});
-    const auto num_steps = static_cast<std::size_t>(rig.repeats) + 1;
-    std::vector<std::vector<StepTimes>> by_step(
-        num_steps, std::vector<StepTimes>(static_cast<std::size_t>(num_ranks)));
-    std::barrier together(num_ranks);
-    const auto run_rank = [&](int rank) {
-        const auto index = static_cast<std::size_t>(rank);
-        Rank state(rig, make_local_transport(hub, {.rank = rank,
-                                                   .num_ranks = num_ranks,
-                                                   .peers = peers_of(rig.mesh)[index]}));
-        for (std::vector<StepTimes>& step : by_step) {
-            together.arrive_and_wait();
-            step[index] = state.pass();
-        }
-    };
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < num_ranks; ++rank)
-        threads.emplace_back(run_rank, rank);
-    for (std::thread& thread : threads)
-        thread.join();
+    const auto num_ranks = static_cast<std::size_t>(rig.mesh.num_ranks());
+    std::vector<std::vector<StepTimes>> by_step(static_cast<std::size_t>(rig.repeats) + 1,
+                                                std::vector<StepTimes>(num_ranks));
+    run_ranks(
+        rig.mesh, {Seconds{rig.delay}}, rig.repeats + 1,
+        [&](std::unique_ptr<Transport> transport) { return Rank(rig, std::move(transport)); },
+        [&](std::size_t index, Rank& rank, int step) {
+            by_step[static_cast<std::size_t>(step)][index] = rank.pass();
+        });
     std::vector<StepTimes> steps;
-    for (std::size_t step = 1; step < num_steps; ++step)
+    for (std::size_t step = 1; step < by_step.size(); ++step)
         steps.push_back(mean(by_step[step]));
     return steps;
 }

@@ -59,82 +59,75 @@ def linear_bwd_weight(spec):
     return lambda: d_w.addmm_(d_y.t(), x)
 
 
-def fused_attention(q, k, v):
-    """q is (heads, tokens, D); fewer heads of k and v are shared."""
-    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True,
-                                                            enable_gqa=len(k) < len(q))[0]
+def turns(spec, forward, leaves, gradient):
+    """The forward pass, or both where the work wants both."""
+    backward = spec.get("backward", False)
+    for x in leaves:
+        x.requires_grad_(backward)
+
+    def both():
+        for x in leaves:
+            x.grad = None
+        forward().backward(gradient)
+
+    return both if backward else forward
+
+
+def causal_mask(tokens, dtype):
+    return None if ON_GPU else torch.full((tokens, tokens), -math.inf).triu(1).to(dtype)
+
+
+def causal_attention(q, k, v, mask):
+    """q is (heads, tokens, D); fewer heads of k and v are shared. On a GPU torch's own fused kernel, on a CPU
+    softmax(q k^T + mask) v as torch operations."""
+    if ON_GPU:
+        return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True,
+                                                                enable_gqa=len(k) < len(q))[0]
+    if len(k) < len(q):
+        k, v = (x.repeat_interleave(len(q) // len(k), dim=0) for x in (k, v))
+    return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]) + mask, dim=-1) @ v
 
 
 def attention(spec):
-    """Causal. On a GPU torch's own fused kernel, on a CPU softmax(q k^T + mask) v as torch operations."""
     S, Hq, Hk, D = spec["S"], spec["Hq"], spec["Hk"], spec["D"]
     q, k, v = randn(spec, Hq, S, D), randn(spec, Hk, S, D), randn(spec, Hk, S, D)
     d_out = randn(spec, Hq, S, D)
-    mask = None if ON_GPU else torch.full((S, S), -math.inf).triu(1).to(q.dtype)
-    backward = spec.get("backward", False)
-    for x in (q, k, v):
-        x.requires_grad_(backward)
+    mask = causal_mask(S, q.dtype)
+    return turns(spec, lambda: causal_attention(q, k, v, mask), (q, k, v), d_out)
 
-    def forward():
-        if ON_GPU:
-            return fused_attention(q, k, v)
-        keys, values = (x.repeat_interleave(Hq // Hk, dim=0) for x in (k, v))
-        scores = q @ keys.transpose(1, 2) / math.sqrt(D) + mask
-        return torch.softmax(scores, dim=-1) @ values
 
-    def both():
-        for x in (q, k, v):
-            x.grad = None
-        forward().backward(d_out)
-
-    return both if backward else forward
+def norm(x, weight):
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * weight
 
 
 def rmsnorm(spec):
     x, w = randn(spec, spec["T"], spec["C"]), randn(spec, spec["C"])
     d_y = randn(spec, spec["T"], spec["C"])
-    backward = spec.get("backward", False)
-    x.requires_grad_(backward)
-    w.requires_grad_(backward)
-
-    def forward():
-        wide = x.float()
-        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * w
-
-    def both():
-        x.grad = w.grad = None
-        forward().backward(d_y)
-
-    return both if backward else forward
+    return turns(spec, lambda: norm(x, w), (x, w), d_y)
 
 
 def swiglu(spec):
     gate, up, d_h = (randn(spec, spec["T"], spec["F"]) for _ in range(3))
-    backward = spec.get("backward", False)
-    gate.requires_grad_(backward)
-    up.requires_grad_(backward)
+    return turns(spec, lambda: torch.nn.functional.silu(gate) * up, (gate, up), d_h)
 
-    def forward():
-        return torch.nn.functional.silu(gate) * up
 
-    def both():
-        gate.grad = up.grad = None
-        forward().backward(d_h)
+def rotary(T, D, dtype):
+    """cos and sin, (T, D)."""
+    angles = torch.outer(torch.arange(T).float(), 1e4 ** (-torch.arange(0, D, 2).float() / D))
+    return [torch.cat((f(angles), f(angles)), -1).to(dtype) for f in (torch.cos, torch.sin)]
 
-    return both if backward else forward
+
+def rotate(x, cos, sin):
+    low, high = x.chunk(2, -1)
+    return x * cos + torch.cat((-high, low), -1) * sin
 
 
 def rope(spec):
     T, H, D = spec["T"], spec["H"], spec["D"]
     x = randn(spec, T, H, D)
-    angles = torch.outer(torch.arange(T).float(), 1e4 ** (-torch.arange(0, D, 2).float() / D))
-    cos, sin = (torch.cat((f(angles), f(angles)), -1)[:, None].to(x.dtype) for f in (torch.cos, torch.sin))
-
-    def run():
-        low, high = x[..., :D // 2], x[..., D // 2:]
-        return x * cos + torch.cat((-high, low), -1) * sin
-
-    return run
+    cos, sin = (a[:, None] for a in rotary(T, D, x.dtype))
+    return lambda: rotate(x, cos, sin)
 
 
 def add(spec):
@@ -185,39 +178,23 @@ class Llama(torch.nn.Module):
         self.embedding, self.head = weight(V, C), weight(V, C)
         self.final_norm = torch.nn.Parameter(torch.ones(C))
 
-    @staticmethod
-    def norm(x, weight):
-        wide = x.float()
-        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * weight
-
-    def rotary(self, T, dtype):
-        D = self.head_dim
-        angles = torch.outer(torch.arange(T).float(), 1e4 ** (-torch.arange(0, D, 2).float() / D))
-        return [torch.cat((f(angles), f(angles)), -1).to(dtype) for f in (torch.cos, torch.sin)]
-
     def attend(self, x, layer, cos, sin, mask):
         linear, T, D = torch.nn.functional.linear, x.shape[0], self.head_dim
         q, k, v = (linear(x, layer[name]).view(T, -1, D).transpose(0, 1) for name in "qkv")
-        q, k = (a * cos + torch.cat((-a[..., D // 2:], a[..., :D // 2]), -1) * sin for a in (q, k))
-        if ON_GPU:
-            out = fused_attention(q, k, v)
-        else:
-            if self.kv_heads < self.heads:
-                k, v = (a.repeat_interleave(self.heads // self.kv_heads, dim=0) for a in (k, v))
-            out = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(D) + mask, dim=-1) @ v
+        out = causal_attention(rotate(q, cos, sin), rotate(k, cos, sin), v, mask)
         return linear(out.transpose(0, 1).reshape(T, self.heads * D), layer["o"])
 
     def forward(self, tokens, targets):
         functional = torch.nn.functional
         x = functional.embedding(tokens, self.embedding)
-        cos, sin = self.rotary(len(tokens), x.dtype)
-        mask = None if ON_GPU else torch.full((len(tokens), len(tokens)), -math.inf).triu(1).to(x.dtype)
+        cos, sin = rotary(len(tokens), self.head_dim, x.dtype)
+        mask = causal_mask(len(tokens), x.dtype)
         for layer in self.layers:
-            x = x + self.attend(self.norm(x, layer["norm"]), layer, cos, sin, mask)
-            y = self.norm(x, layer["mlp_norm"])
+            x = x + self.attend(norm(x, layer["norm"]), layer, cos, sin, mask)
+            y = norm(x, layer["mlp_norm"])
             h = functional.silu(functional.linear(y, layer["gate"])) * functional.linear(y, layer["up"])
             x = x + functional.linear(h, layer["down"])
-        logits = functional.linear(self.norm(x, self.final_norm), self.head)
+        logits = functional.linear(norm(x, self.final_norm), self.head)
         return functional.cross_entropy(logits.float(), targets)
 
 

@@ -11,7 +11,7 @@
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/commands.h"
-#include "kernels/bench/predict_jobs.h"
+#include "kernels/bench/predict.h"
 
 namespace rm::bench {
 namespace {

@@ -1,12 +1,8 @@
-#include "kernels/bench/predict_jobs.h"
-
 #include <algorithm>
-#include <barrier>
 #include <memory>
-#include <thread>
 
-#include "base/random.h"
-#include "engine/comm/transport.h"
+#include "kernels/bench/predict.h"
+#include "kernels/bench/ranks.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm::bench {
@@ -101,16 +97,6 @@ std::unique_ptr<Kernels> kernels_of(const PredictJob& job) {
     return make_cpu_kernels({.num_threads = job.cores.num_threads, .compute = job.cores.compute});
 }
 
-Sample one_document(const PredictJob& job) {
-    Rng rng(1);
-    Sample sample{.documents = {job.shape.context}};
-    for (std::int64_t i = 0; i <= job.shape.context; ++i) {
-        const auto vocabulary = static_cast<std::uint64_t>(job.model.vocabulary);
-        sample.tokens.push_back(static_cast<std::int32_t>(rng.below(vocabulary)));
-    }
-    return sample;
-}
-
 class Rank {
 public:
     Rank(const PredictJob& job, std::unique_ptr<Transport> transport)
@@ -125,7 +111,8 @@ public:
         engine_.state().initialize(1);
         const Status entered = engine_.enter(job.shape);
         RM_CHECK(entered.ok(), "{}: {}", job.name, entered.error().message);
-        batch_ = engine_.cut({one_document(job)});
+        Rng rng(1);
+        batch_ = engine_.cut({random_sample(rng, job.shape.context, job.model.vocabulary)});
     }
 
     StepParts step() {
@@ -211,28 +198,17 @@ Result<ForetoldStep> foretell(const PredictJob& job, const DeviceProfile& profil
 
 RealSteps run_steps(const PredictJob& job, int num_steps) {
     const Mesh mesh = mesh_of(job);
-    const auto hub = make_local_hub(mesh.num_ranks());
     std::vector<RankSteps> ranks(static_cast<std::size_t>(mesh.num_ranks()));
-    std::barrier together(mesh.num_ranks());
-    const auto run_rank = [&](int number) {
-        const auto index = static_cast<std::size_t>(number);
-        Rank rank(job, make_local_transport(hub, {.rank = number,
-                                                  .num_ranks = mesh.num_ranks(),
-                                                  .peers = peers_of(mesh)[index]}));
-        RankSteps& own = ranks[index];
-        own.device = rank.arenas().device.size;
-        own.host = rank.arenas().host.size;
-        for (int i = 0; i <= num_steps; ++i) {
-            together.arrive_and_wait();
+    run_ranks(
+        mesh, {}, num_steps + 1,
+        [&](std::unique_ptr<Transport> transport) { return Rank(job, std::move(transport)); },
+        [&](std::size_t index, Rank& rank, int i) {
+            RankSteps& own = ranks[index];
+            own.device = rank.arenas().device.size;
+            own.host = rank.arenas().host.size;
             const StepParts step = rank.step();
             if (i > 0) own.steps.push_back(step);
-        }
-    };
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < mesh.num_ranks(); ++rank)
-        threads.emplace_back(run_rank, rank);
-    for (std::thread& thread : threads)
-        thread.join();
+        });
     return merge(ranks);
 }
 

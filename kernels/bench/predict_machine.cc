@@ -1,5 +1,3 @@
-#include "kernels/bench/predict_machine.h"
-
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "engine/schedule/device_profile_json.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/commands.h"
+#include "kernels/bench/predict.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/measure_profile.h"
 

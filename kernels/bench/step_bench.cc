@@ -1,9 +1,7 @@
 #include <algorithm>
 
-#include "base/random.h"
-#include "engine/comm/transport.h"
-#include "engine/train/rank_engine.h"
 #include "kernels/bench/bench.h"
+#include "kernels/bench/ranks.h"
 
 namespace rm::bench {
 namespace {
@@ -12,13 +10,9 @@ constexpr std::int64_t kContext = 8192, kGpuContext = 32768;
 
 // The 8B model's widths, as many layers as leave room for fp32 states.
 ModelConfig gpu_step_model() {
-    return {.vocabulary = 128256,
-            .hidden = 4096,
-            .num_layers = 4,
-            .num_query_heads = 32,
-            .num_kv_heads = 8,
-            .head_dim = 128,
-            .feed_forward = 14336};
+    ModelConfig model = find_preset("llama3-8b").value();
+    model.num_layers = 4;
+    return model;
 }
 
 ModelConfig step_model() {
@@ -31,18 +25,6 @@ ModelConfig step_model() {
             .feed_forward = 1536};
 }
 
-Sample random_sample(std::int64_t context, std::int64_t vocabulary) {
-    Rng rng(1);
-    Sample sample;
-    sample.documents = {context};
-    for (std::int64_t i = 0; i <= context; ++i) {
-        sample.tokens.push_back(
-            static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary))));
-    }
-    sample.documents = {context};
-    return sample;
-}
-
 // One rank that trains alone.
 class OneRank {
 public:
@@ -53,7 +35,8 @@ public:
         const Status entered =
             engine_.enter({context, {.tile_tokens = tile, .chunk_tokens = context}, model.rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
-        batch_ = engine_.cut({random_sample(context, model.vocabulary)});
+        Rng rng(1);
+        batch_ = engine_.cut({random_sample(rng, context, model.vocabulary)});
     }
 
     void step() {

@@ -9,6 +9,8 @@
 namespace rm::cuda {
 namespace {
 
+using device::QueryGradient;
+
 device::AttentionBackwardParams params_of(const AttentionBwd& op) {
     const auto Hq = static_cast<int>(op.q.dim(1)), Hk = static_cast<int>(op.k.dim(1));
     const auto scale = static_cast<float>(op.scale);
@@ -58,19 +60,13 @@ void launch_queries(device::AttentionBackwardParams params, const Launch& where)
     launch<Kernel>(where, {.x = params.num_tiles * params.Hq}, params);
 }
 
-template <AttentionBackwardShape kShape, int kHead, int kWarps>
-void run_ordered(const AttentionBwd& op, const Launch& where) {
-    using Keys = device::AttentionBackwardKeys<kHead, kWarps, device::QueryGradient::elsewhere>;
+template <AttentionBackwardShape kShape, int kHead, int kWarps, QueryGradient kQueryGradient>
+void run_shape(const AttentionBwd& op, const Launch& where) {
+    using Keys = device::AttentionBackwardKeys<kHead, kWarps, kQueryGradient>;
     each_pair_of_lists(op, [&](const device::AttentionBackwardParams& params) {
         launch_keys<kShape, Keys>(params, where);
-        launch_queries<device::AttentionBackwardQueries<kHead, kWarps>>(params, where);
-    });
-}
-template <AttentionBackwardShape kShape, int kHead, int kWarps>
-void run_atomic(const AttentionBwd& op, const Launch& where) {
-    using Keys = device::AttentionBackwardKeys<kHead, kWarps, device::QueryGradient::by_atomics>;
-    each_pair_of_lists(op, [&](const device::AttentionBackwardParams& params) {
-        launch_keys<kShape, Keys>(params, where);
+        if constexpr (kQueryGradient == QueryGradient::elsewhere)
+            launch_queries<device::AttentionBackwardQueries<kHead, kWarps>>(params, where);
     });
 }
 
@@ -82,6 +78,7 @@ Bytes workspace_bytes(const AttentionBwd&, const GpuProfile&) {
 
 void run(const AttentionBwd& op, Workspace, const Launch& where) {
     using enum AttentionBackwardShape;
+    using enum QueryGradient;
     RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.d_out, op.d_q, op.d_k, op.d_v}),
              "attention_bwd: a tensor begins at an address that is no multiple of 16 bytes");
     const AttentionBackwardShape shape =
@@ -89,13 +86,13 @@ void run(const AttentionBwd& op, Workspace, const Launch& where) {
     if (where.log != nullptr) where.log->choice(where.op, to_string(shape));
     switch (shape) {
         case d64_ordered:
-            return run_ordered<d64_ordered, 64, 4>(op, where);
+            return run_shape<d64_ordered, 64, 4, elsewhere>(op, where);
         case d64_atomic:
-            return run_atomic<d64_atomic, 64, 8>(op, where);
+            return run_shape<d64_atomic, 64, 8, by_atomics>(op, where);
         case d128_ordered:
-            return run_ordered<d128_ordered, 128, 8>(op, where);
+            return run_shape<d128_ordered, 128, 8, elsewhere>(op, where);
         case d128_atomic:
-            return run_atomic<d128_atomic, 128, 8>(op, where);
+            return run_shape<d128_atomic, 128, 8, by_atomics>(op, where);
     }
 }
 

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/device/head.cuh"
@@ -94,14 +96,11 @@ struct Layout {
     Workspace products;
 };
 
-Layout layout_of(const LinearCrossEntropy& op, const MatMul& matmul, Scratch& scratch) {
-    return {op.x, op.head, Layout::Products::all, matmul, scratch};
-}
-Layout layout_of(const HeadStatistics& op, const MatMul& matmul, Scratch& scratch) {
-    return {op.x, op.head, Layout::Products::logits, matmul, scratch};
-}
-Layout layout_of(const HeadBwd& op, const MatMul& matmul, Scratch& scratch) {
-    return {op.x, op.head, Layout::Products::all, matmul, scratch};
+template <typename Op>
+Layout layout_of(const Op& op, const MatMul& matmul, Scratch& scratch) {
+    constexpr bool kForward = std::is_same_v<Op, HeadStatistics>;
+    return {op.x, op.head, kForward ? Layout::Products::logits : Layout::Products::all, matmul,
+            scratch};
 }
 
 template <typename Op>

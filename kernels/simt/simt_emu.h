@@ -66,6 +66,12 @@ bool next_landing(int groups, AsyncCopy& copy);
 struct Row16 {
     std::uint16_t elements[8];
 };
+inline Row16 read_row(const void* row, const Place& place) {
+    check_shared("ldmatrix", row, place);
+    Row16 mine;
+    std::memcpy(&mine, row, sizeof(mine));
+    return mine;
+}
 void exchange_tiles(std::uint32_t (&r)[4], const Row16& row, bool transposed, const Place& place);
 std::uint64_t exchange(const char* what, std::uint64_t value, int from, const Place& place);
 
@@ -146,17 +152,11 @@ void cp_async_wait() {
 
 inline void ldmatrix_x4(std::uint32_t (&r)[4], const void* row,
                         const Place& place = Place::here()) {
-    detail::check_shared("ldmatrix", row, place);
-    detail::Row16 mine;
-    std::memcpy(&mine, row, sizeof(mine));
-    detail::exchange_tiles(r, mine, false, place);
+    detail::exchange_tiles(r, detail::read_row(row, place), false, place);
 }
 inline void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row,
                               const Place& place = Place::here()) {
-    detail::check_shared("ldmatrix", row, place);
-    detail::Row16 mine;
-    std::memcpy(&mine, row, sizeof(mine));
-    detail::exchange_tiles(r, mine, true, place);
+    detail::exchange_tiles(r, detail::read_row(row, place), true, place);
 }
 
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
