@@ -54,6 +54,11 @@ template <typename... Args>
 Error invalid_argument(std::string_view pattern, const Args&... args) {
     return Error{ErrorCode::invalid_argument, format(pattern, args...)};
 }
+// Bytes that are not what they should be: a damaged file, or one of another format.
+template <typename... Args>
+Error data_loss(std::string_view pattern, const Args&... args) {
+    return Error{ErrorCode::data_loss, format(pattern, args...)};
+}
 
 // A value or an Error. `if (!result) return result.error();`
 template <typename T>
@@ -99,6 +104,14 @@ private:
 };
 
 using Status = Result<void>;
+
+// `result`, or its error with the message after "where: ".
+template <typename T>
+Result<T> within(std::string_view where, Result<T> result) {
+    if (result) return result;
+    const Error& error = result.error();
+    return Error{error.code, format("{}: {}", where, error.message), error.fact};
+}
 
 }  // namespace rm
 

@@ -284,8 +284,7 @@ Status override_value(YamlNode& root, std::string_view set, std::string_view ori
         return invalid_argument("{}: write KEY=VALUE, such as stages.0.learning_rate=1e-3", origin);
     RM_TRY(YamlNode value, parse_yaml(set.substr(equals + 1), origin));
     set_origin(value, origin);
-    const Status done = set_value(root, set.substr(0, equals), std::move(value));
-    return done ? Status() : Status(invalid_argument("{}: {}", origin, done.error().message));
+    return within(origin, set_value(root, set.substr(0, equals), std::move(value)));
 }
 
 }  // namespace

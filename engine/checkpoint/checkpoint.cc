@@ -17,12 +17,9 @@ std::map<std::string_view, std::int64_t> entry_begins(const SafetensorsHeader& h
 }  // namespace
 
 Result<Checkpoint> Checkpoint::open(const std::string& path, Verify verify) {
-    auto verified = verify_checkpoint(path, verify);
-    if (!verified) {
-        return make_error(verified.error().code, "checkpoint {}: {}", path,
-                          verified.error().message);
-    }
-    return Checkpoint(path, std::move(*verified));
+    RM_TRY(VerifiedCheckpoint verified,
+           within(format("checkpoint {}", path), verify_checkpoint(path, verify)));
+    return Checkpoint(path, std::move(verified));
 }
 
 Checkpoint::Checkpoint(std::string path, VerifiedCheckpoint verified)

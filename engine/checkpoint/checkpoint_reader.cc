@@ -84,9 +84,8 @@ Status CheckpointReader::read_block(const Location& location, std::int64_t index
     const std::string hash = hash_of(out);
     const std::string& expected = stored.block_hashes[static_cast<std::size_t>(index)];
     if (hash == expected) return {};
-    return make_error(ErrorCode::data_loss,
-                      "{} is damaged: block {} of {} has hash {}, the manifest says {}", shard.file,
-                      index, stored.entry, hash, expected);
+    return data_loss("{} is damaged: block {} of {} has hash {}, the manifest says {}", shard.file,
+                     index, stored.entry, hash, expected);
 }
 
 // A disk that cannot be read is as bad as one that reads something else.
@@ -96,12 +95,12 @@ Status CheckpointReader::read_file(int shard, std::int64_t at, std::span<std::by
     const std::string& file = checkpoint_.shards()[static_cast<std::size_t>(shard)].file;
     if (open_shard_ != shard) {
         auto opened = FileReader::open(checkpoint_.path() + "/" + file);
-        if (!opened) return make_error(ErrorCode::data_loss, "{}", opened.error().message);
+        if (!opened) return data_loss("{}", opened.error().message);
         file_ = std::move(*opened);
         open_shard_ = shard;
     }
     const Status read = file_->read(at, out);
-    if (!read) return make_error(ErrorCode::data_loss, "{}", read.error().message);
+    if (!read) return data_loss("{}", read.error().message);
     bytes_read_ += static_cast<std::int64_t>(out.size());
     if (options_.activity != nullptr)
         options_.activity->done += static_cast<std::int64_t>(out.size());
@@ -121,8 +120,7 @@ Status CheckpointReader::verify_file(int shard) {
     }
     const std::string found = hash.hex();
     if (found != info.hash) {
-        return make_error(ErrorCode::data_loss, "{} has hash {}, the manifest says {}", info.file,
-                          found, info.hash);
+        return data_loss("{} has hash {}, the manifest says {}", info.file, found, info.hash);
     }
     verified_files_.insert(shard);
     return {};

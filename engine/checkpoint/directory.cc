@@ -36,8 +36,7 @@ Result<VerifiedCheckpoint> verify_named(const std::string& dir, const Checkpoint
                                         Verify verify) {
     RM_TRY(VerifiedCheckpoint checkpoint, verify_checkpoint(path_of(dir, name), verify));
     if (checkpoint.manifest.name == name) return checkpoint;
-    return make_error(ErrorCode::data_loss, "{} is that of {}", kManifestFile,
-                      checkpoint.manifest.name);
+    return data_loss("{} is that of {}", kManifestFile, checkpoint.manifest.name);
 }
 
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,

@@ -57,9 +57,6 @@ void remove_lower(const std::string& dir, Epoch epoch) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-
 DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(fd_, other.fd_);
@@ -67,35 +64,26 @@ DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
 }
 
 DirectoryLock::~DirectoryLock() {
-    if (fd_ < 0) return;
-    ::unlink(path_.c_str());  // before anybody else can lock it
-    ::close(fd_);
+    if (fd_) ::unlink(path_.c_str());  // before anybody else can lock it
 }
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& dir, Epoch epoch) {
     RM_RETURN_IF_ERROR(make_directories(dir));
     const std::string path = format("{}/{}{}", dir, kLockPrefix, epoch);
     while (true) {
-        const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (fd < 0) return os_error("create", path, errno);
-        DirectoryLock lock(path, fd);
-        if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-            lock.fd_ = -1;
-            const std::string owner = read_words(fd);
-            ::close(fd);
+        UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+        if (!fd) return os_error("create", path, errno);
+        if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             return make_error(ErrorCode::failed_precondition,
                               "{} is in use by another run: {}; wait for its end or name another "
                               "checkpoint directory",
-                              dir, owner);
+                              dir, read_words(fd.get()));
         }
-        if (!still_named(fd, path)) {
-            lock.fd_ = -1;
-            ::close(fd);
-            continue;
-        }
+        if (!still_named(fd.get(), path)) continue;
+        DirectoryLock lock(path, std::move(fd));
         const std::string words = own_words();
-        const auto length = static_cast<ssize_t>(words.size());
-        if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, words.data(), words.size(), 0) != length) {
+        const int file = lock.fd_.get();
+        if (::ftruncate(file, 0) != 0 || !write_all(file, std::as_bytes(std::span(words)))) {
             return os_error("write", path, errno);
         }
         remove_lower(dir, epoch);

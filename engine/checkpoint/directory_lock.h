@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace rm {
 
@@ -15,7 +16,7 @@ namespace rm {
 class DirectoryLock {
 public:
     DirectoryLock() = default;
-    DirectoryLock(DirectoryLock&& other) noexcept;
+    DirectoryLock(DirectoryLock&&) noexcept = default;
     DirectoryLock& operator=(DirectoryLock&& other) noexcept;
     ~DirectoryLock();
 
@@ -24,9 +25,9 @@ public:
     static Result<DirectoryLock> take(const std::string& dir, Epoch epoch);
 
 private:
-    DirectoryLock(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+    DirectoryLock(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
     std::string path_;
-    int fd_ = -1;
+    UniqueFd fd_;
 };
 
 }  // namespace rm

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -29,47 +28,27 @@ Error os_error(std::string_view action, const std::string& path, int number) {
                       std::generic_category().message(number));
 }
 
-DurableFile::DurableFile(std::string path, int fd, Faults& faults)
-    : path_(std::move(path)), fd_(fd), faults_(&faults) {}
-
-DurableFile::DurableFile(DurableFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), faults_(other.faults_) {}
-
-DurableFile::~DurableFile() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 Result<DurableFile> DurableFile::create(const std::string& path, Faults& faults) {
     faults.pass("checkpoint.create");
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0) return os_error("create", path, errno);
-    return DurableFile(path, fd, faults);
-}
-
-Status DurableFile::write_all(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return os_error("write", path_, errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-    return {};
+    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!fd) return os_error("create", path, errno);
+    return DurableFile(path, std::move(fd), faults);
 }
 
 Status DurableFile::write(std::span<const std::byte> bytes) {
     if (faults_->fires("checkpoint.full")) return os_error("write", path_, ENOSPC);
-    if (faults_->fires("checkpoint.write")) {
-        RM_RETURN_IF_ERROR(write_all(bytes.first(bytes.size() / 2)));
-        throw InjectedFault("injected fault at checkpoint.write");
-    }
-    return write_all(bytes);
+    const bool dies = faults_->fires("checkpoint.write");
+    const auto part = dies ? bytes.first(bytes.size() / 2) : bytes;
+    if (!write_all(fd_.get(), part)) return os_error("write", path_, errno);
+    if (dies) throw InjectedFault("injected fault at checkpoint.write");
+    return {};
 }
 
 Status DurableFile::finish() {
     faults_->pass("checkpoint.fsync");
-    if (::fsync(fd_) != 0) return os_error("fsync", path_, errno);
+    if (::fsync(fd_.get()) != 0) return os_error("fsync", path_, errno);
     // Network file systems report late write errors here.
-    if (::close(std::exchange(fd_, -1)) != 0) return os_error("close", path_, errno);
+    if (::close(fd_.release()) != 0) return os_error("close", path_, errno);
     return {};
 }
 
@@ -102,11 +81,9 @@ Status remove_tree(const std::string& path, Faults& faults) {
 
 Status sync_directory(const std::string& path, Faults& faults) {
     faults.pass("checkpoint.fsync");
-    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return os_error("open", path, errno);
-    const int failed = ::fsync(fd) != 0 ? errno : 0;
-    ::close(fd);
-    if (failed != 0) return os_error("fsync", path, failed);
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return os_error("open", path, errno);
+    if (::fsync(fd.get()) != 0) return os_error("fsync", path, errno);
     return {};
 }
 

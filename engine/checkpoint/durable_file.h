@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 // Files that are on the disk when the call says so. Every system call passes a fault point first;
 // an InjectedFault is the death of the process at that place. Errors name the path and the system's
@@ -22,19 +23,16 @@ class DurableFile {
 public:
     static Result<DurableFile> create(const std::string& path,
                                       Faults& faults);  // fails if it exists
-    DurableFile(DurableFile&& other) noexcept;
-    DurableFile& operator=(DurableFile&&) = delete;
-    ~DurableFile();
 
     Status write(std::span<const std::byte> bytes);
     Status finish();  // fsync and close
 
 private:
-    DurableFile(std::string path, int fd, Faults& faults);
-    Status write_all(std::span<const std::byte> bytes);
+    DurableFile(std::string path, UniqueFd fd, Faults& faults)
+        : path_(std::move(path)), fd_(std::move(fd)), faults_(&faults) {}
 
     std::string path_;
-    int fd_;
+    UniqueFd fd_;
     Faults* faults_;
 };
 

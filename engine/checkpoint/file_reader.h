@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace rm {
 
@@ -15,9 +16,6 @@ namespace rm {
 class FileReader {
 public:
     static Result<FileReader> open(const std::string& path);
-    FileReader(FileReader&& other) noexcept;
-    FileReader& operator=(FileReader&& other) noexcept;
-    ~FileReader();
 
     const std::string& path() const { return path_; }
     std::int64_t size() const { return size_; }  // bytes, when it was opened
@@ -26,10 +24,10 @@ public:
     Status read(std::int64_t at, std::span<std::byte> out) const;
 
 private:
-    FileReader(std::string path, int fd, std::int64_t size);
+    FileReader(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
     std::string path_;
-    int fd_ = -1;
+    UniqueFd fd_;
     std::int64_t size_ = 0;
 };
 

@@ -52,13 +52,12 @@ Status read_block_hashes(const json& value, std::int64_t block_bytes, StoredSlic
     RM_TRY(const json* hashes, array_at(value, kBlockHashesKey));
     const std::int64_t expected = num_hash_blocks(num_bytes(stored.slice), block_bytes);
     if (std::ssize(*hashes) != expected) {
-        return make_error(ErrorCode::data_loss, "{} has {} hashes of blocks of {} bytes, not {}",
-                          stored.entry, hashes->size(), block_bytes, expected);
+        return data_loss("{} has {} hashes of blocks of {} bytes, not {}", stored.entry,
+                         hashes->size(), block_bytes, expected);
     }
     for (const json& hash : *hashes) {
         if (!hash.is_string()) {
-            return make_error(ErrorCode::data_loss, "a hash of {} is {}, not a string",
-                              stored.entry, hash.type_name());
+            return data_loss("a hash of {} is {}, not a string", stored.entry, hash.type_name());
         }
         stored.block_hashes.push_back(hash.get<std::string>());
     }
@@ -87,8 +86,7 @@ Result<StoredSlice> stored_slice_from_json(const json& value, std::int64_t block
 Status check_header(const json& root) {
     RM_TRY(const std::string format_name, string_at(root, "format"));
     if (format_name != kFormat) {
-        return make_error(ErrorCode::data_loss, "its format is '{}', not '{}'", format_name,
-                          kFormat);
+        return data_loss("its format is '{}', not '{}'", format_name, kFormat);
     }
     RM_TRY(const std::int64_t version, integer_at(root, "version"));
     if (version == kVersion) return {};
@@ -101,7 +99,7 @@ Status check_own_hash(json& root) {
     root.erase(kHashKey);
     const std::string hash = xxh3_hex(to_text(root, -1));
     if (hash == recorded) return {};
-    return make_error(ErrorCode::data_loss, "its content has hash {}, it says {}", hash, recorded);
+    return data_loss("its content has hash {}, it says {}", hash, recorded);
 }
 
 struct TensorPieces {
@@ -167,7 +165,7 @@ Result<ShardInfo> shard_from_json(const json& value) {
         RM_TRY(shard.block_bytes, integer_at(value, kBlockBytesKey));
     }
     if (shard.block_bytes < 0) {
-        return make_error(ErrorCode::data_loss, "'{}' is {}", kBlockBytesKey, shard.block_bytes);
+        return data_loss("'{}' is {}", kBlockBytesKey, shard.block_bytes);
     }
     RM_TRY(const json* slices, array_at(value, "slices"));
     for (const json& item : *slices) {
@@ -206,8 +204,8 @@ Result<Manifest> parse_manifest(std::string_view text) {
         RM_TRY(ShardInfo shard, shard_from_json((*shards)[static_cast<std::size_t>(i)]));
         // Also keeps paths that lead out of the checkpoint from being opened.
         if (shard.file != shard_file(i, num_shards)) {
-            return make_error(ErrorCode::data_loss, "shard {} is called '{}', not '{}'", i,
-                              shard.file, shard_file(i, num_shards));
+            return data_loss("shard {} is called '{}', not '{}'", i, shard.file,
+                             shard_file(i, num_shards));
         }
         manifest.shards.push_back(std::move(shard));
     }

@@ -18,11 +18,6 @@ using nlohmann::json;
 constexpr std::array<StorageType, 5> kStorageTypes = {
     StorageType::f64, StorageType::f32, StorageType::f16, StorageType::bf16, StorageType::i32};
 
-template <typename... Args>
-Error broken(std::string_view pattern, const Args&... args) {
-    return make_error(ErrorCode::data_loss, pattern, args...);
-}
-
 // Bytes the shape describes, or -1 when they do not fit 63 bits.
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -42,30 +37,30 @@ std::int64_t bytes_of(const SafetensorsEntry& entry) {
 Status check_entry(const SafetensorsEntry& entry, std::int64_t data_bytes) {
     const std::string name = shown_text(entry.name);
     if (entry.begin > entry.end || entry.end > data_bytes) {
-        return broken("tensor {}: data_offsets [{}, {}] lie outside the {} bytes of data", name,
-                      entry.begin, entry.end, data_bytes);
+        return data_loss("tensor {}: data_offsets [{}, {}] lie outside the {} bytes of data", name,
+                         entry.begin, entry.end, data_bytes);
     }
     const std::int64_t held = entry.end - entry.begin;
     const std::int64_t described = bytes_of(entry);
     if (described == held) return {};
     const std::string takes =
         described < 0 ? std::string("2^63 bytes or more") : format("{} bytes", described);
-    return broken("tensor {}: {} {} takes {}, its data_offsets [{}, {}] hold {}", name,
-                  to_string(entry.type), shape_string(entry.shape), takes, entry.begin, entry.end,
-                  held);
+    return data_loss("tensor {}: {} {} takes {}, its data_offsets [{}, {}] hold {}", name,
+                     to_string(entry.type), shape_string(entry.shape), takes, entry.begin,
+                     entry.end, held);
 }
 
 Status check_no_holes(const std::vector<SafetensorsEntry>& entries, std::int64_t data_bytes) {
     std::int64_t end = 0;
     for (const SafetensorsEntry& entry : entries) {
         if (entry.begin != end) {
-            return broken("tensor {} begins at byte {}, the one before it ends at {}",
-                          shown_text(entry.name), entry.begin, end);
+            return data_loss("tensor {} begins at byte {}, the one before it ends at {}",
+                             shown_text(entry.name), entry.begin, end);
         }
         end = entry.end;
     }
     if (end == data_bytes) return {};
-    return broken("the tensors end at byte {} of {} bytes of data", end, data_bytes);
+    return data_loss("the tensors end at byte {} of {} bytes of data", end, data_bytes);
 }
 
 Result<SafetensorsHeader> read_header(const FileReader& file) {
@@ -172,7 +167,7 @@ std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries,
 Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
                                               std::int64_t file_bytes) {
     if (file_bytes < kSafetensorsLengthBytes) {
-        return broken("is {} bytes, too short for a safetensors header", file_bytes);
+        return data_loss("is {} bytes, too short for a safetensors header", file_bytes);
     }
     std::uint64_t header_bytes = 0;
     for (std::size_t i = 0; i < kSafetensorsLengthBytes; ++i) {
@@ -181,7 +176,7 @@ Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_b
     const std::int64_t limit =
         std::min(kMaxSafetensorsHeaderBytes, file_bytes - kSafetensorsLengthBytes);
     if (header_bytes > static_cast<std::uint64_t>(limit)) {
-        return broken("claims a header of {} bytes; at most {} fit", header_bytes, limit);
+        return data_loss("claims a header of {} bytes; at most {} fit", header_bytes, limit);
     }
     return static_cast<std::int64_t>(header_bytes);
 }
@@ -215,9 +210,8 @@ SafetensorsFile::SafetensorsFile(FileReader reader, SafetensorsHeader header)
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
     RM_TRY(FileReader reader, FileReader::open(path));
-    auto header = read_header(reader);
-    if (!header) return Error{header.error().code, format("{}: {}", path, header.error().message)};
-    return SafetensorsFile(std::move(reader), std::move(*header));
+    RM_TRY(SafetensorsHeader header, within(path, read_header(reader)));
+    return SafetensorsFile(std::move(reader), std::move(header));
 }
 
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {

@@ -59,7 +59,7 @@ public:
 private:
     template <typename... Args>
     bool fail(std::string_view pattern, const Args&... args) {
-        error_ = make_error(ErrorCode::data_loss, pattern, args...);
+        error_ = data_loss(pattern, args...);
         return false;
     }
     bool unexpected(std::string_view found);
@@ -209,11 +209,11 @@ bool Reader::end_array() {
 Result<SafetensorsJson> parse_safetensors_json(std::string_view text) {
     // The format says so; a parser would also take white space or a byte order mark.
     if (text.empty() || text.front() != '{') {
-        return make_error(ErrorCode::data_loss, "does not begin with '{': is not a JSON object");
+        return data_loss("does not begin with '{': is not a JSON object");
     }
     // The parser would take it for the end.
     if (text.find('\0') != std::string_view::npos) {
-        return make_error(ErrorCode::data_loss, "is not JSON: holds a zero byte");
+        return data_loss("is not JSON: holds a zero byte");
     }
     Reader reader;
     if (!json::sax_parse(text, &reader)) return reader.error();

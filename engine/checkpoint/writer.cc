@@ -112,14 +112,8 @@ Result<ShardInfo> read_sidecar(const std::string& temp_dir, int index, int num_s
         return make_error(ErrorCode::failed_precondition, "shard {} of {} was not written: {}",
                           index, num_shards, text.error().message);
     }
-    const auto named = [&](const Error& error) {
-        return Error{error.code, format("{}: {}", path, error.message)};
-    };
-    const auto value = parse_json(*text);
-    if (!value) return named(value.error());
-    auto shard = shard_from_json(*value);
-    if (!shard) return named(shard.error());
-    return shard;
+    RM_TRY(const nlohmann::json value, within(path, parse_json(*text)));
+    return within(path, shard_from_json(value));
 }
 
 Result<Manifest> compose(const std::string& temp_dir, const CheckpointName& name, int num_shards) {

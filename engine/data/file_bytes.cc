@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace rm {
@@ -22,45 +20,23 @@ Error cannot_read(const std::string& path, int reason) {
 }  // namespace
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return cannot_read(path, errno);
+    FileBytes file(path, UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
     struct stat status {};
-    FileBytes file(path, fd, 0);
-    if (::fstat(fd, &status) != 0) return cannot_read(path, errno);
+    if (!file.fd_ || ::fstat(file.fd_.get(), &status) != 0) return cannot_read(path, errno);
     if (!S_ISREG(status.st_mode)) return invalid_argument("{} is not a file", path);
     file.size_ = status.st_size;
     return file;
 }
 
-FileBytes::FileBytes(FileBytes&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
-
-FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(fd_, other.fd_);
-    std::swap(size_, other.size_);
-    return *this;
-}
-
-FileBytes::~FileBytes() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
 Status FileBytes::read(std::int64_t offset, std::span<std::byte> out) const {
-    while (!out.empty()) {
-        const ssize_t got = ::pread(fd_, out.data(), out.size(), offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return cannot_read(path_, errno);
-        if (got == 0) {
-            return make_error(ErrorCode::failed_precondition,
-                              "{} ends before byte {}, but had {} bytes when the data was opened: "
-                              "data must not change during a run",
-                              path_, offset + static_cast<std::int64_t>(out.size()), size_);
-        }
-        out = out.subspan(static_cast<std::size_t>(got));
-        offset += got;
-    }
-    return {};
+    const std::int64_t got = read_at(fd_.get(), offset, out);
+    if (got == std::ssize(out)) return {};
+    if (got < 0) return cannot_read(path_, errno);
+    return make_error(
+        ErrorCode::failed_precondition,
+        "{} ends before byte {}, but had {} bytes when the data was opened: data must "
+        "not change during a run",
+        path_, offset + std::ssize(out), size_);
 }
 
 Status FileBytes::add_to(Xxh3& hash, const ReadWatch& watch) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "engine/data/content_hash.h"
 
 namespace rm {
@@ -16,9 +17,6 @@ class FileBytes {
 public:
     // not_found or permission_denied; invalid_argument for what is no regular file.
     static Result<FileBytes> open(const std::string& path);
-    FileBytes(FileBytes&& other) noexcept;
-    FileBytes& operator=(FileBytes&& other) noexcept;
-    ~FileBytes();
 
     const std::string& path() const { return path_; }
     std::int64_t size() const { return size_; }  // when it was opened
@@ -29,10 +27,9 @@ public:
     Status add_to(Xxh3& hash, const ReadWatch& watch) const;
 
 private:
-    FileBytes(std::string path, int fd, std::int64_t size)
-        : path_(std::move(path)), fd_(fd), size_(size) {}
+    FileBytes(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
     std::string path_;
-    int fd_ = -1;
+    UniqueFd fd_;
     std::int64_t size_ = 0;
 };
 

@@ -168,8 +168,8 @@ Result<std::string> JsonlText::text_of(std::int64_t document) const {
         wrong = "not JSON: a number beyond the range of a double";
     }
     const auto bad = [&](std::string_view what) {
-        return make_error(ErrorCode::data_loss, "{}: {}; each line is an object with a \"{}\"",
-                          document_name(document), what, kKey);
+        return data_loss("{}: {}; each line is an object with a \"{}\"", document_name(document),
+                         what, kKey);
     };
     if (!wrong.empty()) return bad(wrong);
     if (!value.is_object()) return bad(format("{}, not an object", value.type_name()));

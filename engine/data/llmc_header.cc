@@ -37,10 +37,10 @@ bool is_llmc(std::span<const std::byte> head) {
 Result<LlmcHeader> parse_llmc_header(std::span<const std::byte> head, std::int64_t file_bytes) {
     const Kind* kind = kind_of(head);
     if (kind == nullptr || std::ssize(head) < LlmcHeader::kBytes) {
-        return make_error(ErrorCode::data_loss,
-                          "is no token file of llm.c: it does not begin with 1024 bytes of header "
-                          "and the number {} or {}",
-                          kKinds[0].magic, kKinds[1].magic);
+        return data_loss(
+            "is no token file of llm.c: it does not begin with 1024 bytes of header "
+            "and the number {} or {}",
+            kKinds[0].magic, kKinds[1].magic);
     }
     if (field(head, 1) != kind->version) {
         return make_error(ErrorCode::unimplemented, "has version {}; {} is read for {}",
@@ -49,9 +49,8 @@ Result<LlmcHeader> parse_llmc_header(std::span<const std::byte> head, std::int64
     const std::int64_t tokens = field(head, 2);
     const std::int64_t expected = LlmcHeader::kBytes + tokens * size_of(kind->dtype);
     if (tokens < 0 || file_bytes != expected) {
-        return make_error(ErrorCode::data_loss,
-                          "has {} bytes; its header names {} tokens of {}, which take {}",
-                          file_bytes, tokens, to_string(kind->dtype), expected);
+        return data_loss("has {} bytes; its header names {} tokens of {}, which take {}",
+                         file_bytes, tokens, to_string(kind->dtype), expected);
     }
     return LlmcHeader{kind->dtype, tokens};
 }

@@ -12,11 +12,6 @@ constexpr std::array<char, 9> kMagic = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0}
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = kMagic.size() + 8 + 1 + 8 + 8;
 
-template <typename... Args>
-Error broken(std::string_view pattern, const Args&... args) {
-    return make_error(ErrorCode::data_loss, pattern, args...);
-}
-
 // NumPy types by Megatron's codes; nothing for those that are no whole numbers.
 std::optional<TokenDType> dtype_of(std::uint8_t code) {
     constexpr std::array<TokenDType, 5> kFirst = {TokenDType::u8, TokenDType::i8, TokenDType::i16,
@@ -51,7 +46,7 @@ struct Header {
 Result<Header> parse_header(std::span<const std::byte> bytes) {
     if (bytes.size() < kHeaderBytes ||
         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
-        return broken("is no Megatron index: it does not begin with MMIDIDX");
+        return data_loss("is no Megatron index: it does not begin with MMIDIDX");
     }
     const auto version = number_at<std::uint64_t>(bytes, 9);
     if (version != kVersion) {
@@ -69,7 +64,7 @@ Result<Header> parse_header(std::span<const std::byte> bytes) {
     const auto bounds = number_at<std::uint64_t>(bytes, 26);
     const std::uint64_t rest = bytes.size() - kHeaderBytes;
     if (sequences > rest / 12 || bounds > rest / 8 || sequences * 12 + bounds * 8 != rest) {
-        return broken(
+        return data_loss(
             "has {} bytes behind its header; {} sequences and {} document bounds need "
             "12 and 8 bytes each",
             rest, sequences, bounds);
@@ -85,12 +80,12 @@ Result<std::vector<std::int64_t>> parse_sequences(std::span<const std::byte> byt
     const std::size_t pointers = kHeaderBytes + 4 * header.num_sequences;
     for (std::size_t i = 0; i < header.num_sequences; ++i) {
         const auto size = number_at<std::int32_t>(bytes, kHeaderBytes + 4 * i);
-        if (size < 0) return broken("sequence {} has {} tokens", i, size);
+        if (size < 0) return data_loss("sequence {} has {} tokens", i, size);
         const auto pointer = number_at<std::int64_t>(bytes, pointers + 8 * i);
         const std::int64_t expected = ends.back() * size_of(header.dtype);
         if (pointer != expected) {
-            return broken("sequence {} begins at byte {}, the one before it ends at {}", i, pointer,
-                          expected);
+            return data_loss("sequence {} begins at byte {}, the one before it ends at {}", i,
+                             pointer, expected);
         }
         ends.push_back(ends.back() + size);
     }
@@ -109,15 +104,15 @@ Result<MegatronIndex> parse_megatron_index(std::span<const std::byte> bytes) {
         const auto bound = number_at<std::int64_t>(bytes, first + 8 * i);
         if (bound < previous || bound > static_cast<std::int64_t>(header.num_sequences) ||
             (i == 0 && bound != 0)) {
-            return broken("document bound {} is {}; they rise from 0 to the {} sequences", i, bound,
-                          header.num_sequences);
+            return data_loss("document bound {} is {}; they rise from 0 to the {} sequences", i,
+                             bound, header.num_sequences);
         }
         previous = bound;
         index.begins.push_back(ends[static_cast<std::size_t>(bound)]);
     }
-    if (index.begins.empty()) return broken("has no document bounds, not even the first 0");
+    if (index.begins.empty()) return data_loss("has no document bounds, not even the first 0");
     if (previous == static_cast<std::int64_t>(header.num_sequences)) return index;
-    return broken("the last document ends at sequence {} of {}", previous, header.num_sequences);
+    return data_loss("the last document ends at sequence {} of {}", previous, header.num_sequences);
 }
 
 std::vector<std::byte> encode_megatron_index(TokenDType dtype,

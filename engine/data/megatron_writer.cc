@@ -26,25 +26,15 @@ Error cannot(std::string_view what, const std::string& path, int reason) {
                       std::generic_category().message(reason));
 }
 
-Result<int> create_file(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return cannot("create", path, errno);
+Result<UniqueFd> create_file(const std::string& path) {
+    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!fd) return cannot("create", path, errno);
     return fd;
 }
 
-Status write_all(int fd, const std::string& path, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return cannot("write", path, errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(put));
-    }
-    return {};
-}
-
 // On the disk, under its own name.
-Status publish(int fd, const std::string& from, const std::string& to) {
-    if (::fsync(fd) != 0) return cannot("write", from, errno);
+Status publish(const UniqueFd& fd, const std::string& from, const std::string& to) {
+    if (::fsync(fd.get()) != 0) return cannot("write", from, errno);
     if (::rename(from.c_str(), to.c_str()) != 0) return cannot("rename to", to, errno);
     return {};
 }
@@ -62,21 +52,13 @@ Result<MegatronWriter> MegatronWriter::create(const std::string& prefix, std::in
                           "{}{} exists: remove it or choose another name", prefix, extension);
     }
     const TokenDType dtype = vocabulary < kMostIdsOfU16 ? TokenDType::u16 : TokenDType::i32;
-    MegatronWriter writer(prefix, dtype, -1);
+    MegatronWriter writer(prefix, dtype);
     RM_TRY(writer.fd_, create_file(writer.unfinished(".bin")));
     return writer;
 }
 
-MegatronWriter::MegatronWriter(MegatronWriter&& other) noexcept
-    : prefix_(std::exchange(other.prefix_, {})),
-      dtype_(other.dtype_),
-      fd_(std::exchange(other.fd_, -1)),
-      buffer_(std::move(other.buffer_)),
-      document_tokens_(std::move(other.document_tokens_)) {}
-
 MegatronWriter::~MegatronWriter() {
-    if (fd_ >= 0) ::close(fd_);
-    if (prefix_.empty()) return;
+    if (!fd_) return;
     for (const char* extension : {".bin", ".idx"})
         ::unlink(unfinished(extension).c_str());
 }
@@ -98,21 +80,21 @@ Status MegatronWriter::add_document(std::span<const TokenId> tokens) {
 }
 
 Status MegatronWriter::flush() {
-    RM_RETURN_IF_ERROR(write_all(fd_, unfinished(".bin"), buffer_));
+    if (!write_all(fd_.get(), buffer_)) return cannot("write", unfinished(".bin"), errno);
     buffer_.clear();
     return {};
 }
 
 Status MegatronWriter::finish() {
     RM_RETURN_IF_ERROR(flush());
-    RM_TRY(const int idx, create_file(unfinished(".idx")));
-    const auto bytes = encode_megatron_index(dtype_, document_tokens_);
-    Status done = write_all(idx, unfinished(".idx"), bytes);
-    if (done) done = publish(fd_, unfinished(".bin"), prefix_ + ".bin");
-    if (done) done = publish(idx, unfinished(".idx"), prefix_ + ".idx");
-    ::close(idx);
-    if (done) prefix_.clear();
-    return done;
+    RM_TRY(const UniqueFd idx, create_file(unfinished(".idx")));
+    if (!write_all(idx.get(), encode_megatron_index(dtype_, document_tokens_))) {
+        return cannot("write", unfinished(".idx"), errno);
+    }
+    RM_RETURN_IF_ERROR(publish(fd_, unfinished(".bin"), prefix_ + ".bin"));
+    RM_RETURN_IF_ERROR(publish(idx, unfinished(".idx"), prefix_ + ".idx"));
+    fd_.reset();
+    return {};
 }
 
 }  // namespace rm

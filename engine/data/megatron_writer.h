@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "engine/data/token_dtype.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -19,7 +20,7 @@ public:
     // As Megatron chooses: uint16 below 65,500 ids, else int32. already_exists rather than over-
     // writing either file; permission_denied or not_found when they cannot be made.
     static Result<MegatronWriter> create(const std::string& prefix, std::int64_t vocabulary);
-    MegatronWriter(MegatronWriter&& other) noexcept;
+    MegatronWriter(MegatronWriter&&) noexcept = default;
     MegatronWriter& operator=(MegatronWriter&&) = delete;
     ~MegatronWriter();
 
@@ -29,14 +30,14 @@ public:
     Status finish();
 
 private:
-    MegatronWriter(std::string prefix, TokenDType dtype, int fd)
-        : prefix_(std::move(prefix)), dtype_(dtype), fd_(fd) {}
+    MegatronWriter(std::string prefix, TokenDType dtype)
+        : prefix_(std::move(prefix)), dtype_(dtype) {}
     std::string unfinished(std::string_view extension) const;
     Status flush();
 
-    std::string prefix_;  // empty: moved from or finished
+    std::string prefix_;
     TokenDType dtype_;
-    int fd_ = -1;
+    UniqueFd fd_;  // empty: moved from or finished
     std::vector<std::byte> buffer_;
     std::vector<std::int64_t> document_tokens_;
 };

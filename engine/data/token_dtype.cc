@@ -17,8 +17,7 @@ Status convert(std::span<const std::byte> bytes, std::span<TokenId> out) {
         if constexpr (sizeof(Stored) == 8 || std::is_same_v<Stored, std::uint32_t>) {
             if (static_cast<std::int64_t>(value) > std::numeric_limits<TokenId>::max() ||
                 static_cast<std::int64_t>(value) < 0) {
-                return make_error(ErrorCode::data_loss, "token {} there is {}, not an id", i,
-                                  value);
+                return data_loss("token {} there is {}, not an id", i, value);
             }
         }
         out[i] = static_cast<TokenId>(value);

@@ -20,12 +20,6 @@ private:
     const TokenFiles& files_;
 };
 
-template <typename T>
-Result<T> of_file(const FileBytes& file, Result<T> parsed) {
-    if (parsed) return parsed;
-    return Error{parsed.error().code, format("{}: {}", file.path(), parsed.error().message)};
-}
-
 Result<std::vector<std::byte>> read_head(const FileBytes& file, std::int64_t bytes) {
     std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes, file.size())));
     RM_RETURN_IF_ERROR(file.read(0, head));
@@ -54,13 +48,12 @@ Result<std::unique_ptr<TokenFiles>> TokenFiles::open_megatron(
         RM_TRY(FileBytes bin, FileBytes::open(prefix + ".bin"));
         RM_RETURN_IF_ERROR(watch.pass(idx.size()));
         RM_TRY(const std::vector<std::byte> bytes, read_head(idx, idx.size()));
-        RM_TRY(MegatronIndex index, of_file(idx, parse_megatron_index(bytes)));
+        RM_TRY(MegatronIndex index, within(idx.path(), parse_megatron_index(bytes)));
         const std::int64_t expected = index.num_tokens() * size_of(index.dtype);
         if (bin.size() != expected) {
-            return make_error(ErrorCode::data_loss,
-                              "{} has {} bytes; {} names {} tokens of {}, which take {}",
-                              bin.path(), bin.size(), idx.path(), index.num_tokens(),
-                              to_string(index.dtype), expected);
+            return data_loss("{} has {} bytes; {} names {} tokens of {}, which take {}", bin.path(),
+                             bin.size(), idx.path(), index.num_tokens(), to_string(index.dtype),
+                             expected);
         }
         source->add({std::move(bin), index.dtype, 0, std::move(index.begins), 0});
         source->indexes_.push_back(std::move(idx));
@@ -77,7 +70,7 @@ Result<std::unique_ptr<TokenFiles>> TokenFiles::open_llmc(const std::string& pat
         RM_TRY(FileBytes bin, FileBytes::open(name));
         RM_RETURN_IF_ERROR(watch.pass(LlmcHeader::kBytes));
         RM_TRY(const std::vector<std::byte> head, read_head(bin, LlmcHeader::kBytes));
-        RM_TRY(const LlmcHeader header, of_file(bin, parse_llmc_header(head, bin.size())));
+        RM_TRY(const LlmcHeader header, within(bin.path(), parse_llmc_header(head, bin.size())));
         source->add({std::move(bin), header.dtype, LlmcHeader::kBytes, {0, header.num_tokens}, 0});
     }
     RM_RETURN_IF_ERROR(source->check_not_empty());

@@ -14,15 +14,11 @@ namespace {
 constexpr std::int64_t kMaxTextBytes = 64 << 20;
 constexpr std::int64_t kBlockElements = 1 << 18;
 
-Error about(const std::string& path, const Error& error) {
-    return {error.code, format("{}: {}", path, error.message)};
-}
-
 Result<std::string> read_text(const std::string& path) {
     RM_TRY(const FileReader file, FileReader::open(path));
     if (file.size() > kMaxTextBytes) {
-        return make_error(ErrorCode::data_loss, "{} is {} bytes long; at most {} are read", path,
-                          file.size(), kMaxTextBytes);
+        return data_loss("{} is {} bytes long; at most {} are read", path, file.size(),
+                         kMaxTextBytes);
     }
     std::string text(static_cast<std::size_t>(file.size()), ' ');
     RM_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
@@ -82,9 +78,7 @@ Status read_elements(const SafetensorsFile& file, const SafetensorsEntry& entry,
 Result<HfConfig> read_hf_config(const std::string& directory) {
     const std::string path = format("{}/{}", directory, kHfConfigFile);
     RM_TRY(const std::string text, read_text(path));
-    auto config = parse_hf_config(text);
-    if (!config) return about(path, config.error());
-    return config;
+    return within(path, parse_hf_config(text));
 }
 
 Status HfDirectory::add_file(const std::string& name) {
@@ -93,8 +87,8 @@ Status HfDirectory::add_file(const std::string& name) {
         if (is_old_buffer(entry.name)) continue;
         const auto [other, is_new] = file_of_.emplace(entry.name, files_.size());
         if (is_new) continue;
-        return make_error(ErrorCode::data_loss, "{}: tensor {} is in {} as well", file.path(),
-                          shown_text(entry.name), files_[other->second].path());
+        return data_loss("{}: tensor {} is in {} as well", file.path(), shown_text(entry.name),
+                         files_[other->second].path());
     }
     files_.push_back(std::move(file));
     return {};
@@ -108,13 +102,12 @@ Status HfDirectory::check_index(const std::map<std::string, std::string>& weight
         const auto found = file_of_.find(tensor);
         const std::string path = path_ + "/" + file;
         if (found != file_of_.end() && files_[found->second].path() == path) continue;
-        return make_error(ErrorCode::data_loss, "{}: tensor {} is not in {}", index,
-                          shown_text(tensor), file);
+        return data_loss("{}: tensor {} is not in {}", index, shown_text(tensor), file);
     }
     for (const auto& [tensor, file] : file_of_) {
         if (weight_map.count(tensor) != 0) continue;
-        return make_error(ErrorCode::data_loss, "{}: tensor {} is not in {}", files_[file].path(),
-                          shown_text(tensor), kHfIndexFile);
+        return data_loss("{}: tensor {} is not in {}", files_[file].path(), shown_text(tensor),
+                         kHfIndexFile);
     }
     return {};
 }
@@ -135,14 +128,13 @@ Status HfDirectory::open_files() {
                           kHfSingleFile, kHfIndexFile);
     }
     RM_TRY(const std::string text, read_text(index));
-    const auto weight_map = parse_hf_index(text);
-    if (!weight_map) return about(index, weight_map.error());
+    RM_TRY(const HfWeightMap weight_map, within(index, parse_hf_index(text)));
     std::set<std::string> names;
-    for (const auto& [tensor, file] : *weight_map)
+    for (const auto& [tensor, file] : weight_map)
         names.insert(file);
     for (const std::string& name : names)
         RM_RETURN_IF_ERROR(add_file(name));
-    return check_index(*weight_map);
+    return check_index(weight_map);
 }
 
 Status HfDirectory::check_names(const ParameterTable& table) const {
@@ -158,7 +150,7 @@ Status HfDirectory::check_names(const ParameterTable& table) const {
         if (expected.count(tensor) == 0) extra.push_back(tensor);
     }
     if (!missing.empty()) {
-        return make_error(ErrorCode::data_loss, "{}: {}", path_, names_message(missing, "missing"));
+        return data_loss("{}: {}", path_, names_message(missing, "missing"));
     }
     if (extra.empty()) return {};
     return invalid_argument("{}: {}", path_, names_message(extra, "no part of a Llama"));

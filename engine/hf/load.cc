@@ -21,11 +21,10 @@ Status read_part(const HfDirectory& directory, const Parameter& p, std::int64_t 
         const TensorView part = out.rows(done, count);
         RM_RETURN_IF_ERROR(directory.read(p.name, p.whole_index(at), part));
         if (const auto found = find_nonfinite(part)) {
-            return make_error(ErrorCode::data_loss,
-                              "{}: {}{} is {}; a model can only be trained on from finite weights",
-                              directory.path(), p.name,
-                              coordinates_text(p.whole_index(at + found->element), p.shape),
-                              found->value);
+            return data_loss("{}: {}{} is {}; a model can only be trained on from finite weights",
+                             directory.path(), p.name,
+                             coordinates_text(p.whole_index(at + found->element), p.shape),
+                             found->value);
         }
         done += count;
     }
@@ -44,10 +43,9 @@ Status check_tied_head(const HfDirectory& directory, const Parameter& embedding)
         for (std::int64_t i = 0; i < count; ++i) {
             const auto n = static_cast<std::size_t>(i);
             if (std::memcmp(&head[n], &expected[n], sizeof(float)) == 0) continue;
-            return make_error(ErrorCode::data_loss,
-                              "{}: tie_word_embeddings is true, but {} differs from {} in row {}",
-                              directory.path(), kHfHeadName, embedding.name,
-                              (at + i) / embedding.shape[1]);
+            return data_loss("{}: tie_word_embeddings is true, but {} differs from {} in row {}",
+                             directory.path(), kHfHeadName, embedding.name,
+                             (at + i) / embedding.shape[1]);
         }
     }
     return {};

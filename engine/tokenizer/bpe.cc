@@ -100,10 +100,10 @@ Result<Bpe> Bpe::make(Vocabulary vocabulary, MergeTable merges, WholeWords whole
         const std::string byte(1, static_cast<char>(i));
         const auto id = vocabulary.find_bytes(byte);
         if (!id) {
-            return make_error(ErrorCode::data_loss,
-                              "the vocabulary has no token {} for byte {}: a byte-level "
-                              "vocabulary has one for each of the 256 bytes",
-                              shown_token(spell_bytes(byte)), i);
+            return data_loss(
+                "the vocabulary has no token {} for byte {}: a byte-level "
+                "vocabulary has one for each of the 256 bytes",
+                shown_token(spell_bytes(byte)), i);
         }
         byte_ids[i] = *id;
     }

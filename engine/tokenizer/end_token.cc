@@ -23,8 +23,7 @@ Result<Found> from_tokenizer_config(std::string_view text, const Vocabulary& voc
     RM_TRY(const std::string content,
            value->is_object() ? string_at(*value, "content") : string_at(config, "eos_token"));
     if (const auto id = vocabulary.find_spelled(content)) return Found(*id);
-    return make_error(ErrorCode::data_loss, "eos_token {} is no token of tokenizer.json",
-                      shown_token(content));
+    return data_loss("eos_token {} is no token of tokenizer.json", shown_token(content));
 }
 
 Result<Found> from_generation_config(std::string_view text, const Vocabulary& vocabulary) {
@@ -36,7 +35,7 @@ Result<Found> from_generation_config(std::string_view text, const Vocabulary& vo
     if (id >= 0 && id < vocabulary.num_ids() && vocabulary.bytes_of(static_cast<TokenId>(id))) {
         return Found(static_cast<TokenId>(id));
     }
-    return make_error(ErrorCode::data_loss, "eos_token_id {} is no token of tokenizer.json", id);
+    return data_loss("eos_token_id {} is no token of tokenizer.json", id);
 }
 
 Found by_usual_name(const std::vector<AddedTokens>& added) {
@@ -55,14 +54,16 @@ Found by_usual_name(const std::vector<AddedTokens>& added) {
 Result<Found> find_end_token(const TokenizerFiles& files, const std::vector<AddedTokens>& added,
                              const Vocabulary& vocabulary) {
     if (files.tokenizer_config) {
-        const auto found = from_tokenizer_config(*files.tokenizer_config, vocabulary);
-        if (!found) return within("tokenizer_config.json", found.error());
-        if (*found) return *found;
+        RM_TRY(const Found found,
+               within("tokenizer_config.json",
+                      from_tokenizer_config(*files.tokenizer_config, vocabulary)));
+        if (found) return found;
     }
     if (files.generation_config) {
-        const auto found = from_generation_config(*files.generation_config, vocabulary);
-        if (!found) return within("generation_config.json", found.error());
-        if (*found) return *found;
+        RM_TRY(const Found found,
+               within("generation_config.json",
+                      from_generation_config(*files.generation_config, vocabulary)));
+        if (found) return found;
     }
     return by_usual_name(added);
 }

@@ -46,27 +46,25 @@ Result<Pair> parse_pair(const json& value) {
             return Pair{text.substr(0, space), text.substr(space + 1)};
         }
     }
-    return make_error(ErrorCode::data_loss, "is {}, not \"left right\" or [\"left\", \"right\"]",
-                      excerpt(value));
+    return data_loss("is {}, not \"left right\" or [\"left\", \"right\"]", excerpt(value));
 }
 
 Result<TokenId> known_token(const Vocabulary& vocabulary, const std::string& spelled) {
     if (const auto id = vocabulary.find_spelled(spelled)) return *id;
-    return make_error(ErrorCode::data_loss, "{} is not in the vocabulary", shown_token(spelled));
+    return data_loss("{} is not in the vocabulary", shown_token(spelled));
 }
 
 Status add_merge(const json& value, std::int32_t rank, const Vocabulary& vocabulary,
                  MergeTable& merges) {
     RM_TRY(const Pair pair, parse_pair(value));
     if (pair.left.empty() || pair.right.empty()) {
-        return make_error(ErrorCode::data_loss, "joins an empty token");
+        return data_loss("joins an empty token");
     }
     RM_TRY(const TokenId left, known_token(vocabulary, pair.left));
     RM_TRY(const TokenId right, known_token(vocabulary, pair.right));
     RM_TRY(const TokenId result, known_token(vocabulary, pair.left + pair.right));
     if (merges.add(left, right, {rank, result})) return {};
-    return make_error(ErrorCode::data_loss, "{} appears twice",
-                      shown_token(pair.left + " " + pair.right));
+    return data_loss("{} appears twice", shown_token(pair.left + " " + pair.right));
 }
 
 struct ParsedAddedToken {
@@ -90,8 +88,8 @@ Result<ParsedAddedToken> parse_added_token(const json& value) {
     if (single_word)
         return unsupported(format("{} with single_word", shown_token(token.content)), "false");
     if (token.content.empty() || token.content.size() > kMostBytesOfToken) {
-        return make_error(ErrorCode::data_loss, "token {} has a content of {} bytes, not 1 to {}",
-                          id, token.content.size(), kMostBytesOfToken);
+        return data_loss("token {} has a content of {} bytes, not 1 to {}", id,
+                         token.content.size(), kMostBytesOfToken);
     }
     return parsed;
 }
@@ -100,8 +98,8 @@ Status settle_id(const AddedToken& token, Vocabulary& vocabulary) {
     const auto known = vocabulary.find_spelled(token.content);
     if (!known) return vocabulary.add_raw(token.content, token.id);
     if (*known == token.id) return {};
-    return make_error(ErrorCode::data_loss, "{} has id {}, but {} in the vocabulary",
-                      shown_token(token.content), token.id, *known);
+    return data_loss("{} has id {}, but {} in the vocabulary", shown_token(token.content), token.id,
+                     *known);
 }
 
 }  // namespace
@@ -110,14 +108,13 @@ Result<Vocabulary> parse_vocabulary(const json& model) {
     RM_RETURN_IF_ERROR(check_plain_bpe(model));
     RM_TRY(const json* vocab, field_at(model, "vocab"));
     if (!vocab->is_object()) {
-        return make_error(ErrorCode::data_loss, "'vocab' is {}, not an object of token: id",
-                          vocab->type_name());
+        return data_loss("'vocab' is {}, not an object of token: id", vocab->type_name());
     }
     Vocabulary vocabulary;
     for (const auto& [token, value] : vocab->items()) {
         if (token.empty() || token.size() > kMostBytesOfToken) {
-            return make_error(ErrorCode::data_loss, "vocab has a token of {} bytes, not 1 to {}",
-                              token.size(), kMostBytesOfToken);
+            return data_loss("vocab has a token of {} bytes, not 1 to {}", token.size(),
+                             kMostBytesOfToken);
         }
         RM_TRY(const std::int64_t id, integer_at(*vocab, token));
         RM_RETURN_IF_ERROR(vocabulary.add(token, id));
@@ -144,7 +141,7 @@ Result<std::vector<AddedTokens>> parse_added_tokens(const json& value, Vocabular
     std::vector<AddedToken> as_written;
     std::vector<AddedToken> normalized;
     if (!value.is_null() && !value.is_array()) {
-        return make_error(ErrorCode::data_loss, "is {}, not a list", value.type_name());
+        return data_loss("is {}, not a list", value.type_name());
     }
     for (const json& item : value) {
         RM_TRY(ParsedAddedToken parsed, parse_added_token(item));

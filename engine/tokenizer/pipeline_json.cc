@@ -104,8 +104,7 @@ Status add_template_tokens(const json& piece, const json& known, std::vector<Tok
     for (const std::int64_t id : list) {
         if (id < 0 || id >= vocabulary.num_ids() ||
             !vocabulary.bytes_of(static_cast<TokenId>(id))) {
-            return make_error(ErrorCode::data_loss, "{} has id {}, which no token has",
-                              shown_token(name), id);
+            return data_loss("{} has id {}, which no token has", shown_token(name), id);
         }
         ids.push_back(static_cast<TokenId>(id));
     }
@@ -129,7 +128,7 @@ Result<Template> parse_template(const json& value, const Vocabulary& vocabulary)
             *token, *known, num_texts == 0 ? made.prefix : made.suffix, vocabulary));
     }
     if (num_texts == 1) return made;
-    return make_error(ErrorCode::data_loss, "'single' has no text A");
+    return data_loss("'single' has no text A");
 }
 
 }  // namespace

@@ -28,13 +28,6 @@ const json& value_or_null(const json& root, std::string_view key) {
     return value == nullptr ? null : *value;
 }
 
-// Returns `parsed`, or its error with the key in front.
-template <typename T>
-Result<T> under(std::string_view key, Result<T> parsed) {
-    if (!parsed) return within(key, parsed.error());
-    return parsed;
-}
-
 struct Parsed {
     BpeParts parts;
     std::optional<TokenId> end_of_document;
@@ -43,19 +36,19 @@ struct Parsed {
 Result<Parsed> parse_all(const TokenizerFiles& files) {
     RM_TRY(const json root, parse_strict_json(files.tokenizer, kMostTokenizerBytes));
     RM_TRY(const json* model, field_at(root, "model"));
-    RM_TRY(Vocabulary vocabulary, under("model", parse_vocabulary(*model)));
-    RM_TRY(
-        std::vector<AddedTokens> added,
-        under("added_tokens", parse_added_tokens(value_or_null(root, "added_tokens"), vocabulary)));
-    RM_RETURN_IF_ERROR(under("normalizer", check_normalizer(value_or_null(root, "normalizer"))));
-    RM_RETURN_IF_ERROR(under("decoder", check_decoder(value_or_null(root, "decoder"))));
+    RM_TRY(Vocabulary vocabulary, within("model", parse_vocabulary(*model)));
+    RM_TRY(std::vector<AddedTokens> added,
+           within("added_tokens",
+                  parse_added_tokens(value_or_null(root, "added_tokens"), vocabulary)));
+    RM_RETURN_IF_ERROR(within("normalizer", check_normalizer(value_or_null(root, "normalizer"))));
+    RM_RETURN_IF_ERROR(within("decoder", check_decoder(value_or_null(root, "decoder"))));
     RM_TRY(PreTokenizer pre_tokenizer,
-           under("pre_tokenizer", parse_pre_tokenizer(value_or_null(root, "pre_tokenizer"))));
+           within("pre_tokenizer", parse_pre_tokenizer(value_or_null(root, "pre_tokenizer"))));
     RM_TRY(Template around,
-           under("post_processor",
-                 parse_post_processor(value_or_null(root, "post_processor"), vocabulary)));
+           within("post_processor",
+                  parse_post_processor(value_or_null(root, "post_processor"), vocabulary)));
     RM_TRY(const std::optional<TokenId> end, find_end_token(files, added, vocabulary));
-    RM_TRY(Bpe bpe, under("model", parse_bpe(*model, std::move(vocabulary))));
+    RM_TRY(Bpe bpe, within("model", parse_bpe(*model, std::move(vocabulary))));
     return Parsed{BpeParts{std::move(bpe), std::move(added), std::move(pre_tokenizer),
                            std::move(around.prefix), std::move(around.suffix)},
                   end};
@@ -72,8 +65,8 @@ Result<std::string> read_whole(const fs::path& path) {
                           std::generic_category().message(reason));
     }
     if (size > kMostTokenizerBytes) {
-        return make_error(ErrorCode::data_loss, "{} has {} bytes; a tokenizer has at most {}",
-                          path.string(), size, kMostTokenizerBytes);
+        return data_loss("{} has {} bytes; a tokenizer has at most {}", path.string(), size,
+                         kMostTokenizerBytes);
     }
     return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -87,13 +80,12 @@ Result<std::optional<std::string>> read_if_there(const fs::path& path) {
 }  // namespace
 
 Result<std::unique_ptr<BpeTokenizer>> parse_tokenizer(const TokenizerFiles& files) {
-    Result<Parsed> parsed = parse_all(files);
-    if (!parsed) return within(files.name, parsed.error());
+    RM_TRY(Parsed parsed, within(files.name, parse_all(files)));
     Xxh3 hash;
     hash.update(files.tokenizer);
-    hash.update(std::int64_t{parsed->end_of_document.value_or(-1)});
+    hash.update(std::int64_t{parsed.end_of_document.value_or(-1)});
     return std::make_unique<BpeTokenizer>(BpeTokenizer::Names{files.name, hash.hex()},
-                                          std::move(parsed->parts), parsed->end_of_document);
+                                          std::move(parsed.parts), parsed.end_of_document);
 }
 
 Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path) {

@@ -16,14 +16,14 @@ std::optional<TokenId> look_up(const auto& ids, std::string_view key) {
 
 Status Vocabulary::take(std::string_view token, std::int64_t id, std::string bytes) {
     if (id < 0 || id >= kMaxIds) {
-        return make_error(ErrorCode::data_loss, "token {} has id {}; ids are 0 to {}",
-                          shown_token(token), id, kMaxIds - 1);
+        return data_loss("token {} has id {}; ids are 0 to {}", shown_token(token), id,
+                         kMaxIds - 1);
     }
     const auto place = static_cast<std::size_t>(id);
     if (place >= tokens_.size()) tokens_.resize(place + 1);
     if (tokens_[place].used) {
-        return make_error(ErrorCode::data_loss, "tokens {} and {} both have id {}",
-                          shown_token(spelled(static_cast<TokenId>(id))), shown_token(token), id);
+        return data_loss("tokens {} and {} both have id {}",
+                         shown_token(spelled(static_cast<TokenId>(id))), shown_token(token), id);
     }
     tokens_[place] = {std::move(bytes), true, false};
     return {};
@@ -36,17 +36,15 @@ Status Vocabulary::add(std::string_view spelled_token, std::int64_t id) {
     tokens_[static_cast<std::size_t>(id)].reachable = true;
     const auto [at, is_new] = by_bytes_.emplace(std::move(*bytes), static_cast<TokenId>(id));
     if (is_new) return {};
-    return make_error(ErrorCode::data_loss, "token {} has ids {} and {}",
-                      shown_token(spelled_token), at->second, id);
+    return data_loss("token {} has ids {} and {}", shown_token(spelled_token), at->second, id);
 }
 
 Status Vocabulary::add_raw(std::string_view content, std::int64_t id) {
-    if (content.empty()) return make_error(ErrorCode::data_loss, "token {} is empty", id);
+    if (content.empty()) return data_loss("token {} is empty", id);
     RM_RETURN_IF_ERROR(take(content, id, std::string(content)));
     const auto [at, is_new] = raw_.emplace(content, static_cast<TokenId>(id));
     if (is_new) return {};
-    return make_error(ErrorCode::data_loss, "token {} has ids {} and {}", shown_token(content),
-                      at->second, id);
+    return data_loss("token {} has ids {} and {}", shown_token(content), at->second, id);
 }
 
 std::optional<TokenId> Vocabulary::find_spelled(std::string_view spelled_token) const {

@@ -24,11 +24,7 @@ Result<std::unique_ptr<Authenticator>> Authenticator::open(const AuthenticatorFi
     std::unique_ptr<Authenticator> made(new Authenticator);
     if (!files.client_ca.empty()) {
         RM_TRY(const std::string pem, read_small_file(files.client_ca));
-        auto authority = ClientAuthority::parse(pem);
-        if (!authority) {
-            return invalid_argument("{}: {}", files.client_ca, authority.error().message);
-        }
-        made->authority_ = *std::move(authority);
+        RM_TRY(made->authority_, within(files.client_ca, ClientAuthority::parse(pem)));
     }
     if (!files.deny_list.empty()) {
         made->deny_list_.emplace(files.deny_list, parse_deny_list);

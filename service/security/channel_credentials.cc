@@ -29,10 +29,7 @@ private:
 
 Result<Credentials> tls_credentials(const ClientSecurity& security) {
     grpc::SslCredentialsOptions options;
-    auto authority = read_small_file(security.ca);
-    if (!authority)
-        return make_error(authority.error().code, "--ca: {}", authority.error().message);
-    options.pem_root_certs = *std::move(authority);
+    RM_TRY(options.pem_root_certs, within("--ca", read_small_file(security.ca)));
     if (!security.certificate.empty()) {
         RM_TRY(KeyPair own, read_key_pair(security.certificate, security.key));
         options.pem_cert_chain = std::move(own.certificate);

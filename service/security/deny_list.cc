@@ -37,9 +37,9 @@ Result<DenyList> parse_deny_list(std::string_view text, std::string_view file_na
         const std::string_view content = trimmed(whole.substr(0, whole.find('#')));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (content.empty()) continue;
-        const auto serial = normal_serial(content);
-        if (!serial) return invalid_argument("{}:{}: {}", file_name, line, serial.error().message);
-        list.insert(*serial);
+        RM_TRY(std::string serial,
+               within(format("{}:{}", file_name, line), normal_serial(content)));
+        list.insert(std::move(serial));
     }
     return list;
 }

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/unique_fd.h"
 #include "service/address.h"
-#include "worker/dir/unique_fd.h"
 
 namespace rm {
 namespace {

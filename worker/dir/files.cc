@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "worker/dir/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rm {
 namespace {

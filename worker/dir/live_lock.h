@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "worker/dir/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rm {
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "worker/dir/files.h"
-#include "worker/dir/unique_fd.h"
 
 namespace rm {
 

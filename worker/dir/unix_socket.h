@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
-#include "worker/dir/unique_fd.h"
 
 // Unix stream sockets that live in a directory and carry lines. The directory is reached through
 // its descriptor, so that its path may be longer than the 107 bytes a socket address holds.

@@ -6,8 +6,8 @@
 
 #include "base/port_range.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
-#include "worker/dir/unique_fd.h"
 
 // The protocol by which one worker probes another, over TCP between their data addresses. A probe
 // is one control connection and, for each bandwidth sample, its data connections. Every connection

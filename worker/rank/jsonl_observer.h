@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/unique_fd.h"
 #include "engine/train/run_rank.h"
-#include "worker/dir/unique_fd.h"
 #include "worker/rank/report_line.h"
 
 namespace rm {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/unique_fd.h"
 #include "engine/data/hash.h"
 #include "worker/dir/files.h"
-#include "worker/dir/unique_fd.h"
 
 namespace rm {
 namespace {

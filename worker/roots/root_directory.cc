@@ -12,8 +12,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/unique_fd.h"
 #include "worker/dir/files.h"
-#include "worker/dir/unique_fd.h"
 
 namespace rm {
 namespace {

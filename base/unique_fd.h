@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 namespace rm {
@@ -29,5 +32,10 @@ public:
 private:
     int fd_ = -1;
 };
+
+// Both go on after a signal and a short count, and say with errno why they cannot.
+// Fills `out` from byte `at`; fewer bytes where the file ends. Returns how many, or -1.
+std::int64_t read_at(int fd, std::int64_t at, std::span<std::byte> out);
+bool write_all(int fd, std::span<const std::byte> bytes);
 
 }  // namespace rm
