@@ -7,16 +7,31 @@
 #include <string_view>
 #include <vector>
 
+#include "base/activity.h"
 #include "base/result.h"
 #include "engine/data/hash.h"
-#include "engine/data/read_watch.h"
+
+namespace rm {
+
+// The one that waits while data is opened, looked through or hashed.
+struct ReadWatch {
+    Activity* activity = nullptr;  // counts bytes; cancelled: reading ends
+    Faults* faults = nullptr;
+    std::string_view slow_point = "data.slow_read";  // a piece takes long
+
+    // Before they are read. An entry of a directory counts as a byte.
+    Status pass(std::int64_t bytes = 1) const {
+        pass_slowly(faults, slow_point);
+        if (activity == nullptr) return {};
+        activity->done += bytes;
+        return activity->check();
+    }
+};
 
 // Names the content of a data set (docs/formats/data.md): up to kHashedWhole bytes by a
 // hash of all of them, beyond that of names, sizes and kNumSamples pieces at equal distances, so
 // that terabytes take a second. The hash of a sample says so. Point data.slow_read: a piece of at
 // most kSampleBytes takes long.
-namespace rm {
-
 constexpr std::int64_t kHashedWhole = std::int64_t{256} << 20;
 constexpr std::int64_t kNumSamples = 256;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;

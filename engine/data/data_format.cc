@@ -5,13 +5,12 @@
 #include <cctype>
 #include <filesystem>
 
-#include "engine/data/byte_source.h"
-#include "engine/data/encoded_source.h"
 #include "engine/data/file_bytes.h"
 #include "engine/data/jsonl_text.h"
-#include "engine/data/llmc_header.h"
-#include "engine/data/text_files.h"
+#include "engine/data/text_corpus.h"
+#include "engine/data/text_tokens.h"
 #include "engine/data/token_files.h"
+#include "engine/data/token_formats.h"
 #include "engine/tokenizer/byte_tokenizer.h"
 
 namespace rm {
@@ -19,8 +18,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<DataFormat, 4> kFormats = {DataFormat::text, DataFormat::jsonl,
-                                                DataFormat::megatron, DataFormat::llmc};
+struct FormatWords {
+    std::string_view name;
+    std::string_view looked_for = {};
+};
+
+// In the order of DataFormat.
+constexpr std::array<FormatWords, 4> kFormats = {
+    {{"text"},
+     {"jsonl", "files named .jsonl or .ndjson"},
+     {"megatron", "PREFIX.idx beside PREFIX.bin"},
+     {"llmc", ".bin files that begin with the number 20240520 or 20240801"}}};
+
+const FormatWords& words_of(DataFormat format) {
+    return kFormats.at(static_cast<std::size_t>(format));
+}
 
 std::string lower_extension(const fs::path& path) {
     std::string extension = path.extension().string();
@@ -84,20 +96,24 @@ Result<std::vector<fs::path>> files_below(const fs::path& directory, const ReadW
 
 // The files that each format would read at a path: empty where there are none.
 struct Candidates {
-    std::vector<std::string> jsonl, megatron, llmc;
+    std::array<std::vector<std::string>, kFormats.size()> files;  // by format; none of text
     std::size_t others = 0;
+
+    std::vector<std::string>& of(DataFormat format) {
+        return files.at(static_cast<std::size_t>(format));
+    }
 };
 
 void classify(const fs::path& file, Candidates& found) {
     const std::string extension = lower_extension(file);
     if (is_jsonl(file)) {
-        found.jsonl.push_back(file.string());
+        found.of(DataFormat::jsonl).push_back(file.string());
     } else if (extension == ".idx" && !prefix_of(file).empty()) {
-        found.megatron.push_back(prefix_of(file));
+        found.of(DataFormat::megatron).push_back(prefix_of(file));
     } else if (extension == ".bin" && !prefix_of(file).empty()) {
         return;  // comes with its index
     } else if (extension == ".bin" && has_llmc_magic(file)) {
-        found.llmc.push_back(file.string());
+        found.of(DataFormat::llmc).push_back(file.string());
     } else {
         ++found.others;
     }
@@ -106,7 +122,7 @@ void classify(const fs::path& file, Candidates& found) {
 Result<Candidates> look_at(const fs::path& path, const ReadWatch& watch) {
     Candidates found;
     if (const std::string prefix = prefix_of(path); !prefix.empty()) {
-        found.megatron = {prefix};
+        found.of(DataFormat::megatron) = {prefix};
         return found;
     }
     std::error_code failure;
@@ -128,57 +144,34 @@ Result<Candidates> look_at(const fs::path& path, const ReadWatch& watch) {
 }
 
 DataFormat guess(const Candidates& found) {
-    const bool jsonl = !found.jsonl.empty();
-    const bool megatron = !found.megatron.empty();
-    const bool llmc = !found.llmc.empty();
-    if (found.others > 0 || jsonl + megatron + llmc != 1) return DataFormat::text;
-    return jsonl ? DataFormat::jsonl : megatron ? DataFormat::megatron : DataFormat::llmc;
+    const auto some = [](const std::vector<std::string>& files) { return !files.empty(); };
+    const auto begin = found.files.begin(), end = found.files.end();
+    if (found.others > 0 || std::count_if(begin, end, some) != 1) return DataFormat::text;
+    return static_cast<DataFormat>(std::find_if(begin, end, some) - begin);
 }
 
 Result<std::vector<std::string>> files_as(DataFormat format, const std::string& path,
-                                          const Candidates& found) {
-    const auto some = [&](const std::vector<std::string>& files,
-                          std::string_view what) -> Result<std::vector<std::string>> {
-        if (!files.empty()) return files;
-        return make_error(ErrorCode::not_found, "{} holds no {} data: looked for {}", path,
-                          to_string(format), what);
-    };
-    switch (format) {
-        case DataFormat::text:
-            return std::vector<std::string>();
-        case DataFormat::jsonl:
-            // A single file may have any name when the format is given.
-            if (fs::is_regular_file(path)) return std::vector<std::string>{path};
-            return some(found.jsonl, "files named .jsonl or .ndjson");
-        case DataFormat::megatron:
-            return some(found.megatron, "PREFIX.idx beside PREFIX.bin");
-        case DataFormat::llmc:
-            return some(found.llmc, ".bin files that begin with the number 20240520 or 20240801");
-    }
-    return std::vector<std::string>();
+                                          Candidates& found) {
+    // A single file may have any name when the format is given.
+    const bool alone = format == DataFormat::jsonl && fs::is_regular_file(path);
+    if (alone) return std::vector<std::string>{path};
+    if (format == DataFormat::text || !found.of(format).empty()) return found.of(format);
+    return make_error(ErrorCode::not_found, "{} holds no {} data: looked for {}", path,
+                      to_string(format), words_of(format).looked_for);
 }
 
 Result<DataFormat> parse_format(std::string_view name) {
-    for (const DataFormat format : kFormats) {
-        if (to_string(format) == name) return format;
-    }
+    const auto found =
+        std::find_if(kFormats.begin(), kFormats.end(),
+                     [name](const FormatWords& format) { return format.name == name; });
+    if (found != kFormats.end()) return static_cast<DataFormat>(found - kFormats.begin());
     return invalid_argument("format '{}' is not known; auto, text, jsonl, megatron or llmc", name);
 }
 
 }  // namespace
 
 std::string_view to_string(DataFormat format) {
-    switch (format) {
-        case DataFormat::text:
-            return "text";
-        case DataFormat::jsonl:
-            return "jsonl";
-        case DataFormat::megatron:
-            return "megatron";
-        case DataFormat::llmc:
-            return "llmc";
-    }
-    return "?";
+    return words_of(format).name;
 }
 
 Result<FoundData> find_data(const std::string& path, std::string_view format,
@@ -188,7 +181,7 @@ Result<FoundData> find_data(const std::string& path, std::string_view format,
     if (format != "auto") {
         RM_TRY(found.format, parse_format(format));
     }
-    RM_TRY(const Candidates candidates, look_at(path, watch));
+    RM_TRY(Candidates candidates, look_at(path, watch));
     if (format == "auto") found.format = guess(candidates);
     RM_TRY(found.files, files_as(found.format, path, candidates));
     return found;
@@ -197,11 +190,11 @@ Result<FoundData> find_data(const std::string& path, std::string_view format,
 Result<std::unique_ptr<TextSource>> open_text(const FoundData& found, const ReadWatch& watch) {
     if (found.format == DataFormat::text) {
         RM_TRY(TextCorpus corpus, TextCorpus::open(found.path, watch));
-        return std::unique_ptr<TextSource>(new TextFiles(std::move(corpus)));
+        return std::unique_ptr<TextSource>(new TextCorpus(std::move(corpus)));
     }
     if (found.format == DataFormat::jsonl) {
-        RM_TRY(std::unique_ptr<JsonlText> lines, JsonlText::open(found.path, found.files, watch));
-        return std::unique_ptr<TextSource>(std::move(lines));
+        RM_TRY(std::unique_ptr<TextSource> lines, JsonlText::open(found.path, found.files, watch));
+        return lines;
     }
     return invalid_argument("{} is {} data, which holds tokens and no text", found.path,
                             to_string(found.format));
@@ -210,27 +203,25 @@ Result<std::unique_ptr<TextSource>> open_text(const FoundData& found, const Read
 Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
                                                  std::int64_t vocabulary, const ReadWatch& watch) {
     if (found.format == DataFormat::megatron || found.format == DataFormat::llmc) {
-        auto files = found.format == DataFormat::megatron
-                         ? TokenFiles::open_megatron(found.path, found.files, watch)
-                         : TokenFiles::open_llmc(found.path, found.files, watch);
-        if (!files) return files.error();
-        return std::unique_ptr<TokenSource>(std::move(*files));
+        const auto open = found.format == DataFormat::megatron ? TokenFiles::open_megatron
+                                                               : TokenFiles::open_llmc;
+        RM_TRY(std::unique_ptr<TokenSource> files, open(found.path, found.files, watch));
+        return files;
     }
     if (tokenizer.vocabulary() > vocabulary) {
         return invalid_argument(
             "tokenizer {} has ids up to {}; the model's vocabulary is {}: use a model with one of "
-            "at "
-            "least {}",
+            "at least {}",
             tokenizer.name(), tokenizer.vocabulary() - 1, vocabulary, tokenizer.vocabulary());
     }
     RM_TRY(std::unique_ptr<TextSource> text, open_text(found, watch));
     if (tokenizer.name() == ByteTokenizer::kName) {
-        RM_TRY(std::unique_ptr<ByteSource> bytes, ByteSource::open(std::move(text), watch));
-        return std::unique_ptr<TokenSource>(std::move(bytes));
+        RM_TRY(std::unique_ptr<TokenSource> bytes, ByteSource::open(std::move(text), watch));
+        return bytes;
     }
-    RM_TRY(std::unique_ptr<EncodedSource> encoded,
+    RM_TRY(std::unique_ptr<TokenSource> encoded,
            EncodedSource::open(std::move(text), tokenizer, watch));
-    return std::unique_ptr<TokenSource>(std::move(encoded));
+    return encoded;
 }
 
 }  // namespace rm

@@ -39,16 +39,16 @@ Status FileBytes::read(std::int64_t offset, std::span<std::byte> out) const {
         path_, offset + std::ssize(out), size_);
 }
 
-Status FileBytes::add_to(Xxh3& hash, const ReadWatch& watch) const {
+Status FileBytes::visit(const ReadWatch& watch,
+                        const std::function<void(std::span<const std::byte>)>& block) const {
     constexpr std::int64_t kBlockBytes = kSampleBytes;
-    std::vector<std::byte> block(static_cast<std::size_t>(std::min(size_, kBlockBytes)));
-    hash.update(size_);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size_, kBlockBytes)));
     for (std::int64_t at = 0; at < size_; at += kBlockBytes) {
-        const std::span part(block.data(),
+        const std::span part(buffer.data(),
                              static_cast<std::size_t>(std::min(kBlockBytes, size_ - at)));
         RM_RETURN_IF_ERROR(watch.pass(std::ssize(part)));
         RM_RETURN_IF_ERROR(read(at, part));
-        hash.update(part);
+        block(part);
     }
     return {};
 }
@@ -68,8 +68,11 @@ Result<std::string> content_hash_of(std::span<const FileBytes* const> files,
         return sampled_hash(parts, watch);
     }
     Xxh3 hash;
-    for (const FileBytes* file : files)
-        RM_RETURN_IF_ERROR(file->add_to(hash, watch));
+    for (const FileBytes* file : files) {
+        hash.update(file->size());
+        RM_RETURN_IF_ERROR(
+            file->visit(watch, [&hash](std::span<const std::byte> block) { hash.update(block); }));
+    }
     return hash.hex();
 }
 

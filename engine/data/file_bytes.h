@@ -11,8 +11,8 @@
 
 namespace rm {
 
-// A file open for reading at any place, by any number of threads. Reads and not a mapping: see
-// DocumentReader.
+// A file open for reading at any place, by any number of threads. Reads and not a mapping: a
+// file that shrinks is an error here and would be SIGBUS there.
 class FileBytes {
 public:
     // not_found or permission_denied; invalid_argument for what is no regular file.
@@ -23,8 +23,9 @@ public:
 
     // failed_precondition when the file ends before that.
     Status read(std::int64_t offset, std::span<std::byte> out) const;
-    // All of it, in blocks, after its size.
-    Status add_to(Xxh3& hash, const ReadWatch& watch) const;
+    // All of it, in blocks.
+    Status visit(const ReadWatch& watch,
+                 const std::function<void(std::span<const std::byte>)>& block) const;
 
 private:
     FileBytes(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}

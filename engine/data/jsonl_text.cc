@@ -101,20 +101,12 @@ std::string reason_of(const std::string& what) {
 }  // namespace
 
 Status JsonlText::find_lines(std::int64_t index, const ReadWatch& watch) {
-    constexpr std::int64_t kBlockBytes = 1 << 20;
-    const FileBytes& file = files_[static_cast<std::size_t>(index)];
     const auto keep = [&](std::int64_t number, std::int64_t begin, std::int64_t bytes) {
         lines_.push_back({index, number, begin, bytes});
     };
     LineFinder finder;
-    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(file.size(), kBlockBytes)));
-    for (std::int64_t at = 0; at < file.size(); at += kBlockBytes) {
-        const std::span block(buffer.data(),
-                              static_cast<std::size_t>(std::min(kBlockBytes, file.size() - at)));
-        RM_RETURN_IF_ERROR(watch.pass(std::ssize(block)));
-        RM_RETURN_IF_ERROR(file.read(at, block));
-        finder.block(block, keep);
-    }
+    RM_RETURN_IF_ERROR(files_[static_cast<std::size_t>(index)].visit(
+        watch, [&](std::span<const std::byte> block) { finder.block(block, keep); }));
     finder.end(keep);
     return {};
 }

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/data/megatron_index.h"
+#include "engine/data/token_formats.h"
 
 namespace rm {
 namespace {

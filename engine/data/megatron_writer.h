@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "engine/data/token_dtype.h"
+#include "engine/data/token_formats.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace rm {

@@ -1,5 +1,7 @@
 #include "engine/data/text_corpus.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -10,8 +12,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/unique_fd.h"
+#include "base/units.h"
 #include "base/words.h"
-#include "engine/data/document_reader.h"
 #include "engine/data/hash.h"
 
 namespace rm {
@@ -147,6 +150,53 @@ Result<Document> single_file(const fs::path& path) {
     return Document{path.filename().string(), bytes};
 }
 
+// Reads the bytes of files when asked for. Plain reads and not a mapping: a file that shrinks while
+// it is used is an error here and would be SIGBUS there. The last file stays open.
+class DocumentReader : public TextReader {
+public:
+    explicit DocumentReader(const TextCorpus& corpus) : corpus_(corpus) {}
+
+    Result<std::int64_t> num_bytes(std::int64_t document) override {
+        return corpus_.stored_bytes(document);
+    }
+    Status read(std::int64_t document, std::int64_t offset, std::span<std::uint8_t> out) override {
+        const std::string path = corpus_.file_path(document);
+        if (open_document_ != document) {
+            open_document_ = -1;
+            file_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+            if (!file_) {
+                return make_error(ErrorCode::failed_precondition, "cannot read {}: {}", path,
+                                  std::generic_category().message(errno));
+            }
+            open_document_ = document;
+        }
+        if (read_at(file_.get(), offset, std::as_writable_bytes(out)) == std::ssize(out)) return {};
+        open_document_ = -1;
+        return make_error(ErrorCode::failed_precondition,
+                          "{} ends before byte {}, but had {} bytes when the data was opened: data "
+                          "must not change during a run",
+                          path, offset + std::ssize(out), corpus_.stored_bytes(document));
+    }
+
+private:
+    const TextCorpus& corpus_;
+    std::int64_t open_document_ = -1;
+    UniqueFd file_;
+};
+
+std::vector<HashedFile> files_of(const TextCorpus& corpus, DocumentReader& reader) {
+    std::vector<HashedFile> files;
+    for (const Document& document : corpus.documents()) {
+        const std::int64_t i = std::ssize(files);
+        files.push_back({document.path, document.bytes,
+                         [&reader, i](std::int64_t offset, std::span<std::byte> out) {
+                             auto* bytes = reinterpret_cast<std::uint8_t*>(out.data());
+                             return reader.read(i, offset, {bytes, out.size()});
+                         }});
+    }
+    return files;
+}
+
 }  // namespace
 
 std::string to_string(const SkippedFiles& skipped) {
@@ -184,41 +234,35 @@ Result<TextCorpus> TextCorpus::open(const std::string& path, const ReadWatch& wa
 }
 
 std::string TextCorpus::file_path(std::int64_t document) const {
-    return (fs::path(root_) / documents_.at(static_cast<std::size_t>(document)).path).string();
+    return (fs::path(root_) / at(document).path).string();
 }
 
-namespace {
-
-Result<std::string> sampled_hash(const TextCorpus& corpus, const ReadWatch& watch) {
-    DocumentReader reader(corpus);
-    std::vector<HashedFile> files;
-    for (const Document& document : corpus.documents()) {
-        const auto i = static_cast<std::int64_t>(files.size());
-        files.push_back({document.path, document.bytes,
-                         [&reader, i](std::int64_t offset, std::span<std::byte> out) {
-                             auto* bytes = reinterpret_cast<std::uint8_t*>(out.data());
-                             return reader.read(i, offset, {bytes, out.size()});
-                         }});
-    }
-    return sampled_hash(files, watch);
+std::string TextCorpus::describe() const {
+    const std::string files =
+        format("{}, {}", counted(num_documents(), "text file"), Bytes{num_bytes_});
+    if (skipped_.total() == 0) return files;
+    return format("{}; passed over {}", files, to_string(skipped_));
 }
 
-}  // namespace
+std::unique_ptr<TextReader> TextCorpus::make_reader() const {
+    return std::make_unique<DocumentReader>(*this);
+}
 
-Result<std::string> content_hash(const TextCorpus& corpus, const ReadWatch& watch) {
-    if (corpus.num_bytes() > kHashedWhole) return sampled_hash(corpus, watch);
+Result<std::string> TextCorpus::content_hash(const ReadWatch& watch) const {
+    DocumentReader reader(*this);
+    if (num_bytes_ > kHashedWhole) return sampled_hash(files_of(*this, reader), watch);
     Xxh3 hash;
-    DocumentReader reader(corpus);
-    for (std::size_t i = 0; i < corpus.documents().size(); ++i) {
-        const Document& document = corpus.documents()[i];
+    for (std::int64_t i = 0; i < num_documents(); ++i) {
+        const Document& document = at(i);
         // Lengths stand before bytes, so that no two different corpora feed the same stream.
         hash.update(static_cast<std::int64_t>(document.path.size()));
         hash.update(document.path);
         hash.update(document.bytes);
         RM_RETURN_IF_ERROR(watch.pass(document.bytes));
-        RM_RETURN_IF_ERROR(reader.visit(
-            static_cast<std::int64_t>(i),
-            [&](std::span<const std::uint8_t> block) { hash.update(std::as_bytes(block)); }));
+        RM_RETURN_IF_ERROR(reader.visit(i, [&](std::span<const std::uint8_t> block) -> Status {
+            hash.update(std::as_bytes(block));
+            return {};
+        }));
     }
     return hash.hex();
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/activity.h"
 #include "base/result.h"
 #include "engine/data/content_hash.h"
 
@@ -23,9 +24,9 @@ public:
                         std::span<std::uint8_t> out) = 0;
 
     Result<std::string> load(std::int64_t document);
-    // The whole document, in blocks.
+    // The whole document, in blocks, until one of them is refused.
     Status visit(std::int64_t document,
-                 const std::function<void(std::span<const std::uint8_t>)>& block);
+                 const std::function<Status(std::span<const std::uint8_t>)>& block);
 };
 
 // Documents of text that nobody has tokenised. Immutable, shared between threads.
@@ -44,5 +45,16 @@ public:
 
     std::int64_t total_stored_bytes() const;
 };
+
+// The text's own entropies, nats per byte, from exact counts: what a model that knows only byte
+// frequencies, or only the previous byte, can reach on it. Pairs do not cross documents.
+struct TextEntropies {
+    double unigram = 0;  // H(x)
+    double bigram = 0;   // H(x_t | x_{t-1})
+};
+
+// Counts all documents of the sources together; reads everything once, or until it is given up.
+Result<TextEntropies> text_entropies(std::span<const TextSource* const> sources,
+                                     const Activity& activity);
 
 }  // namespace rm

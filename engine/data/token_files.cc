@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/words.h"
-#include "engine/data/llmc_header.h"
-#include "engine/data/megatron_index.h"
+#include "engine/data/token_formats.h"
 
 namespace rm {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/data/file_bytes.h"
-#include "engine/data/token_dtype.h"
+#include "engine/data/token_formats.h"
 #include "engine/data/token_source.h"
 
 namespace rm {

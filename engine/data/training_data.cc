@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "engine/data/byte_source.h"
 #include "engine/data/data_format.h"
 #include "engine/data/hash.h"
+#include "engine/data/text_tokens.h"
 
 namespace rm {
 namespace {

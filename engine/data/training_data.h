@@ -8,9 +8,9 @@
 
 #include "base/job_spec.h"
 #include "base/result.h"
-#include "engine/data/entropy.h"
 #include "engine/data/mixed_stream.h"
 #include "engine/data/split.h"
+#include "engine/data/text_source.h"
 #include "engine/data/token_source.h"
 
 namespace rm {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/data/entropy.h"
+#include "engine/data/text_source.h"
 #include "engine/train/background.h"
 #include "engine/train/rank_parts.h"
 

@@ -1,18 +1,17 @@
-#include "engine/data/entropy.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
 #include "base/random.h"
+#include "engine/data/text_source.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {
 namespace {
 
 TextEntropies entropies_of(const TempDir& dir) {
-    const TextFiles files(TextCorpus::open(dir.path()).value());
+    const TextCorpus files = TextCorpus::open(dir.path()).value();
     const TextSource* const sources[] = {&files};
     return text_entropies(sources, Activity()).value();
 }

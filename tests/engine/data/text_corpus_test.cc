@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/data/document_reader.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {
@@ -152,7 +151,7 @@ TEST(TextCorpus, NamesAFileItMayNotRead) {
 }
 
 std::string hash_of(const std::string& path) {
-    return content_hash(TextCorpus::open(path).value(), {}).value();
+    return TextCorpus::open(path).value().content_hash({}).value();
 }
 
 TEST(ContentHash, ChangesWithAnyByteNameOrBoundary) {
@@ -174,19 +173,19 @@ TEST(ContentHash, ChangesWithAnyByteNameOrBoundary) {
     EXPECT_NE(hash_of(dir / "d"), hash);
 }
 
-TEST(DocumentReader, ReportsAFileThatShrank) {
+TEST(TextCorpus, ReportsAFileThatShrank) {
     TempDir dir;
     write_text(dir / "a.txt", "0123456789");
     const auto corpus = TextCorpus::open(dir.path());
-    DocumentReader reader(*corpus);
+    const auto reader = corpus->make_reader();
     std::vector<std::uint8_t> bytes(4);
-    ASSERT_TRUE(reader.read(0, 6, bytes));
+    ASSERT_TRUE(reader->read(0, 6, bytes));
     EXPECT_EQ(bytes.back(), '9');
     write_text(dir / "a.txt", "01234567");
-    const Status short_read = reader.read(0, 6, bytes);
+    const Status short_read = reader->read(0, 6, bytes);
     ASSERT_FALSE(short_read);
     EXPECT_THAT(short_read.error().message, HasSubstr("ends before byte 10, but had 10 bytes"));
-    EXPECT_TRUE(reader.read(0, 0, bytes));
+    EXPECT_TRUE(reader->read(0, 0, bytes));
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/data/byte_source.h"
 #include "engine/data/megatron_writer.h"
-#include "engine/data/text_files.h"
+#include "engine/data/text_corpus.h"
+#include "engine/data/text_tokens.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {
@@ -35,7 +35,7 @@ inline void write_megatron(const std::string& prefix, const std::vector<TokenId>
 inline std::unique_ptr<ByteSource> byte_source(const std::string& path) {
     auto corpus = TextCorpus::open(path);
     EXPECT_TRUE(corpus) << corpus.error().message;
-    return ByteSource::open(std::make_unique<TextFiles>(std::move(*corpus))).value();
+    return ByteSource::open(std::make_unique<TextCorpus>(std::move(*corpus))).value();
 }
 
 inline std::string read_text(const std::string& path) {

@@ -6,9 +6,8 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "engine/data/llmc_header.h"
-#include "engine/data/megatron_index.h"
 #include "engine/data/megatron_writer.h"
+#include "engine/data/token_formats.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {

@@ -1,12 +1,76 @@
-#include "engine/data/megatron_index.h"
+#include "engine/data/token_formats.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <optional>
 
 namespace rm {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are read as they lie");
+
+template <typename Stored>
+Status convert(std::span<const std::byte> bytes, std::span<TokenId> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        Stored value{};
+        std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));
+        if constexpr (sizeof(Stored) == 8 || std::is_same_v<Stored, std::uint32_t>) {
+            if (static_cast<std::int64_t>(value) > std::numeric_limits<TokenId>::max() ||
+                static_cast<std::int64_t>(value) < 0) {
+                return data_loss("token {} there is {}, not an id", i, value);
+            }
+        }
+        out[i] = static_cast<TokenId>(value);
+    }
+    return {};
+}
+
+struct StoredType {
+    std::string_view name;
+    std::int64_t bytes;
+    Status (*decode)(std::span<const std::byte>, std::span<TokenId>);
+};
+
+template <typename Stored>
+constexpr StoredType stored(std::string_view name) {
+    return {name, sizeof(Stored), convert<Stored>};
+}
+
+// In the order of TokenDType.
+constexpr std::array<StoredType, 7> kStoredTypes = {
+    stored<std::uint8_t>("uint8"),   stored<std::int8_t>("int8"),   stored<std::int16_t>("int16"),
+    stored<std::int32_t>("int32"),   stored<std::int64_t>("int64"), stored<std::uint16_t>("uint16"),
+    stored<std::uint32_t>("uint32"),
+};
+
+const StoredType& stored_as(TokenDType dtype) {
+    return kStoredTypes.at(static_cast<std::size_t>(dtype));
+}
+
+// A kind of llm.c file.
+struct LlmcKind {
+    std::int32_t magic;
+    std::int32_t version;
+    TokenDType dtype;
+};
+constexpr std::array<LlmcKind, 2> kLlmcKinds = {
+    {{20240520, 1, TokenDType::u16}, {20240801, 7, TokenDType::u32}}};
+
+std::int32_t field(std::span<const std::byte> head, std::size_t index) {
+    std::int32_t value = 0;
+    std::memcpy(&value, head.data() + 4 * index, 4);
+    return value;
+}
+
+const LlmcKind* kind_of(std::span<const std::byte> head) {
+    if (head.size() < 4) return nullptr;
+    for (const LlmcKind& kind : kLlmcKinds) {
+        if (field(head, 0) == kind.magic) return &kind;
+    }
+    return nullptr;
+}
 
 constexpr std::array<char, 9> kMagic = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
 constexpr std::uint64_t kVersion = 1;
@@ -93,6 +157,43 @@ Result<std::vector<std::int64_t>> parse_sequences(std::span<const std::byte> byt
 }
 
 }  // namespace
+
+std::int64_t size_of(TokenDType dtype) {
+    return stored_as(dtype).bytes;
+}
+
+std::string_view to_string(TokenDType dtype) {
+    return stored_as(dtype).name;
+}
+
+Status decode_tokens(std::span<const std::byte> bytes, TokenDType dtype, std::span<TokenId> out) {
+    return stored_as(dtype).decode(bytes, out);
+}
+
+bool is_llmc(std::span<const std::byte> head) {
+    return kind_of(head) != nullptr;
+}
+
+Result<LlmcHeader> parse_llmc_header(std::span<const std::byte> head, std::int64_t file_bytes) {
+    const LlmcKind* kind = kind_of(head);
+    if (kind == nullptr || std::ssize(head) < LlmcHeader::kBytes) {
+        return data_loss(
+            "is no token file of llm.c: it does not begin with 1024 bytes of header "
+            "and the number {} or {}",
+            kLlmcKinds[0].magic, kLlmcKinds[1].magic);
+    }
+    if (field(head, 1) != kind->version) {
+        return make_error(ErrorCode::unimplemented, "has version {}; {} is read for {}",
+                          field(head, 1), kind->version, kind->magic);
+    }
+    const std::int64_t tokens = field(head, 2);
+    const std::int64_t expected = LlmcHeader::kBytes + tokens * size_of(kind->dtype);
+    if (tokens < 0 || file_bytes != expected) {
+        return data_loss("has {} bytes; its header names {} tokens of {}, which take {}",
+                         file_bytes, tokens, to_string(kind->dtype), expected);
+    }
+    return LlmcHeader{kind->dtype, tokens};
+}
 
 Result<MegatronIndex> parse_megatron_index(std::span<const std::byte> bytes) {
     RM_TRY(const Header header, parse_header(bytes));

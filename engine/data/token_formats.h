@@ -3,12 +3,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "engine/data/token_dtype.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace rm {
+
+// How a file of tokens stores one, little endian.
+enum class TokenDType { u8, i8, i16, i32, i64, u16, u32 };
+
+std::int64_t size_of(TokenDType dtype);
+std::string_view to_string(TokenDType dtype);
+
+// out.size() tokens from as many times size_of(dtype) bytes; data_loss for a number that is no
+// TokenId, naming it and its place.
+Status decode_tokens(std::span<const std::byte> bytes, TokenDType dtype, std::span<TokenId> out);
+
+// The head of a token file of llm.c (dev/data/data_common.py): 256 int32, little endian, of which
+// the first three say magic, version and number of tokens. 20240520 version 1 stores uint16
+// (GPT-2), 20240801 version 7 uint32 (Llama 3).
+struct LlmcHeader {
+    static constexpr std::int64_t kBytes = 1024;
+    TokenDType dtype = TokenDType::u16;
+    std::int64_t num_tokens = 0;
+};
+
+bool is_llmc(std::span<const std::byte> head);
+
+// `file_bytes`: of the whole file, which must be just what the header says.
+Result<LlmcHeader> parse_llmc_header(std::span<const std::byte> head, std::int64_t file_bytes);
 
 // The `.idx` of a Megatron-LM indexed data set, version 1 (megatron/core/datasets/
 // indexed_dataset.py; docs/formats/data.md has the bytes): where the documents of the `.bin` beside
