@@ -11,7 +11,7 @@
 #include "engine/data/text_tokens.h"
 #include "engine/data/token_files.h"
 #include "engine/data/token_formats.h"
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace rm {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "engine/data/hash.h"
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace rm {
 namespace {

@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
-#include "engine/tokenizer/byte_alphabet.h"
 #include "engine/tokenizer/json_keys.h"
+#include "engine/tokenizer/utf8.h"
 
 namespace rm {
 namespace {

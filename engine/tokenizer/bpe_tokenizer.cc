@@ -1,10 +1,62 @@
 #include "engine/tokenizer/bpe_tokenizer.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include "engine/tokenizer/utf8.h"
-#include "engine/tokenizer/word_cache.h"
 
 namespace rm {
 namespace {
+
+// Words and their tokens as last encoded: natural text repeats its words. 4 MiB, whatever is put
+// in: a word has one place, where it replaces the one before it; long ones are not kept.
+class WordCache {
+public:
+    WordCache() : slots_(kNumSlots) {}
+
+    // Empty when the word is not there; else valid until the next put().
+    std::span<const TokenId> find(std::string_view word) const;
+    void put(std::string_view word, std::span<const TokenId> ids);
+
+private:
+    static constexpr std::size_t kNumSlots = std::size_t{1} << 16;
+    struct alignas(64) Slot {
+        std::uint8_t num_bytes = 0;  // 0: nothing here
+        std::uint8_t num_ids = 0;
+        std::array<char, 22> word;
+        std::array<TokenId, 10> ids;
+    };
+    static_assert(sizeof(Slot) == 64, "one cache line per look-up");
+    static std::size_t place_of(std::string_view word);
+
+    std::vector<Slot> slots_;
+};
+
+std::size_t WordCache::place_of(std::string_view word) {
+    return XXH3_64bits(word.data(), word.size()) % kNumSlots;
+}
+
+std::span<const TokenId> WordCache::find(std::string_view word) const {
+    const Slot& slot = slots_[place_of(word)];
+    if (slot.num_bytes != word.size() ||
+        std::memcmp(slot.word.data(), word.data(), word.size()) != 0) {
+        return {};
+    }
+    return std::span(slot.ids).first(slot.num_ids);
+}
+
+void WordCache::put(std::string_view word, std::span<const TokenId> ids) {
+    if (word.empty() || word.size() > Slot().word.size() || ids.size() > Slot().ids.size()) return;
+    Slot& slot = slots_[place_of(word)];
+    slot.num_bytes = static_cast<std::uint8_t>(word.size());
+    slot.num_ids = static_cast<std::uint8_t>(ids.size());
+    std::copy(word.begin(), word.end(), slot.word.begin());
+    std::copy(ids.begin(), ids.end(), slot.ids.begin());
+}
 
 class BpeEncoder : public Encoder {
 public:

@@ -1,9 +1,8 @@
-#include "engine/tokenizer/model_json.h"
-
 #include <algorithm>
 
 #include "engine/data/json_fields.h"
 #include "engine/tokenizer/json_keys.h"
+#include "engine/tokenizer/tokenizer_json.h"
 
 namespace rm {
 namespace {

@@ -24,20 +24,25 @@ struct PreTokenizer {
 // One thread's use of a PreTokenizer, which it borrows.
 class PieceCutter {
 public:
-    explicit PieceCutter(const PreTokenizer& pre_tokenizer);
+    explicit PieceCutter(const PreTokenizer& pre_tokenizer) {
+        for (const PreTokenizer::Stage& stage : pre_tokenizer.stages) {
+            auto& matcher = matchers_.emplace_back();
+            if (stage.kind == PreTokenizer::Kind::split) matcher.emplace(stage.regex.front());
+        }
+    }
 
     // Calls visit(piece) for every piece of `text` in order; a piece lives as long as the call.
     template <typename Visit>
     Status cut(std::string_view text, const Visit& visit, std::size_t stage = 0) {
         if (text.empty()) return {};
-        if (stage == stages_.size()) {
+        if (stage == matchers_.size()) {
             visit(text);
             return {};
         }
-        if (!stages_[stage].matcher) return cut_with_space(text, visit, stage);
+        if (!matchers_[stage]) return cut_with_space(text, visit, stage);
         std::size_t done = 0;
         while (done < text.size()) {
-            RM_TRY(const auto match, stages_[stage].matcher->find(text, done));
+            RM_TRY(const auto match, matchers_[stage]->find(text, done));
             const std::size_t begin = match ? match->begin : text.size();
             RM_RETURN_IF_ERROR(cut(text.substr(done, begin - done), visit, stage + 1));
             if (!match) return {};
@@ -48,9 +53,6 @@ public:
     }
 
 private:
-    struct Stage {
-        std::optional<RegexMatcher> matcher;  // nothing: space_first
-    };
     template <typename Visit>
     Status cut_with_space(std::string_view text, const Visit& visit, std::size_t stage) {
         if (text.front() == ' ') return cut(text, visit, stage + 1);
@@ -58,7 +60,7 @@ private:
         return cut(spaced, visit, stage + 1);
     }
 
-    std::vector<Stage> stages_;
+    std::vector<std::optional<RegexMatcher>> matchers_;  // by stage; nothing: space_first
 };
 
 }  // namespace rm

@@ -1,7 +1,7 @@
 #include "engine/tokenizer/vocabulary.h"
 
-#include "engine/tokenizer/byte_alphabet.h"
 #include "engine/tokenizer/json_keys.h"
+#include "engine/tokenizer/utf8.h"
 
 namespace rm {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/prepare_display.h"
 #include "engine/data/data_format.h"
 #include "engine/data/megatron_writer.h"
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/cli/sample_job.h"
 #include "tests/support/temp_dir.h"
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "engine/tokenizer/byte_alphabet.h"
-#include "engine/tokenizer/pipeline_json.h"
+#include "engine/tokenizer/tokenizer_json.h"
+#include "engine/tokenizer/utf8.h"
 
 namespace rm::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {

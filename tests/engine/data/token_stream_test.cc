@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {

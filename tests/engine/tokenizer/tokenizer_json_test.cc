@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "engine/tokenizer/byte_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/support/bpe_trainer.h"
 #include "tests/support/real_text.h"
 #include "tests/support/temp_dir.h"
