@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/checkpoint/block_hashes.h"
+#include "engine/checkpoint/manifest.h"
 
 namespace rm {
 namespace {
-
-std::string hash_of(std::span<const std::byte> bytes) {
-    Xxh3 hash;
-    hash.update(bytes);
-    return hash.hex();
-}
 
 std::int64_t block_bytes_of(const ShardInfo& shard) {
     return shard.block_bytes > 0 ? shard.block_bytes : kHashBlockBytes;
@@ -81,7 +75,7 @@ Status CheckpointReader::read_block(const Location& location, std::int64_t index
     RM_RETURN_IF_ERROR(read_file(location.shard, location.at + index * block_bytes_of(shard), out));
     if (shard.block_bytes == 0) return {};
     const StoredSlice& stored = stored_at(location);
-    const std::string hash = hash_of(out);
+    const std::string hash = xxh3_hex(out);
     const std::string& expected = stored.block_hashes[static_cast<std::size_t>(index)];
     if (hash == expected) return {};
     return data_loss("{} is damaged: block {} of {} has hash {}, the manifest says {}", shard.file,

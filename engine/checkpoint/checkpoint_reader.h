@@ -10,7 +10,7 @@
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/file_reader.h"
+#include "engine/checkpoint/durable_file.h"
 
 namespace rm {
 

@@ -7,8 +7,8 @@
 
 #include "base/fault.h"
 #include "base/result.h"
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/manifest.h"
-#include "engine/checkpoint/verify.h"
 
 // A directory of checkpoints: which are there, which is the newest good one, which may go.
 namespace rm {

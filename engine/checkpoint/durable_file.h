@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,5 +50,26 @@ Status replace_directory(const std::string& from, const std::string& to, Faults&
 Status rename_path(const std::string& from, const std::string& to, Faults& faults);
 
 Result<std::string> read_file(const std::string& path);
+
+// Ranges of a file, by pread. Not mapped: every byte is converted or copied once anyway, and a
+// mapped file that shrinks or a disk that fails would be a SIGBUS, where here it is an Error that
+// names the path. Reading is const and thread safe.
+class FileReader {
+public:
+    static Result<FileReader> open(const std::string& path);
+
+    const std::string& path() const { return path_; }
+    std::int64_t size() const { return size_; }  // bytes, when it was opened
+
+    // Fills `out` from byte `at`; data_loss when the file ends before.
+    Status read(std::int64_t at, std::span<std::byte> out) const;
+
+private:
+    FileReader(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+    std::string path_;
+    UniqueFd fd_;
+    std::int64_t size_ = 0;
+};
 
 }  // namespace rm

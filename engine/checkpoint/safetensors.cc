@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <utility>
 
-#include "engine/checkpoint/safetensors_json.h"
 #include "engine/data/shown_text.h"
 
 namespace rm {
@@ -15,8 +15,25 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<StorageType, 5> kStorageTypes = {
-    StorageType::f64, StorageType::f32, StorageType::f16, StorageType::bf16, StorageType::i32};
+struct StoredType {
+    StorageType type;
+    std::string_view name;
+    std::int64_t bytes;
+    std::optional<DType> memory;  // nothing: not computed with
+};
+
+// In the order of StorageType.
+constexpr std::array<StoredType, 5> kStoredTypes = {{
+    {StorageType::f64, "F64", 8, DType::f64},
+    {StorageType::f32, "F32", 4, DType::f32},
+    {StorageType::f16, "F16", 2, std::nullopt},
+    {StorageType::bf16, "BF16", 2, DType::bf16},
+    {StorageType::i32, "I32", 4, DType::i32},
+}};
+
+const StoredType& stored_as(StorageType type) {
+    return kStoredTypes.at(static_cast<std::size_t>(type));
+}
 
 // Bytes the shape describes, or -1 when they do not fit 63 bits.
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
@@ -80,62 +97,31 @@ Result<SafetensorsHeader> read_header(const FileReader& file) {
 }  // namespace
 
 std::string_view to_string(StorageType type) {
-    switch (type) {
-        case StorageType::f64:
-            return "F64";
-        case StorageType::f32:
-            return "F32";
-        case StorageType::f16:
-            return "F16";
-        case StorageType::bf16:
-            return "BF16";
-        case StorageType::i32:
-            return "I32";
-    }
-    return "?";
+    return stored_as(type).name;
 }
 
 Result<StorageType> parse_storage_type(std::string_view name) {
-    for (const StorageType type : kStorageTypes) {
-        if (to_string(type) == name) return type;
+    for (const StoredType& stored : kStoredTypes) {
+        if (stored.name == name) return stored.type;
     }
     return make_error(ErrorCode::unimplemented, "dtype {} is not one of F64, F32, F16, BF16, I32",
                       shown_text(name));
 }
 
 StorageType storage_of(DType dtype) {
-    switch (dtype) {
-        case DType::f64:
-            return StorageType::f64;
-        case DType::f32:
-            return StorageType::f32;
-        case DType::bf16:
-            return StorageType::bf16;
-        case DType::i32:
-            return StorageType::i32;
+    for (const StoredType& stored : kStoredTypes) {
+        if (stored.memory == dtype) return stored.type;
     }
     return StorageType::f32;
 }
 
 Result<DType> memory_dtype(StorageType type) {
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i32}) {
-        if (storage_of(dtype) == type) return dtype;
-    }
+    if (const auto& dtype = stored_as(type).memory) return *dtype;
     return make_error(ErrorCode::unimplemented, "dtype {} is not computed with", to_string(type));
 }
 
 std::int64_t size_of(StorageType type) {
-    switch (type) {
-        case StorageType::f64:
-            return 8;
-        case StorageType::f32:
-        case StorageType::i32:
-            return 4;
-        case StorageType::f16:
-        case StorageType::bf16:
-            return 2;
-    }
-    return 0;
+    return stored_as(type).bytes;
 }
 
 std::string shape_string(const std::vector<std::int64_t>& shape) {
@@ -182,18 +168,17 @@ Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_b
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
-    auto parsed = parse_safetensors_json(text);
-    if (!parsed) {
-        return Error{parsed.error().code, format("the header {}", parsed.error().message)};
+    auto header = parse_safetensors_json(text);
+    if (!header) {
+        return Error{header.error().code, format("the header {}", header.error().message)};
     }
-    SafetensorsHeader header{std::move(parsed->entries), std::move(parsed->metadata)};
-    for (const SafetensorsEntry& entry : header.entries) {
+    for (const SafetensorsEntry& entry : header->entries) {
         RM_RETURN_IF_ERROR(check_entry(entry, data_bytes));
     }
-    std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
+    std::sort(header->entries.begin(), header->entries.end(), [](const auto& a, const auto& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     });
-    RM_RETURN_IF_ERROR(check_no_holes(header.entries, data_bytes));
+    RM_RETURN_IF_ERROR(check_no_holes(header->entries, data_bytes));
     return header;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/checkpoint/file_reader.h"
+#include "engine/checkpoint/durable_file.h"
 #include "kernels/tensor.h"
 
 // Safetensors files (github.com/huggingface/safetensors, format 0.4): eight bytes of little-endian
@@ -54,6 +54,11 @@ constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 // The header's size from a file's first eight bytes, checked against the file's size and the limit.
 Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
                                               std::int64_t file_bytes);
+
+// The JSON as it stands there: entries in the text's order, offsets not yet judged against each
+// other or the data. Read event by event: no tree is built, so the memory is that of the result,
+// and nesting costs nothing.
+Result<SafetensorsHeader> parse_safetensors_json(std::string_view text);
 
 // Trusts nothing in the text: names are unique, types known, shapes fit, entries fill the
 // `data_bytes` exactly. Its memory is a small multiple of the text's. Errors (data_loss) name

@@ -1,5 +1,3 @@
-#include "engine/checkpoint/safetensors_json.h"
-
 #include <nlohmann/json.hpp>
 
 #include <limits>
@@ -7,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/checkpoint/safetensors.h"
 #include "engine/data/shown_text.h"
 
 namespace rm {
@@ -32,7 +31,7 @@ enum Field : unsigned { kDtype = 1, kShape = 2, kOffsets = 4, kAllFields = 7 };
 
 class Reader final : public nlohmann::json_sax<json> {
 public:
-    SafetensorsJson take() { return std::move(result_); }
+    SafetensorsHeader take() { return std::move(result_); }
     const Error& error() const { return error_; }
 
     bool null() override { return unexpected("null"); }
@@ -68,7 +67,7 @@ private:
     std::string_view list_name() const { return field_ == kShape ? "shape" : "data_offsets"; }
 
     At at_ = At::start;
-    SafetensorsJson result_;
+    SafetensorsHeader result_;
     Error error_;
     std::unordered_set<std::string> names_;
     SafetensorsEntry entry_;
@@ -206,7 +205,7 @@ bool Reader::end_array() {
 
 }  // namespace
 
-Result<SafetensorsJson> parse_safetensors_json(std::string_view text) {
+Result<SafetensorsHeader> parse_safetensors_json(std::string_view text) {
     // The format says so; a parser would also take white space or a byte order mark.
     if (text.empty() || text.front() != '{') {
         return data_loss("does not begin with '{': is not a JSON object");

@@ -8,9 +8,9 @@
 #include <set>
 #include <vector>
 
-#include "engine/checkpoint/block_hashes.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/durable_file.h"
+#include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/data/hash.h"
 #include "engine/data/json_fields.h"

@@ -37,9 +37,9 @@ std::string Xxh3::hex() const {
     return format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::string xxh3_hex(std::string_view text) {
+std::string xxh3_hex(std::span<const std::byte> bytes) {
     Xxh3 hash;
-    hash.update(text);
+    hash.update(bytes);
     return hash.hex();
 }
 

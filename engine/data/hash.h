@@ -31,6 +31,9 @@ private:
     std::unique_ptr<State> state_;
 };
 
-std::string xxh3_hex(std::string_view text);
+std::string xxh3_hex(std::span<const std::byte> bytes);
+inline std::string xxh3_hex(std::string_view text) {
+    return xxh3_hex(std::as_bytes(std::span(text)));
+}
 
 }  // namespace rm

@@ -1,5 +1,7 @@
 #include "engine/hf/config.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
 #include "engine/data/shown_text.h"
@@ -130,6 +132,13 @@ json fresh_config() {
             {"eos_token_id", nullptr}};
 }
 
+constexpr std::size_t kMaxIndexBytes = 64 << 20;
+
+bool is_plain_shard_name(const std::string& file) {
+    return file.ends_with(".safetensors") && file.find('/') == std::string::npos &&
+           file.find('\\') == std::string::npos && !file.starts_with('.');
+}
+
 }  // namespace
 
 Result<HfConfig> parse_hf_config(std::string_view text) {
@@ -162,6 +171,32 @@ json make_hf_config(const ModelConfig& model, const json& base, std::string_view
     if (!new_spelling) config.erase("dtype");
     write_hf_rope(model.rope, config);
     return config;
+}
+
+Result<HfWeightMap> parse_hf_index(std::string_view text) {
+    RM_TRY(const json value, parse_strict_json(text, kMaxIndexBytes));
+    JsonObject object(value, "");
+    object.require("weight_map");
+    RM_RETURN_IF_ERROR(object.status());
+    const json& map = *object.member("weight_map");
+    if (!map.is_object() || map.empty()) {
+        return invalid_argument("weight_map: must be an object of tensor names and files");
+    }
+    HfWeightMap weight_map;
+    JsonObject members(map, "weight_map");
+    for (const auto& [name, unused] : map.items()) {
+        std::string& file = weight_map[name];
+        RM_RETURN_IF_ERROR(members.read(name, file).status());
+        if (is_plain_shard_name(file)) continue;
+        return invalid_argument("weight_map {}: {} is not the name of a .safetensors file here",
+                                shown_text(name), shown_text(file));
+    }
+    return weight_map;
+}
+
+std::string encode_hf_index(const HfWeightMap& weight_map, std::int64_t total_bytes) {
+    const json value = {{"metadata", {{"total_size", total_bytes}}}, {"weight_map", weight_map}};
+    return value.dump(2) + "\n";
 }
 
 }  // namespace rm

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,5 +28,16 @@ Result<HfConfig> parse_hf_config(std::string_view text);
 // something about the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
 nlohmann::json make_hf_config(const ModelConfig& model, const nlohmann::json& base,
                               std::string_view torch_dtype);
+
+// model.safetensors.index.json: which shard holds which tensor.
+
+constexpr std::string_view kHfIndexFile = "model.safetensors.index.json";
+constexpr std::string_view kHfSingleFile = "model.safetensors";
+
+using HfWeightMap = std::map<std::string, std::string>;  // tensor -> file name
+
+// File names are plain names of .safetensors files: nothing outside the directory is reached.
+Result<HfWeightMap> parse_hf_index(std::string_view text);
+std::string encode_hf_index(const HfWeightMap& weight_map, std::int64_t total_bytes);
 
 }  // namespace rm

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/checkpoint/durable_file.h"
+#include "engine/hf/config.h"
 #include "engine/hf/convert.h"
 #include "engine/hf/directory.h"
-#include "engine/hf/index.h"
 #include "engine/model/nonfinite.h"
 #include "engine/model/rope.h"
 

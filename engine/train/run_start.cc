@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "engine/hf/directory.h"
 #include "engine/hf/load.h"
 
 namespace rm {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "engine/hf/index.h"
+#include "engine/hf/config.h"
 
 // An index that is accepted names files of its own directory only, and survives being written.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,8 +2,8 @@
 #include <csignal>
 #include <set>
 
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/directory.h"
-#include "engine/checkpoint/verify.h"
 #include "tests/lab/lab_cluster.h"
 
 namespace rm::lab {

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/checkpoint/block_hashes.h"
 #include "engine/checkpoint/checkpoint_reader.h"
+#include "engine/checkpoint/manifest.h"
 #include "tests/engine/checkpoint/sample_state.h"
 
 namespace rm {

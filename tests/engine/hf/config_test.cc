@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/hf/index.h"
-
 namespace rm {
 namespace {
 

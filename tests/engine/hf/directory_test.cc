@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/hf/index.h"
-#include "engine/hf/load.h"
+#include "engine/hf/config.h"
 #include "tests/engine/hf/sample_directory.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 
 #include "engine/checkpoint/durable_file.h"
 #include "engine/hf/convert.h"
-#include "engine/hf/load.h"
+#include "engine/hf/directory.h"
 #include "engine/model/rope.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/engine/hf/sample_directory.h"

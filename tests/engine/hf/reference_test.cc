@@ -9,7 +9,6 @@
 
 #include "engine/hf/directory.h"
 #include "engine/hf/export.h"
-#include "engine/hf/load.h"
 #include "engine/train/rank_engine.h"
 #include "tests/support/rank_rig.h"
 #include "tests/support/temp_dir.h"
