@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/result.h"
-#include "cli/config_file.h"
+#include "cli/target.h"
 
 namespace grpc {
 class Channel;

@@ -7,11 +7,9 @@
 #include <map>
 
 #include "base/session.h"
-#include "cli/completion.h"
-#include "cli/examples.h"
-#include "cli/man_pages.h"
+#include "cli/manual.h"
 #include "cli/text.h"
-#include "cli/verbs/table.h"
+#include "cli/verb.h"
 #include "options/usage.h"
 
 namespace rm {

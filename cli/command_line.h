@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/exit_code.h"
+#include "cli/console.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "service/man_page.h"

@@ -1,11 +1,10 @@
-#include "cli/completion.h"
-
 #include <CLI/CLI.hpp>
 
 #include <set>
 #include <vector>
 
 #include "base/format.h"
+#include "cli/manual.h"
 #include "cli/text.h"
 
 namespace rm {

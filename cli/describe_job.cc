@@ -1,9 +1,10 @@
 #include "cli/describe_job.h"
 
+#include <algorithm>
+
 #include "base/report.h"
-#include "cli/draw_mesh.h"
 #include "cli/job_text.h"
-#include "cli/printable.h"
+#include "cli/placement_text.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -33,11 +34,9 @@ std::string tokens_text(const pb::DataSpec& data) {
 }
 
 std::string data_text(const pb::DataSpec& data) {
-    std::string sources;
-    for (const pb::DataSource& source : data.sources()) {
-        sources += sources.empty() ? "" : ", ";
-        sources += to_string(DataSource{source.path(), source.proportion()});
-    }
+    const std::string sources = joined(data.sources(), ", ", [](const pb::DataSource& source) {
+        return to_string(DataSource{source.path(), source.proportion()});
+    });
     const bool separate = data.documents() == to_string(Documents::separate);
     return format("{} ({}, {} held out{})", sources, tokens_text(data),
                   percent_text(data.holdout()),
@@ -102,10 +101,7 @@ void print_failures(const Output& out, const pb::Job& job, WallTime now) {
     if (job.has_retry_at() && from_proto(job.retry_at()) > now) {
         line(out, "retry", "in " + span_text(from_proto(job.retry_at()) - now));
     }
-    std::string excluded;
-    for (const std::string& device : job.excluded_devices())
-        excluded += (excluded.empty() ? "" : ", ") + device;
-    if (!excluded.empty()) line(out, "excluded", excluded);
+    if (!job.excluded_devices().empty()) line(out, "excluded", joined(job.excluded_devices()));
     if (job.recovered()) line(out, "recovered", "adopted from its workers after a restore");
 }
 
@@ -225,6 +221,63 @@ void print_memory(const Output& out, const pb::Job& job) {
     out.stream << "  " << to_string(*policy) << '\n';
 }
 
+struct KindText {
+    std::string_view name;
+    Color color;
+};
+
+KindText kind_text(pb::Finding::Kind kind) {
+    switch (kind) {
+        case pb::Finding::BLOCKING:
+            return {"pending", Color::yellow};
+        case pb::Finding::PROBLEM:
+            return {"problem", Color::red};
+        default:  // an open enum: a newer controller may say more
+            return {"", Color::none};
+    }
+}
+
+constexpr std::size_t kKindWidth = 9;
+constexpr std::size_t kMostSubject = 16;
+constexpr std::size_t kLeastText = 30;
+
+std::size_t subject_width(const pb::ExplainJobReply& reply) {
+    std::size_t width = 0;
+    for (const pb::Finding& finding : reply.findings()) {
+        if (finding.subject().size() <= kMostSubject)
+            width = std::max(width, finding.subject().size());
+    }
+    return width;
+}
+
+void print_finding(const Output& out, const pb::Finding& finding, std::size_t subject) {
+    const KindText kind = kind_text(finding.kind());
+    const std::size_t indent = 2 + kKindWidth + 2 + subject + 2;
+    const std::size_t columns = static_cast<std::size_t>(std::max(out.width, 1));
+    const std::size_t width =
+        out.terminal ? std::max(kLeastText, columns - std::min(columns, indent)) : 0;
+    std::string head = "  " + out.paint(kind.name, kind.color);
+    head.append(kKindWidth - kind.name.size() + 2, ' ');
+    head += printable(finding.subject());
+    const std::string blank(indent, ' ');
+    if (finding.subject().size() > subject) {  // a node's whole id: the text begins below it
+        out.stream << head << '\n';
+        head = blank;
+    } else {
+        head.append(subject - finding.subject().size() + 2, ' ');
+    }
+    for (const std::string& line : wrapped(printable(finding.text()), width)) {
+        out.stream << head << line << '\n';
+        head = blank;
+    }
+    bool first = true;
+    for (const std::string& line :
+         wrapped(printable(finding.remedy()), width > 3 ? width - 3 : 0)) {
+        out.stream << blank << out.paint(first ? "-> " : "   ", Color::dim) << line << '\n';
+        first = false;
+    }
+}
+
 }  // namespace
 
 void describe_job(const Output& out, const pb::Job& job, WallTime now) {
@@ -236,6 +289,23 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_attempts(out, job, now);
     print_memory(out, job);
     print_mesh(out, job);
+}
+
+void print_explanation(const Output& out, const pb::ExplainJobReply& reply) {
+    const pb::Job& job = reply.job();
+    out.stream << format("job {} ({}) {}{}\n", job.id(), printable(job.spec().name()),
+                         has_ended(job) ? "" : "is ",
+                         out.paint(state_name(job.state()), state_color(job.state())));
+    if (job.has_last_step() && !has_ended(job)) {
+        const pb::StepReport& step = job.last_step();
+        for (const std::string& line :
+             wrapped(step_line(from_proto(step), printable(step.peak_name())),
+                     out.terminal ? static_cast<std::size_t>(std::max(out.width - 2, 30)) : 0))
+            out.stream << "  " << line << '\n';
+    }
+    const std::size_t subject = subject_width(reply);
+    for (const pb::Finding& finding : reply.findings())
+        print_finding(out, finding, subject);
 }
 
 }  // namespace rm

@@ -1,11 +1,17 @@
 #include "cli/document.h"
 
 #include <google/protobuf/message.h>
+#include <google/protobuf/util/time_util.h>
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/check.h"
 #include "base/format.h"
-#include "cli/message_json.h"
+#include "cli/text.h"
 
 namespace rm {
 namespace {
@@ -63,6 +69,127 @@ void print(std::ostream& out, const Json& value, DocumentFormat format) {
     out << emitter.c_str() << '\n';
 }
 
+namespace proto = google::protobuf;
+using Json = nlohmann::ordered_json;
+using Field = proto::FieldDescriptor;
+
+std::string upper_snake(const std::string& camel) {
+    std::string out;
+    for (const char c : camel) {
+        if (std::isupper(static_cast<unsigned char>(c)) != 0 && !out.empty()) out += '_';
+        out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    return out;
+}
+
+// JOB_STATE_RUNNING of JobState becomes running; an unknown value of a newer controller its number.
+Json word_of(const proto::EnumDescriptor& type, int number) {
+    const proto::EnumValueDescriptor* value = type.FindValueByNumber(number);
+    if (value == nullptr) return number;
+    return lower_without(upper_snake(type.name()) + "_", value->name());
+}
+
+// JSON cannot express these numbers; like protobuf, writes them as strings.
+Json number_of(double value) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+    return value;
+}
+
+// The value of a field that is not repeated, or of its item `index`.
+class Reader {
+public:
+    Reader(const proto::Message& message, const Field& field)
+        : message_(message), field_(field), look_(*message.GetReflection()) {}
+
+    Json one() const {
+        switch (field_.cpp_type()) {
+            case Field::CPPTYPE_INT32:
+                return look_.GetInt32(message_, &field_);
+            case Field::CPPTYPE_INT64:
+                return look_.GetInt64(message_, &field_);
+            case Field::CPPTYPE_UINT32:
+                return look_.GetUInt32(message_, &field_);
+            case Field::CPPTYPE_UINT64:
+                return look_.GetUInt64(message_, &field_);
+            case Field::CPPTYPE_DOUBLE:
+                return number_of(look_.GetDouble(message_, &field_));
+            case Field::CPPTYPE_FLOAT:
+                return number_of(look_.GetFloat(message_, &field_));
+            case Field::CPPTYPE_BOOL:
+                return look_.GetBool(message_, &field_);
+            case Field::CPPTYPE_ENUM:
+                return word_of(*field_.enum_type(), look_.GetEnumValue(message_, &field_));
+            case Field::CPPTYPE_STRING:
+                return look_.GetString(message_, &field_);
+            case Field::CPPTYPE_MESSAGE:
+                return message_json(look_.GetMessage(message_, &field_));
+        }
+        RM_CHECK(false, "field {} has an unknown type", field_.name());
+    }
+
+    Json item(int index) const {
+        switch (field_.cpp_type()) {
+            case Field::CPPTYPE_INT32:
+                return look_.GetRepeatedInt32(message_, &field_, index);
+            case Field::CPPTYPE_INT64:
+                return look_.GetRepeatedInt64(message_, &field_, index);
+            case Field::CPPTYPE_UINT32:
+                return look_.GetRepeatedUInt32(message_, &field_, index);
+            case Field::CPPTYPE_UINT64:
+                return look_.GetRepeatedUInt64(message_, &field_, index);
+            case Field::CPPTYPE_DOUBLE:
+                return number_of(look_.GetRepeatedDouble(message_, &field_, index));
+            case Field::CPPTYPE_FLOAT:
+                return number_of(look_.GetRepeatedFloat(message_, &field_, index));
+            case Field::CPPTYPE_BOOL:
+                return look_.GetRepeatedBool(message_, &field_, index);
+            case Field::CPPTYPE_ENUM:
+                return word_of(*field_.enum_type(),
+                               look_.GetRepeatedEnumValue(message_, &field_, index));
+            case Field::CPPTYPE_STRING:
+                return look_.GetRepeatedString(message_, &field_, index);
+            case Field::CPPTYPE_MESSAGE:
+                return message_json(look_.GetRepeatedMessage(message_, &field_, index));
+        }
+        RM_CHECK(false, "field {} has an unknown type", field_.name());
+    }
+
+    Json list() const {
+        Json list = Json::array();
+        for (int i = 0; i < look_.FieldSize(message_, &field_); ++i)
+            list.push_back(item(i));
+        return list;
+    }
+
+    // Numbers sort numerically: rank 10 comes after rank 9.
+    Json map() const {
+        std::map<std::pair<std::int64_t, std::string>, Json> sorted;
+        for (int i = 0; i < look_.FieldSize(message_, &field_); ++i) {
+            const proto::Message& entry = look_.GetRepeatedMessage(message_, &field_, i);
+            const proto::Descriptor& type = *entry.GetDescriptor();
+            const Json key = Reader(entry, *type.FindFieldByNumber(1)).one();
+            const Json value = Reader(entry, *type.FindFieldByNumber(2)).one();
+            if (key.is_string()) {
+                sorted.emplace(std::pair(0, key.get<std::string>()), value);
+            } else {
+                sorted.emplace(std::pair(key.get<std::int64_t>(), key.dump()), value);
+            }
+        }
+        Json object = Json::object();
+        for (const auto& [key, value] : sorted)
+            object[key.second] = value;
+        return object;
+    }
+
+    bool is_absent() const { return field_.has_presence() && !look_.HasField(message_, &field_); }
+
+private:
+    const proto::Message& message_;
+    const Field& field_;
+    const proto::Reflection& look_;
+};
+
 }  // namespace
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,
@@ -85,6 +212,25 @@ void print_documents(std::ostream& out,
     for (const auto* message : messages)
         list.push_back(message_json(*message));
     print(out, list, format);
+}
+
+Json message_json(const proto::Message& message) {
+    const proto::Descriptor& type = *message.GetDescriptor();
+    if (const auto* time = dynamic_cast<const proto::Timestamp*>(&message))
+        return proto::util::TimeUtil::ToString(*time);
+    Json object = Json::object();
+    for (int i = 0; i < type.field_count(); ++i) {
+        const Field& field = *type.field(i);
+        const Reader reader(message, field);
+        if (field.is_map()) {
+            object[field.json_name()] = reader.map();
+        } else if (field.is_repeated()) {
+            object[field.json_name()] = reader.list();
+        } else if (!reader.is_absent()) {
+            object[field.json_name()] = reader.one();
+        }
+    }
+    return object;
 }
 
 }  // namespace rm

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <ostream>
 #include <string>
 #include <vector>
 
-// Messages as documents: the JSON of message_json.h, or the same as YAML.
+// Messages as documents: JSON, or the same as YAML.
 namespace google::protobuf {
 class Message;
 }
@@ -32,5 +34,11 @@ void print_documents(std::ostream& out, const std::vector<T>& messages, Document
         pointers.push_back(&message);
     print_documents(out, pointers, format);
 }
+
+// A message for scripts: keys in the order of the declaration, as in the JSON of protobuf; integers
+// as numbers, also those of 64 bits; states and other enum values as in the tables ("running", not
+// JOB_STATE_RUNNING); maps sorted by key, so that two calls compare; an absent message or optional
+// value has no key.
+nlohmann::ordered_json message_json(const google::protobuf::Message& message);
 
 }  // namespace rm

@@ -1,10 +1,9 @@
-#include "cli/draw_mesh.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "cli/job_text.h"
+#include "cli/placement_text.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -159,13 +158,6 @@ std::vector<NodeRanks> collapsed(const Drawing& drawing) {
     });
     rows.push_back(nodes.back());
     return rows;
-}
-
-std::string upper(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return out;
 }
 
 void print_nodes(const Output& out, const Drawing& drawing) {

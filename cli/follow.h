@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "cli/exit_code.h"
+#include "cli/console.h"
 #include "cli/progress_display.h"
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"

@@ -95,11 +95,7 @@ std::string cause_of(const pb::Job& job, const pb::Attempt* attempt) {
         const bool last = attempt == newest_attempt(job);
         return attempt->cause().empty() && last ? job.failure() : attempt->cause();
     }
-    std::string reasons;
-    for (const std::string& reason : job.blocking_reasons()) {
-        reasons += (reasons.empty() ? "" : "; ") + reason;
-    }
-    return reasons;
+    return joined(job.blocking_reasons(), "; ");
 }
 
 std::string took_text(const pb::Attempt& attempt, WallTime now) {
@@ -223,10 +219,7 @@ std::string root_text(const pb::Root& root) {
 }
 
 std::string roots_text(const pb::Node& node) {
-    std::string text;
-    for (const pb::Root& root : node.roots())
-        text += (text.empty() ? "" : ", ") + root_text(root);
-    return text;
+    return joined(node.roots(), ", ", root_text);
 }
 
 }  // namespace

@@ -12,13 +12,6 @@ constexpr std::array kJobStates = {
     pb::JOB_STATE_PENDING,   pb::JOB_STATE_STARTING, pb::JOB_STATE_RUNNING,  pb::JOB_STATE_STOPPING,
     pb::JOB_STATE_SUCCEEDED, pb::JOB_STATE_FAILED,   pb::JOB_STATE_CANCELLED};
 
-std::string lower_without(std::string_view prefix, std::string name) {
-    if (name.rfind(prefix, 0) == 0) name.erase(0, prefix.size());
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return name;
-}
-
 std::int64_t total_tokens(const pb::JobSpec& spec) {
     std::int64_t tokens = 0;
     for (const pb::StageSpec& stage : spec.stages())
@@ -54,12 +47,11 @@ bool has_ended(const pb::Job& job) {
 }
 
 Result<pb::JobState> parse_job_state(const std::string& name) {
-    std::string known;
     for (const pb::JobState state : kJobStates) {
         if (state_name(state) == name) return state;
-        known += (known.empty() ? "" : ", ") + state_name(state);
     }
-    return invalid_argument("'{}' is not the state of a job; one of {}", name, known);
+    return invalid_argument("'{}' is not the state of a job; one of {}", name,
+                            joined(kJobStates, ", ", state_name));
 }
 
 std::string mesh_text(const pb::MeshSpec& mesh, int zero) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 
-#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "base/words.h"
+#include "cli/text.h"
 #include "engine/data/strict_json.h"
 
 namespace rm {
@@ -32,10 +32,8 @@ public:
             if (std::any_of(known.begin(), known.end(), [&](const char* k) { return key == k; })) {
                 continue;
             }
-            std::string list;
-            for (const char* k : known)
-                list += format("{}{}", list.empty() ? "" : ", ", k);
-            return invalid_argument("{}: unknown key; known: {}", path_of(where, key), list);
+            return invalid_argument("{}: unknown key; known: {}", path_of(where, key),
+                                    joined(known));
         }
         return Fields(json, where);
     }

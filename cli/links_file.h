@@ -16,4 +16,9 @@ Result<LinkGraph> read_links(const std::string& path);
 // links of the network as matrices, unless all are alike.
 std::string links_text(const LinkGraph& graph);
 
+// Slurm's topology.conf (tree plugin; slurm.schedmd.com/topology.conf.html) derived from the
+// trunks: nodes in the same trunks are below one leaf switch, and a top switch joins these. Slurm
+// knows no speeds, so only the sharing remains of the measurements.
+std::string slurm_topology(const LinkGraph& graph);
+
 }  // namespace rm

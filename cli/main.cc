@@ -1,7 +1,7 @@
 #include <string_view>
 
 #include "cli/command_line.h"
-#include "cli/up/child.h"
+#include "cli/up/daemon.h"
 #include "service/log.h"
 
 namespace {

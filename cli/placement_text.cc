@@ -3,12 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
-#include "cli/draw_mesh.h"
 #include "cli/link_tables.h"
-#include "cli/printable.h"
-#include "cli/short_nodes.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -168,12 +166,10 @@ void print_beside(const Output& out, const PlacementReport& report, int num_free
 std::string why_nothing_is_predicted(const PlacementReport& report,
                                      const pb::PlacementReply& reply) {
     if (report.mesh.num_ranks() == 1) return "one rank: no communication";
-    std::string nodes;
-    for (const std::string& node : reply.unsurveyed())
-        nodes += (nodes.empty() ? "" : ", ") + printable(node);
     if (static_cast<std::size_t>(reply.unsurveyed_size()) == report.hosts.size())
         return "no links are measured: `ringmaster survey`";
-    return format("no links of {} are measured: `ringmaster survey`", nodes);
+    return format("no links of {} are measured: `ringmaster survey`",
+                  joined(reply.unsurveyed(), ", ", printable));
 }
 
 Json ranks_json(const OrderCost& order) {
@@ -217,6 +213,63 @@ Json groups_json(const PlacementReport& report) {
                           {"seconds", group.time.value}});
     }
     return groups;
+}
+
+constexpr std::size_t kLong = 12;
+constexpr std::size_t kLeast = 8;
+
+std::set<std::string> ids_of(const PlacementReport& report) {
+    std::set<std::string> ids;
+    for (const OrderCost* order : {&report.placed, &report.registration, &report.by_node}) {
+        for (const DeviceId& device : order->ranks)
+            ids.insert(device.node.value);
+    }
+    return ids;
+}
+
+std::size_t common(const std::string& a, const std::string& b) {
+    const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+    return static_cast<std::size_t>(end - a.begin());
+}
+
+// In sorted order, an id shares its longest prefix with a neighbour.
+std::size_t enough_letters(const std::set<std::string>& ids) {
+    std::size_t letters = kLeast;
+    const std::string* before = nullptr;
+    for (const std::string& id : ids) {
+        if (before != nullptr) letters = std::max(letters, common(*before, id) + 1);
+        before = &id;
+    }
+    return letters;
+}
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+    for (std::size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+}
+
+// The same with long node ids cut to unique prefixes of eight letters or more, which every verb
+// accepts for the whole id. Short ids stay as they are.
+PlacementReport with_short_nodes(PlacementReport report) {
+    const std::set<std::string> ids = ids_of(report);
+    const bool all_long =
+        std::all_of(ids.begin(), ids.end(), [](const auto& id) { return id.size() > kLong; });
+    if (!all_long) return report;
+    const std::size_t letters = enough_letters(ids);
+    for (OrderCost* order : {&report.placed, &report.registration, &report.by_node}) {
+        for (DeviceId& device : order->ranks)
+            device.node.value.resize(std::min(letters, device.node.value.size()));
+    }
+    for (GroupReport& group : report.groups) {
+        for (const std::string& id : ids)
+            replace_all(group.resource, id, id.substr(0, letters));
+    }
+    for (DegradedLink& link : report.degraded) {
+        for (NodeId* node : {&link.from, &link.to})
+            node->value.resize(std::min(letters, node->value.size()));
+    }
+    return report;
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/console.h"
 #include "planner/placement/solver.h"
+#include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/topology.pb.h"
 #include "service/convert.h"
 #include "topology/placement_report.h"
@@ -22,5 +24,12 @@ Status print_attempt_placement(const Output& out, const pb::PlacementReply& repl
 
 // The output of `place -o json`.
 std::string placement_json(const PlacementReport& report, const Solution& solution);
+
+// The mesh of an attempt on its nodes: what each axis splits and whether it crosses nodes, then
+// each node with its ranks and their coordinates. Many nodes of a large mesh share a line. Nodes of
+// `hosts` have their host and address beside them. Prints nothing if ranks and placement do not
+// agree. Pure but for the stream.
+void draw_mesh(const Output& out, const pb::Attempt& attempt,
+               const std::vector<HostOfNode>& hosts = {});
 
 }  // namespace rm

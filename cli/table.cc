@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "cli/printable.h"
+#include "cli/text.h"
 
 namespace rm {
 namespace {

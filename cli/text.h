@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,8 +29,28 @@ std::string ranges_text(const std::set<int>& numbers);
 std::vector<std::string> wrapped(const std::string& text, std::size_t width);
 
 std::vector<std::string> split(const std::string& text, char at);
+// The items with a separator between them; `text_of` is a function or a member of an item.
+template <typename Items, typename TextOf = std::identity>
+std::string joined(const Items& items, std::string_view separator = ", ",
+                   const TextOf& text_of = {}) {
+    std::string text;
+    for (const auto& item : items) {
+        if (!text.empty()) text += separator;
+        text += std::invoke(text_of, item);
+    }
+    return text;
+}
+
+std::string upper(std::string_view text);
+// "JOB_STATE_RUNNING" without "JOB_STATE_" is running.
+std::string lower_without(std::string_view prefix, std::string_view name);
 
 // `2h`, `30m`, `3d` before `now`, or 2026-01-02, or 2026-01-02T03:04:05Z (UTC both).
 Result<WallTime> parse_since(std::string_view text, WallTime now);
+
+// Third-party text made safe for a terminal: control characters (C0, DEL and C1, which terminals
+// obey: a job's data path could clear a screen or set its title) and bytes that are not UTF-8
+// become U+FFFD. Line breaks and tabs stay.
+std::string printable(std::string_view text);
 
 }  // namespace rm

@@ -1,12 +1,10 @@
-#include "cli/top_tables.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/median.h"
+#include "cli/job_tables.h"
 #include "cli/job_text.h"
-#include "cli/printable.h"
 #include "cli/text.h"
 
 namespace rm {

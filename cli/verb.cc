@@ -1,5 +1,7 @@
 #include "cli/verb.h"
 
+#include "cli/text.h"
+
 namespace rm {
 
 Result<Client> VerbContext::connect() {
@@ -13,6 +15,23 @@ Result<Client> VerbContext::connect() {
 ExitCode complain(Console& console, const Error& error, ExitCode code) {
     console.note("ringmaster: " + error.message);
     return code;
+}
+
+OptionRules required_text() {
+    return {.required = true, .check = not_empty()};
+}
+
+OptionRules number_from(std::int64_t least) {
+    return {.type = "N", .check = whole_number(least)};
+}
+
+OptionRules one_word_of(const std::string& words) {
+    return {.type = words, .check = one_of(split(words, '|'))};
+}
+
+OptionRules required(OptionRules rules) {
+    rules.required = true;
+    return rules;
 }
 
 }  // namespace rm

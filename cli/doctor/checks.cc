@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/words.h"
+#include "cli/text.h"
 
 namespace rm {
 namespace {
@@ -61,10 +61,7 @@ Check check_programs(const std::vector<std::string>& missing) {
         return {"programs", Verdict::ok, "controller, worker and ring-train are beside this one",
                 ""};
     }
-    std::string names;
-    for (const std::string& name : missing)
-        names += (names.empty() ? "" : ", ") + name;
-    return {"programs", Verdict::warn, format("not beside this program: {}", names),
+    return {"programs", Verdict::warn, format("not beside this program: {}", joined(missing)),
             "`ringmaster up` and a worker of this machine need them; build or copy all programs to "
             "one place"};
 }

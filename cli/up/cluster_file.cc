@@ -1,9 +1,16 @@
 #include "cli/up/cluster_file.h"
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 
+#include "base/random.h"
+#include "service/address.h"
 #include "service/state_dir.h"
 
 namespace rm {
@@ -17,6 +24,40 @@ std::string path_in(const std::string& state_dir) {
 
 bool is_alive(pid_t pid) {
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kSocketPath = 107;
+constexpr std::string_view kSocketName = "/controller.sock";
+constexpr std::size_t kLinkName = sizeof("/ringmaster/01234567");
+
+bool fits(const std::string& directory, std::size_t more) {
+    return directory.size() + more + kSocketName.size() <= kSocketPath;
+}
+
+std::string hash_of(const std::string& text) {
+    std::uint64_t hash = text.size();
+    for (const unsigned char c : text)
+        hash = mix64(hash ^ c);
+    return format("{:08x}", hash & 0xffffffff);
+}
+
+// Creates the directory; accepts an existing one that belongs to this user and is closed to others.
+Status make_private_dir(const std::string& path) {
+    if (mkdir(path.c_str(), 0700) == 0) return {};
+    struct stat found {};
+    if (errno != EEXIST || lstat(path.c_str(), &found) != 0) {
+        return make_error(ErrorCode::internal, "cannot make {}: {}", path, std::strerror(errno));
+    }
+    const bool ours =
+        S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0;
+    if (ours) return {};
+    return make_error(
+        ErrorCode::permission_denied,
+        "{} must be a directory of this user with mode 0700 for the sockets; remove it, "
+        "or give --state a shorter path",
+        path);
 }
 
 }  // namespace
@@ -75,6 +116,33 @@ Result<std::string> address_of_cluster(const std::string& state_dir) {
         "the cluster in {} is not running; `ringmaster up --state {}` brings it up again "
         "with its history",
         state_dir, state_dir);
+}
+
+Result<ClusterPaths> make_cluster_paths(const std::string& state_dir, const Lookup& environment) {
+    if (fits(state_dir, 0)) return ClusterPaths{state_dir, state_dir};
+    const auto runtime = environment("XDG_RUNTIME_DIR");
+    const std::string base = runtime && fits(*runtime, kLinkName)
+                                 ? *runtime + "/ringmaster"
+                                 : format("/tmp/ringmaster-{}", geteuid());
+    RM_RETURN_IF_ERROR(make_private_dir(base));
+    const std::string link = base + "/" + hash_of(state_dir);
+    std::error_code failure;
+    if (fs::read_symlink(link, failure) == state_dir) return ClusterPaths{state_dir, link};
+    fs::remove(link, failure);
+    fs::create_directory_symlink(state_dir, link, failure);
+    if (!failure) return ClusterPaths{state_dir, link};
+    return make_error(ErrorCode::internal, "cannot link {} to {}: {}", link, state_dir,
+                      failure.message());
+}
+
+Result<std::string> http_beside(const std::string& listen) {
+    RM_TRY(HostPort address, parse_loopback(listen));
+    if (address.port == 65535) {
+        return invalid_argument("--listen {}: HTTP would be at port 65536; give --http HOST:PORT",
+                                listen);
+    }
+    if (address.port != 0) ++address.port;
+    return to_string(address);
 }
 
 }  // namespace rm

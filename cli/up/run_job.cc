@@ -1,13 +1,11 @@
-#include "cli/up/run_job.h"
-
 #include <thread>
 
 #include "base/report.h"
 #include "cli/calls.h"
 #include "cli/follow.h"
 #include "cli/job_text.h"
-#include "cli/printable.h"
 #include "cli/text.h"
+#include "cli/up/cluster.h"
 
 namespace rm {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/text.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
 
 namespace rm {

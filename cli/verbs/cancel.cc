@@ -1,8 +1,8 @@
 #include "cli/calls.h"
-#include "cli/job_names.h"
 #include "cli/job_text.h"
+#include "cli/names.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 
 namespace rm {
 namespace {

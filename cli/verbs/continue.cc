@@ -1,6 +1,6 @@
 #include "cli/calls.h"
-#include "cli/job_names.h"
-#include "cli/verbs/follow_job.h"
+#include "cli/names.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {

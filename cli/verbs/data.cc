@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/units.h"
-#include "cli/prepare_display.h"
+#include "cli/progress_display.h"
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "cli/verb.h"

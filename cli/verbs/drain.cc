@@ -1,8 +1,8 @@
 #include "cli/job_tables.h"
-#include "cli/node_names.h"
+#include "cli/names.h"
 #include "cli/text.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 
 namespace rm {
@@ -34,13 +34,6 @@ std::string outcome(const pb::Node& node, const DrainOptions& options) {
         "{} is drained ({}): nothing new is scheduled there; {}. To undo: `ringmaster resume {}`",
         line, node.drained(), node.busy_devices_size() == 0 ? "nothing runs there" : running,
         node.id());
-}
-
-std::string joined(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words)
-        text += (text.empty() ? "" : ", ") + word;
-    return text;
 }
 
 Result<ExitCode> run_drain(const DrainOptions& options, VerbContext& context) {

@@ -1,6 +1,6 @@
+#include "cli/describe_job.h"
 #include "cli/document.h"
-#include "cli/explanation.h"
-#include "cli/job_names.h"
+#include "cli/names.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

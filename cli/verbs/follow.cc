@@ -1,5 +1,8 @@
-#include "cli/job_names.h"
-#include "cli/verbs/follow_job.h"
+#include "cli/follow.h"
+
+#include "cli/calls.h"
+#include "cli/names.h"
+#include "cli/verbs/common.h"
 
 namespace rm {
 namespace {
@@ -16,6 +19,37 @@ Result<ExitCode> run_follow(const FollowOptions& options, VerbContext& context) 
 }
 
 }  // namespace
+
+Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& signals,
+                            VerbContext& context) {
+    ProgressDisplay display(context.console.err);
+    JobFollower follower(display);
+    const Watch watch = watch_of(client, id);
+    while (!follower.ended()) {
+        RM_RETURN_IF_ERROR(follow(watch, follower, display, signals.token()));
+        if (follower.ended() || signals.take().interrupts == 0) continue;
+        display.finish();
+        context.console.note(
+            format("Detached; job {} keeps running. Stop it: `ringmaster cancel {}`. Look at it: "
+                   "`ringmaster follow {}`",
+                   id, id, id));
+        return ExitCode::interrupted;
+    }
+    return exit_code_of(follower.job());
+}
+
+Status print_new_job(const std::string& id, OutputFormat format, Client& client,
+                     VerbContext& context) {
+    std::ostream& out = context.console.out.stream;
+    if (format == OutputFormat::name) {
+        out << id << '\n' << std::flush;
+        return {};
+    }
+    RM_TRY(const pb::Job job, get_job(client, id));
+    print_one(context.console.out, format, job);
+    out << std::flush;
+    return {};
+}
 
 Verb follow_verb() {
     return verb_of("follow", "Show a job until it ends, and exit as it did; Ctrl-C detaches",

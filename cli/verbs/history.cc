@@ -4,7 +4,7 @@
 #include "cli/job_text.h"
 #include "cli/text.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {

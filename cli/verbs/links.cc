@@ -2,7 +2,7 @@
 #include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/links_file.h"
-#include "cli/node_names.h"
+#include "cli/names.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 

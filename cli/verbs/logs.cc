@@ -2,9 +2,9 @@
 
 #include "cli/calls.h"
 #include "cli/follow.h"
-#include "cli/job_names.h"
 #include "cli/job_text.h"
 #include "cli/log_printer.h"
+#include "cli/names.h"
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "cli/verb.h"

@@ -1,6 +1,6 @@
 #include "cli/calls.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 
 namespace rm {
 namespace {

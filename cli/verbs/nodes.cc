@@ -1,8 +1,8 @@
 #include "base/words.h"
 #include "cli/calls.h"
-#include "cli/node_names.h"
+#include "cli/names.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 
 namespace rm {
 namespace {

@@ -3,7 +3,6 @@
 #include "cli/links_file.h"
 #include "cli/placement_arguments.h"
 #include "cli/placement_text.h"
-#include "cli/slurm_topology.h"
 #include "cli/verb.h"
 #include "planner/placement/explain.h"
 

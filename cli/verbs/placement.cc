@@ -1,5 +1,5 @@
 #include "cli/document.h"
-#include "cli/job_names.h"
+#include "cli/names.h"
 #include "cli/placement_text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/topology.grpc.pb.h"

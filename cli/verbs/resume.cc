@@ -1,6 +1,6 @@
-#include "cli/node_names.h"
+#include "cli/names.h"
 #include "cli/verb.h"
-#include "cli/verbs/print_list.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 
 namespace rm {

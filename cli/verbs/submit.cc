@@ -3,9 +3,8 @@
 
 #include "base/roots.h"
 #include "cli/calls.h"
-#include "cli/check_inputs.h"
-#include "cli/job_file_input.h"
-#include "cli/verbs/follow_job.h"
+#include "cli/job_input.h"
+#include "cli/verbs/common.h"
 #include "service/machine.h"
 
 namespace rm {

@@ -1,4 +1,4 @@
-#include "cli/verbs/table.h"
+#include "cli/verb.h"
 
 namespace rm {
 

@@ -3,12 +3,12 @@
 #include <thread>
 
 #include "cli/document.h"
-#include "cli/job_names.h"
+#include "cli/job_tables.h"
 #include "cli/job_text.h"
-#include "cli/printable.h"
+#include "cli/names.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
-#include "cli/top_tables.h"
+#include "cli/text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

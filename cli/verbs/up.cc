@@ -2,11 +2,9 @@
 
 #include "base/clock.h"
 #include "cli/calls.h"
-#include "cli/check_inputs.h"
-#include "cli/job_file_input.h"
+#include "cli/job_input.h"
 #include "cli/text.h"
 #include "cli/up/cluster.h"
-#include "cli/up/run_job.h"
 #include "cli/verb.h"
 #include "service/address.h"
 

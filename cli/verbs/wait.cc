@@ -5,8 +5,8 @@
 #include "cli/calls.h"
 #include "cli/document.h"
 #include "cli/follow.h"
-#include "cli/job_names.h"
 #include "cli/job_text.h"
+#include "cli/names.h"
 #include "cli/verb.h"
 
 namespace rm {

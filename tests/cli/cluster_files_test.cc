@@ -6,7 +6,6 @@
 #include <map>
 
 #include "cli/up/cluster_file.h"
-#include "cli/up/cluster_paths.h"
 
 namespace rm {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "cli/verbs/table.h"
+#include "cli/verb.h"
 #include "tests/cli/value_of.h"
 
 namespace rm {

@@ -6,7 +6,8 @@
 #include <sstream>
 
 #include "cli/command_line.h"
-#include "cli/prepare_display.h"
+#include "cli/progress_display.h"
+#include "engine/data/prepare.h"
 #include "tests/cli/value_of.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,9 +1,8 @@
-#include "cli/draw_mesh.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "cli/placement_text.h"
 #include "service/convert.h"
 
 namespace rm {

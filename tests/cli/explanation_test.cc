@@ -1,9 +1,8 @@
-#include "cli/explanation.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "cli/describe_job.h"
 #include "tests/cli/sample_job.h"
 
 namespace rm {

@@ -1,8 +1,6 @@
-#include "cli/job_names.h"
-
 #include <gtest/gtest.h>
 
-#include "cli/node_names.h"
+#include "cli/names.h"
 
 namespace rm {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/console.h"
 #include "cli/document.h"
-#include "cli/exit_code.h"
-#include "cli/up/run_job.h"
+#include "cli/up/cluster.h"
 #include "tests/cli/sample_job.h"
 
 namespace rm {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/slurm_topology.h"
-
 namespace rm {
 namespace {
 

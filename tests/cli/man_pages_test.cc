@@ -1,5 +1,3 @@
-#include "cli/man_pages.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "cli/command_line.h"
+#include "cli/manual.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 

@@ -7,8 +7,6 @@
 #include <fstream>
 #include <map>
 
-#include "cli/config_file.h"
-
 namespace rm {
 namespace {
 

@@ -1,9 +1,8 @@
-#include "cli/top_tables.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "cli/job_tables.h"
 #include "tests/cli/sample_job.h"
 
 namespace rm {

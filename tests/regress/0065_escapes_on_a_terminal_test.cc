@@ -3,13 +3,12 @@
 #include <sstream>
 
 #include "cli/describe_job.h"
-#include "cli/explanation.h"
+#include "cli/job_tables.h"
 #include "cli/link_tables.h"
 #include "cli/log_printer.h"
 #include "cli/placement_text.h"
 #include "cli/table.h"
-#include "cli/top_tables.h"
-#include "cli/up/run_job.h"
+#include "cli/up/cluster.h"
 #include "planner/placement/explain.h"
 
 // `show` printed data.path raw, `explain` and `drain` the reason, `logs` the rank's bytes: a

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/message_json.h"
+#include "cli/document.h"
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert.h"
 

@@ -6,9 +6,10 @@
 
 #include "cli/describe_job.h"
 #include "cli/link_tables.h"
-#include "cli/prepare_display.h"
+#include "cli/progress_display.h"
 #include "engine/data/data_format.h"
 #include "engine/data/megatron_writer.h"
+#include "engine/data/prepare.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/cli/sample_job.h"
 #include "tests/support/temp_dir.h"

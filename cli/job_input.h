@@ -1,8 +1,13 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/job_spec.h"
 #include "base/result.h"
 #include "planner/memory.h"
+#include "ringmaster/v1/spec.pb.h"
+#include "service/convert.h"
 
 namespace rm {
 
@@ -22,5 +27,11 @@ struct Workers {
 // paths nowhere. INVALID_ARGUMENT names the key. `directory`: from which the job file's relative
 // paths were taken.
 Status check_inputs(const JobSpec& spec, const Workers& workers, const std::string& directory);
+
+// A job file ("-": stdin) as the message to submit, its text kept byte for byte. Relative paths in
+// it are resolved against the working directory. `overrides` are those of `submit --set`, stronger
+// than the file; comments below the kept text name them.
+Result<pb::JobSpec> read_job_file(const std::string& path,
+                                  const std::vector<std::string>& overrides = {});
 
 }  // namespace rm

@@ -1,12 +1,16 @@
-#include "cli/check_inputs.h"
+#include "cli/job_input.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 
 #include "base/roots.h"
 #include "engine/hf/config.h"
+#include "service/job_file.h"
 
 namespace rm {
 namespace {
@@ -125,10 +129,38 @@ private:
     const std::string directory_;
 };
 
+std::string read_all(std::istream& in) {
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+Result<std::string> read_text(const std::string& path) {
+    if (path == "-") return read_all(std::cin);
+    std::error_code failure;
+    if (std::filesystem::is_directory(path, failure)) {
+        return invalid_argument("{} is a directory; name a job file", path);
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (file) return read_all(file);
+    return invalid_argument("cannot read the job file {}: {}", path, std::strerror(errno));
+}
+
 }  // namespace
 
 Status check_inputs(const JobSpec& spec, const Workers& workers, const std::string& directory) {
     return Inputs(workers, directory).check(spec);
+}
+
+Result<pb::JobSpec> read_job_file(const std::string& path,
+                                  const std::vector<std::string>& overrides) {
+    RM_TRY(std::string text, read_text(path));
+    RM_TRY(const JobSpec spec, parse_job_file(text, path == "-" ? "stdin" : path,
+                                              std::filesystem::current_path().string(), overrides));
+    if (!overrides.empty() && !text.ends_with('\n')) text += '\n';
+    for (const std::string& set : overrides)
+        text += "# --set " + set + "\n";
+    pb::JobSpec message = to_proto(spec);
+    message.set_yaml(text);
+    return message;
 }
 
 }  // namespace rm

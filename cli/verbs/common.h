@@ -1,10 +1,13 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/format.h"
 #include "cli/document.h"
 #include "cli/job_tables.h"
+#include "cli/signals.h"
+#include "cli/verb.h"
 
 namespace rm {
 
@@ -54,5 +57,14 @@ void print_each(const Output& out, OutputFormat format, const std::vector<Messag
     for (const Message& message : messages)
         print_one(out, format, message);
 }
+
+// Follows a job until it ends and exits with its result; Ctrl-C detaches, says how to cancel, and
+// returns `interrupted`.
+Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& signals,
+                            VerbContext& context);
+
+// Prints a new job: its id, or the job in the format that the user asked for.
+Status print_new_job(const std::string& id, OutputFormat format, Client& client,
+                     VerbContext& context);
 
 }  // namespace rm
