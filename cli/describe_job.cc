@@ -20,7 +20,7 @@ void heading(const Output& out, std::string_view name) {
 }
 
 std::string when(const google::protobuf::Timestamp& time, WallTime now) {
-    return format("{} ({} ago)", to_iso8601(from_proto(time)), span_text(now - from_proto(time)));
+    return format("{} ({} ago)", time_text(time), span_text(now - from_proto(time)));
 }
 
 // Prepared data are already tokenized, by an unknown tokenizer; for text, the job names the
@@ -155,6 +155,7 @@ void print_progress(const Output& out, const pb::Job& job) {
 
 void print_stages(const Output& out, const pb::Job& job) {
     heading(out, "stages");
+    int number = 0;
     Table table({{"#", Align::right},
                  {"CONTEXT", Align::right},
                  {"BATCH", Align::right},
@@ -163,14 +164,12 @@ void print_stages(const Output& out, const pb::Job& job) {
                  {"ROPE-THETA", Align::right},
                  {"LEARNING-RATE"},
                  {"WARMUP", Align::right}});
-    for (int i = 0; i < job.spec().stages_size(); ++i) {
-        const pb::StageSpec& stage = job.spec().stages(i);
+    for (const pb::StageSpec& stage : job.spec().stages()) {
         const std::int64_t steps = stage_steps(stage);
-        table.add({format("{}", i + 1), context_text(stage.context()), context_text(stage.batch()),
+        table.add({++number, context_text(stage.context()), context_text(stage.batch()),
                    grouped(steps), grouped(steps * stage.batch()),
                    stage.rope_theta() > 0 ? format("{}", stage.rope_theta()) : "model's",
-                   format("{} {}", stage.learning_rate(), stage.schedule()),
-                   format("{}", stage.warmup_steps())});
+                   format("{} {}", stage.learning_rate(), stage.schedule()), stage.warmup_steps()});
     }
     table.print(out, "  ");
 }
@@ -178,30 +177,24 @@ void print_stages(const Output& out, const pb::Job& job) {
 void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
     if (job.attempts().empty()) return;
     heading(out, "attempts");
-    Table table({{"ATTEMPT", Align::right},
-                 {"STATE"},
-                 {"MESH"},
-                 {"STARTED"},
-                 {"TOOK", Align::right},
-                 {"STAGES-DONE", Align::right},
-                 {"CHECKPOINT"},
-                 {"REASON"}});
-    for (const pb::Attempt& a : job.attempts()) {
-        const WallTime end = a.has_ended() ? from_proto(a.ended()) : now;
-        table.add({format("{}", a.epoch()), ended_as(a), mesh_text(a.mesh(), a.zero()),
-                   a.has_started() ? to_iso8601(from_proto(a.started())) : "",
-                   a.has_started() ? span_text(end - from_proto(a.started())) : "",
-                   format("{}", a.stages_done()), a.last_checkpoint_path(), a.cause()});
-    }
-    table.print(out, "  ");
+    TableOf table(job.attempts());
+    table.right("ATTEMPT", &pb::Attempt::epoch);
+    table.left("STATE", ended_as);
+    table.left("MESH", [](auto& attempt) { return mesh_text(attempt); });
+    table.left("STARTED", started_text);
+    table.right("TOOK", [now](auto& attempt) { return took_text(attempt, now); });
+    table.right("STAGES-DONE", &pb::Attempt::stages_done);
+    table.left("CHECKPOINT", &pb::Attempt::last_checkpoint_path);
+    table.left("REASON", &pb::Attempt::cause);
+    table.done().print(out, "  ");
 }
 
 void print_alarms(const Output& out, const pb::Job& job) {
     if (job.alarms().empty()) return;
     heading(out, "alarms");
     for (const pb::Alarm& alarm : job.alarms()) {
-        out.stream << format("  {} attempt {}: {}\n", to_iso8601(from_proto(alarm.time())),
-                             alarm.epoch(), printable(alarm.text()));
+        out.stream << format("  {} attempt {}: {}\n", time_text(alarm.time()), alarm.epoch(),
+                             printable(alarm.text()));
     }
 }
 

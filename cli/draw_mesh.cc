@@ -121,27 +121,6 @@ void print_axes(const Output& out, const Drawing& drawing) {
     table.print(out, "  ");
 }
 
-std::vector<Cell> node_row(const Drawing& drawing, const NodeRanks& node) {
-    const Mesh& mesh = drawing.mesh;
-    std::vector<Cell> row = {node.node};
-    if (!drawing.hosts.empty()) {
-        const auto host = drawing.hosts.find(node.node);
-        const bool is_known = host != drawing.hosts.end();
-        row.emplace_back(is_known ? host->second.hostname : "");
-        row.emplace_back(is_known ? host->second.address : "");
-    }
-    row.emplace_back(ranges_text(node.devices));
-    row.emplace_back(ranges_text(node.ranks));
-    for (const Axis axis : kAxes) {
-        if (mesh.size(axis) == 1) continue;
-        std::set<int> coords;
-        for (const int rank : node.ranks)
-            coords.insert(mesh.coord(rank, axis));
-        row.emplace_back(ranges_text(coords));
-    }
-    return row;
-}
-
 // The nodes after the first few and before the last as if they were one.
 std::vector<NodeRanks> collapsed(const Drawing& drawing) {
     const std::vector<NodeRanks>& nodes = drawing.nodes;
@@ -161,19 +140,31 @@ std::vector<NodeRanks> collapsed(const Drawing& drawing) {
 }
 
 void print_nodes(const Output& out, const Drawing& drawing) {
-    std::vector<Column> columns = {{"NODE"}};
-    for (const char* name : {"HOST", "ADDRESS"}) {
-        if (!drawing.hosts.empty()) columns.push_back({name});
+    const std::vector<NodeRanks> nodes = collapsed(drawing);
+    const auto host_of = [&](std::string HostOfNode::*text) {
+        return [&drawing, text](const NodeRanks& node) {
+            const auto host = drawing.hosts.find(node.node);
+            return host == drawing.hosts.end() ? "" : host->second.*text;
+        };
+    };
+    TableOf table(nodes);
+    table.left("NODE", &NodeRanks::node);
+    if (!drawing.hosts.empty()) {
+        table.left("HOST", host_of(&HostOfNode::hostname));
+        table.left("ADDRESS", host_of(&HostOfNode::address));
     }
-    for (const char* name : {"DEVICES", "RANKS"})
-        columns.push_back({name});
+    table.left("DEVICES", [](auto& node) { return ranges_text(node.devices); });
+    table.left("RANKS", [](auto& node) { return ranges_text(node.ranks); });
     for (const Axis axis : kAxes) {
-        if (drawing.mesh.size(axis) > 1) columns.push_back({upper(to_string(axis))});
+        if (drawing.mesh.size(axis) == 1) continue;
+        table.left(upper(to_string(axis)), [&drawing, axis](auto& node) {
+            std::set<int> coords;
+            for (const int rank : node.ranks)
+                coords.insert(drawing.mesh.coord(rank, axis));
+            return ranges_text(coords);
+        });
     }
-    Table table(std::move(columns));
-    for (const NodeRanks& node : collapsed(drawing))
-        table.add(node_row(drawing, node));
-    table.print(out, "  ");
+    table.done().print(out, "  ");
 }
 
 }  // namespace
@@ -183,7 +174,7 @@ void draw_mesh(const Output& out, const pb::Attempt& attempt,
     const auto mesh = from_proto(attempt.mesh());
     if (!mesh || mesh->num_ranks() != attempt.placement_size()) return;
     const Drawing drawing = drawing_of(*mesh, attempt, hosts);
-    out.stream << "  " << mesh_text(attempt.mesh(), attempt.zero());
+    out.stream << "  " << mesh_text(attempt);
     if (mesh->num_ranks() > 1) {
         out.stream << format(", {} ranks on {}\n", mesh->num_ranks(),
                              counted(drawing.nodes.size(), "node"));

@@ -29,13 +29,13 @@ constexpr bool makes_groups(HistoryKey key) {
 
 template <typename Wanted>
 Result<HistoryKey> parse_key(const std::string& name, const Wanted& wanted) {
-    std::string known;
+    std::vector<std::string_view> known;
     for (const KeyName& key : kKeys) {
         if (!wanted(key.key)) continue;
         if (key.name == name) return key.key;
-        known += (known.empty() ? "" : ", ") + std::string(key.name);
+        known.push_back(key.name);
     }
-    return invalid_argument("'{}' is none of {}", name, known);
+    return invalid_argument("'{}' is none of {}", name, joined(known));
 }
 
 std::string name_of(HistoryKey key) {
@@ -101,6 +101,16 @@ void add(HistoryGroup& group, const pb::Job& job, WallTime now) {
     group.tokens += job.last_step().tokens_total();
 }
 
+// The sums that every output has alike.
+struct Count {
+    std::string_view name;
+    int HistoryGroup::*value;
+};
+constexpr std::array kCounts = {
+    Count{"jobs", &HistoryGroup::jobs}, Count{"succeeded", &HistoryGroup::succeeded},
+    Count{"failed", &HistoryGroup::failed}, Count{"cancelled", &HistoryGroup::cancelled},
+    Count{"attempts", &HistoryGroup::attempts}};
+
 }  // namespace
 
 Result<HistoryKey> parse_sort_key(const std::string& name) {
@@ -136,49 +146,35 @@ std::vector<HistoryGroup> group_jobs(const std::vector<pb::Job>& jobs, HistoryKe
 }
 
 Table groups_table(const std::vector<HistoryGroup>& groups, HistoryKey key) {
-    std::string head = name_of(key);
-    std::transform(head.begin(), head.end(), head.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    std::vector<Column> columns = {{head}};
-    for (const char* name :
-         {"JOBS", "SUCCEEDED", "FAILED", "CANCELLED", "ATTEMPTS", "DEVICE-HOURS", "TOKENS"})
-        columns.push_back({name, Align::right});
-    Table table(std::move(columns));
-    for (const HistoryGroup& group : groups) {
-        table.add({group.name, format("{}", group.jobs), format("{}", group.succeeded),
-                   format("{}", group.failed), format("{}", group.cancelled),
-                   format("{}", group.attempts), format("{:.2}", group.device_hours),
-                   compact_count(static_cast<double>(group.tokens))});
-    }
-    return table;
+    TableOf table(groups);
+    table.left(upper(name_of(key)), &HistoryGroup::name);
+    for (const Count& count : kCounts)
+        table.right(upper(count.name), count.value);
+    table.right("DEVICE-HOURS", [](auto& group) { return format("{:.2}", group.device_hours); });
+    table.right("TOKENS",
+                [](auto& group) { return compact_count(static_cast<double>(group.tokens)); });
+    return table.done();
 }
 
 Table groups_csv(const std::vector<HistoryGroup>& groups, HistoryKey key) {
-    std::vector<Column> columns = {{name_of(key)}};
-    for (const char* name :
-         {"jobs", "succeeded", "failed", "cancelled", "attempts", "device_hours", "tokens"})
-        columns.push_back({name});
-    Table table(std::move(columns));
-    for (const HistoryGroup& group : groups) {
-        table.add({group.name, format("{}", group.jobs), format("{}", group.succeeded),
-                   format("{}", group.failed), format("{}", group.cancelled),
-                   format("{}", group.attempts), format("{}", group.device_hours),
-                   format("{}", group.tokens)});
-    }
-    return table;
+    TableOf table(groups);
+    table.left(name_of(key), &HistoryGroup::name);
+    for (const Count& count : kCounts)
+        table.left(std::string(count.name), count.value);
+    table.left("device_hours", [](auto& group) { return format("{}", group.device_hours); });
+    table.left("tokens", &HistoryGroup::tokens);
+    return table.done();
 }
 
 std::string groups_json(const std::vector<HistoryGroup>& groups, HistoryKey key) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const HistoryGroup& group : groups) {
-        list.push_back({{name_of(key), group.name},
-                        {"jobs", group.jobs},
-                        {"succeeded", group.succeeded},
-                        {"failed", group.failed},
-                        {"cancelled", group.cancelled},
-                        {"attempts", group.attempts},
-                        {"deviceHours", group.device_hours},
-                        {"tokens", std::to_string(group.tokens)}});
+        nlohmann::ordered_json& json = list.emplace_back();
+        json[name_of(key)] = group.name;
+        for (const Count& count : kCounts)
+            json[std::string(count.name)] = group.*count.value;
+        json["deviceHours"] = group.device_hours;
+        json["tokens"] = std::to_string(group.tokens);
     }
     return list.dump();
 }

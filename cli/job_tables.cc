@@ -7,12 +7,12 @@
 namespace rm {
 namespace {
 
-using Row = std::vector<Cell>;
+std::string name_of(const pb::Job& job) {
+    return job.spec().name();
+}
 
-constexpr auto kRight = Align::right;
-
-Cell state_cell(pb::JobState state) {
-    return {state_name(state), state_color(state)};
+Cell state_cell(const pb::Job& job) {
+    return {state_name(job.state()), state_color(job.state())};
 }
 
 std::string step_text(const pb::Job& job) {
@@ -20,12 +20,13 @@ std::string step_text(const pb::Job& job) {
     return format("{}/{}", job.last_step().step(), job.num_steps());
 }
 
-std::string loss_text(const pb::Job& job) {
-    return job.has_last_step() ? format("{:.4}", job.last_step().loss()) : "";
+template <typename Report>
+std::string loss_of(const Report& report) {
+    return format("{:.4}", report.loss());
 }
 
-std::string held_out_text(const pb::Job& job) {
-    return job.has_last_evaluation() ? format("{:.4}", job.last_evaluation().loss()) : "";
+std::string loss_text(const pb::Job& job) {
+    return job.has_last_step() ? loss_of(job.last_step()) : "";
 }
 
 std::string mfu_text(const pb::Job& job) {
@@ -59,13 +60,13 @@ std::string context_of(const pb::Job& job) {
     return stage == nullptr ? "" : context_text(stage->context());
 }
 
-std::string time_text(const google::protobuf::Timestamp& time) {
-    return to_iso8601(from_proto(time));
+std::string submitted_text(const pb::Job& job) {
+    return time_text(job.submitted());
 }
 
 std::string mesh_of(const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
-    return attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero());
+    return attempt == nullptr ? "" : mesh_text(*attempt);
 }
 
 // How many attempts have failed and when the next begins: "1 of 3 in 20s".
@@ -89,93 +90,58 @@ std::string stage_of(const pb::Job& job) {
     return "";
 }
 
-// Why an attempt ended, or why there is none.
-std::string cause_of(const pb::Job& job, const pb::Attempt* attempt) {
-    if (attempt != nullptr) {
-        const bool last = attempt == newest_attempt(job);
-        return attempt->cause().empty() && last ? job.failure() : attempt->cause();
+// A row of `history`.
+struct JobAttempt {
+    const pb::Job& job;
+    const pb::Attempt* attempt;  // null: the job has none
+    bool is_newest;
+
+    // Its last step: of the newest attempt it is the job's. Null before the first.
+    const pb::StepReport* step() const {
+        if (is_newest) return job.has_last_step() ? &job.last_step() : nullptr;
+        return attempt->has_last_step() ? &attempt->last_step() : nullptr;
     }
-    return joined(job.blocking_reasons(), "; ");
-}
+};
 
-std::string took_text(const pb::Attempt& attempt, WallTime now) {
-    if (!attempt.has_started()) return "";
-    const WallTime end = attempt.has_ended() ? from_proto(attempt.ended()) : now;
-    return span_text(end - from_proto(attempt.started()));
-}
-
-// The step of an attempt before the newest, whose last step is not the job's.
-std::string step_text(const pb::Job& job, const pb::Attempt& attempt) {
-    return attempt.has_last_step() ? format("{}/{}", attempt.last_step().step(), job.num_steps())
-                                   : "";
-}
-
-std::string loss_text(const pb::Attempt& attempt) {
-    return attempt.has_last_step() ? format("{:.4}", attempt.last_step().loss()) : "";
-}
-
-Row history_row(const pb::Job& job, const pb::Attempt* attempt, Detail detail, WallTime now) {
-    // The held-out loss is the job's: it stands on its newest attempt.
-    const bool newest = attempt == newest_attempt(job);
-    Row row = {job.id(),
-               job.spec().name(),
-               state_cell(job.state()),
-               attempt == nullptr ? "" : format("{}", attempt->epoch()),
-               attempt == nullptr ? "" : ended_as(*attempt),
-               newest ? step_text(job) : step_text(job, *attempt),
-               newest ? loss_text(job) : loss_text(*attempt),
-               newest ? held_out_text(job) : "",
-               attempt == nullptr ? "" : mesh_text(attempt->mesh(), attempt->zero()),
-               attempt == nullptr || !attempt->has_started() ? "" : time_text(attempt->started()),
-               attempt == nullptr ? "" : took_text(*attempt, now)};
-    if (detail == Detail::wide) {
-        row.emplace_back(job.owner());
-        row.emplace_back(time_text(job.submitted()));
-        row.emplace_back(attempt == nullptr ? "" : attempt->last_checkpoint_path());
-    }
-    row.emplace_back(cause_of(job, attempt));
-    return row;
-}
-
-Row csv_row(const pb::Job& job, const pb::Attempt* attempt) {
-    const bool newest = attempt == newest_attempt(job);
-    const bool stepped = newest ? job.has_last_step() : attempt->has_last_step();
-    const pb::StepReport& step = newest ? job.last_step() : attempt->last_step();
-    const pb::EvaluationReport& evaluation = job.last_evaluation();
-    const bool evaluated = newest && job.has_last_evaluation();
-    const bool of_bytes = evaluated && evaluation.unigram_entropy() > 0;
-    return {job.id(),
-            job.spec().name(),
-            job.owner(),
-            state_name(job.state()),
-            time_text(job.submitted()),
-            job.has_ended() ? time_text(job.ended()) : "",
-            attempt == nullptr ? "" : format("{}", attempt->epoch()),
-            attempt == nullptr ? "" : attempt_state_name(attempt->state()),
-            attempt == nullptr ? "" : mesh_text(attempt->mesh(), 0),
-            attempt == nullptr ? "" : format("{}", attempt->zero()),
-            attempt == nullptr || !attempt->has_started() ? "" : time_text(attempt->started()),
-            attempt == nullptr || !attempt->has_ended() ? "" : time_text(attempt->ended()),
-            stepped ? format("{}", step.step()) : "",
-            format("{}", job.num_steps()),
-            stepped ? format("{}", step.tokens_total()) : "",
-            stepped ? format("{}", step.loss()) : "",
-            evaluated ? format("{}", evaluation.loss()) : "",
-            of_bytes ? format("{}", evaluation.unigram_entropy()) : "",
-            of_bytes ? format("{}", evaluation.bigram_entropy()) : "",
-            attempt == nullptr ? "" : attempt->last_checkpoint_path(),
-            attempt == nullptr ? "" : attempt->failure_class(),
-            cause_of(job, attempt)};
-}
-
-// Calls visit(job, attempt) for every attempt, newest first, and once with null for a job without.
-template <typename Visit>
-void for_each_attempt(const std::vector<pb::Job>& jobs, const Visit& visit) {
+// The newest of each job first.
+std::vector<JobAttempt> attempts_of(const std::vector<pb::Job>& jobs) {
+    std::vector<JobAttempt> rows;
     for (const pb::Job& job : jobs) {
-        if (job.attempts().empty()) visit(job, nullptr);
+        if (job.attempts().empty()) rows.push_back({job, nullptr, true});
         for (int i = job.attempts_size() - 1; i >= 0; --i)
-            visit(job, &job.attempts(i));
+            rows.push_back({job, &job.attempts(i), i + 1 == job.attempts_size()});
     }
+    return rows;
+}
+
+// The evaluation is the job's: it stands on its newest attempt.
+const pb::EvaluationReport* evaluation_of(const JobAttempt& row) {
+    return row.is_newest && row.job.has_last_evaluation() ? &row.job.last_evaluation() : nullptr;
+}
+
+// Only tokens that are bytes have these.
+const pb::EvaluationReport* entropies_of(const JobAttempt& row) {
+    const pb::EvaluationReport* evaluation = evaluation_of(row);
+    return evaluation != nullptr && evaluation->unigram_entropy() > 0 ? evaluation : nullptr;
+}
+
+const auto of_job = cells_of([](const JobAttempt& row) { return &row.job; });
+const auto of_attempt = cells_of(&JobAttempt::attempt);
+const auto of_step = cells_of(&JobAttempt::step);
+const auto of_evaluation = cells_of(evaluation_of);
+const auto of_entropies = cells_of(entropies_of);
+const auto of_inventory = cells_of([](const pb::Node& node) { return &node.inventory(); });
+
+std::string attempt_step_text(const JobAttempt& row) {
+    if (row.is_newest) return step_text(row.job);
+    return row.step() == nullptr ? "" : format("{}/{}", row.step()->step(), row.job.num_steps());
+}
+
+// Why an attempt ended, or why there is none.
+std::string cause_of(const JobAttempt& row) {
+    if (row.attempt == nullptr) return joined(row.job.blocking_reasons(), "; ");
+    const std::string& cause = row.attempt->cause();
+    return cause.empty() && row.is_newest ? row.job.failure() : cause;
 }
 
 std::string node_state_name(pb::NodeState state) {
@@ -225,135 +191,114 @@ std::string roots_text(const pb::Node& node) {
 }  // namespace
 
 Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) {
-    std::vector<Column> columns = {{"ID"},          {"NAME"},          {"STATE"},
-                                   {"CTX", kRight}, {"STEP", kRight},  {"LOSS", kRight},
-                                   {"MFU", kRight}, {"TOK/S", kRight}, {"DEVICES", kRight},
-                                   {"ETA", kRight}, {"TOOK", kRight},  {"AGE", kRight}};
+    TableOf table(jobs, detail);
+    table.left("ID", &pb::Job::id);
+    table.left("NAME", name_of);
+    table.left("STATE", state_cell);
+    table.right("CTX", context_of);
+    table.right("STEP", step_text);
+    table.right("LOSS", loss_text);
+    table.right("MFU", mfu_text);
+    table.right("TOK/S", speed_text);
+    table.right("DEVICES", devices_text);
+    table.right("ETA", eta_text);
+    table.right("TOOK", duration_text);
+    table.right("AGE", [now](auto& job) { return span_text(age_of(job, now)); });
     if (detail == Detail::wide) {
-        keep_all(columns);
-        for (const char* name :
-             {"OWNER", "PRIORITY", "RETRY", "STAGE", "MESH", "PEAK", "SUBMITTED"}) {
-            columns.push_back({name});
-        }
+        table.left("OWNER", &pb::Job::owner);
+        table.left("PRIORITY", [](auto& job) { return Cell(job.spec().priority()); });
+        table.left("RETRY", [now](auto& job) { return retry_text(job, now); });
+        table.left("STAGE", stage_of);
+        table.left("MESH", mesh_of);
+        table.left("PEAK", [](auto& job) { return job.last_step().peak_name(); });
+        table.left("SUBMITTED", submitted_text);
     }
-    Table table(std::move(columns));
-    for (const pb::Job& job : jobs) {
-        Row row = {job.id(),        job.spec().name(),  state_cell(job.state()),
-                   context_of(job), step_text(job),     loss_text(job),
-                   mfu_text(job),   speed_text(job),    devices_text(job),
-                   eta_text(job),   duration_text(job), span_text(age_of(job, now))};
-        if (detail == Detail::wide) {
-            const Row more = {job.owner(),
-                              format("{}", job.spec().priority()),
-                              retry_text(job, now),
-                              stage_of(job),
-                              mesh_of(job),
-                              job.last_step().peak_name(),
-                              time_text(job.submitted())};
-            row.insert(row.end(), more.begin(), more.end());
-        }
-        table.add(std::move(row));
-    }
-    return table;
+    return table.done();
 }
 
 Table history_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) {
-    std::vector<Column> columns = {{"ID"},
-                                   {"NAME", Align::left, 1},
-                                   {"STATE"},
-                                   {"ATTEMPT", kRight},
-                                   {"RESULT", Align::left, 2},
-                                   {"STEP", kRight},
-                                   {"LOSS", kRight, 3},
-                                   {"VAL-LOSS", kRight, 4},
-                                   {"MESH", Align::left, 6},
-                                   {"STARTED", Align::left, 5},
-                                   {"TOOK", kRight}};
+    const std::vector<JobAttempt> rows = attempts_of(jobs);
+    TableOf table(rows, detail);
+    table.left("ID", of_job(&pb::Job::id));
+    table.left("NAME", of_job(name_of), 1);
+    table.left("STATE", of_job(state_cell));
+    table.right("ATTEMPT", of_attempt(&pb::Attempt::epoch));
+    table.left("RESULT", of_attempt(ended_as), 2);
+    table.right("STEP", attempt_step_text);
+    table.right("LOSS", of_step(loss_of<pb::StepReport>), 3);
+    table.right("VAL-LOSS", of_evaluation(loss_of<pb::EvaluationReport>), 4);
+    table.left("MESH", of_attempt([](auto& attempt) { return mesh_text(attempt); }), 6);
+    table.left("STARTED", of_attempt(started_text), 5);
+    table.right("TOOK", of_attempt([now](auto& attempt) { return took_text(attempt, now); }));
     if (detail == Detail::wide) {
-        keep_all(columns);
-        for (const char* name : {"OWNER", "SUBMITTED", "CHECKPOINT"})
-            columns.push_back({name});
+        table.left("OWNER", of_job(&pb::Job::owner));
+        table.left("SUBMITTED", of_job(submitted_text));
+        table.left("CHECKPOINT", of_attempt(&pb::Attempt::last_checkpoint_path));
     }
-    columns.push_back({"REASON"});
-    Table table(std::move(columns));
-    for_each_attempt(jobs, [&](const pb::Job& job, const pb::Attempt* attempt) {
-        table.add(history_row(job, attempt, detail, now));
-    });
-    return table;
+    table.left("REASON", cause_of);
+    return table.done();
 }
 
 Table history_csv(const std::vector<pb::Job>& jobs) {
-    std::vector<Column> columns;
-    for (const char* name : {"id",
-                             "name",
-                             "owner",
-                             "state",
-                             "submitted",
-                             "ended",
-                             "attempt",
-                             "attempt_state",
-                             "mesh",
-                             "zero",
-                             "attempt_started",
-                             "attempt_ended",
-                             "step",
-                             "num_steps",
-                             "tokens",
-                             "loss",
-                             "held_out_loss",
-                             "unigram_entropy",
-                             "bigram_entropy",
-                             "checkpoint",
-                             "failure_class",
-                             "cause"}) {
-        columns.push_back({name});
-    }
-    Table table(std::move(columns));
-    for_each_attempt(jobs, [&](const pb::Job& job, const pb::Attempt* attempt) {
-        table.add(csv_row(job, attempt));
-    });
-    return table;
+    const std::vector<JobAttempt> rows = attempts_of(jobs);
+    TableOf table(rows);
+    table.left("id", of_job(&pb::Job::id));
+    table.left("name", of_job(name_of));
+    table.left("owner", of_job(&pb::Job::owner));
+    table.left("state", of_job([](auto& job) { return state_name(job.state()); }));
+    table.left("submitted", of_job(submitted_text));
+    table.left("ended",
+               of_job([](auto& job) { return job.has_ended() ? time_text(job.ended()) : ""; }));
+    table.left("attempt", of_attempt(&pb::Attempt::epoch));
+    table.left("attempt_state",
+               of_attempt([](auto& attempt) { return attempt_state_name(attempt.state()); }));
+    table.left("mesh", of_attempt([](auto& attempt) { return mesh_text(attempt.mesh(), 0); }));
+    table.left("zero", of_attempt(&pb::Attempt::zero));
+    table.left("attempt_started", of_attempt(started_text));
+    table.left("attempt_ended", of_attempt([](auto& attempt) {
+                   return attempt.has_ended() ? time_text(attempt.ended()) : "";
+               }));
+    table.left("step", of_step(&pb::StepReport::step));
+    table.left("num_steps", of_job(&pb::Job::num_steps));
+    table.left("tokens", of_step(&pb::StepReport::tokens_total));
+    table.left("loss", of_step(&pb::StepReport::loss));
+    table.left("held_out_loss", of_evaluation(&pb::EvaluationReport::loss));
+    table.left("unigram_entropy", of_entropies(&pb::EvaluationReport::unigram_entropy));
+    table.left("bigram_entropy", of_entropies(&pb::EvaluationReport::bigram_entropy));
+    table.left("checkpoint", of_attempt(&pb::Attempt::last_checkpoint_path));
+    table.left("failure_class", of_attempt(&pb::Attempt::failure_class));
+    table.left("cause", cause_of);
+    return table.done();
 }
 
 Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime now) {
-    std::vector<Column> columns = {{"ID"},
-                                   {"NAME"},
-                                   {"STATE"},
-                                   {"SESSION", Align::left, 1},
-                                   {"KIND", Align::left, 2},
-                                   {"DEVICES", kRight},
-                                   {"BUSY", kRight},
-                                   {"CORES", kRight, 4},
-                                   {"MEMORY", kRight, 3},
-                                   {"SEEN", kRight}};
+    TableOf table(nodes, detail);
+    table.left("ID", &pb::Node::id);
+    table.left("NAME", of_inventory(&pb::Inventory::hostname));
+    table.left("STATE", node_state_cell);
+    table.left(
+        "SESSION", [](const pb::Node& node) { return node.session_up() ? "up" : "down"; }, 1);
+    table.left("KIND", of_inventory(kind_of), 2);
+    table.right("DEVICES", of_inventory(&pb::Inventory::devices_size));
+    table.right("BUSY", &pb::Node::busy_devices_size);
+    table.right("CORES", of_inventory(&pb::Inventory::cores), 4);
+    table.right("MEMORY", of_inventory([](auto& inventory) {
+                    return to_string(Bytes{inventory.memory_bytes()});
+                }),
+                3);
+    table.right("SEEN", [now](auto& node) {
+        return node.has_last_seen() ? span_text(now - from_proto(node.last_seen())) : "";
+    });
     if (detail == Detail::wide) {
-        keep_all(columns);
-        for (const char* name : {"CPU", "PEAK", "DATA", "HTTP", "BUILD", "DRAINED", "ROOTS"})
-            columns.push_back({name});
+        table.left("CPU", of_inventory(&pb::Inventory::cpu_model));
+        table.left("PEAK", of_inventory(peak_of));
+        table.left("DATA", of_inventory(&pb::Inventory::data_address));
+        table.left("HTTP", of_inventory(&pb::Inventory::http_address));
+        table.left("BUILD", &pb::Node::build);
+        table.left("DRAINED", &pb::Node::drained);
+        table.left("ROOTS", roots_text);
     }
-    Table table(std::move(columns));
-    for (const pb::Node& node : nodes) {
-        const pb::Inventory& inventory = node.inventory();
-        Row row = {node.id(),
-                   inventory.hostname(),
-                   node_state_cell(node),
-                   node.session_up() ? "up" : "down",
-                   kind_of(inventory),
-                   format("{}", inventory.devices_size()),
-                   format("{}", node.busy_devices_size()),
-                   format("{}", inventory.cores()),
-                   to_string(Bytes{inventory.memory_bytes()}),
-                   node.has_last_seen() ? span_text(now - from_proto(node.last_seen())) : ""};
-        if (detail == Detail::wide) {
-            const Row more = {
-                inventory.cpu_model(),    peak_of(inventory), inventory.data_address(),
-                inventory.http_address(), node.build(),       node.drained(),
-                roots_text(node)};
-            row.insert(row.end(), more.begin(), more.end());
-        }
-        table.add(std::move(row));
-    }
-    return table;
+    return table.done();
 }
 
 }  // namespace rm

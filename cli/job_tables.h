@@ -12,8 +12,6 @@
 // Messages as tables. Pure: messages and the time in.
 namespace rm {
 
-enum class Detail { usual, wide };
-
 // ID NAME STATE CTX STEP LOSS MFU TOK/S DEVICES ETA COST AGE
 Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now);
 // One row per attempt, the newest first, with its cause of death.

@@ -60,6 +60,24 @@ std::string mesh_text(const pb::MeshSpec& mesh, int zero) {
     return to_string(*made) + (zero > 0 ? format(", ZeRO-{}", zero) : "");
 }
 
+std::string mesh_text(const pb::Attempt& attempt) {
+    return mesh_text(attempt.mesh(), attempt.zero());
+}
+
+std::string time_text(const google::protobuf::Timestamp& time) {
+    return to_iso8601(from_proto(time));
+}
+
+std::string started_text(const pb::Attempt& attempt) {
+    return attempt.has_started() ? time_text(attempt.started()) : "";
+}
+
+std::string took_text(const pb::Attempt& attempt, WallTime now) {
+    if (!attempt.has_started()) return "";
+    const WallTime end = attempt.has_ended() ? from_proto(attempt.ended()) : now;
+    return span_text(end - from_proto(attempt.started()));
+}
+
 std::string model_name(const pb::ModelSpec& model) {
     return model.from().empty() ? model.preset() : model.from();
 }
@@ -133,8 +151,7 @@ std::string state_line(const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr) return line;
     return line + format(": attempt {} on {} ({})", attempt->epoch(),
-                         counted(attempt->placement_size(), "device"),
-                         mesh_text(attempt->mesh(), attempt->zero()));
+                         counted(attempt->placement_size(), "device"), mesh_text(*attempt));
 }
 
 }  // namespace rm

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "cli/job_text.h"
 #include "cli/text.h"
 
 namespace rm {
@@ -124,25 +125,18 @@ void print_heat_map(const Output& out, const pb::LinksReply& links) {
 }
 
 Table rate_matrix(const pb::LinksReply& links) {
-    std::vector<Column> columns = {{"FROM \\ TO"}};
-    for (int to = 0; to < links.nodes_size(); ++to)
-        columns.push_back({links.nodes(to).id(), Align::right});
-    Table table(std::move(columns));
     const auto found = by_ends(links);
-    for (const pb::SurveyedNode& from : links.nodes()) {
-        std::vector<Cell> row = {from.id()};
-        for (const pb::SurveyedNode& to : links.nodes()) {
+    TableOf table(links.nodes());
+    table.left("FROM \\ TO", &pb::SurveyedNode::id);
+    for (const pb::SurveyedNode& to : links.nodes()) {
+        table.right(to.id(), [&](const pb::SurveyedNode& from) -> Cell {
             const auto link = found.find({from.id(), to.id()});
-            if (link == found.end()) {
-                row.emplace_back("");
-            } else {
-                row.emplace_back(short_rate(link->second->bandwidth()),
-                                 link->second->has_degraded() ? Color::red : Color::none);
-            }
-        }
-        table.add(std::move(row));
+            if (link == found.end()) return "";
+            return {short_rate(link->second->bandwidth()),
+                    link->second->has_degraded() ? Color::red : Color::none};
+        });
     }
-    return table;
+    return table.done();
 }
 
 Table surveyed_nodes_table(const pb::LinksReply& links) {
@@ -203,24 +197,18 @@ std::string survey_line(const pb::SurveyState& survey) {
 }
 
 Table link_history_table(const pb::LinkHistoryReply& history) {
-    Table table({{"TIME"},
-                 {"SURVEY", Align::right},
-                 {"STREAMS", Align::right},
-                 {"RATE", Align::right},
-                 {"LATENCY", Align::right},
-                 {"JITTER", Align::right},
-                 {"LOSS", Align::right},
-                 {"MOVED", Align::right},
-                 {"BESIDE", Align::right},
-                 {"MEASURED-BY"}});
-    for (const pb::LinkSample& sample : history.samples()) {
-        table.add({to_iso8601(from_proto(sample.time())), std::to_string(sample.survey()),
-                   std::to_string(sample.streams()), rate_text(sample.bandwidth()),
-                   latency_text(sample.latency()), latency_text(sample.jitter()),
-                   fixed("%.2f%%", sample.loss() * 100), to_string(Bytes{sample.bytes()}),
-                   std::to_string(sample.beside()), sample.measured_by()});
-    }
-    return table;
+    TableOf table(history.samples());
+    table.left("TIME", [](auto& sample) { return time_text(sample.time()); });
+    table.right("SURVEY", &pb::LinkSample::survey);
+    table.right("STREAMS", &pb::LinkSample::streams);
+    table.right("RATE", [](auto& sample) { return rate_text(sample.bandwidth()); });
+    table.right("LATENCY", [](auto& sample) { return latency_text(sample.latency()); });
+    table.right("JITTER", [](auto& sample) { return latency_text(sample.jitter()); });
+    table.right("LOSS", [](auto& sample) { return fixed("%.2f%%", sample.loss() * 100); });
+    table.right("MOVED", [](auto& sample) { return to_string(Bytes{sample.bytes()}); });
+    table.right("BESIDE", &pb::LinkSample::beside);
+    table.left("MEASURED-BY", &pb::LinkSample::measured_by);
+    return table.done();
 }
 
 LinkGraph graph_of(const pb::LinksReply& links) {

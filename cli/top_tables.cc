@@ -10,7 +10,6 @@
 namespace rm {
 namespace {
 
-constexpr auto kRight = Align::right;
 constexpr std::size_t kShortId = 8;
 constexpr double kQuietFactor = 3;  // of its longest pause lately
 constexpr double kQuietAtLeast = 10;
@@ -89,32 +88,29 @@ std::string step_text(const pb::TopRank& rank) {
     return rank.step() > 0 ? format("{}", rank.step()) : "";
 }
 
-std::vector<Cell> rank_row(const pb::TopJob& job, const pb::TopRank& rank, bool slow,
-                           const NodeLabels& labels, Detail detail) {
-    std::vector<Cell> row = {
-        job.job().id(),
-        format("{}", rank.rank()),
-        labels.of(rank.node_id(), rank.hostname(), detail),
-        format("{}", rank.device()),
-        step_text(rank),
-        seconds_text(rank, rank.step_seconds()),
-        Cell(seconds_text(rank, work_of(rank)), slow ? Color::yellow : Color::none),
-        rank.causal_mfu() > 0 ? percent_text(rank.causal_mfu()) : "",
-        bytes_text(rank.device_bytes()),
-        bytes_text(rank.host_bytes()),
-        share_text(rank, rank.wait_seconds()),
-        share_text(rank, rank.ring_wait_seconds()),
-        phase_cell(rank),
-        quiet_cell(rank)};
-    if (detail == Detail::wide) {
-        row.emplace_back(rank.hostname());
-        row.emplace_back(rank.device_kind());
-        row.emplace_back(bytes_text(rank.device_memory_bytes()));
-        row.emplace_back(rank.last_collective());
-        row.emplace_back(rank.waits_for() > 0 ? format("{}", rank.waits_for() - 1) : "");
-        row.emplace_back(rank.peak_name());
+// A row of `top`.
+struct RankRow {
+    const pb::TopJob& job;
+    const pb::TopRank& rank;
+    bool is_slowest;
+};
+
+std::vector<RankRow> rows_of(const pb::TopReply& reply) {
+    std::vector<RankRow> rows;
+    for (const pb::TopJob& job : reply.jobs()) {
+        const auto slow = straggler_of(job);
+        for (int i = 0; i < job.ranks_size(); ++i)
+            rows.push_back({job, job.ranks(i), slow && slow->rank == static_cast<std::size_t>(i)});
     }
-    return row;
+    return rows;
+}
+
+const auto of_rank = cells_of([](const RankRow& row) { return &row.rank; });
+auto bytes_of(std::int64_t (pb::TopRank::*bytes)() const) {
+    return of_rank([bytes](auto& rank) { return bytes_text((rank.*bytes)()); });
+}
+auto share_of(double (pb::TopRank::*seconds)() const) {
+    return of_rank([seconds](auto& rank) { return share_text(rank, (rank.*seconds)()); });
 }
 
 struct NodeSum {
@@ -170,39 +166,43 @@ std::vector<Cell> top_heading(const pb::TopJob& top, WallTime now) {
 }
 
 Table top_table(const pb::TopReply& reply, Detail detail) {
-    std::vector<Column> columns = {{"JOB"},
-                                   {"RANK", kRight},
-                                   {"NODE"},
-                                   {"DEV", kRight, 5},
-                                   {"STEP", kRight},
-                                   {"TIME", kRight, 2},
-                                   {"WORK", kRight},
-                                   {"MFU", kRight, 1},
-                                   {"MEMORY", kRight, 4},
-                                   {"HOST", kRight, 6},
-                                   {"WAIT", kRight},
-                                   {"RING", kRight, 3},
-                                   {"PHASE"},
-                                   {"QUIET", kRight}};
-    if (detail == Detail::wide) {
-        keep_all(columns);
-        columns.push_back({"HOSTNAME"});
-        columns.push_back({"KIND"});
-        columns.push_back({"DEVICE-MEMORY", kRight});
-        columns.push_back({"COLLECTIVE"});
-        columns.push_back({"WAITS-FOR", kRight});
-        columns.push_back({"PEAK"});
-    }
-    Table table(std::move(columns));
     const NodeLabels labels(reply);
-    for (const pb::TopJob& job : reply.jobs()) {
-        const auto slow = straggler_of(job);
-        for (int i = 0; i < job.ranks_size(); ++i) {
-            const bool slowest = slow && slow->rank == static_cast<std::size_t>(i);
-            table.add(rank_row(job, job.ranks(i), slowest, labels, detail));
-        }
+    const std::vector<RankRow> rows = rows_of(reply);
+    TableOf table(rows, detail);
+    table.left("JOB", [](auto& row) { return row.job.job().id(); });
+    table.right("RANK", of_rank(&pb::TopRank::rank));
+    table.left("NODE", of_rank([&](auto& rank) {
+                   return labels.of(rank.node_id(), rank.hostname(), detail);
+               }));
+    table.right("DEV", of_rank(&pb::TopRank::device), 5);
+    table.right("STEP", of_rank(step_text));
+    table.right("TIME", of_rank([](auto& rank) { return seconds_text(rank, rank.step_seconds()); }),
+                2);
+    table.right("WORK", [](auto& row) {
+        return Cell(seconds_text(row.rank, work_of(row.rank)),
+                    row.is_slowest ? Color::yellow : Color::none);
+    });
+    table.right("MFU", of_rank([](auto& rank) {
+                    return rank.causal_mfu() > 0 ? percent_text(rank.causal_mfu()) : "";
+                }),
+                1);
+    table.right("MEMORY", bytes_of(&pb::TopRank::device_bytes), 4);
+    table.right("HOST", bytes_of(&pb::TopRank::host_bytes), 6);
+    table.right("WAIT", share_of(&pb::TopRank::wait_seconds));
+    table.right("RING", share_of(&pb::TopRank::ring_wait_seconds), 3);
+    table.left("PHASE", of_rank(phase_cell));
+    table.right("QUIET", of_rank(quiet_cell));
+    if (detail == Detail::wide) {
+        table.left("HOSTNAME", of_rank(&pb::TopRank::hostname));
+        table.left("KIND", of_rank(&pb::TopRank::device_kind));
+        table.right("DEVICE-MEMORY", bytes_of(&pb::TopRank::device_memory_bytes));
+        table.left("COLLECTIVE", of_rank(&pb::TopRank::last_collective));
+        table.right("WAITS-FOR", of_rank([](auto& rank) {
+                        return rank.waits_for() > 0 ? format("{}", rank.waits_for() - 1) : "";
+                    }));
+        table.left("PEAK", of_rank(&pb::TopRank::peak_name));
     }
-    return table;
+    return table.done();
 }
 
 Table top_nodes_table(const pb::TopReply& reply, Detail detail) {
@@ -211,23 +211,25 @@ Table top_nodes_table(const pb::TopReply& reply, Detail detail) {
         for (const pb::TopRank& rank : job.ranks())
             nodes[rank.node_id()].add(rank);
     }
-    Table table({{"NODE"},
-                 {"HOSTNAME"},
-                 {"RANKS", kRight},
-                 {"WORK", kRight},
-                 {"MEMORY", kRight},
-                 {"HOST", kRight},
-                 {"WAIT", kRight},
-                 {"QUIET", kRight}});
-    for (const auto& [id, sum] : nodes) {
-        const bool stepped = sum.stepped > 0;
-        table.add({detail == Detail::wide ? id : id.substr(0, kShortId), sum.hostname,
-                   format("{}", sum.ranks), stepped ? to_string(Seconds{sum.work}) : "",
-                   bytes_text(sum.device_bytes), bytes_text(sum.host_bytes),
-                   stepped ? percent_text(sum.wait_share / sum.stepped) : "",
-                   sum.quiet > 0 ? to_string(Seconds{sum.quiet}) : ""});
-    }
-    return table;
+    const auto of_sum = cells_of([](auto& node) { return &node.second; });
+    TableOf table(nodes);
+    table.left("NODE", [detail](auto& node) {
+        return detail == Detail::wide ? node.first : node.first.substr(0, kShortId);
+    });
+    table.left("HOSTNAME", of_sum(&NodeSum::hostname));
+    table.right("RANKS", of_sum(&NodeSum::ranks));
+    table.right("WORK", of_sum([](auto& sum) {
+                    return sum.stepped > 0 ? to_string(Seconds{sum.work}) : "";
+                }));
+    table.right("MEMORY", of_sum([](auto& sum) { return bytes_text(sum.device_bytes); }));
+    table.right("HOST", of_sum([](auto& sum) { return bytes_text(sum.host_bytes); }));
+    table.right("WAIT", of_sum([](auto& sum) {
+                    return sum.stepped > 0 ? percent_text(sum.wait_share / sum.stepped) : "";
+                }));
+    table.right("QUIET", of_sum([](auto& sum) {
+                    return sum.quiet > 0 ? to_string(Seconds{sum.quiet}) : "";
+                }));
+    return table.done();
 }
 
 }  // namespace rm

@@ -1,3 +1,4 @@
+#include "cli/job_text.h"
 #include "cli/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
@@ -14,29 +15,24 @@ struct AuditOptions : VerbOptions {
 };
 
 Table audit_table(const std::vector<pb::AuditRow>& rows, Detail detail) {
-    std::vector<Column> columns = {
-        {"LAST"}, {"COUNT", Align::right}, {"WHO"}, {"METHOD"}, {"SUBJECT"}, {"CODE"}, {"REASON"}};
+    TableOf table(rows, detail);
+    table.left("LAST", [](auto& row) { return time_text(row.last()); });
+    table.right("COUNT", [](auto& row) { return grouped(row.count()); });
+    table.left("WHO", &pb::AuditRow::principal);
+    table.left("METHOD",
+               [](auto& row) { return row.method().substr(row.method().rfind('.') + 1); });
+    table.left("SUBJECT", &pb::AuditRow::subject);
+    table.left("CODE", [](auto& row) {
+        return Cell(row.code(), row.code() == "ok" ? Color::none : Color::red);
+    });
+    table.left("REASON", &pb::AuditRow::reason);
     if (detail == Detail::wide) {
-        for (const char* name : {"FIRST", "CREDENTIAL", "PEER", "ARGUMENTS"})
-            columns.push_back({name});
+        table.left("FIRST", [](auto& row) { return time_text(row.first()); });
+        table.left("CREDENTIAL", &pb::AuditRow::credential);
+        table.left("PEER", &pb::AuditRow::peer);
+        table.left("ARGUMENTS", &pb::AuditRow::arguments);
     }
-    Table table(std::move(columns));
-    for (const pb::AuditRow& row : rows) {
-        const Color color = row.code() == "ok" ? Color::none : Color::red;
-        std::vector<Cell> cells = {to_iso8601(from_proto(row.last())),
-                                   grouped(row.count()),
-                                   row.principal(),
-                                   row.method().substr(row.method().rfind('.') + 1),
-                                   row.subject(),
-                                   {row.code(), color},
-                                   row.reason()};
-        if (detail == Detail::wide) {
-            cells.insert(cells.end(), {to_iso8601(from_proto(row.first())), row.credential(),
-                                       row.peer(), row.arguments()});
-        }
-        table.add(std::move(cells));
-    }
-    return table;
+    return table.done();
 }
 
 Result<pb::ListAuditRequest> request_of(const AuditOptions& options, WallTime now) {
