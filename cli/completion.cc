@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -25,27 +26,23 @@ struct OptionWords {
 };
 
 struct Command {
-    std::string path;                                        // "", "submit", "data prepare"
+    std::string path;   // "", "submit", "data prepare"
+    std::string entry;  // "data:prepare": the path above it and its last word
     std::vector<std::pair<std::string, std::string>> below;  // verbs and their help
     std::vector<OptionWords> options;
     Values positional;
 };
 
-// From the help's placeholder: "a|b|c" and "{a,b}" are words, FILE and the like paths, ID a job.
+// From the help's placeholder: "a|b|c" are words, FILE and the like paths, ID a job.
 Values values_of(const std::string& name) {
-    const std::size_t brace = name.find('{');
-    if (brace != std::string::npos) {
-        const std::size_t end = name.find('}', brace);
-        return {Values::Kind::words, split(name.substr(brace + 1, end - brace - 1), ',')};
-    }
-    for (const std::string& part : split(name, '|')) {
-        for (const char* path : {"FILE", "DIR", "PATH", "PREFIX", "INPUT"}) {
-            if (part == path) return {Values::Kind::file, {}};
-        }
+    const std::vector<std::string> words = split(name, '|');
+    for (const char* path : {"FILE", "DIR", "PATH", "PREFIX", "INPUT"}) {
+        if (std::find(words.begin(), words.end(), path) != words.end())
+            return {Values::Kind::file, {}};
     }
     if (name == "ID") return {Values::Kind::job, {}};
     if (name == "NODE") return {Values::Kind::node, {}};
-    if (name.find('|') != std::string::npos) return {Values::Kind::words, split(name, '|')};
+    if (words.size() > 1) return {Values::Kind::words, words};
     return {};
 }
 
@@ -63,9 +60,9 @@ OptionWords words_of(const CLI::Option& option) {
     return words;
 }
 
-void add_command(const CLI::App& app, const std::string& path,
+void add_command(const CLI::App& app, const std::string& path, const std::string& entry,
                  const std::vector<OptionWords>& inherited, std::vector<Command>& commands) {
-    Command command{.path = path, .below = {}, .options = {}, .positional = {}};
+    Command command{.path = path, .entry = entry, .below = {}, .options = {}, .positional = {}};
     for (const CLI::Option* option : app.get_options(nullptr)) {
         if (!option->nonpositional()) {
             command.positional = values_of(option->get_type_name());
@@ -93,16 +90,10 @@ void add_command(const CLI::App& app, const std::string& path,
         command.below.emplace_back(verb->get_name(), verb->get_description());
     commands.push_back(std::move(command));
     for (const CLI::App* verb : below) {
-        add_command(*verb, (path.empty() ? "" : path + " ") + verb->get_name(), to_inherit,
+        const std::string& name = verb->get_name();
+        add_command(*verb, path.empty() ? name : path + " " + name, path + ":" + name, to_inherit,
                     commands);
     }
-}
-
-std::string joined(const std::vector<std::string>& words, std::string_view with) {
-    std::string text;
-    for (const std::string& word : words)
-        text += (text.empty() ? "" : std::string(with)) + word;
-    return text;
 }
 
 std::vector<std::string> option_names(const Command& command) {
@@ -112,23 +103,42 @@ std::vector<std::string> option_names(const Command& command) {
     return names;
 }
 
-std::vector<std::string> verb_names(const Command& command) {
-    std::vector<std::string> names;
-    for (const auto& [name, help] : command.below)
-        names.push_back(name);
-    return names;
+std::string verb_names(const Command& command) {
+    return joined(command.below, " ", [](const auto& verb) { return verb.first; });
 }
 
-// How a shell offers words, and files; the rest of the two scripts is the same.
+// In what bash and zsh differ; the rest of the two scripts is the same.
 struct Dialect {
+    std::string_view head;
+    std::string_view begin;   // of the function
+    std::string_view array;   // of the line's words
+    std::string_view cursor;  // the index of the word that is being typed
+    int first;                // the index of the first word behind the program
     std::string_view words_begin;
     std::string_view words_end;
     std::string_view files;
+    std::string_view tail;
 };
 
-constexpr Dialect kBash = {R"(COMPREPLY=($(compgen -W ")", R"(" -- "$cur")))",
-                           R"(COMPREPLY=($(compgen -f -- "$cur")))"};
-constexpr Dialect kZsh = {"compadd -- ${=:-", "}", "_files"};
+constexpr Dialect kBash = {"# ringmaster completion bash\n",
+                           "    COMPREPLY=()\n",
+                           "COMP_WORDS",
+                           "COMP_CWORD",
+                           1,
+                           R"(COMPREPLY=($(compgen -W ")",
+                           R"(" -- "$cur")))",
+                           R"(COMPREPLY=($(compgen -f -- "$cur")))",
+                           "complete -o filenames -F _ringmaster ringmaster\n"};
+constexpr Dialect kZsh = {"#compdef ringmaster\n",
+                          "",
+                          "words",
+                          "CURRENT",
+                          2,
+                          "compadd -- ${=:-",
+                          "}",
+                          "_files",
+                          "if [[ ${funcstack[1]} == _ringmaster ]]; then _ringmaster; else compdef "
+                          "_ringmaster ringmaster; fi\n"};
 
 std::string offer(const Dialect& dialect, const std::string& words) {
     return std::string(dialect.words_begin) + words + std::string(dialect.words_end);
@@ -154,10 +164,7 @@ std::string offer(const Dialect& dialect, const Values& values) {
 }
 
 std::string pattern(const std::string& path, const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names)
-        text += format("{}\"{}:{}\"", text.empty() ? "" : "|", path, name);
-    return text;
+    return joined(names, "|", [&path](auto& name) { return format("\"{}:{}\"", path, name); });
 }
 
 // The four tables that both shells read: the words that name a verb, the options that take a value,
@@ -165,12 +172,8 @@ std::string pattern(const std::string& path, const std::vector<std::string>& nam
 std::string verb_table(const std::vector<Command>& commands) {
     std::string text;
     for (const Command& command : commands) {
-        if (command.path.empty()) continue;
-        const std::size_t cut = command.path.rfind(' ');
-        const std::string above = cut == std::string::npos ? "" : command.path.substr(0, cut);
-        const std::string name =
-            cut == std::string::npos ? command.path : command.path.substr(cut + 1);
-        text += format("            \"{}:{}\") verb=\"{}\" ;;\n", above, name, command.path);
+        if (!command.path.empty())
+            text += format("            \"{}\") verb=\"{}\" ;;\n", command.entry, command.path);
     }
     return text;
 }
@@ -182,7 +185,7 @@ std::string valued_table(const std::vector<Command>& commands) {
             if (option.takes_value) names.insert(option.names.begin(), option.names.end());
         }
     }
-    return joined({names.begin(), names.end()}, "|");
+    return joined(names, "|");
 }
 
 // Global options last: `history --state` differs from the global one.
@@ -203,8 +206,7 @@ std::string value_table(const std::vector<Command>& commands, const Dialect& dia
 
 // The words before the cursor that select the controller: kept in `target` with their values.
 // Excludes a verb's own option of the same name (`history --state`).
-std::string target_table(const std::vector<Command>& commands, std::string_view word,
-                         std::string_view value) {
+std::string target_table(const std::vector<Command>& commands, std::string_view array) {
     std::string own;
     std::string of_program;
     for (const Command& command : commands) {
@@ -217,12 +219,12 @@ std::string target_table(const std::vector<Command>& commands, std::string_view 
             }
         }
     }
-    return format(
-        "        case \"$verb:{}\" in\n"
-        "            {}) ;;\n"
-        "            {}) target+=(\"{}\" \"{}\") ;;\n"
-        "        esac\n",
-        word, own, of_program, word, value);
+    return format(R"(        case "$verb:${{{}[i]}}" in
+            {}) ;;
+            {}) target+=("${{{}[i]}}" "${{{}[i+1]}}") ;;
+        esac
+)",
+                  array, own, of_program, array, array);
 }
 
 std::string place_table(const std::vector<Command>& commands, const Dialect& dialect) {
@@ -230,63 +232,34 @@ std::string place_table(const std::vector<Command>& commands, const Dialect& dia
     for (const Command& command : commands) {
         text += format("        \"{}:-\") {} ;;\n", command.path,
                        offer(dialect, joined(option_names(command), " ")));
-        const std::string place = command.below.empty()
-                                      ? offer(dialect, command.positional)
-                                      : offer(dialect, joined(verb_names(command), " "));
+        const std::string place = command.below.empty() ? offer(dialect, command.positional)
+                                                        : offer(dialect, verb_names(command));
         text += format("        \"{}:\") {} ;;\n", command.path, place);
     }
     return text;
 }
 
-std::string bash_script(const std::vector<Command>& commands) {
-    return "# ringmaster completion bash\n"
-           "_ringmaster() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= i "
-           "dash=\n"
-           "    local -a target=()\n"
-           "    COMPREPLY=()\n"
-           "    for ((i = 1; i < COMP_CWORD; i++)); do\n" +
-           target_table(commands, "${COMP_WORDS[i]}", "${COMP_WORDS[i+1]}") +
-           "        case \"${COMP_WORDS[i]}\" in " + valued_table(commands) +
-           ") ((i++)); continue ;; esac\n"
-           "        case \"$verb:${COMP_WORDS[i]}\" in\n" +
-           verb_table(commands) +
-           "        esac\n"
-           "    done\n"
-           "    case \"$verb:$prev\" in\n" +
-           value_table(commands, kBash) +
-           "    esac\n"
-           "    [[ $cur == -* ]] && dash=-\n"
-           "    case \"$verb:$dash\" in\n" +
-           place_table(commands, kBash) +
-           "    esac\n"
-           "}\n"
-           "complete -o filenames -F _ringmaster ringmaster\n";
-}
-
-std::string zsh_script(const std::vector<Command>& commands) {
-    return "#compdef ringmaster\n"
-           "_ringmaster() {\n"
-           "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} verb= i dash=\n"
-           "    local -a target=()\n"
-           "    for ((i = 2; i < CURRENT; i++)); do\n" +
-           target_table(commands, "${words[i]}", "${words[i+1]}") +
-           "        case \"${words[i]}\" in (" + valued_table(commands) +
-           ") ((i++)); continue ;; esac\n"
-           "        case \"$verb:${words[i]}\" in\n" +
-           verb_table(commands) +
-           "        esac\n"
-           "    done\n"
-           "    case \"$verb:$prev\" in\n" +
-           value_table(commands, kZsh) +
-           "    esac\n"
-           "    [[ $cur == -* ]] && dash=-\n"
-           "    case \"$verb:$dash\" in\n" +
-           place_table(commands, kZsh) +
-           "    esac\n"
-           "}\n"
-           "if [[ ${funcstack[1]} == _ringmaster ]]; then _ringmaster; else compdef _ringmaster "
-           "ringmaster; fi\n";
+std::string script(const std::vector<Command>& commands, const Dialect& shell) {
+    const std::string word = format("${{{}[i]}}", shell.array);
+    return format(R"({}_ringmaster() {{
+    local cur=${{{}[{}]}} prev=${{{}[{}-1]}} verb= i dash=
+    local -a target=()
+{}    for ((i = {}; i < {}; i++)); do
+{}        case "{}" in ({}) ((i++)); continue ;; esac
+        case "$verb:{}" in
+{}        esac
+    done
+    case "$verb:$prev" in
+{}    esac
+    [[ $cur == -* ]] && dash=-
+    case "$verb:$dash" in
+{}    esac
+}}
+{})",
+                  shell.head, shell.array, shell.cursor, shell.array, shell.cursor, shell.begin,
+                  shell.first, shell.cursor, target_table(commands, shell.array), word,
+                  valued_table(commands), word, verb_table(commands), value_table(commands, shell),
+                  place_table(commands, shell), shell.tail);
 }
 
 std::string fish_quoted(const std::string& text) {
@@ -326,15 +299,12 @@ std::string fish_option(const OptionWords& option, const std::string& where) {
 
 // Where a command's words stand: behind all of its path, and before a verb below it.
 std::string fish_place(const Command& command) {
-    std::string condition;
-    for (const std::string& word : split(command.path, ' ')) {
-        condition += (condition.empty() ? "" : "; and ") +
-                     std::string("__fish_seen_subcommand_from ") + word;
-    }
+    std::string condition = joined(split(command.path, ' '), "; and ", [](auto& word) {
+        return "__fish_seen_subcommand_from " + word;
+    });
     if (!command.below.empty()) {
         condition += (condition.empty() ? "not" : "; and not") +
-                     std::string(" __fish_seen_subcommand_from ") +
-                     joined(verb_names(command), " ");
+                     std::string(" __fish_seen_subcommand_from ") + verb_names(command);
     }
     return " -n " + fish_quoted(condition);
 }
@@ -382,12 +352,12 @@ std::string fish_script(const std::vector<Command>& commands) {
 
 std::string completion_script(const CLI::App& app, Shell shell) {
     std::vector<Command> commands;
-    add_command(app, "", {}, commands);
+    add_command(app, "", "", {}, commands);
     switch (shell) {
         case Shell::bash:
-            return bash_script(commands);
+            return script(commands, kBash);
         case Shell::zsh:
-            return zsh_script(commands);
+            return script(commands, kZsh);
         case Shell::fish:
             return fish_script(commands);
     }
