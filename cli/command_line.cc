@@ -15,53 +15,35 @@
 namespace rm {
 namespace {
 
-// The words of kubectl, Slurm, Docker and the shell for what the commands here do.
-constexpr Synonym kSynonyms[] = {{"list", "ls"},
-                                 {"ps", "ls"},
-                                 {"jobs", "ls"},
-                                 {"get jobs", "ls"},
-                                 {"get job", "ls"},
-                                 {"squeue", "ls"},
-                                 {"queue", "ls"},
-                                 {"status", "ls"},
-                                 {"get", "ls"},
-                                 {"get nodes", "nodes"},
-                                 {"get node", "nodes"},
-                                 {"node", "nodes"},
-                                 {"workers", "nodes"},
-                                 {"sinfo", "nodes"},
-                                 {"describe", "show"},
-                                 {"inspect", "show"},
-                                 {"info", "show"},
-                                 {"get-job", "show"},
-                                 {"job", "show"},
-                                 {"kill", "cancel"},
-                                 {"stop", "cancel"},
-                                 {"delete", "cancel"},
-                                 {"rm", "cancel"},
-                                 {"abort", "cancel"},
-                                 {"scancel", "cancel"},
-                                 {"run", "submit"},
-                                 {"start", "submit"},
-                                 {"launch", "submit"},
-                                 {"create", "submit"},
-                                 {"apply", "submit"},
-                                 {"train", "submit"},
-                                 {"sbatch", "submit"},
-                                 {"attach", "follow"},
-                                 {"watch", "follow"},
-                                 {"log", "logs"},
-                                 {"tail", "logs"},
-                                 {"cordon", "drain"},
-                                 {"uncordon", "resume"},
-                                 {"undrain", "resume"},
-                                 {"restart", "continue"},
-                                 {"resubmit", "continue"},
-                                 {"retry", "continue"},
-                                 {"why", "explain"},
-                                 {"htop", "top"},
-                                 {"check", "doctor"},
-                                 {"prepare", "data prepare"}};
+// A command, and the words of kubectl, Slurm, Docker and the shell for what it does.
+struct SameAs {
+    std::string_view command;
+    std::vector<std::string_view> words;
+};
+const SameAs kSameAs[] = {
+    {"ls", {"list", "ps", "jobs", "get jobs", "get job", "squeue", "queue", "status", "get"}},
+    {"nodes", {"get nodes", "get node", "node", "workers", "sinfo"}},
+    {"show", {"describe", "inspect", "info", "get-job", "job"}},
+    {"cancel", {"kill", "stop", "delete", "rm", "abort", "scancel"}},
+    {"submit", {"run", "start", "launch", "create", "apply", "train", "sbatch"}},
+    {"follow", {"attach", "watch"}},
+    {"logs", {"log", "tail"}},
+    {"drain", {"cordon"}},
+    {"resume", {"uncordon", "undrain"}},
+    {"continue", {"restart", "resubmit", "retry"}},
+    {"explain", {"why"}},
+    {"top", {"htop"}},
+    {"doctor", {"check"}},
+    {"data prepare", {"prepare"}}};
+
+std::vector<Synonym> synonyms() {
+    std::vector<Synonym> all;
+    for (const SameAs& same : kSameAs) {
+        for (const std::string_view word : same.words)
+            all.push_back({word, same.command});
+    }
+    return all;
+}
 
 void add_target(CLI::App& app, TargetFlags& target) {
     const auto add = [&app](const char* name, std::string& value, const char* type,
@@ -87,17 +69,8 @@ void add_target(CLI::App& app, TargetFlags& target) {
     add("--config", target.config, "FILE", "Instead of ~/.config/ringmaster/config.yaml");
 }
 
-Result<Shell> parse_shell(const std::string& name) {
-    if (name == "bash") return Shell::bash;
-    if (name == "zsh") return Shell::zsh;
-    if (name == "fish") return Shell::fish;
-    return invalid_argument("'{}' is none of bash, zsh, fish", name);
-}
-
-std::string is_shell(const std::string& name) {
-    const auto shell = parse_shell(name);
-    return shell ? std::string() : shell.error().message;
-}
+const std::map<std::string, Shell> kShells = {
+    {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
 
 const std::map<std::string, OutputFormat> kFormats = {
     {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
@@ -234,7 +207,7 @@ private:
             app.add_subcommand("completion", "Print a shell completion script")->group(heading);
         completion->add_option("SHELL", shell, "source <(ringmaster completion bash)")
             ->type_name("bash|zsh|fish")
-            ->check(is_shell)
+            ->check(one_of({"bash", "zsh", "fish"}))
             ->required();
         help = app.add_subcommand("help", "Show the help of a command")->group(heading);
         help->add_option("COMMAND", help_words, "submit, or data prepare");
@@ -251,12 +224,12 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        UsageEnd end = usage_end(app, error, kSynonyms);
+        UsageEnd end = usage_end(app, error, synonyms());
         return CommandLineEnd{end.code == 0 ? ExitCode::ok : ExitCode::usage, end.out, end.err};
     }
     if (program.help->parsed()) return help_of(app, program.help_words);
-    if (const auto shell = parse_shell(program.shell))
-        return CommandLineEnd{ExitCode::ok, completion_script(app, *shell), ""};
+    if (const auto shell = kShells.find(program.shell); shell != kShells.end())
+        return CommandLineEnd{ExitCode::ok, completion_script(app, shell->second), ""};
     return CommandLine{program.target, std::move(*program.chosen)};
 }
 

@@ -58,6 +58,14 @@ std::string Output::data(std::string_view text) const {
     return terminal ? printable(text) : std::string(text);
 }
 
+void print_hanging(const Output& out, std::string head, std::size_t indent, std::string_view text,
+                   std::size_t width) {
+    for (const std::string& line : wrapped(printable(text), width)) {
+        out.stream << head << line << '\n';
+        head.assign(indent, ' ');
+    }
+}
+
 bool Console::confirm(std::string_view question) {
     if (!in.terminal || !err.terminal) return true;
     err.stream << question << " [y/N] " << std::flush;

@@ -24,6 +24,11 @@ struct Output {
     std::string data(std::string_view text) const;
 };
 
+// Text behind `head`, wrapped to `width` as wrapped() does, further lines below the first one's
+// text.
+void print_hanging(const Output& out, std::string head, std::size_t indent, std::string_view text,
+                   std::size_t width);
+
 // The source of answers.
 struct Input {
     std::istream& stream;

@@ -259,16 +259,9 @@ void print_finding(const Output& out, const pb::Finding& finding, std::size_t su
     } else {
         head.append(subject - finding.subject().size() + 2, ' ');
     }
-    for (const std::string& line : wrapped(printable(finding.text()), width)) {
-        out.stream << head << line << '\n';
-        head = blank;
-    }
-    bool first = true;
-    for (const std::string& line :
-         wrapped(printable(finding.remedy()), width > 3 ? width - 3 : 0)) {
-        out.stream << blank << out.paint(first ? "-> " : "   ", Color::dim) << line << '\n';
-        first = false;
-    }
+    print_hanging(out, head, indent, finding.text(), width);
+    print_hanging(out, blank + out.paint("-> ", Color::dim), indent + 3, finding.remedy(),
+                  width > 3 ? width - 3 : 0);
 }
 
 }  // namespace

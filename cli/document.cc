@@ -96,61 +96,46 @@ Json number_of(double value) {
     return value;
 }
 
-// The value of a field that is not repeated, or of its item `index`.
 class Reader {
+    static constexpr int kSingle = -1;
+
+    template <typename Single, typename Item>
+    auto get(Single single, Item item, int index) const {
+        return index == kSingle ? (look_.*single)(message_, &field_)
+                                : (look_.*item)(message_, &field_, index);
+    }
+
 public:
     Reader(const proto::Message& message, const Field& field)
         : message_(message), field_(field), look_(*message.GetReflection()) {}
 
-    Json one() const {
+    // The value of a field that is not repeated, or of its item `index`.
+    Json value(int index = kSingle) const {
+        using Look = proto::Reflection;
         switch (field_.cpp_type()) {
             case Field::CPPTYPE_INT32:
-                return look_.GetInt32(message_, &field_);
+                return get(&Look::GetInt32, &Look::GetRepeatedInt32, index);
             case Field::CPPTYPE_INT64:
-                return look_.GetInt64(message_, &field_);
+                return get(&Look::GetInt64, &Look::GetRepeatedInt64, index);
             case Field::CPPTYPE_UINT32:
-                return look_.GetUInt32(message_, &field_);
+                return get(&Look::GetUInt32, &Look::GetRepeatedUInt32, index);
             case Field::CPPTYPE_UINT64:
-                return look_.GetUInt64(message_, &field_);
+                return get(&Look::GetUInt64, &Look::GetRepeatedUInt64, index);
             case Field::CPPTYPE_DOUBLE:
-                return number_of(look_.GetDouble(message_, &field_));
+                return number_of(get(&Look::GetDouble, &Look::GetRepeatedDouble, index));
             case Field::CPPTYPE_FLOAT:
-                return number_of(look_.GetFloat(message_, &field_));
+                return number_of(get(&Look::GetFloat, &Look::GetRepeatedFloat, index));
             case Field::CPPTYPE_BOOL:
-                return look_.GetBool(message_, &field_);
-            case Field::CPPTYPE_ENUM:
-                return word_of(*field_.enum_type(), look_.GetEnumValue(message_, &field_));
-            case Field::CPPTYPE_STRING:
-                return look_.GetString(message_, &field_);
-            case Field::CPPTYPE_MESSAGE:
-                return message_json(look_.GetMessage(message_, &field_));
-        }
-        RM_CHECK(false, "field {} has an unknown type", field_.name());
-    }
-
-    Json item(int index) const {
-        switch (field_.cpp_type()) {
-            case Field::CPPTYPE_INT32:
-                return look_.GetRepeatedInt32(message_, &field_, index);
-            case Field::CPPTYPE_INT64:
-                return look_.GetRepeatedInt64(message_, &field_, index);
-            case Field::CPPTYPE_UINT32:
-                return look_.GetRepeatedUInt32(message_, &field_, index);
-            case Field::CPPTYPE_UINT64:
-                return look_.GetRepeatedUInt64(message_, &field_, index);
-            case Field::CPPTYPE_DOUBLE:
-                return number_of(look_.GetRepeatedDouble(message_, &field_, index));
-            case Field::CPPTYPE_FLOAT:
-                return number_of(look_.GetRepeatedFloat(message_, &field_, index));
-            case Field::CPPTYPE_BOOL:
-                return look_.GetRepeatedBool(message_, &field_, index);
+                return get(&Look::GetBool, &Look::GetRepeatedBool, index);
             case Field::CPPTYPE_ENUM:
                 return word_of(*field_.enum_type(),
-                               look_.GetRepeatedEnumValue(message_, &field_, index));
+                               get(&Look::GetEnumValue, &Look::GetRepeatedEnumValue, index));
             case Field::CPPTYPE_STRING:
-                return look_.GetRepeatedString(message_, &field_, index);
+                return get(&Look::GetString, &Look::GetRepeatedString, index);
             case Field::CPPTYPE_MESSAGE:
-                return message_json(look_.GetRepeatedMessage(message_, &field_, index));
+                return message_json(index == kSingle
+                                        ? look_.GetMessage(message_, &field_)
+                                        : look_.GetRepeatedMessage(message_, &field_, index));
         }
         RM_CHECK(false, "field {} has an unknown type", field_.name());
     }
@@ -158,7 +143,7 @@ public:
     Json list() const {
         Json list = Json::array();
         for (int i = 0; i < look_.FieldSize(message_, &field_); ++i)
-            list.push_back(item(i));
+            list.push_back(value(i));
         return list;
     }
 
@@ -168,8 +153,8 @@ public:
         for (int i = 0; i < look_.FieldSize(message_, &field_); ++i) {
             const proto::Message& entry = look_.GetRepeatedMessage(message_, &field_, i);
             const proto::Descriptor& type = *entry.GetDescriptor();
-            const Json key = Reader(entry, *type.FindFieldByNumber(1)).one();
-            const Json value = Reader(entry, *type.FindFieldByNumber(2)).one();
+            const Json key = Reader(entry, *type.FindFieldByNumber(1)).value();
+            const Json value = Reader(entry, *type.FindFieldByNumber(2)).value();
             if (key.is_string()) {
                 sorted.emplace(std::pair(0, key.get<std::string>()), value);
             } else {
@@ -227,7 +212,7 @@ Json message_json(const proto::Message& message) {
         } else if (field.is_repeated()) {
             object[field.json_name()] = reader.list();
         } else if (!reader.is_absent()) {
-            object[field.json_name()] = reader.one();
+            object[field.json_name()] = reader.value();
         }
     }
     return object;

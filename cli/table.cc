@@ -93,22 +93,20 @@ void Table::print(const Output& out, std::string_view indent) const {
     const std::vector<bool> kept = out.terminal
                                        ? kept_columns(width, room - std::min(room, indent.size()))
                                        : std::vector<bool>(columns_.size(), true);
-    LineWriter head{out, std::string(indent)};
-    std::string left_out;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-        if (kept[i]) {
-            head.put(printable(columns_[i].name), Color::dim, columns_[i].align, width[i]);
-        } else {
-            left_out += (left_out.empty() ? "" : ", ") + columns_[i].name;
-        }
-    }
-    out.stream << head.line << '\n';
-    for (const auto& row : rows_) {
+    const auto print_line = [&](const auto& cell_of) {
         LineWriter writer{out, std::string(indent)};
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            if (kept[i]) writer.put(shown(row[i]), row[i].color, columns_[i].align, width[i]);
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            const auto [text, color] = cell_of(i);
+            if (kept[i]) writer.put(text, color, columns_[i].align, width[i]);
         }
         out.stream << writer.line << '\n';
+    };
+    print_line([&](std::size_t i) { return std::pair(printable(columns_[i].name), Color::dim); });
+    for (const auto& row : rows_)
+        print_line([&](std::size_t i) { return std::pair(shown(row[i]), row[i].color); });
+    std::string left_out;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (!kept[i]) left_out += (left_out.empty() ? "" : ", ") + columns_[i].name;
     }
     if (!left_out.empty()) {
         out.stream << indent
@@ -117,10 +115,8 @@ void Table::print(const Output& out, std::string_view indent) const {
 }
 
 void Table::print_csv(std::ostream& out) const {
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-        out << (i == 0 ? "" : ",") << csv_field(columns_[i].name);
-    }
-    out << '\n';
+    out << joined(columns_, ",", [](const Column& column) { return csv_field(column.name); })
+        << '\n';
     for (const auto& row : rows_) {
         for (std::size_t i = 0; i < row.size(); ++i)
             out << (i == 0 ? "" : ",") << csv_field(row[i].text);

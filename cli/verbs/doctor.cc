@@ -58,17 +58,11 @@ void print_check(const Output& out, const Check& check) {
     const auto columns = static_cast<std::size_t>(std::max(out.width, 60));
     const std::size_t width = out.terminal ? columns - kIndent : 0;
     const std::string verdict = format("{:<4}", to_string(check.verdict));
-    std::string head =
-        format("{}  {:<15}  ", out.paint(verdict, color_of(check.verdict)), check.name);
-    for (const std::string& line : wrapped(check.text, width)) {
-        out.stream << head << line << '\n';
-        head.assign(kIndent, ' ');
-    }
-    head = std::string(kIndent, ' ') + "-> ";
-    for (const std::string& line : wrapped(check.remedy, width > 3 ? width - 3 : 0)) {
-        out.stream << head << line << '\n';
-        head.assign(kIndent + 3, ' ');
-    }
+    print_hanging(out,
+                  format("{}  {:<15}  ", out.paint(verdict, color_of(check.verdict)), check.name),
+                  kIndent, check.text, width);
+    print_hanging(out, std::string(kIndent, ' ') + "-> ", kIndent + 3, check.remedy,
+                  width > 3 ? width - 3 : 0);
 }
 
 Result<ExitCode> run_doctor(const DoctorOptions& options, VerbContext& context) {

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "base/words.h"
 #include "cli/verb.h"
 #include "spec/job_members.h"
-#include "spec/words.h"
 
 namespace rm {
 namespace {

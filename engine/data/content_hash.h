@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "engine/data/hash.h"
 

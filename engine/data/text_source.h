@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "engine/data/content_hash.h"
 

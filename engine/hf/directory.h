@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/activity.h"
+#include "base/fault.h"
 #include "base/result.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/hf/config.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "base/edit_distance.h"
+#include "base/words.h"
 
 namespace rm::bench {
 namespace {
