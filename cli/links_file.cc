@@ -7,8 +7,9 @@
 #include <map>
 #include <sstream>
 
+#include "base/words.h"
 #include "cli/text.h"
-#include "engine/data/strict_json.h"
+#include "engine/json/parse_json.h"
 
 namespace rm {
 namespace {

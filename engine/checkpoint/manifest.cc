@@ -7,7 +7,8 @@
 
 #include "engine/checkpoint/safetensors.h"
 #include "engine/data/hash.h"
-#include "engine/data/json_fields.h"
+#include "engine/json/json_object.h"
+#include "engine/json/parse_json.h"
 
 namespace rm {
 namespace {
@@ -49,54 +50,49 @@ json to_json(const StoredSlice& stored) {
             {"count", slice.count}};
 }
 
-Status read_block_hashes(const json& value, std::int64_t block_bytes, StoredSlice& stored) {
-    RM_TRY(const json* hashes, array_at(value, kBlockHashesKey));
+Status check_block_hashes(const StoredSlice& stored, std::int64_t block_bytes) {
     const std::int64_t expected = num_hash_blocks(num_bytes(stored.slice), block_bytes);
-    if (std::ssize(*hashes) != expected) {
-        return data_loss("{} has {} hashes of blocks of {} bytes, not {}", stored.entry,
-                         hashes->size(), block_bytes, expected);
-    }
-    for (const json& hash : *hashes) {
-        if (!hash.is_string()) {
-            return data_loss("a hash of {} is {}, not a string", stored.entry, hash.type_name());
-        }
-        stored.block_hashes.push_back(hash.get<std::string>());
-    }
-    return {};
+    if (std::ssize(stored.block_hashes) == expected) return {};
+    return data_loss("{} has {} hashes of blocks of {} bytes, not {}", stored.entry,
+                     stored.block_hashes.size(), block_bytes, expected);
 }
 
 Result<StoredSlice> stored_slice_from_json(const json& value, std::int64_t block_bytes) {
     StoredSlice stored;
     Slice& slice = stored.slice;
-    RM_TRY(stored.entry, string_at(value, "entry"));
-    RM_TRY(slice.tensor, string_at(value, "tensor"));
-    RM_TRY(const std::string dtype, string_at(value, "dtype"));
+    std::string dtype;
+    JsonObject object = JsonObject::of_file(value);
+    object.require("entry", stored.entry)
+        .require("tensor", slice.tensor)
+        .require("dtype", dtype)
+        .require("shape", slice.shape)
+        .require("split_dim", slice.split_dim)
+        .require("split_index", slice.split_index)
+        .require("split_count", slice.split_count)
+        .require("first", slice.first)
+        .require("count", slice.count);
+    if (block_bytes > 0) object.require(kBlockHashesKey, stored.block_hashes);
+    RM_RETURN_IF_ERROR(object.status());
     RM_TRY(const StorageType type, parse_storage_type(dtype));
     RM_TRY(slice.dtype, memory_dtype(type));
-    RM_TRY(slice.shape, integers_at(value, "shape"));
-    RM_TRY(slice.split_dim, integer_at(value, "split_dim"));
-    RM_TRY(slice.split_index, integer_at(value, "split_index"));
-    RM_TRY(slice.split_count, integer_at(value, "split_count"));
-    RM_TRY(slice.first, integer_at(value, "first"));
-    RM_TRY(slice.count, integer_at(value, "count"));
     RM_RETURN_IF_ERROR(check_slice(slice));
-    if (block_bytes > 0) RM_RETURN_IF_ERROR(read_block_hashes(value, block_bytes, stored));
+    if (block_bytes > 0) RM_RETURN_IF_ERROR(check_block_hashes(stored, block_bytes));
     return stored;
 }
 
 Status check_header(const json& root) {
-    RM_TRY(const std::string format_name, string_at(root, "format"));
+    RM_TRY(const std::string format_name, json_at<std::string>(root, "format"));
     if (format_name != kFormat) {
         return data_loss("its format is '{}', not '{}'", format_name, kFormat);
     }
-    RM_TRY(const std::int64_t version, integer_at(root, "version"));
+    RM_TRY(const std::int64_t version, json_at<std::int64_t>(root, "version"));
     if (version == kVersion) return {};
     return make_error(ErrorCode::failed_precondition,
                       "it has format version {}; this build reads version {}", version, kVersion);
 }
 
 Status check_own_hash(json& root) {
-    RM_TRY(const std::string recorded, string_at(root, kHashKey));
+    RM_TRY(const std::string recorded, json_at<std::string>(root, kHashKey));
     root.erase(kHashKey);
     const std::string hash = xxh3_hex(to_text(root, -1));
     if (hash == recorded) return {};
@@ -159,17 +155,18 @@ json to_json(const ShardInfo& shard) {
 
 Result<ShardInfo> shard_from_json(const json& value) {
     ShardInfo shard;
-    RM_TRY(shard.file, string_at(value, "file"));
-    RM_TRY(shard.bytes, integer_at(value, "bytes"));
-    RM_TRY(shard.hash, string_at(value, kHashKey));
-    if (value.contains(kBlockBytesKey)) {
-        RM_TRY(shard.block_bytes, integer_at(value, kBlockBytesKey));
-    }
+    JsonObject object = JsonObject::of_file(value);
+    const json& slices = object.require("file", shard.file)
+                             .require("bytes", shard.bytes)
+                             .require(kHashKey, shard.hash)
+                             .read(kBlockBytesKey, shard.block_bytes)
+                             .require("slices")
+                             .list("slices");
+    RM_RETURN_IF_ERROR(object.status());
     if (shard.block_bytes < 0) {
         return data_loss("'{}' is {}", kBlockBytesKey, shard.block_bytes);
     }
-    RM_TRY(const json* slices, array_at(value, "slices"));
-    for (const json& item : *slices) {
+    for (const json& item : slices) {
         RM_TRY(StoredSlice stored, stored_slice_from_json(item, shard.block_bytes));
         shard.slices.push_back(std::move(stored));
     }
@@ -195,14 +192,17 @@ Result<Manifest> parse_manifest(std::string_view text) {
     RM_RETURN_IF_ERROR(check_header(root));
     RM_RETURN_IF_ERROR(check_own_hash(root));
     Manifest manifest;
-    RM_TRY(manifest.name.epoch.value, integer_at(root, "epoch"));
-    RM_TRY(manifest.name.step, integer_at(root, "step"));
-    RM_TRY(const json* state, field_at(root, "state"));
-    manifest.state = *state;
-    RM_TRY(const json* shards, array_at(root, "shards"));
-    const auto num_shards = static_cast<int>(shards->size());
+    JsonObject object = JsonObject::of_file(root);
+    object.require("epoch", manifest.name.epoch.value)
+        .require("step", manifest.name.step)
+        .require("state")
+        .require("shards");
+    const json& shards = object.list("shards");
+    RM_RETURN_IF_ERROR(object.status());
+    manifest.state = root["state"];
+    const auto num_shards = static_cast<int>(shards.size());
     for (int i = 0; i < num_shards; ++i) {
-        RM_TRY(ShardInfo shard, shard_from_json((*shards)[static_cast<std::size_t>(i)]));
+        RM_TRY(ShardInfo shard, shard_from_json(shards[static_cast<std::size_t>(i)]));
         // Also keeps paths that lead out of the checkpoint from being opened.
         if (shard.file != shard_file(i, num_shards)) {
             return data_loss("shard {} is called '{}', not '{}'", i, shard.file,

@@ -13,7 +13,7 @@
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/data/hash.h"
-#include "engine/data/json_fields.h"
+#include "engine/json/parse_json.h"
 
 namespace rm {
 namespace {

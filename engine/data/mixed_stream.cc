@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "engine/data/json_fields.h"
+#include "engine/json/json_object.h"
 
 namespace rm {
 namespace {
@@ -48,12 +48,13 @@ nlohmann::json to_json(const DataPosition& position) {
 
 Result<DataPosition> data_position_from_json(const nlohmann::json& value) {
     DataPosition position;
-    RM_TRY(const nlohmann::json* sources, array_at(value, "sources"));
+    RM_TRY(const nlohmann::json* sources, list_at(value, "sources"));
     for (const nlohmann::json& item : *sources) {
         SourcePosition source;
         RM_TRY(source.stream, stream_position_from_json(item));
-        RM_TRY(source.samples, integer_at(item, "samples"));
-        RM_TRY(source.weight, integer_at(item, "weight"));
+        JsonObject object = JsonObject::of_file(item);
+        object.require("samples", source.samples).require("weight", source.weight);
+        RM_RETURN_IF_ERROR(object.status());
         position.sources.push_back(source);
     }
     return position;

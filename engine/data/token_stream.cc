@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/data/json_fields.h"
+#include "engine/json/json_object.h"
 
 namespace rm {
 namespace {
@@ -56,10 +56,12 @@ nlohmann::json to_json(const StreamPosition& position) {
 
 Result<StreamPosition> stream_position_from_json(const nlohmann::json& value) {
     StreamPosition position;
-    RM_TRY(position.epoch, integer_at(value, "epoch"));
-    RM_TRY(position.document, integer_at(value, "document"));
-    RM_TRY(position.offset, integer_at(value, "offset"));
-    RM_TRY(position.tokens, integer_at(value, "tokens"));
+    JsonObject object = JsonObject::of_file(value);
+    object.require("epoch", position.epoch)
+        .require("document", position.document)
+        .require("offset", position.offset)
+        .require("tokens", position.tokens);
+    RM_RETURN_IF_ERROR(object.status());
     return position;
 }
 

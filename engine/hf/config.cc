@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "engine/data/shown_text.h"
-#include "engine/data/strict_json.h"
 #include "engine/hf/rope_json.h"
-#include "engine/train/json_object.h"
+#include "engine/json/json_object.h"
+#include "engine/json/parse_json.h"
 
 namespace rm {
 namespace {
@@ -18,10 +18,7 @@ constexpr std::size_t kMaxConfigBytes = 4 << 20;
 
 Status check_architecture(JsonObject& object) {
     std::string model_type, activation;
-    object.require("model_type")
-        .require("hidden_act")
-        .read("model_type", model_type)
-        .read("hidden_act", activation);
+    object.require("model_type", model_type).require("hidden_act", activation);
     RM_RETURN_IF_ERROR(object.status());
     if (model_type != "llama") {
         return invalid_argument("model_type: {} is not supported; llama", shown_text(model_type));
@@ -112,9 +109,7 @@ Result<ModelConfig> read_model(const json& config) {
     RM_RETURN_IF_ERROR(refuse_features(object));
     RM_RETURN_IF_ERROR(read_sizes(object, model));
     RM_RETURN_IF_ERROR(complete_heads(model));
-    object.require("rms_norm_eps")
-        .read("rms_norm_eps", model.norm_eps)
-        .read("tie_word_embeddings", model.tied_head);
+    object.require("rms_norm_eps", model.norm_eps).read("tie_word_embeddings", model.tied_head);
     RM_RETURN_IF_ERROR(object.status());
     if (!std::isfinite(model.norm_eps) || model.norm_eps < 0) {
         return invalid_argument("rms_norm_eps: {} must not be negative", model.norm_eps);

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/data/shown_text.h"
-#include "engine/train/json_object.h"
+#include "engine/json/json_object.h"
 
 namespace rm {
 namespace {
@@ -153,19 +153,15 @@ void RopeReader::read_fields() {
             break;
         }
         case RopeType::longrope:
-            object_.require("short_factor")
-                .require("long_factor")
+            object_.require("short_factor", rope_.short_factor)
+                .require("long_factor", rope_.long_factor)
                 .read("factor", factor_)
-                .read("attention_factor", rope_.attention_factor)
-                .read("short_factor", rope_.short_factor)
-                .read("long_factor", rope_.long_factor);
+                .read("attention_factor", rope_.attention_factor);
             break;
         case RopeType::llama3:
-            object_.require("low_freq_factor")
-                .require("high_freq_factor")
-                .read("factor", factor_)
-                .read("low_freq_factor", rope_.low_freq_factor)
-                .read("high_freq_factor", rope_.high_freq_factor);
+            object_.require("low_freq_factor", rope_.low_freq_factor)
+                .require("high_freq_factor", rope_.high_freq_factor)
+                .read("factor", factor_);
             break;
     }
 }

@@ -9,9 +9,9 @@
 
 #include "base/mesh.h"
 #include "base/words.h"
-#include "engine/data/strict_json.h"
+#include "engine/json/json_object.h"
+#include "engine/json/parse_json.h"
 #include "engine/model/rank_layout.h"
-#include "engine/train/json_object.h"
 #include "engine/train/model_json.h"
 #include "engine/train/rank_config.h"
 #include "engine/train/resolve_model.h"

@@ -1,70 +1,17 @@
 #include "engine/schedule/device_profile_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include <array>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <utility>
+
+#include "engine/json/json_object.h"
+#include "engine/json/parse_json.h"
 
 namespace rm {
 namespace {
 
 using nlohmann::json;
-
-// The members of one object; each must be there, and no other. Keeps the first error.
-class Members {
-public:
-    Members(const json& object, std::string name) : object_(object), name_(std::move(name)) {
-        if (!object.is_object()) status_ = invalid_argument("{} is not an object", name_);
-    }
-    Members& read(const char* key, std::string& out) {
-        if (const json* value = find(key, &json::is_string, "text"))
-            out = value->get<std::string>();
-        return *this;
-    }
-    Members& read(const char* key, double& out) {
-        if (const json* value = find(key, &json::is_number, "a number")) out = value->get<double>();
-        return *this;
-    }
-    template <typename Integer>
-    Members& read_integer(const char* key, Integer& out) {
-        if (const json* value = find(key, &json::is_number_integer, "a whole number"))
-            out = value->get<Integer>();
-        return *this;
-    }
-    const json* array(const char* key) { return find(key, &json::is_array, "an array"); }
-
-    Status finish() {
-        if (!status_.ok()) return status_;
-        for (const auto& [key, value] : object_.items()) {
-            if (!asked_.contains(key)) return invalid_argument("{}: unknown key '{}'", name_, key);
-        }
-        return {};
-    }
-
-private:
-    const json* find(const char* key, bool (json::*is_right)() const noexcept,
-                     std::string_view wanted) {
-        asked_.insert(key);
-        if (!status_.ok()) return nullptr;
-        const auto found = object_.find(key);
-        if (found == object_.end()) {
-            status_ = invalid_argument("{}: '{}' is missing", name_, key);
-        } else if (!((*found).*is_right)()) {
-            status_ = invalid_argument("{}: '{}' is not {}", name_, key, wanted);
-        } else {
-            return &*found;
-        }
-        return nullptr;
-    }
-
-    const json& object_;
-    std::string name_;
-    std::set<std::string> asked_;
-    Status status_;
-};
 
 json to_json(const OpSpeed& speed) {
     json points = json::array();
@@ -79,13 +26,15 @@ json to_json(const OpSpeed& speed) {
 
 Result<OpSpeed> speed_from_json(const json& value) {
     OpSpeed speed;
-    Members members(value, "an op");
-    members.read("op", speed.op).read("overhead_sec", speed.overhead.value);
-    members.read_integer("head_dim", speed.head_dim);
-    members.read_integer("workspace_bytes", speed.workspace.value);
-    const json* points = members.array("points");
+    JsonObject members = JsonObject::of_file(value, "an op");
+    const json& points = members.require("op", speed.op)
+                             .require("overhead_sec", speed.overhead.value)
+                             .require("head_dim", speed.head_dim)
+                             .require("workspace_bytes", speed.workspace.value)
+                             .require("points")
+                             .list("points");
     RM_RETURN_IF_ERROR(members.finish());
-    for (const json& point : *points) {
+    for (const json& point : points) {
         const bool is_pair =
             point.is_array() && point.size() == 2 && point[0].is_number() && point[1].is_number();
         if (!is_pair) return invalid_argument("{}: a point is [size, speed]", speed.op);
@@ -127,20 +76,22 @@ std::string to_json(const DeviceProfile& profile) {
 }
 
 Result<DeviceProfile> device_profile_from_json(std::string_view text) {
-    const json value = json::parse(text, nullptr, false);
-    if (value.is_discarded()) return invalid_argument("is not JSON ({} bytes)", text.size());
+    RM_TRY(const json value, parse_json(text));
     DeviceProfile profile;
     std::string compute;
-    Members members(value, "a device profile");
-    members.read("name", profile.name).read("provenance", profile.provenance);
-    members.read("compute", compute).read("peak_flops", profile.peak_flops);
-    members.read_integer("held_bytes", profile.held.value);
-    members.read_integer("prepared_copies", profile.prepared_copies);
-    if (value.contains("memory_bytes")) members.read_integer("memory_bytes", profile.memory.value);
-    const json* ops = members.array("ops");
+    JsonObject members = JsonObject::of_file(value, "a device profile");
+    const json& ops = members.require("name", profile.name)
+                          .require("provenance", profile.provenance)
+                          .require("compute", compute)
+                          .require("peak_flops", profile.peak_flops)
+                          .require("held_bytes", profile.held.value)
+                          .require("prepared_copies", profile.prepared_copies)
+                          .read("memory_bytes", profile.memory.value)
+                          .require("ops")
+                          .list("ops");
     RM_RETURN_IF_ERROR(members.finish());
     RM_TRY(profile.compute, dtype_from(compute));
-    for (const json& op : *ops) {
+    for (const json& op : ops) {
         RM_TRY(OpSpeed speed, speed_from_json(op));
         profile.ops.push_back(std::move(speed));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "engine/data/shown_text.h"
 
 namespace rm {
@@ -27,32 +28,15 @@ const json* find_value(const json& object, std::string_view key) {
     return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-Result<bool> bool_at(const json& object, std::string_view key, bool missing) {
-    const json* value = find_value(object, key);
-    if (value == nullptr) return missing;
-    if (value->is_boolean()) return value->get<bool>();
-    return make_error(ErrorCode::data_loss, "'{}' is {}, not true or false", key,
-                      value->type_name());
-}
-
 Status only_keys(const json& object, std::initializer_list<std::string_view> known) {
     if (!object.is_object()) {
         return make_error(ErrorCode::data_loss, "is {}, not an object", object.type_name());
     }
     for (const auto& [key, value] : object.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-        std::string list;
-        for (const std::string_view name : known)
-            list += format("{}{}", list.empty() ? "" : ", ", name);
-        return unsupported(format("the key {}", shown_text(key)), list);
+        return unsupported(format("the key {}", shown_text(key)), join(known));
     }
     return {};
-}
-
-std::string excerpt(const json& value) {
-    std::string text = value.dump(-1, ' ', true);
-    if (text.size() > 60) text = text.substr(0, 57) + "...";
-    return text;
 }
 
 std::string shown_token(std::string_view token) {

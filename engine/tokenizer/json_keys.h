@@ -8,17 +8,14 @@
 
 #include "base/result.h"
 
-// Reads a tokenizer's files, beside engine/data/json_fields.h. Errors name the key.
+// Reads a tokenizer's files, beside engine/json/json_object.h.
 namespace rm {
 
 // Nothing where the key is missing or null.
 const nlohmann::json* find_value(const nlohmann::json& object, std::string_view key);
-// `missing` where the key is missing or null.
-Result<bool> bool_at(const nlohmann::json& object, std::string_view key, bool missing);
 Status only_keys(const nlohmann::json& object, std::initializer_list<std::string_view> known);
 
-// For messages: at most 60 bytes of JSON; a token in quotes, as it is where that is safe to print.
-std::string excerpt(const nlohmann::json& value);
+// For messages: in quotes, as it is where that is safe to print.
 std::string shown_token(std::string_view token);
 
 // The same error, its message after "where: ".

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "engine/data/json_fields.h"
+#include "engine/json/json_object.h"
 #include "engine/tokenizer/json_keys.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -17,7 +17,7 @@ Status check_plain_bpe(const json& model) {
         model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                 "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
     if (const json* type = find_value(model, "type"); type != nullptr && *type != "BPE") {
-        RM_TRY(const std::string name, string_at(model, "type"));
+        RM_TRY(const std::string name, json_at<std::string>(model, "type"));
         return unsupported(format("type {}", name), "BPE");
     }
     for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix",
@@ -76,14 +76,18 @@ Result<ParsedAddedToken> parse_added_token(const json& value) {
         value, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
     ParsedAddedToken parsed;
     AddedToken& token = parsed.token;
-    RM_TRY(token.content, string_at(value, "content"));
-    RM_TRY(const std::int64_t id, integer_at(value, "id"));
+    std::int64_t id = 0;
+    bool single_word = false;
+    JsonObject object = JsonObject::of_file(value);
+    object.require("content", token.content)
+        .require("id", id)
+        .read("special", token.special)
+        .read("lstrip", token.lstrip)
+        .read("rstrip", token.rstrip)
+        .read("single_word", single_word);
+    parsed.normalized = !token.special;
+    RM_RETURN_IF_ERROR(object.read("normalized", parsed.normalized).status());
     token.id = static_cast<TokenId>(std::clamp<std::int64_t>(id, -1, Vocabulary::kMaxIds));
-    RM_TRY(token.special, bool_at(value, "special", false));
-    RM_TRY(token.lstrip, bool_at(value, "lstrip", false));
-    RM_TRY(token.rstrip, bool_at(value, "rstrip", false));
-    RM_TRY(parsed.normalized, bool_at(value, "normalized", !token.special));
-    RM_TRY(const bool single_word, bool_at(value, "single_word", false));
     if (single_word)
         return unsupported(format("{} with single_word", shown_token(token.content)), "false");
     if (token.content.empty() || token.content.size() > kMostBytesOfToken) {
@@ -115,15 +119,16 @@ Result<Vocabulary> parse_vocabulary(const json& model) {
             return data_loss("vocab has a token of {} bytes, not 1 to {}", token.size(),
                              kMostBytesOfToken);
         }
-        RM_TRY(const std::int64_t id, integer_at(*vocab, token));
+        RM_TRY(const std::int64_t id, json_at<std::int64_t>(*vocab, token));
         RM_RETURN_IF_ERROR(vocabulary.add(token, id));
     }
     return vocabulary;
 }
 
 Result<Bpe> parse_bpe(const json& model, Vocabulary vocabulary) {
-    RM_TRY(const json* list, array_at(model, "merges"));
-    RM_TRY(const bool ignore_merges, bool_at(model, "ignore_merges", false));
+    RM_TRY(const json* list, list_at(model, "merges"));
+    bool ignore_merges = false;
+    RM_RETURN_IF_ERROR(JsonObject::of_file(model).read("ignore_merges", ignore_merges).status());
     MergeTable merges(list->size());
     std::int32_t rank = 0;
     for (const json& value : *list) {

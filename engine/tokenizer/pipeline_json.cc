@@ -1,6 +1,6 @@
 #include <cctype>
 
-#include "engine/data/json_fields.h"
+#include "engine/json/json_object.h"
 #include "engine/tokenizer/json_keys.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -16,10 +16,10 @@ constexpr std::string_view kByteLevelPattern =
 // The parts of a Sequence, or the one value itself.
 Result<std::vector<const json*>> parts_of(const json& value, std::string_view list_key) {
     std::vector<const json*> parts;
-    RM_TRY(const std::string type, string_at(value, "type"));
+    RM_TRY(const std::string type, json_at<std::string>(value, "type"));
     if (type != "Sequence") return std::vector<const json*>{&value};
     RM_RETURN_IF_ERROR(only_keys(value, {"type", list_key}));
-    RM_TRY(const json* list, array_at(value, list_key));
+    RM_TRY(const json* list, list_at(value, list_key));
     for (const json& part : *list)
         parts.push_back(&part);
     return parts;
@@ -45,16 +45,19 @@ std::string matching_just(std::string_view text) {
 Result<std::string> pattern_of(const json& split) {
     RM_TRY(const json* pattern, field_at(split, "pattern"));
     RM_RETURN_IF_ERROR(only_keys(*pattern, {"Regex", "String"}));
-    if (pattern->contains("Regex")) return string_at(*pattern, "Regex");
-    RM_TRY(const std::string text, string_at(*pattern, "String"));
+    if (pattern->contains("Regex")) return json_at<std::string>(*pattern, "Regex");
+    RM_TRY(const std::string text, json_at<std::string>(*pattern, "String"));
     return matching_just(text);
 }
 
 Status add_split(const json& part, PreTokenizer& out) {
     RM_RETURN_IF_ERROR(only_keys(part, {"type", "pattern", "behavior", "invert"}));
-    RM_TRY(const std::string behavior, string_at(part, "behavior"));
+    std::string behavior;
+    bool invert = false;
+    JsonObject object = JsonObject::of_file(part);
+    object.require("behavior", behavior).read("invert", invert);
+    RM_RETURN_IF_ERROR(object.status());
     if (behavior != "Isolated") return unsupported(format("behavior {}", behavior), "Isolated");
-    RM_TRY(const bool invert, bool_at(part, "invert", false));
     if (invert) return unsupported("invert: true", "false");
     RM_TRY(const std::string pattern, pattern_of(part));
     RM_TRY(Regex regex, Regex::compile(pattern));
@@ -64,7 +67,8 @@ Status add_split(const json& part, PreTokenizer& out) {
 
 Status add_digits(const json& part, PreTokenizer& out) {
     RM_RETURN_IF_ERROR(only_keys(part, {"type", "individual_digits"}));
-    RM_TRY(const bool each, bool_at(part, "individual_digits", false));
+    bool each = false;
+    RM_RETURN_IF_ERROR(JsonObject::of_file(part).read("individual_digits", each).status());
     RM_TRY(Regex regex, Regex::compile(each ? R"(\p{N})" : R"(\p{N}+)"));
     out.stages.push_back(split_at(std::move(regex)));
     return {};
@@ -72,8 +76,10 @@ Status add_digits(const json& part, PreTokenizer& out) {
 
 Status add_byte_level(const json& part, PreTokenizer& out) {
     RM_RETURN_IF_ERROR(only_keys(part, {"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-    RM_TRY(const bool space, bool_at(part, "add_prefix_space", true));
-    RM_TRY(const bool use_regex, bool_at(part, "use_regex", true));
+    bool space = true, use_regex = true;
+    JsonObject object = JsonObject::of_file(part);
+    object.read("add_prefix_space", space).read("use_regex", use_regex);
+    RM_RETURN_IF_ERROR(object.status());
     if (space) out.stages.push_back({PreTokenizer::Kind::space_first, {}});
     if (use_regex) {
         RM_TRY(Regex regex, Regex::compile(kByteLevelPattern));
@@ -84,7 +90,7 @@ Status add_byte_level(const json& part, PreTokenizer& out) {
 
 // After ByteLevel a text is spelled in its alphabet, so nothing may follow it.
 Status add_part(const json& part, bool last, PreTokenizer& out) {
-    RM_TRY(const std::string type, string_at(part, "type"));
+    RM_TRY(const std::string type, json_at<std::string>(part, "type"));
     if ((type == "ByteLevel") != last) {
         return unsupported(format("{} {}", type, last ? "at the end" : "before the end"),
                            "Split and Digits, then one ByteLevel");
@@ -97,9 +103,9 @@ Status add_part(const json& part, bool last, PreTokenizer& out) {
 
 Status add_template_tokens(const json& piece, const json& known, std::vector<TokenId>& ids,
                            const Vocabulary& vocabulary) {
-    RM_TRY(const std::string name, string_at(piece, "id"));
+    RM_TRY(const std::string name, json_at<std::string>(piece, "id"));
     RM_TRY(const json* token, field_at(known, name));
-    RM_TRY(const std::vector<std::int64_t> list, integers_at(*token, "ids"));
+    RM_TRY(const std::vector<std::int64_t> list, json_at<std::vector<std::int64_t>>(*token, "ids"));
     for (const std::int64_t id : list) {
         if (id < 0 || id >= vocabulary.num_ids() ||
             !vocabulary.bytes_of(static_cast<TokenId>(id))) {
@@ -112,13 +118,13 @@ Status add_template_tokens(const json& piece, const json& known, std::vector<Tok
 
 Result<Template> parse_template(const json& value, const Vocabulary& vocabulary) {
     RM_RETURN_IF_ERROR(only_keys(value, {"type", "single", "pair", "special_tokens"}));
-    RM_TRY(const json* pieces, array_at(value, "single"));
+    RM_TRY(const json* pieces, list_at(value, "single"));
     RM_TRY(const json* known, field_at(value, "special_tokens"));
     Template made;
     int num_texts = 0;
     for (const json& piece : *pieces) {
         if (const json* text = find_value(piece, "Sequence")) {
-            RM_TRY(const std::string id, string_at(*text, "id"));
+            RM_TRY(const std::string id, json_at<std::string>(*text, "id"));
             if (id != "A" || ++num_texts > 1) return unsupported("a text other than A once", "A");
             continue;
         }
@@ -136,7 +142,7 @@ Status check_normalizer(const json& value) {
     if (value.is_null()) return {};
     RM_TRY(const auto parts, parts_of(value, "normalizers"));
     if (parts.empty()) return {};
-    RM_TRY(const std::string type, string_at(*parts.front(), "type"));
+    RM_TRY(const std::string type, json_at<std::string>(*parts.front(), "type"));
     return unsupported(type, "no normalizer (null)");
 }
 
@@ -144,7 +150,7 @@ Status check_decoder(const json& value) {
     if (value.is_null()) return {};
     RM_TRY(const auto parts, parts_of(value, "decoders"));
     for (const json* part : parts) {
-        RM_TRY(const std::string type, string_at(*part, "type"));
+        RM_TRY(const std::string type, json_at<std::string>(*part, "type"));
         if (type != "ByteLevel") return unsupported(type, "ByteLevel");
     }
     return {};
@@ -166,7 +172,7 @@ Result<Template> parse_post_processor(const json& value, const Vocabulary& vocab
     RM_TRY(const auto parts, parts_of(value, "processors"));
     int num_templates = 0;
     for (const json* part : parts) {
-        RM_TRY(const std::string type, string_at(*part, "type"));
+        RM_TRY(const std::string type, json_at<std::string>(*part, "type"));
         if (type == "ByteLevel") continue;  // only moves offsets
         if (type != "TemplateProcessing" || ++num_templates > 1) {
             return unsupported(num_templates > 1 ? "a second template" : type,

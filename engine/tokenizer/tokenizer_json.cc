@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "engine/data/hash.h"
-#include "engine/data/json_fields.h"
-#include "engine/data/strict_json.h"
+#include "engine/json/json_object.h"
+#include "engine/json/parse_json.h"
 #include "engine/tokenizer/json_keys.h"
 
 namespace rm {
@@ -85,8 +85,9 @@ Result<Found> from_tokenizer_config(std::string_view text, const Vocabulary& voc
     RM_TRY(const json config, parse_strict_json(text, kMostTokenizerBytes));
     const json* value = find_value(config, "eos_token");
     if (value == nullptr) return Found();
-    RM_TRY(const std::string content,
-           value->is_object() ? string_at(*value, "content") : string_at(config, "eos_token"));
+    RM_TRY(const std::string content, value->is_object()
+                                          ? json_at<std::string>(*value, "content")
+                                          : json_at<std::string>(config, "eos_token"));
     if (const auto id = vocabulary.find_spelled(content)) return Found(*id);
     return data_loss("eos_token {} is no token of tokenizer.json", shown_token(content));
 }
@@ -96,7 +97,7 @@ Result<Found> from_generation_config(std::string_view text, const Vocabulary& vo
     const json* value = find_value(config, "eos_token_id");
     if (value == nullptr || (value->is_array() && value->empty())) return Found();
     const json first = {{"eos_token_id", value->is_array() ? value->front() : *value}};
-    RM_TRY(const std::int64_t id, integer_at(first, "eos_token_id"));
+    RM_TRY(const std::int64_t id, json_at<std::int64_t>(first, "eos_token_id"));
     if (id >= 0 && id < vocabulary.num_ids() && vocabulary.bytes_of(static_cast<TokenId>(id))) {
         return Found(static_cast<TokenId>(id));
     }

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/hf/rope_json.h"
-#include "engine/train/json_object.h"
+#include "engine/json/json_object.h"
 
 namespace rm {
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/train/json_members.h"
-#include "engine/train/json_object.h"
+#include "engine/json/json_members.h"
+#include "engine/json/parse_json.h"
 #include "engine/train/model_json.h"
 
 namespace rm {
@@ -61,9 +61,11 @@ std::string to_json(const RankConfig& config) {
 }
 
 Result<RankConfig> parse_rank_config(std::string_view text) {
-    RM_TRY(const json value, parse_json_text(text, "rank configuration"));
+    constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+    const Result<json> value = parse_strict_json(text, kMostBytes);
+    if (!value) return invalid_argument("rank configuration: {}", value.error().message);
     RankConfig config;
-    JsonObject object(value, "");
+    JsonObject object(*value, "");
     if (const json* spec = object.member("spec")) {
         RM_TRY(config.spec, job_spec_from_json(*spec));
     }

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/train/json_object.h"
+#include "engine/json/json_object.h"
 #include "engine/train/model_json.h"
 
 namespace rm {

@@ -35,14 +35,16 @@ RULES = {
     "kernels/bench": (["base", "spec", "options", "kernels", "engine", "planner"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "spec", "kernels", "engine"], ENGINE),
     "engine/main": (["base", "spec", "options", "kernels", "engine"], [*ENGINE, "CLI/"]),
+    # The one reader of JSON, for all parts above.
+    "engine/json": (["base", "spec", "engine/json", "engine/data/shown_text.h"], ["nlohmann/"]),
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
-    "engine/schedule": (["base", "kernels", "engine/memory", "engine/schedule"], ["nlohmann/"]),
+    "engine/schedule": (["base", "kernels", "engine/json", "engine/memory", "engine/schedule"], ["nlohmann/"]),
     "engine/comm": (["base", "spec", "kernels", "engine/comm"], ["gloo/"]),
-    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/hash.h", "engine/data/json_fields.h",
-                          "engine/data/shown_text.h", "engine/data/strict_json.h"], ENGINE),
-    "engine/data": (["base", "spec", "kernels", "engine/data", "engine/tokenizer"], ENGINE),
-    "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data"], ENGINE),
+    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/hash.h", "engine/data/shown_text.h",
+                           "engine/json"], ENGINE),
+    "engine/data": (["base", "spec", "kernels", "engine/data", "engine/json", "engine/tokenizer"], ENGINE),
+    "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data", "engine/json"], ENGINE),
     "planner": (["base", "spec", "topology", "planner", "!planner/child"], []),
     # The process that plans: its messages are those of the wire.
     "planner/child": (["base", "spec", "topology", "planner", "service"], PROTO),
@@ -57,7 +59,7 @@ RULES = {
     "worker/core": (["base", "spec", "worker/core"], []),
     "worker/rank": (["base", "spec", "engine", "kernels", "worker/rank", "worker/dir"], ENGINE),
     "cli": (["base", "spec", "topology", "options", "service", "cli", "engine/data", "engine/hf/config.h",
-             "engine/tokenizer", "planner"], DAEMON),
+             "engine/json", "engine/tokenizer", "planner"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
 EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "coin/", "sqlite3.h", "cuda",
@@ -119,7 +121,7 @@ PLANTED = [
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
     ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert.h"'),
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),
-    ("engine/tokenizer/x.cc", '"engine/data/split.h"'),
+    ("engine/tokenizer/x.cc", '"engine/data/split.h"'), ("engine/json/x.cc", '"engine/data/split.h"'),
     ("worker/rank/x.cc", '"service/log.h"'), ("cli/x.cc", '"engine/train/trainer.h"'),
     ("cli/x.cc", "<sqlite3.h>"), ("planner/x.cc", "<grpcpp/grpcpp.h>"), ("planner/x.cc", '"service/log.h"'),
     ("planner/x.cc", '"controller/core/state.h"'), ("planner/child/x.cc", '"controller/core/state.h"'),

@@ -60,9 +60,10 @@ TEST(DeviceProfile, NamesWhatIsWrongWithItsFile) {
     EXPECT_EQ(error_of(replaced(good, "peak_flops", "peek_flops")),
               "a device profile: 'peak_flops' is missing");
     EXPECT_EQ(error_of(replaced(good, "{", "{\"colour\": 1,")),
-              "a device profile: unknown key 'colour'");
+              "a device profile: 'colour' is an unknown key; known here: compute, held_bytes, "
+              "memory_bytes, name, ops, peak_flops, prepared_copies, provenance");
     EXPECT_EQ(error_of(replaced(good, "\"head_dim\":0", "\"head_dim\":0.5")),
-              "an op: 'head_dim' is not a whole number");
+              "an op: 'head_dim' is 0.5, not a whole number of 64 bits");
     EXPECT_EQ(error_of(replaced(good, "\"f32\"", "\"f31\"")), "compute 'f31'; f64, f32 or bf16");
     EXPECT_EQ(error_of(replaced(good, "\"rope_table\"", "\"rope_tables\"")),
               "rope_tables is no op");

@@ -1,4 +1,4 @@
-#include "engine/train/json_members.h"
+#include "engine/json/json_members.h"
 
 namespace rm {
 

@@ -3,14 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string>
 
 #include "base/mesh.h"
+#include "base/text.h"
 #include "base/words.h"
-#include "engine/train/json_object.h"
+#include "engine/json/json_object.h"
 #include "spec/job_members.h"
 #include "spec/report_members.h"
 
@@ -169,51 +169,48 @@ private:
     void read(const std::string& key, Bytes& size) { object_.read(key, size.value); }
     template <Described T>
     void read(const std::string& key, std::vector<T>& items) {
-        const nlohmann::json* found = object_.member(key);
-        if (found == nullptr) return;
-        if (!found->is_array()) {
-            object_.keep(invalid_argument("{}: an array of objects is expected", key));
-            return;
-        }
-        for (const nlohmann::json& item : *found) {
+        for (const nlohmann::json& item : object_.list(key)) {
             const std::string path = format("{}[{}]", object_.path_of(key), items.size());
             read_members(item, path, items.emplace_back());
         }
     }
-    template <typename Key, Described T>
+    template <typename Key, typename T>
     void read(const std::string& key, std::map<Key, T>& items) {
-        const nlohmann::json* found = object_.member(key);
-        if (found == nullptr || !is_object(key, *found)) return;
-        for (const auto& [name, item] : found->items())
-            read_members(item, format("{}.{}", object_.path_of(key), name),
-                         items[key_from(name, Key())]);
-    }
-    void read(const std::string& key, std::map<std::string, double>& numbers) {
-        const nlohmann::json* found = object_.member(key);
-        if (found == nullptr || !is_object(key, *found)) return;
-        JsonObject object(*found, object_.path_of(key));
-        for (const auto& [name, unused] : found->items())
-            object.read(name, numbers[name]);
-        object_.keep(object.status());
+        read_each(key, [&](JsonReader& map, const std::string& name) {
+            if (const auto item = key_from<Key>(name)) {
+                map.read(name, items[*item]);
+            } else {
+                object_.keep(invalid_argument("{}: the key '{}' is not a whole number",
+                                              object_.path_of(key), name));
+            }
+        });
     }
     void read(const std::string& key, MemoryReport& memory) {
-        const nlohmann::json* found = object_.member(key);
-        if (found == nullptr || !is_object(key, *found)) return;
-        JsonObject object(*found, object_.path_of(key));
-        for (const auto& [kind, unused] : found->items()) {
+        read_each(key, [&](JsonReader& map, const std::string& kind) {
             Bytes bytes;
-            object.read(kind, bytes.value);
+            map.read(kind, bytes);
             memory.add(kind, bytes);
-        }
+        });
+    }
+    // Calls `each` for every member of an object whose names are data.
+    template <typename Each>
+    void read_each(const std::string& key, const Each& each) {
+        const nlohmann::json* found = object_.member(key);
+        if (found == nullptr) return;
+        JsonObject object(*found, object_.path_of(key));
+        JsonReader map(object, unknown_);
+        for (const auto& [name, unused] : found->items())
+            each(map, name);
         object_.keep(object.status());
     }
-    bool is_object(const std::string& key, const nlohmann::json& value) {
-        if (value.is_object()) return true;
-        object_.keep(JsonObject(value, object_.path_of(key)).status());
-        return false;
+    template <typename Key>
+    static std::optional<Key> key_from(const std::string& name) {
+        if constexpr (std::is_same_v<Key, std::string>) {
+            return name;
+        } else {
+            return parse_number<Key>(name);
+        }
     }
-    static std::string key_from(const std::string& name, const std::string&) { return name; }
-    static int key_from(const std::string& name, int) { return std::atoi(name.c_str()); }
     template <typename T>
     void read_members(const nlohmann::json& value, const std::string& path, T& target) {
         JsonObject object(value, path);

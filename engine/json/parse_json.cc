@@ -1,4 +1,4 @@
-#include "engine/data/strict_json.h"
+#include "engine/json/parse_json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -60,6 +60,12 @@ private:
 };
 
 }  // namespace
+
+Result<json> parse_json(std::string_view text) {
+    json value = json::parse(text, nullptr, false);
+    if (value.is_discarded()) return broken("is not JSON ({} bytes)", text.size());
+    return value;
+}
 
 Result<json> parse_strict_json(std::string_view text, std::size_t max_bytes) {
     if (text.size() > max_bytes) {

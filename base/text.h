@@ -1,0 +1,54 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/format.h"
+
+namespace rm {
+
+// The number that the whole of `text` spells, with "-" as the only sign; nothing where there is
+// more, or less, or the number does not fit.
+template <std::integral Number>
+std::optional<Number> parse_number(std::string_view text) {
+    Number number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, number);
+    return failure == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+// a, b, c
+std::string join(const auto& items, std::string_view separator = ", ") {
+    std::string text;
+    bool first = true;
+    for (const auto& item : items) {
+        text += format("{}{}", first ? "" : separator, item);
+        first = false;
+    }
+    return text;
+}
+
+// The parts between separators, in order; "" has one part, which is empty.
+inline std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const std::size_t end = text.find(separator);
+        parts.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+// Without the white space at either end.
+inline std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kBlank = " \t\r\n\v\f";
+    const std::size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+}  // namespace rm

@@ -1,0 +1,31 @@
+// The hops of a step report whose key was no rank, and the peers of a connected one, were taken for
+// those of rank 0.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/train/report_json.h"
+
+namespace rm {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Regress0132, AKeyThatIsNoRankIsAnErrorThatNamesIt) {
+    for (const char* key : {"left", "", "1x", " 1", "99999999999"}) {
+        const auto step =
+            parse_step_report(format(R"({{"step": 1, "hops": {{"{}": {{"bytes": 8}}}}}})", key));
+        ASSERT_FALSE(step.ok()) << key;
+        EXPECT_THAT(step.error().message,
+                    HasSubstr(format("hops: the key '{}' is not a whole number", key)));
+        const auto connected = parse_connected_report(
+            format(R"({{"rank": 1, "peers": {{"{}": {{"own": "a"}}}}}})", key));
+        ASSERT_FALSE(connected.ok()) << key;
+        EXPECT_THAT(connected.error().message,
+                    HasSubstr(format("peers: the key '{}' is not a whole number", key)));
+    }
+    EXPECT_EQ(parse_step_report(R"({"step": 1, "hops": {"3": {"bytes": 8}}})")->hops.at(3).bytes,
+              8);
+}
+
+}  // namespace
+}  // namespace rm
