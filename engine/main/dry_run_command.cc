@@ -36,9 +36,7 @@ public:
     const RankSpec& spec() const { return spec_; }
     const DeviceProfile* profile() const { return profile_ ? &*profile_ : nullptr; }
     StageShape shape(const StageSpec& stage) const {
-        StageShape shape{stage.context, config_.memory_policy(), spec_.model.rope};
-        if (stage.rope_theta > 0) shape.rope.theta = stage.rope_theta;
-        return shape;
+        return stage_shape(spec_.model, stage, config_.memory_policy());
     }
     DryRunOptions options(const StageSpec& stage) const {
         const std::int64_t data = spec_.mesh.size(Axis::data);

@@ -60,7 +60,7 @@ Status CheckpointDuty::finish(const RunState& state) {
     if (!state.weights_are_good()) return give_up();
     const auto saved =
         checkpointer.finish([this](nlohmann::json& written, Activity& activity) -> Status {
-            RM_TRY(written["data_hash"], study_.content_hash(activity));
+            RM_TRY(written["data_hash"], parts_.study.content_hash(activity));
             return {};
         });
     if (!saved) return not_written(saved_step_, saved.error(), state);

@@ -14,8 +14,7 @@ namespace rm {
 // Collective: every rank makes the same calls after the same steps.
 class CheckpointDuty {
 public:
-    // Borrows both.
-    CheckpointDuty(RankParts& parts, const DataStudy& study) : parts_(parts), study_(study) {}
+    explicit CheckpointDuty(RankParts& parts) : parts_(parts) {}  // borrowed
 
     // Before the first step.
     void start(const StartPoint& point);
@@ -37,7 +36,6 @@ private:
     Status give_up();
 
     RankParts& parts_;
-    const DataStudy& study_;
     std::int64_t saved_step_ = -1;
     std::int64_t published_step_ = -1;
     Stopwatch since_saved_;  // since the newest checkpoint's state was taken, or the start

@@ -1,5 +1,7 @@
 #include "engine/train/data_study.h"
 
+#include "engine/train/rank_parts.h"
+
 namespace rm {
 
 void DataStudy::begin(RankParts& parts) {

@@ -24,35 +24,26 @@ Result<std::optional<StepBatch>> held_out_batch(RankParts& parts) {
 }
 
 // Missing in the report while the text is still being read.
-std::optional<TextEntropies> entropies(const RankParts& parts, const DataStudy& study) {
-    const auto found = study.entropies();
+std::optional<TextEntropies> entropies(const RankParts& parts) {
+    const auto found = parts.study.entropies();
     if (!found) return std::nullopt;
     if (*found) return **found;
     parts.note(format("no entropies of the text: {}", found->error().message));
     return std::nullopt;
 }
 
-void report(const RankParts& parts, const EvaluationReport& evaluation) {
+void report(const RankParts& parts, EvaluationReport evaluation) {
+    if (const auto text = entropies(parts)) {
+        evaluation.unigram_entropy = text->unigram;
+        evaluation.bigram_entropy = text->bigram;
+    }
     parts.append_metrics(to_json(evaluation));
     parts.env.observer.on_evaluation(evaluation);
 }
 
-EvaluationReport make_report(std::int64_t step, std::int64_t targets, double total_loss,
-                             const std::optional<TextEntropies>& text) {
-    EvaluationReport report;
-    report.step = step;
-    report.targets = targets;
-    report.loss = total_loss / static_cast<double>(targets);
-    if (text) {
-        report.unigram_entropy = text->unigram;
-        report.bigram_entropy = text->bigram;
-    }
-    return report;
-}
-
 }  // namespace
 
-Status evaluate(RankParts& parts, const DataStudy& study, RunState& state) {
+Status evaluate(RankParts& parts, RunState& state) {
     if (parts.config.spec.evaluation.tokens == 0 || state.is_evaluated()) return {};
     parts.env.progress.phase = Phase::evaluation;
     RM_TRY(const std::optional<StepBatch> batch, held_out_batch(parts));
@@ -60,8 +51,9 @@ Status evaluate(RankParts& parts, const DataStudy& study, RunState& state) {
     const std::int64_t step = state.position.step;
     const double total = parts.engine.trainer().total_loss(*batch);
     state.evaluated = {step, std::isfinite(total)};
-    if (!parts.is_first()) return {};
-    report(parts, make_report(step, batch->num_targets, total, entropies(parts, study)));
+    const double loss = total / static_cast<double>(batch->num_targets);
+    if (parts.is_first())
+        report(parts, {.step = step, .targets = batch->num_targets, .loss = loss});
     return {};
 }
 

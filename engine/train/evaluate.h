@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/result.h"
-#include "engine/train/data_study.h"
 #include "engine/train/rank_parts.h"
 #include "engine/train/run_state.h"
 
@@ -10,6 +9,6 @@ namespace rm {
 // Computes the held-out loss at the stage's context, as spec.evaluation asks; rank 0 reports it.
 // Does nothing where the state has been evaluated or nothing can be scored. Collective, between
 // steps.
-Status evaluate(RankParts& parts, const DataStudy& study, RunState& state);
+Status evaluate(RankParts& parts, RunState& state);
 
 }  // namespace rm

@@ -6,6 +6,13 @@
 
 namespace rm {
 
+StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
+                       const MemoryPolicy& memory) {
+    StageShape shape{stage.context, memory, model.rope};
+    if (stage.rope_theta > 0) shape.rope.theta = stage.rope_theta;
+    return shape;
+}
+
 RankEngine::RankEngine(Kernels& kernels, Transport& transport, ProgressPage& progress,
                        RankSpec spec)
     : spec_(std::move(spec)),

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/job_spec.h"
+#include "base/layout.h"
 #include "base/place_documents.h"
 #include "engine/comm/communicator.h"
 #include "engine/model/model.h"
@@ -37,6 +39,10 @@ struct StageShape {
     RopeConfig rope;
     std::optional<ChunkSample> sample = {};  // of dry runs; nothing: all chunks
 };
+
+// The shape that a stage of a job gives its ranks.
+StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
+                       const MemoryPolicy& memory);
 
 class PlannedPasses;
 

@@ -48,8 +48,8 @@ RankParts::RankParts(const RankConfig& rank_config, const RankEnvironment& envir
       engine(env.kernels, env.transport, env.progress, rank_spec_of(config, model, host.get())),
       faults(env.faults != nullptr ? *env.faults : no_faults),
       meeting(meeting_options(config), engine.streams()),
-      checkpointer(checkpointer_options(config), engine.streams(), meeting, engine.state(), faults),
-      model_export(config, model, env, engine, meeting, checkpointer, faults) {}
+      checkpointer(checkpointer_options(config), engine.streams(), meeting, engine.state(),
+                   faults) {}
 
 void RankParts::note(const std::string& text) const {
     if (is_first()) env.observer.on_note(text);

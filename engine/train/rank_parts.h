@@ -8,8 +8,8 @@
 #include "engine/checkpoint/directory_lock.h"
 #include "engine/data/training_data.h"
 #include "engine/train/checkpointer.h"
+#include "engine/train/data_study.h"
 #include "engine/train/meeting.h"
-#include "engine/train/model_export.h"
 #include "engine/train/rank_engine.h"
 #include "engine/train/run_rank.h"
 
@@ -46,7 +46,7 @@ struct RankParts {
     Meeting meeting;
     DirectoryLock directory;  // rank 0, of the checkpoints
     Checkpointer checkpointer;
-    ModelExport model_export;
+    DataStudy study;
 };
 
 }  // namespace rm

@@ -4,10 +4,9 @@
 
 #include "base/report.h"
 #include "engine/train/checkpoint_duty.h"
-#include "engine/train/connected.h"
-#include "engine/train/data_study.h"
 #include "engine/train/dry_rank.h"
 #include "engine/train/evaluate.h"
+#include "engine/train/model_export.h"
 #include "engine/train/rank_parts.h"
 #include "engine/train/resolve_model.h"
 #include "engine/train/run_start.h"
@@ -38,8 +37,7 @@ private:
 
     RankParts parts_;
     RunState state_;
-    DataStudy study_;  // after what it reads, so that it ends first
-    CheckpointDuty duty_{parts_, study_};
+    CheckpointDuty duty_{parts_};
     StepRunner steps_{parts_, duty_};
 };
 
@@ -52,8 +50,8 @@ void RankRun::report_connected() const {
 
 Status RankRun::start() {
     RM_RETURN_IF_ERROR(check_before_start(parts_));
-    study_.begin(parts_);
-    RM_TRY(const StartPoint point, load_start(parts_, study_));
+    parts_.study.begin(parts_);
+    RM_TRY(const StartPoint point, load_start(parts_));
     state_.position = point.position;
     duty_.start(point);
     parts_.env.observer.on_started(point.position.step + 1, state_.num_steps);
@@ -72,7 +70,7 @@ Status RankRun::save_and_evaluate(const StepResult& result) {
     const JobSpec& spec = parts_.config.spec;
     RM_RETURN_IF_ERROR(duty_.finish(state_));
     if (state_.finished() || state_.due(spec.evaluation.every_steps))
-        RM_RETURN_IF_ERROR(evaluate(parts_, study_, state_));
+        RM_RETURN_IF_ERROR(evaluate(parts_, state_));
     const bool wanted =
         result.checkpoint || duty_.owed() || state_.due(spec.checkpoint.every_steps);
     return state_.is_last_chance() || wanted ? duty_.begin(state_) : Status();
@@ -98,7 +96,7 @@ Status RankRun::finish() {
     if (state_.stopping) return {};
     RM_RETURN_IF_ERROR(check_trained());
     // Also when a checkpoint says that all was trained: the export may be what failed then.
-    RM_TRY(const bool published, parts_.model_export.run());
+    RM_TRY(const bool published, export_model(parts_));
     state_.stopping = !published;
     return {};
 }

@@ -5,8 +5,11 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "base/words.h"
 #include "engine/hf/directory.h"
 #include "engine/hf/load.h"
+#include "engine/train/model_export.h"
 
 namespace rm {
 namespace {
@@ -39,16 +42,14 @@ Status lock_directory(RankParts& parts) {
 // "4 ranks read and verified 1.2 GiB, 1.2 GiB, 1.3 GiB, 1.2 GiB in 3.1 s"
 std::string read_note(const Checkpointer::Restored& restored) {
     constexpr std::size_t kMostNamed = 8;
-    const std::vector<std::int64_t>& bytes = restored.bytes_read;
-    std::string each;
-    for (std::size_t i = 0; i < std::min(bytes.size(), kMostNamed); ++i)
-        each += format("{}{}", each.empty() ? "" : ", ", Bytes{bytes[i]});
-    if (bytes.size() > kMostNamed) {
-        each = format("{} to {} each", Bytes{*std::min_element(bytes.begin(), bytes.end())},
-                      Bytes{*std::max_element(bytes.begin(), bytes.end())});
-    }
-    return format("{} rank{} read and verified {} in {}", bytes.size(),
-                  bytes.size() == 1 ? "" : "s", each, Seconds{restored.seconds});
+    std::vector<Bytes> bytes;
+    for (const std::int64_t of_rank : restored.bytes_read)
+        bytes.push_back({of_rank});
+    const auto [least, most] = std::minmax_element(bytes.begin(), bytes.end());
+    const std::string each =
+        bytes.size() > kMostNamed ? format("{} to {} each", *least, *most) : join(bytes);
+    return format("{} read and verified {} in {}", counted(bytes.size(), "rank"), each,
+                  Seconds{restored.seconds});
 }
 
 void tell_resumed(const RankParts& parts, const Checkpointer::Restored& restored,
@@ -72,15 +73,14 @@ Status check_stages(const JobSpec& spec, const TrainPosition& position) {
         position.stage, num_stages);
 }
 
-Result<TrainPosition> resume(RankParts& parts, const DataStudy& study,
-                             const Checkpointer::Restored& restored) {
+Result<TrainPosition> resume(RankParts& parts, const Checkpointer::Restored& restored) {
     const JobSpec& spec = parts.config.spec;
     RM_TRY(const ResumePoint point, read_checkpoint_state(restored.state, spec, parts.model));
     RM_RETURN_IF_ERROR(parts.data->stream().seek(point.position.data));
     RM_RETURN_IF_ERROR(check_stages(spec, point.position));
     const auto compare = [&](Activity& activity) -> Status {
         if (!parts.is_first()) return {};
-        RM_TRY(const std::string hash, study.content_hash(activity));
+        RM_TRY(const std::string hash, parts.study.content_hash(activity));
         return parts.data->check_same(hash, point.data_hash);
     };
     RM_RETURN_IF_ERROR(parts.meeting.together("resume: comparing the data", compare));
@@ -89,10 +89,10 @@ Result<TrainPosition> resume(RankParts& parts, const DataStudy& study,
 }
 
 // Goes on where another job, or another attempt's directory, was.
-Result<StartPoint> start_from_checkpoint(RankParts& parts, const DataStudy& study) {
+Result<StartPoint> start_from_checkpoint(RankParts& parts) {
     const std::string& path = parts.config.spec.checkpoint.from;
     RM_TRY(const Checkpointer::Restored restored, parts.checkpointer.restore_from(path));
-    const Result<TrainPosition> resumed = resume(parts, study, restored);
+    const Result<TrainPosition> resumed = resume(parts, restored);
     if (!resumed) {
         return make_error(resumed.error().code, "checkpoint.from {}: {}", path,
                           resumed.error().message);
@@ -118,19 +118,19 @@ Result<StartPoint> start_from_weights(RankParts& parts) {
 Status check_before_start(RankParts& parts) {
     RM_RETURN_IF_ERROR(take_data(parts));
     RM_RETURN_IF_ERROR(parts.meeting.everyone(lock_directory(parts), "checkpoint.dir"));
-    return parts.model_export.try_place();
+    return try_export_place(parts);
 }
 
-Result<StartPoint> load_start(RankParts& parts, const DataStudy& study) {
+Result<StartPoint> load_start(RankParts& parts) {
     const JobSpec& spec = parts.config.spec;
     parts.env.progress.phase = Phase::loading;
     const auto restored = parts.checkpointer.restore();
     if (restored) {
-        RM_TRY(const TrainPosition position, resume(parts, study, *restored));
+        RM_TRY(const TrainPosition position, resume(parts, *restored));
         return StartPoint{.position = position, .published_step = position.step};
     }
     if (restored.error().code != ErrorCode::not_found) return restored.error();
-    if (!spec.checkpoint.from.empty()) return start_from_checkpoint(parts, study);
+    if (!spec.checkpoint.from.empty()) return start_from_checkpoint(parts);
     if (!spec.model.from.empty()) return start_from_weights(parts);
     parts.engine.state().initialize(spec.seed);
     return StartPoint{};

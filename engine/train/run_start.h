@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/result.h"
-#include "engine/train/data_study.h"
 #include "engine/train/rank_parts.h"
 #include "engine/train/run_state.h"
 
@@ -17,7 +16,7 @@ Status check_before_start(RankParts& parts);
 
 // Fills weights and moments from the newest checkpoint that verifies, or from spec.checkpoint.from,
 // or from spec.model.from, or from the seed, and moves the data to where the run goes on.
-// `study` has begun.
-Result<StartPoint> load_start(RankParts& parts, const DataStudy& study);
+// The study of the data has begun.
+Result<StartPoint> load_start(RankParts& parts);
 
 }  // namespace rm

@@ -4,18 +4,19 @@
 #include <set>
 #include <string>
 
-#include "engine/train/rank_engine.h"
-#include "engine/train/run_rank.h"
+#include "base/report.h"
+#include "engine/train/rank_parts.h"
 #include "engine/train/run_state.h"
 
 namespace rm {
 
+// The report of a rank whose transport has connected.
+ConnectedReport connected_report(const Transport& transport, const Communicator& communicator);
+
 // Makes a rank's step reports of what its engine, its transport and its devices count.
 class StepReporter {
 public:
-    // Borrows all; the environment's transport and kernels outlive it.
-    StepReporter(const RankConfig& config, const ModelConfig& model, RankEnvironment& environment,
-                 RankEngine& engine);
+    explicit StepReporter(RankParts& parts);  // borrowed
 
     struct Done {
         const StepResult& result;
@@ -31,11 +32,8 @@ private:
     std::map<int, HopRate> hops();
     void add_rates(const Done& step, StepReport& report) const;
 
-    const RankConfig& config_;
-    const ModelConfig& model_;
-    RankEnvironment& env_;
-    RankEngine& engine_;
-    const std::set<int> sources_;
+    RankParts& parts_;
+    const std::set<int> sources_;  // the ranks before this one on the rings of attention
     std::map<std::string, std::int64_t> sent_before_;  // by axis
 };
 

@@ -13,13 +13,13 @@ StepRunner::StepRunner(RankParts& parts, const CheckpointDuty& duty)
     : parts_(parts),
       duty_(duty),
       checkpoint_bytes_(parts.checkpointer.own_bytes()),
-      reporter_(parts.config, parts.model, parts.env, parts.engine) {}
+      reporter_(parts) {}
 
 Status StepRunner::enter_stage(const TrainPosition& position) {
     if (open_stage_ == position.stage) return {};
     const StageSpec& spec = spec_of(position);
-    RM_RETURN_IF_ERROR(parts_.engine.enter(
-        {spec.context, parts_.config.plan.memory, rope_of(parts_.model, spec)}));
+    RM_RETURN_IF_ERROR(
+        parts_.engine.enter(stage_shape(parts_.model, spec, parts_.config.plan.memory)));
     open_stage_ = position.stage;
     slowest_step_ = 0;
     parts_.env.progress.collectives.pulse.forget();
