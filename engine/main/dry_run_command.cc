@@ -8,7 +8,7 @@
 #include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"
-#include "engine/train/resolve_model.h"
+#include "engine/train/rank_config.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/meta_kernels.h"
 

@@ -12,9 +12,7 @@
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
 #include "engine/model/rank_layout.h"
-#include "engine/train/model_json.h"
 #include "engine/train/rank_config.h"
-#include "engine/train/resolve_model.h"
 
 namespace rm {
 

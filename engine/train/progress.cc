@@ -1,52 +1,46 @@
 #include "engine/train/progress.h"
 
+#include <array>
+
 namespace rm {
+namespace {
+
+struct PhaseFacts {
+    Phase phase;
+    std::string_view name;
+    bool of_a_step = false;
+};
+
+constexpr std::array kPhases = {
+    PhaseFacts{Phase::starting, "starting"},
+    PhaseFacts{Phase::data, "data", true},
+    PhaseFacts{Phase::forward, "forward", true},
+    PhaseFacts{Phase::backward, "backward", true},
+    PhaseFacts{Phase::reduce, "reduce", true},
+    PhaseFacts{Phase::optimizer, "optimizer", true},
+    PhaseFacts{Phase::checkpoint, "checkpoint"},
+    PhaseFacts{Phase::evaluation, "evaluation"},
+    PhaseFacts{Phase::done, "done"},
+    PhaseFacts{Phase::loading, "loading"},
+    PhaseFacts{Phase::exporting, "exporting"},
+};
+
+// A page of another build may hold any number.
+PhaseFacts facts_of(Phase phase) {
+    for (const PhaseFacts& facts : kPhases) {
+        if (facts.phase == phase) return facts;
+    }
+    return {phase, "?"};
+}
+
+}  // namespace
 
 std::string_view to_string(Phase phase) {
-    switch (phase) {
-        case Phase::starting:
-            return "starting";
-        case Phase::data:
-            return "data";
-        case Phase::forward:
-            return "forward";
-        case Phase::backward:
-            return "backward";
-        case Phase::reduce:
-            return "reduce";
-        case Phase::optimizer:
-            return "optimizer";
-        case Phase::checkpoint:
-            return "checkpoint";
-        case Phase::evaluation:
-            return "evaluation";
-        case Phase::done:
-            return "done";
-        case Phase::loading:
-            return "loading";
-        case Phase::exporting:
-            return "exporting";
-    }
-    return "?";
+    return facts_of(phase).name;
 }
 
 bool is_of_a_step(Phase phase) {
-    switch (phase) {
-        case Phase::data:
-        case Phase::forward:
-        case Phase::backward:
-        case Phase::reduce:
-        case Phase::optimizer:
-            return true;
-        case Phase::starting:
-        case Phase::checkpoint:
-        case Phase::evaluation:
-        case Phase::done:
-        case Phase::loading:
-        case Phase::exporting:
-            break;
-    }
-    return false;
+    return facts_of(phase).of_a_step;
 }
 
 }  // namespace rm

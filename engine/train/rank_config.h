@@ -2,24 +2,68 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/ids.h"
 #include "base/job_spec.h"
+#include "base/model_preset.h"
 #include "base/plan.h"
 #include "base/result.h"
-#include "engine/train/run_rank.h"
+#include "base/units.h"
+#include "kernels/tensor.h"
 
-// RankConfig and JobSpec as JSON; the format is documented in docs/formats/ring_train.md.
 namespace rm {
 
+// Everything that decides what one rank does. Written as JSON for rank processes; the format is
+// documented in docs/formats/ring_train.md.
+struct RankConfig {
+    JobSpec spec;
+    std::optional<ModelConfig> model;  // instead of spec.model.preset: sizes given directly
+    Plan plan;                         // mesh, memory, timeout; placement is not looked at
+    Epoch epoch{1};
+    int rank = 0;
+    int num_threads = 1;         // of this rank's pool
+    Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
+    std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere
+    std::string checkpoint_dir;  // spec.checkpoint.dir or a directory of the cluster; empty: none
+    double peak_flops = 0;       // one rank's share of the measured peak; 0: MFU is not reported
+    std::string peak_name;       // "fp32 112 GFLOP/s measured"
+    std::int64_t stop_after_steps =
+        0;  // 0: never; else as if asked to stop after this many (tests)
+};
+
+// The type that the rank's kernels must compute in.
+inline DType compute_type(const JobSpec& spec) {
+    return spec.precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
+// The type of AdamW's moments; nothing: as the sums.
+inline std::optional<DType> moment_type(const JobSpec& spec) {
+    if (spec.optimizer.moments == "bf16") return DType::bf16;
+    return std::nullopt;
+}
+
+// The architecture a job trains: `given` sizes, or those of the directory or preset it names. A
+// preset's vocabulary is that of the job's tokenizer file, rounded up to a multiple of 64.
+Result<ModelConfig> resolve_model(const JobSpec& spec, const std::optional<ModelConfig>& given);
+
+// JSON. Absent keys keep their defaults, unknown keys are errors, which name the path, the key and
+// what would be right.
+
 nlohmann::json job_spec_to_json(const JobSpec& spec);
-// Absent keys keep their defaults, unknown keys are errors. Not validated: see validate(JobSpec).
+// Not validated: see validate(JobSpec).
 Result<JobSpec> job_spec_from_json(const nlohmann::json& value);
 
 // Without its placement, which a rank does not look at.
 nlohmann::json plan_to_json(const Plan& plan);
 Result<Plan> plan_from_json(const nlohmann::json& value);
+
+// A model's sizes: also in the state of checkpoints.
+nlohmann::json model_config_to_json(const ModelConfig& model);
+Result<ModelConfig> model_config_from_json(const nlohmann::json& value, const std::string& path);
 
 std::string to_json(const RankConfig& config);
 Result<RankConfig> parse_rank_config(std::string_view text);

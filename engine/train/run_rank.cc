@@ -8,7 +8,6 @@
 #include "engine/train/evaluate.h"
 #include "engine/train/model_export.h"
 #include "engine/train/rank_parts.h"
-#include "engine/train/resolve_model.h"
 #include "engine/train/run_start.h"
 #include "engine/train/run_state.h"
 #include "engine/train/step_runner.h"

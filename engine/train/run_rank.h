@@ -2,56 +2,20 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/fault.h"
-#include "base/ids.h"
-#include "base/job_spec.h"
-#include "base/model_preset.h"
-#include "base/plan.h"
 #include "base/report.h"
 #include "base/result.h"
 #include "engine/comm/exchange.h"
 #include "engine/comm/transport.h"
 #include "engine/train/progress.h"
+#include "engine/train/rank_config.h"
 #include "kernels/kernels.h"
 
 // The engine's front door: one call runs one rank of one attempt to its end. ring-train calls it
 // with threads or processes, the rank process of a worker calls it with the worker's exchange.
 namespace rm {
-
-// Everything that decides what one rank does. Written as JSON (engine/train/rank_config.h; format
-// in docs/formats/ring_train.md) for rank processes.
-struct RankConfig {
-    JobSpec spec;
-    std::optional<ModelConfig> model;  // instead of spec.model.preset: sizes given directly
-    Plan plan;                         // mesh, memory, timeout; placement is not looked at
-    Epoch epoch{1};
-    int rank = 0;
-    int num_threads = 1;         // of this rank's pool
-    Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
-    std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere
-    std::string checkpoint_dir;  // spec.checkpoint.dir or a directory of the cluster; empty: none
-    double peak_flops = 0;       // one rank's share of the measured peak; 0: MFU is not reported
-    std::string peak_name;       // "fp32 112 GFLOP/s measured"
-    std::int64_t stop_after_steps =
-        0;  // 0: never; else as if asked to stop after this many (tests)
-};
-
-// The type that the rank's kernels must compute in.
-inline DType compute_type(const JobSpec& spec) {
-    return spec.precision == "bf16" ? DType::bf16 : DType::f32;
-}
-
-// The type of AdamW's moments; nothing: as the sums.
-inline std::optional<DType> moment_type(const JobSpec& spec) {
-    if (spec.optimizer.moments == "bf16") return DType::bf16;
-    return std::nullopt;
-}
 
 // Called on the rank's main thread. on_connected (where there are several ranks), on_started and
 // on_step on every rank; the rest on rank 0; notes are for people ("checkpoint e1-s20 skipped:

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "engine/train/first_nonfinite.h"
 #include "engine/train/report_json.h"
-#include "engine/train/schedule.h"
 
 namespace rm {
 

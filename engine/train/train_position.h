@@ -20,6 +20,10 @@ struct TrainPosition {
     bool operator==(const TrainPosition&) const = default;
 };
 
+// Learning rate of a stage's step (1 is its first): linear warm-up from 0, then the stage's
+// schedule, which reaches final_learning_rate at the last step.
+double learning_rate_at(const StageSpec& stage, std::int64_t stage_step);
+
 // Counts one step of `tokens` tokens and moves to the next stage when this one is done.
 void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens);
 
