@@ -92,8 +92,7 @@ Bytes Checkpointer::own_bytes() {
 Status Checkpointer::begin(const TrainPosition& position, nlohmann::json state) {
     RM_CHECK(!writing(), "a checkpoint is begun while {} is being written", writing_->name);
     const CheckpointName name{options_.epoch, position.step};
-    const Status begun = meeting_.together("checkpoint: making its directory", [&](Activity&) {
-        if (options_.rank != 0) return Status();
+    const Status begun = meeting_.rank_0_does("checkpoint: making its directory", [&](Activity&) {
         return status_of(begin_checkpoint(options_.dir, name, faults_));
     });
     if (!begun) return discard(name, begun.error());
@@ -138,12 +137,14 @@ Status Checkpointer::publish(Writing& writing, const Complete& complete, Saved& 
     return {};
 }
 
+Status Checkpointer::remove(std::string_view what, const CheckpointName& name) {
+    return meeting_.rank_0_does(
+        what, [&](Activity&) { return remove_tree(temporary_path(options_.dir, name), faults_); });
+}
+
 // The disk it lies on may be full because of it.
 Error Checkpointer::discard(const CheckpointName& name, Error why) {
-    const Status gone = meeting_.together("removing it", [&](Activity&) {
-        return options_.rank == 0 ? remove_tree(temporary_path(options_.dir, name), faults_)
-                                  : Status();
-    });
+    const Status gone = remove("removing it", name);
     if (!gone) why.message += "; " + gone.error().message;
     return why;
 }
@@ -159,8 +160,8 @@ Result<Checkpointer::Saved> Checkpointer::finish(const Complete& complete) {
     Writing done = *std::exchange(writing_, std::nullopt);
     Saved saved{done.name.step, "", done.seconds, ""};
     if (status) {
-        status = meeting_.together("checkpoint: publishing", [&](Activity& activity) {
-            return options_.rank == 0 ? publish(done, complete, saved, activity) : Status();
+        status = meeting_.rank_0_does("checkpoint: publishing", [&](Activity& activity) {
+            return publish(done, complete, saved, activity);
         });
     }
     if (!status) return discard(done.name, status.error());
@@ -176,10 +177,7 @@ Status Checkpointer::abandon() {
         });
     const Writing done = *std::exchange(writing_, std::nullopt);
     RM_RETURN_IF_ERROR(written);
-    return meeting_.together("checkpoint: removing one", [&](Activity&) {
-        return options_.rank == 0 ? remove_tree(temporary_path(options_.dir, done.name), faults_)
-                                  : Status();
-    });
+    return remove("checkpoint: removing one", done.name);
 }
 
 Status Checkpointer::load(const Checkpoint& checkpoint, Restored& restored, Activity& activity) {
@@ -202,8 +200,7 @@ Status Checkpointer::load(const Checkpoint& checkpoint, Restored& restored, Acti
 // Newest first; empty on all but rank 0.
 Result<DirectoryListing> Checkpointer::list(const std::string& dir) {
     DirectoryListing listing;
-    RM_RETURN_IF_ERROR(meeting_.together("checkpoint: looking for the newest", [&](Activity&) {
-        if (options_.rank != 0) return Status();
+    RM_RETURN_IF_ERROR(meeting_.rank_0_does("checkpoint: looking for the newest", [&](Activity&) {
         auto found = list_checkpoints(dir);
         if (found) listing = std::move(*found);
         const bool none = !found && found.error().code == ErrorCode::not_found;
@@ -277,14 +274,13 @@ Result<Checkpointer::Restored> Checkpointer::restore() {
 // Removes what earlier attempts left: half-written checkpoints, or more than the job keeps.
 void Checkpointer::tidy(Restored& restored) {
     const auto remove = [&](Activity& activity) {
-        if (options_.rank != 0) return Status();
         const Status gone = remove_leftovers(options_.dir, options_.epoch, faults_);
         if (!gone) restored.troubles.push_back(gone.error().message);
         const std::string trouble = prune(activity);
         if (!trouble.empty()) restored.troubles.push_back(trouble);
         return Status();
     };
-    const Status tidied = meeting_.together("checkpoint: removing old ones", remove);
+    const Status tidied = meeting_.rank_0_does("checkpoint: removing old ones", remove);
     if (!tidied) restored.troubles.push_back(tidied.error().message);
 }
 

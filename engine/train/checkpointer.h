@@ -103,6 +103,8 @@ private:
     static void write(Writing& writing, const Options& options, Faults& faults);
     void wait_for_writer();
     Status publish(Writing& writing, const Complete& complete, Saved& saved, Activity& activity);
+    // Removes what a checkpoint that was never published has left.
+    Status remove(std::string_view what, const CheckpointName& name);
     Error discard(const CheckpointName& name, Error why);
     std::string prune(Activity& activity);
     std::vector<SliceData> my_slices();

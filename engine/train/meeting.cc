@@ -162,6 +162,11 @@ Meeting::Verdict Meeting::work_and_agree(std::string_view what, const Work& work
     return agree(run(what, activity, work), what);
 }
 
+Status Meeting::rank_0_does(std::string_view what, const Work& work) {
+    return together(
+        what, [&](Activity& activity) { return options_.rank == 0 ? work(activity) : Status(); });
+}
+
 bool Meeting::as_rank_0_says(bool mine) {
     return as_rank_0_says(std::array<double, 2>{mine ? 1.0 : 0.0, 0})[0] != 0;
 }

@@ -55,6 +55,8 @@ public:
     // With an activity that others move, too.
     Status together(std::string_view what, Activity& activity, const Work& work);
     Verdict work_and_agree(std::string_view what, const Work& work);
+    // together(), where rank 0 alone has work.
+    Status rank_0_does(std::string_view what, const Work& work);
 
     bool as_rank_0_says(bool mine);
     std::array<double, 2> as_rank_0_says(std::array<double, 2> mine);

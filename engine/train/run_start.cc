@@ -79,11 +79,10 @@ Result<TrainPosition> resume(RankParts& parts, const Checkpointer::Restored& res
     RM_RETURN_IF_ERROR(parts.data->stream().seek(point.position.data));
     RM_RETURN_IF_ERROR(check_stages(spec, point.position));
     const auto compare = [&](Activity& activity) -> Status {
-        if (!parts.is_first()) return {};
         RM_TRY(const std::string hash, parts.study.content_hash(activity));
         return parts.data->check_same(hash, point.data_hash);
     };
-    RM_RETURN_IF_ERROR(parts.meeting.together("resume: comparing the data", compare));
+    RM_RETURN_IF_ERROR(parts.meeting.rank_0_does("resume: comparing the data", compare));
     tell_resumed(parts, restored, point.position.step);
     return point.position;
 }

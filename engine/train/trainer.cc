@@ -15,15 +15,8 @@ Tensor scalars(Kernels& kernels, std::int64_t count) {
 constexpr double kStopWish = 1 << 20;
 
 double number_of(Trainer::Wish wish) {
-    switch (wish) {
-        case Trainer::Wish::none:
-            return 0;
-        case Trainer::Wish::checkpoint:
-            return 1;
-        case Trainer::Wish::stop:
-            return kStopWish;
-    }
-    return 0;
+    if (wish == Trainer::Wish::stop) return kStopWish;
+    return wish == Trainer::Wish::checkpoint ? 1 : 0;
 }
 
 }  // namespace
@@ -68,16 +61,20 @@ void Trainer::queue_zero(std::initializer_list<TensorView> tensors) {
         ops_(FillZero{tensor});
 }
 
-void Trainer::queue_batch(const StepBatch& batch) {
+void Trainer::upload(const MicroBatch& micro) {
     Device& device = streams_.kernels.device();
+    device.upload(micro.tokens.data(), model_.tokens(), streams_.compute);
+    device.upload(micro.targets.data(), model_.targets(), streams_.compute);
+}
+
+void Trainer::queue_batch(const StepBatch& batch) {
     weights_.begin_gradients(ops_);
     queue_zero({loss_sum_, norm_sum_});
     const double scale = 1.0 / static_cast<double>(batch.num_targets);
     mark(Phase::forward);
     for (const MicroBatch& micro : batch.micro_batches) {
         const bool last = &micro == &batch.micro_batches.back();
-        device.upload(micro.tokens.data(), model_.tokens(), streams_.compute);
-        device.upload(micro.targets.data(), model_.targets(), streams_.compute);
+        upload(micro);
         model_.queue_loss_and_gradients(micro.runs, scale, loss_sum_,
                                         last ? Accumulate::last : Accumulate::more);
     }
@@ -170,6 +167,12 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     result.checkpoint = std::fmod(host_wishes_, kStopWish) > 0;
     result.grad_norm = host_clip_[0];
     result.finite = host_clip_[2] != 0;
+    result.executed_flops = host_flops_;
+    take_times(result);
+    return result;
+}
+
+void Trainer::take_times(StepResult& result) {
     ModelTimers& timers = model_.timers();
     const double ring = model_.ring_exposed().take();
     const double ulysses = model_.ulysses_exposed().take();
@@ -201,7 +204,6 @@ StepResult Trainer::read_result(const StepBatch& batch) {
                             {exposed_phase("reduce"), reduce},
                             {"checkpoint", checkpoint_.take()},
                             {"optimizer", optimizer}};
-    return result;
 }
 
 StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer, Wish wish) {
@@ -222,35 +224,35 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     device.download(clip_, host_clip_, streams_.compute);
     synchronize();
     StepResult result = read_result(batch);
-    result.executed_flops = host_flops_;
     if (state_on_host()) begin_host_update(optimizer);
     result.seconds = watch.seconds();
     return result;
 }
 
+// The loss of all that is queued, outside of a step.
+void Trainer::finish_loss() {
+    sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
+    streams_.kernels.device().download(loss_sum_, &host_loss_, streams_.compute);
+    synchronize();
+}
+
 StepResult Trainer::gradients(const StepBatch& batch) {
-    Device& device = streams_.kernels.device();
     queue_batch(batch);
     weights_.finish_gradients(ops_);
-    sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
-    device.download(loss_sum_, &host_loss_, streams_.compute);
-    synchronize();
+    finish_loss();
     return read_result(batch);
 }
 
 double Trainer::total_loss(const StepBatch& batch) {
-    Device& device = streams_.kernels.device();
     mark(Phase::evaluation);
     queue_zero({loss_sum_});
     for (const MicroBatch& micro : batch.micro_batches) {
-        device.upload(micro.tokens.data(), model_.tokens(), streams_.compute);
-        device.upload(micro.targets.data(), model_.targets(), streams_.compute);
+        upload(micro);
         model_.queue_loss(micro.runs, loss_sum_);
     }
-    sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
-    device.download(loss_sum_, &host_loss_, streams_.compute);
-    synchronize();
-    read_result(batch);  // what it took and waited for is not the next step's
+    finish_loss();
+    StepResult unused;
+    take_times(unused);  // they are not the next step's
     ops_.take_flops();
     return host_loss_;
 }

@@ -58,6 +58,7 @@ public:
     double total_loss(const StepBatch& batch);
 
 private:
+    void upload(const MicroBatch& micro);
     void queue_batch(const StepBatch& batch);
     void queue_gradient_norm(double clip_norm);
     AdamW update_of(const StatePiece& piece, const OptimizerStep& optimizer) const;
@@ -74,7 +75,10 @@ private:
     void queue_zero(std::initializer_list<TensorView> tensors);
     void mark(Phase phase);
     void synchronize();
+    void finish_loss();
     StepResult read_result(const StepBatch& batch);
+    // Moves what the timers have counted into the result.
+    void take_times(StepResult& result);
 
     RankStreams streams_;
     WeightState& state_;
