@@ -1,7 +1,6 @@
 #pragma once
 
 #include <charconv>
-#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,9 +10,9 @@
 
 namespace rm {
 
-// The number that the whole of `text` spells, with "-" as the only sign; nothing where there is
-// more, or less, or the number does not fit.
-template <std::integral Number>
+// The number that the whole of `text` spells; nothing where there is more, or less, or the number
+// does not fit.
+template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
     Number number = 0;
     const char* const end = text.data() + text.size();

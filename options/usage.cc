@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "base/words.h"
 
 namespace rm {
@@ -33,10 +34,10 @@ std::string help_hint(const CLI::App& app) {
 }
 
 std::string list_of_commands(const CLI::App& app) {
-    std::string list;
+    std::vector<std::string> names;
     for (const CLI::App* command : commands_below(app))
-        list += (list.empty() ? "" : ", ") + command->get_name();
-    return list;
+        names.push_back(command->get_name());
+    return join(names);
 }
 
 // `get jobs` of another tool is looked up before `get`.
@@ -185,6 +186,18 @@ int exit_usage(const CLI::App& app, const CLI::ParseError& error) {
     std::cout << end.out;
     std::cerr << end.err;
     return end.code;
+}
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
+    try {
+        app.parse(argc, argv);
+        return run();
+    } catch (const CLI::ParseError& error) {
+        return exit_usage(app, error);
+    } catch (const std::exception& error) {
+        std::cerr << app.get_name() << ": " << error.what() << '\n';
+        return EXIT_FAILURE;
+    }
 }
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,5 +33,9 @@ UsageEnd usage_end(const CLI::App& app, const CLI::ParseError& error,
                    std::span<const Synonym> synonyms = {});
 // usage_end() printed; the exit code.
 int exit_usage(const CLI::App& app, const CLI::ParseError& error);
+
+// A main(): reads the command line, calls `run` and returns its exit code. Prints what is wrong
+// with the line, and an exception of `run`, which exits with 1.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& run);
 
 }  // namespace rm

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/mesh.h"
+#include "base/text.h"
 #include "engine/dry_run/choose_memory.h"
 #include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"
@@ -163,16 +164,16 @@ Result<DryRunAnswer> describe_stage(const DryJob& job, const StageSpec& stage, s
 }  // namespace
 
 Result<DeviceProfile> find_profile(const std::string& name_or_file) {
-    std::string known;
+    std::vector<std::string> known;
     for (DeviceProfile& profile : published_profiles()) {
         if (profile.name == name_or_file) return std::move(profile);
-        known += (known.empty() ? "" : ", ") + profile.name;
+        known.push_back(profile.name);
     }
     if (std::ifstream(name_or_file)) return read_device_profile(name_or_file);
     return make_error(ErrorCode::not_found,
                       "--profile {}: neither a file nor one of {}; ring-bench device --out FILE "
                       "measures this machine",
-                      name_or_file, known);
+                      name_or_file, join(known));
 }
 
 Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequest& request) {

@@ -1,7 +1,6 @@
 #include "engine/main/rank_device.h"
 
-#include <charconv>
-
+#include "base/text.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/load.h"
 
@@ -10,13 +9,10 @@ namespace rm {
 Result<RankDevice> parse_rank_device(std::string_view text) {
     constexpr std::string_view kNumbered = "cuda:";
     if (text == "cpu") return RankDevice{};
-    RankDevice device{RankDevice::Kind::cuda, 0};
-    if (text == "cuda") return device;
+    if (text == "cuda") return RankDevice{RankDevice::Kind::cuda, 0};
     if (text.starts_with(kNumbered)) {
-        const char* end = text.data() + text.size();
-        const auto [at, failed] =
-            std::from_chars(text.data() + kNumbered.size(), end, device.index);
-        if (failed == std::errc() && at == end && device.index >= 0) return device;
+        const auto index = parse_number<int>(text.substr(kNumbered.size()));
+        if (index && *index >= 0) return RankDevice{RankDevice::Kind::cuda, *index};
     }
     return invalid_argument("device '{}' is not known; cpu, cuda or cuda:N", text);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/words.h"
 #include "engine/memory/arena_csv.h"
 #include "engine/memory/arena_planner.h"
 #include "engine/memory/arena_validator.h"
@@ -78,9 +79,8 @@ Result<NamedTrace> read_trace(const std::string& path) {
 // Says whether the plan may be used.
 bool report(const Arguments& arguments, const NamedTrace& named, const ArenaResult& result,
             Seconds took) {
-    std::cout << format("{}: {} block{} in {} part{} of time\n", arguments.trace_path,
-                        named.ids.size(), named.ids.size() == 1 ? "" : "s", result.num_parts,
-                        result.num_parts == 1 ? "" : "s")
+    std::cout << format("{}: {} in {} of time\n", arguments.trace_path,
+                        counted(named.ids.size(), "block"), counted(result.num_parts, "part"))
               << format("peak {}, lower bound {}, {}, {}\n", result.plan.peak.value,
                         result.lower_bound.value,
                         result.proved_least() ? "proved least" : "not proved least", took);
@@ -112,6 +112,8 @@ int fail(const Error& error, int code) {
 }
 
 int run(const Arguments& arguments) {
+    signal(SIGINT, request_stop);
+    signal(SIGTERM, request_stop);
     const SystemClock clock;
     const MonoTime started = clock.mono();
     const auto named = read_trace(arguments.trace_path);
@@ -138,17 +140,5 @@ int main(int argc, char** argv) {
     app.footer(rm::kFooter);
     rm::Arguments arguments;
     rm::declare(app, arguments);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return rm::exit_usage(app, error);
-    }
-    signal(SIGINT, rm::request_stop);
-    signal(SIGTERM, rm::request_stop);
-    try {
-        return rm::run(arguments);
-    } catch (const std::exception& error) {
-        std::cerr << error.what() << '\n';
-        return rm::kExitError;
-    }
+    return rm::run_program(app, argc, argv, [&] { return rm::run(arguments); });
 }

@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/text.h"
+#include "base/words.h"
 #include "engine/comm/communicator.h"
 #include "engine/main/dry_run_command.h"
 #include "engine/main/ring_train_config.h"
@@ -104,9 +106,7 @@ void tell(const std::vector<RankEnd>& ends) {
     }
     for (const auto& [words, by] : ranks) {
         if (words.empty()) continue;  // it has said them itself
-        std::string who = by.size() == 1 ? format("rank {}", by[0]) : "ranks";
-        for (std::size_t i = 0; i < by.size() && by.size() > 1; ++i)
-            who += format("{} {}", i == 0 ? "" : ",", by[i]);
+        std::string who = format("{} {}", plural(by.size(), "rank"), join(by));
         if (by.size() == ends.size() && by.size() > 1) who = format("all {} ranks", by.size());
         std::cerr << format("{}: {}\n", who, words);
     }
@@ -337,27 +337,42 @@ Result<RingTrainConfig> read_config(const Arguments& arguments) {
     return config;
 }
 
-int dispatch(const Arguments& arguments, const RingTrainConfig& config) {
-    if (arguments.dry_run) {
-        const auto layout = describe_layout(config);
-        if (layout) std::cout << *layout;
-        const auto steps = layout ? describe_dry_run(config, arguments.request)
-                                  : Result<DryRunAnswer>(layout.error());
-        if (!steps) {
-            std::cerr << "ring-train: " << steps.error().message << '\n';
-            return kExitUsage;
-        }
-        std::cout << steps->text;
-        return steps->fits ? 0 : kExitDoesNotFit;
-    }
+int fail(const Error& error, int code) {
+    std::cerr << "ring-train: " << error.message << '\n';
+    return code;
+}
+
+Result<DryRunAnswer> predict(const RingTrainConfig& config, const DryRunRequest& request) {
+    RM_TRY(const std::string layout, describe_layout(config));
+    std::cout << layout;
+    return describe_dry_run(config, request);
+}
+
+int train(const Arguments& arguments, const RingTrainConfig& config) {
     if (arguments.rank >= 0) return run_process_rank(arguments, config);
     // Once, and before any rank is started.
-    if (const Status usable = check_rank_device(config.device, config.spec); !usable) {
-        std::cerr << "ring-train: " << usable.error().message << '\n';
-        return kExitError;
-    }
+    const Status usable = check_rank_device(config.device, config.spec);
+    if (!usable) return fail(usable.error(), kExitError);
     return config.ranks == RankKind::threads ? run_threads(config)
                                              : run_processes(config, arguments);
+}
+
+int run(const Arguments& arguments) {
+    if (arguments.rank >= 0 && !tie_to_parent(arguments.parent)) return kExitError;
+    on_stop(stop_at_once);
+    const auto config = read_config(arguments);
+    if (!config) {
+        const bool too_large = config.error().code == ErrorCode::resource_exhausted;
+        return fail(config.error(), too_large ? kExitDoesNotFit : kExitUsage);
+    }
+    if (arguments.dry_run) {
+        const auto answer = predict(*config, arguments.request);
+        if (!answer) return fail(answer.error(), kExitUsage);
+        std::cout << answer->text;
+        return answer->fits ? 0 : kExitDoesNotFit;
+    }
+    on_stop(request_stop);
+    return train(arguments, *config);
 }
 
 }  // namespace
@@ -370,24 +385,5 @@ int main(int argc, char** argv) {
     app.footer(rm::kFooter);
     rm::Arguments arguments;
     rm::declare(app, arguments);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return rm::exit_usage(app, error);
-    }
-    if (arguments.rank >= 0 && !rm::tie_to_parent(arguments.parent)) return rm::kExitError;
-    rm::on_stop(rm::stop_at_once);
-    const auto config = rm::read_config(arguments);
-    if (!config) {
-        std::cerr << "ring-train: " << config.error().message << '\n';
-        return config.error().code == rm::ErrorCode::resource_exhausted ? rm::kExitDoesNotFit
-                                                                        : rm::kExitUsage;
-    }
-    if (!arguments.dry_run) rm::on_stop(rm::request_stop);
-    try {
-        return rm::dispatch(arguments, *config);
-    } catch (const std::exception& error) {
-        std::cerr << "ring-train: " << error.what() << '\n';
-        return rm::kExitError;
-    }
+    return rm::run_program(app, argc, argv, [&] { return rm::run(arguments); });
 }
