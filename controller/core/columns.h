@@ -6,8 +6,9 @@
 #include "spec/job_members.h"
 
 // The durable columns of every table, once: storing, loading, events and comparing all walk these.
-// `visit(name, value)` gets references; Self is the type or its const. A name here is a column of
-// store/schema.cc and a field of the event log: renaming one is a migration.
+// `visit(name, value)` gets references. A name here is a column and a field of the event log.
+// Opening control.db adds the columns that its tables lack; renaming or removing one takes a
+// migration of store/schema.cc.
 namespace rm {
 
 // The members of a described structure as columns: the columns of a nested part have its name as
@@ -44,14 +45,13 @@ private:
     Visit& visit_;
     const std::string prefix_;
 };
-template <typename Self, typename Visit>
-void describe_columns(Self& value, Visit& visit) {
+template <typename Visit>
+void describe_columns(auto& value, Visit& visit) {
     const Columns<Visit> columns(visit, "");
     describe(columns, value);
 }
 
-template <typename Self, typename Visit>
-void job_columns(Self& job, Visit&& visit) {
+void columns(Like<Job> auto& job, auto&& visit) {
     visit("id", job.id);
     visit("number", job.number);
     visit("request_id", job.request);
@@ -70,13 +70,11 @@ void job_columns(Self& job, Visit&& visit) {
     describe_columns(job.spec, visit);
 }
 
-template <typename Self, typename Visit>
-void stage_columns(Self& stage, Visit&& visit) {
+void columns(Like<StageSpec> auto& stage, auto&& visit) {
     describe_columns(stage, visit);
 }
 
-template <typename Self, typename Visit>
-void attempt_columns(Self& attempt, Visit&& visit) {
+void columns(Like<Attempt> auto& attempt, auto&& visit) {
     visit("epoch", attempt.epoch);
     visit("job", attempt.job);
     visit("state", attempt.state);
@@ -106,8 +104,7 @@ void attempt_columns(Self& attempt, Visit&& visit) {
     visit("stages_done", attempt.stages_done);
 }
 
-template <typename Self, typename Visit>
-void placement_columns(Self& rank, Visit&& visit) {
+void columns(Like<RankRecord> auto& rank, auto&& visit) {
     visit("node", rank.device.node);
     visit("device", rank.device.index);
     visit("state", rank.state);
@@ -116,8 +113,7 @@ void placement_columns(Self& rank, Visit&& visit) {
     visit("error", rank.error);
 }
 
-template <typename Self, typename Visit>
-void node_columns(Self& node, Visit&& visit) {
+void columns(Like<Node> auto& node, auto&& visit) {
     auto& inventory = node.inventory;
     visit("id", node.id);
     visit("number", node.number);
@@ -136,8 +132,7 @@ void node_columns(Self& node, Visit&& visit) {
     visit("last_seen", node.last_seen);
 }
 
-template <typename Self, typename Visit>
-void device_columns(Self& device, Visit&& visit) {
+void columns(Like<DeviceInfo> auto& device, auto&& visit) {
     visit("device", device.index);
     visit("kind", device.kind);
     visit("memory", device.memory);
@@ -148,8 +143,7 @@ void device_columns(Self& device, Visit&& visit) {
     visit("num_threads", device.num_threads);
 }
 
-template <typename Self, typename Visit>
-void meta_columns(Self& state, Visit&& visit) {
+void columns(Like<State> auto& state, auto&& visit) {
     visit("cluster_id", state.cluster);
     visit("next_epoch", state.next_epoch);
     visit("restored", state.restored);

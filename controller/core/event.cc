@@ -15,6 +15,12 @@ auto writer(FlatRow& row, std::string prefix = {}) {
     };
 }
 
+template <typename T>
+void flatten(FlatRow& row, std::string_view list, const std::vector<T>& children) {
+    for (std::size_t i = 0; i < children.size(); ++i)
+        columns(children[i], writer(row, format("{}.{}.", list, i)));
+}
+
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
@@ -51,35 +57,28 @@ std::string to_json(const std::vector<Field>& fields) {
 
 FlatRow flatten(const Job& job) {
     FlatRow row;
-    job_columns(job, writer(row));
-    for (std::size_t i = 0; i < job.spec.stages.size(); ++i) {
-        stage_columns(job.spec.stages[i], writer(row, format("stages.{}.", i)));
-    }
+    columns(job, writer(row));
+    flatten(row, "stages", job.spec.stages);
     return row;
 }
 
 FlatRow flatten(const Attempt& attempt) {
     FlatRow row;
-    attempt_columns(attempt, writer(row));
-    for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
-        placement_columns(attempt.ranks[i], writer(row, format("ranks.{}.", i)));
-    }
+    columns(attempt, writer(row));
+    flatten(row, "ranks", attempt.ranks);
     return row;
 }
 
 FlatRow flatten(const Node& node) {
     FlatRow row;
-    node_columns(node, writer(row));
-    const auto& devices = node.inventory.devices;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        device_columns(devices[i], writer(row, format("devices.{}.", i)));
-    }
+    columns(node, writer(row));
+    flatten(row, "devices", node.inventory.devices);
     return row;
 }
 
 FlatRow flatten_meta(const State& state) {
     FlatRow row;
-    meta_columns(state, writer(row));
+    columns(state, writer(row));
     return row;
 }
 

@@ -1,7 +1,6 @@
 #include "controller/store/audit_store.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rm {
 namespace {
@@ -17,7 +16,7 @@ CREATE TABLE audit (
 CREATE INDEX refusals ON audit (id) WHERE code <> 'ok';
 )sql";
 constexpr const char* kAudit2 = "ALTER TABLE audit ADD COLUMN arguments TEXT NOT NULL DEFAULT ''";
-constexpr std::array<const char*, 2> kMigrations = {kAudit1, kAudit2};
+constexpr const char* kMigrations[] = {kAudit1, kAudit2};
 
 constexpr const char* kColumns =
     "first, last, count, principal, credential, peer, method, subject, code, reason, "
@@ -55,7 +54,7 @@ std::string prune_sql(std::string_view rows) {
 }  // namespace
 
 Result<std::unique_ptr<AuditStore>> AuditStore::open(const std::string& path, std::int64_t kept) {
-    RM_TRY(Database database, open_migrated(path, kMigrations, Durability::normal));
+    RM_TRY(Database database, open_migrated(path, {kMigrations}, Durability::normal));
     RM_TRY(Statement insert,
            database.prepare(format(
                "INSERT INTO audit ({}) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",

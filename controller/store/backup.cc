@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "controller/store/control_store.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
 
@@ -55,17 +56,12 @@ Status check_whole(Database& database, const std::string& path) {
     return make_error(ErrorCode::data_loss, "{} is damaged: {}", path, check.text(0));
 }
 
-// Whole, and of a version this program can bring to its own.
+// Whole, and of a schema this program can bring to its own.
 Status check_backup(const std::string& path) {
     RM_TRY(Database database, Database::open(path, Access::read));
     RM_RETURN_IF_ERROR(check_whole(database, path));
+    RM_RETURN_IF_ERROR(check_not_newer(path, control_schema()));
     RM_TRY(const int version, database.user_version());
-    const auto newest = static_cast<int>(control_migrations().size());
-    if (version > newest) {
-        return make_error(ErrorCode::failed_precondition,
-                          "{} has schema {}, this program knows {} and older", path, version,
-                          newest);
-    }
     if (version > 0 && database.prepare("SELECT cluster_id FROM meta")) return {};
     return make_error(ErrorCode::data_loss, "{} is not a backup of a controller", path);
 }

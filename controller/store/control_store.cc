@@ -47,82 +47,44 @@ struct Reader {
     Status status() const { return error ? Status(*error) : Status(); }
 };
 
-template <typename Visitor, typename Row>
-void walk(Visitor&& visitor, Row& row) {
-    using T = std::remove_const_t<Row>;
-    if constexpr (std::is_same_v<T, Job>) job_columns(row, visitor);
-    if constexpr (std::is_same_v<T, StageSpec>) stage_columns(row, visitor);
-    if constexpr (std::is_same_v<T, Attempt>) attempt_columns(row, visitor);
-    if constexpr (std::is_same_v<T, RankRecord>) placement_columns(row, visitor);
-    if constexpr (std::is_same_v<T, Node>) node_columns(row, visitor);
-    if constexpr (std::is_same_v<T, DeviceInfo>) device_columns(row, visitor);
-    if constexpr (std::is_same_v<T, State>) meta_columns(row, visitor);
-}
-
-// A table whose rows stand alone, replaced by primary key.
+// A table of rows that are replaced by primary key, or, where they have an owner, in order and all
+// rows of one owner at once.
 template <typename Row>
 class Table {
 public:
-    static Result<Table> prepare(Database& database, const char* name) {
+    static Result<Table> prepare(Database& database, const std::string& name,
+                                 const std::string& owner = "") {
         Names names;
         const Row blank;
-        walk(names, blank);
+        columns(blank, names);
+        const bool is_child = !owner.empty();
         RM_TRY(Statement write,
-               database.prepare(format("INSERT OR REPLACE INTO {} ({}) VALUES ({})", name,
-                                       names.names, names.marks)));
-        RM_TRY(Statement read, database.prepare(format("SELECT {} FROM {}", names.names, name)));
-        return Table(std::move(write), std::move(read));
+               database.prepare(format("INSERT OR REPLACE INTO {} ({}{}) VALUES ({}{})", name,
+                                       is_child ? owner + ", position, " : "", names.names,
+                                       is_child ? "?, ?, " : "", names.marks)));
+        RM_TRY(Statement read, database.prepare(format(
+                                   "SELECT {}, {} FROM {}{}", is_child ? owner : "0", names.names,
+                                   name, is_child ? format(" ORDER BY {}, position", owner) : "")));
+        RM_TRY(Statement remove,
+               database.prepare(format("DELETE FROM {}{}", name,
+                                       is_child ? format(" WHERE {} = ?", owner) : "")));
+        return Table(std::move(write), std::move(read), std::move(remove));
     }
     Status put(const Row& row) {
-        walk(Binder{write_}, row);
+        columns(row, Binder{write_});
         return write_.run();
-    }
-    template <typename F>
-    Status each(F&& take) {
-        while (true) {
-            RM_TRY(const bool more, read_.step());
-            if (!more) return {};
-            Row row;
-            Reader reader{read_, 0, {}};
-            walk(reader, row);
-            RM_RETURN_IF_ERROR(reader.status());
-            take(std::move(row));
-        }
-    }
-
-private:
-    Table(Statement write, Statement read) : write_(std::move(write)), read_(std::move(read)) {}
-    Statement write_;
-    Statement read_;
-};
-
-// A table of ordered children, replaced as a whole per owner.
-template <typename Row>
-class ChildTable {
-public:
-    static Result<ChildTable> prepare(Database& database, const char* name, const char* owner) {
-        Names names;
-        const Row blank;
-        walk(names, blank);
-        RM_TRY(Statement remove,
-               database.prepare(format("DELETE FROM {} WHERE {} = ?", name, owner)));
-        RM_TRY(Statement insert,
-               database.prepare(format("INSERT INTO {} ({}, position, {}) VALUES (?, ?, {})", name,
-                                       owner, names.names, names.marks)));
-        RM_TRY(Statement read,
-               database.prepare(format("SELECT {}, {} FROM {} ORDER BY {}, position", owner,
-                                       names.names, name, owner)));
-        return ChildTable(std::move(remove), std::move(insert), std::move(read));
     }
     Status put(const Value& owner, const std::vector<Row>& rows) {
         RM_RETURN_IF_ERROR(remove_.bind(1, owner).run());
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            insert_.bind(1, owner).bind(2, static_cast<std::int64_t>(i));
-            walk(Binder{insert_, 3}, rows[i]);
-            RM_RETURN_IF_ERROR(insert_.run());
+            write_.bind(1, owner).bind(2, static_cast<std::int64_t>(i));
+            columns(rows[i], Binder{write_, 3});
+            RM_RETURN_IF_ERROR(write_.run());
         }
         return {};
     }
+    Status clear() { return remove_.run(); }
+    // Calls take(owner, row) for each row.
     template <typename F>
     Status each(F&& take) {
         while (true) {
@@ -130,19 +92,31 @@ public:
             if (!more) return {};
             Row row;
             Reader reader{read_, 1, {}};
-            walk(reader, row);
+            columns(row, reader);
             RM_RETURN_IF_ERROR(reader.status());
             RM_RETURN_IF_ERROR(take(read_.column(0), std::move(row)));
         }
     }
 
 private:
-    ChildTable(Statement remove, Statement insert, Statement read)
-        : remove_(std::move(remove)), insert_(std::move(insert)), read_(std::move(read)) {}
-    Statement remove_;
-    Statement insert_;
+    Table(Statement write, Statement read, Statement remove)
+        : write_(std::move(write)), read_(std::move(read)), remove_(std::move(remove)) {}
+    Statement write_;
     Statement read_;
+    Statement remove_;
 };
+
+// The columns of a table whose rows have these `keys` besides what they describe.
+template <typename Row>
+std::map<std::string, Value> described(std::initializer_list<std::string> keys = {}) {
+    std::map<std::string, Value> found;
+    for (const std::string& key : keys)
+        found.emplace(key, Value());
+    const Row blank;
+    columns(blank,
+            [&](std::string_view name, const auto& value) { found.emplace(name, encode(value)); });
+    return found;
+}
 
 // The row of `map` that a child belongs to.
 template <typename Map>
@@ -159,30 +133,28 @@ Result<typename Map::mapped_type*> owner_in(Map& map, const Value& key) {
 class ControlStore final : public Store {
 public:
     static Result<std::unique_ptr<Store>> open(const std::string& path, SpaceGuard* space) {
-        RM_TRY(Database database, open_migrated(path, control_migrations(), Durability::full));
+        RM_TRY(Database database, open_migrated(path, control_schema(), Durability::full));
         RM_TRY(auto meta, Table<State>::prepare(database, "meta"));
         RM_TRY(auto jobs, Table<Job>::prepare(database, "jobs"));
-        RM_TRY(auto stages, ChildTable<StageSpec>::prepare(database, "stages", "job"));
+        RM_TRY(auto stages, Table<StageSpec>::prepare(database, "stages", "job"));
         RM_TRY(auto attempts, Table<Attempt>::prepare(database, "attempts"));
-        RM_TRY(auto placements, ChildTable<RankRecord>::prepare(database, "placements", "epoch"));
+        RM_TRY(auto placements, Table<RankRecord>::prepare(database, "placements", "epoch"));
         RM_TRY(auto nodes, Table<Node>::prepare(database, "nodes"));
-        RM_TRY(auto devices, ChildTable<DeviceInfo>::prepare(database, "devices", "node"));
-        RM_TRY(Statement clear_meta, database.prepare("DELETE FROM meta"));
+        RM_TRY(auto devices, Table<DeviceInfo>::prepare(database, "devices", "node"));
         RM_TRY(Statement event, database.prepare("INSERT INTO events (time, kind, subject, fields) "
                                                  "VALUES (?, ?, ?, ?)"));
-        return std::unique_ptr<Store>(new ControlStore(
-            {std::move(database), std::move(meta), std::move(jobs), std::move(stages),
-             std::move(attempts), std::move(placements), std::move(nodes), std::move(devices),
-             std::move(clear_meta), std::move(event)},
-            space));
+        return std::unique_ptr<Store>(
+            new ControlStore({std::move(database), std::move(meta), std::move(jobs),
+                              std::move(stages), std::move(attempts), std::move(placements),
+                              std::move(nodes), std::move(devices), std::move(event)},
+                             space));
     }
 
     Result<State> load() override {
         State state;
-        RM_RETURN_IF_ERROR(t_.meta.each([&](State row) {
-            state.cluster = row.cluster;
-            state.next_epoch = row.next_epoch;
-            state.restored = row.restored;
+        RM_RETURN_IF_ERROR(t_.meta.each([&](const Value&, State row) -> Status {
+            state = std::move(row);
+            return {};
         }));
         RM_RETURN_IF_ERROR(load_jobs(state));
         RM_RETURN_IF_ERROR(load_attempts(state));
@@ -233,19 +205,18 @@ private:
         Database database;
         Table<State> meta;
         Table<Job> jobs;
-        ChildTable<StageSpec> stages;
+        Table<StageSpec> stages;
         Table<Attempt> attempts;
-        ChildTable<RankRecord> placements;
+        Table<RankRecord> placements;
         Table<Node> nodes;
-        ChildTable<DeviceInfo> devices;
-        Statement clear_meta;
+        Table<DeviceInfo> devices;
         Statement event;
     };
     ControlStore(Parts parts, SpaceGuard* space) : t_(std::move(parts)), space_(space) {}
 
     Status put_rows(const State& state, const Changes& changes) {
         if (changes.meta) {
-            RM_RETURN_IF_ERROR(t_.clear_meta.run());
+            RM_RETURN_IF_ERROR(t_.meta.clear());
             RM_RETURN_IF_ERROR(t_.meta.put(state));
         }
         for (const JobId& id : changes.jobs) {
@@ -277,14 +248,15 @@ private:
     // Rows that stand alone, by the member that is their key.
     template <typename Row, typename Map, typename Key>
     static Status load_rows(Table<Row>& table, Map& map, Key Row::*key) {
-        return table.each([&](Row row) {
+        return table.each([&](const Value&, Row row) -> Status {
             const Key id = row.*key;
             map.emplace(id, std::move(row));
+            return {};
         });
     }
     // Ordered children, each appended to the list that `list_of` finds in its owner.
     template <typename Row, typename Map, typename ListOf>
-    static Status load_children(ChildTable<Row>& table, Map& owners, const ListOf& list_of) {
+    static Status load_children(Table<Row>& table, Map& owners, const ListOf& list_of) {
         return table.each([&](const Value& owner, Row row) -> Status {
             RM_TRY(auto* found, owner_in(owners, owner));
             list_of(*found).push_back(std::move(row));
@@ -314,6 +286,17 @@ private:
 };
 
 }  // namespace
+
+Schema control_schema() {
+    return {.migrations = control_migrations(),
+            .columns = {{"meta", described<State>()},
+                        {"jobs", described<Job>()},
+                        {"stages", described<StageSpec>({"job", "position"})},
+                        {"attempts", described<Attempt>()},
+                        {"placements", described<RankRecord>({"epoch", "position"})},
+                        {"nodes", described<Node>()},
+                        {"devices", described<DeviceInfo>({"node", "position"})}}};
+}
 
 Result<std::unique_ptr<Store>> open_control_store(const std::string& path, SpaceGuard* space) {
     return ControlStore::open(path, space);

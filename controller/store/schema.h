@@ -4,7 +4,8 @@
 
 namespace rm {
 
-// Migrations, oldest first; never changed once released. Column names are those of core/columns.h.
+// Migrations, oldest first; never changed once released. The tables of control.db get new columns
+// without one: see open_migrated().
 std::span<const char* const> control_migrations();
 std::span<const char* const> telemetry_migrations();
 

@@ -2,8 +2,10 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
 namespace rm {
 namespace {
@@ -23,23 +25,76 @@ void bind_text(sqlite3_stmt* statement, int index, std::string_view text) {
     sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-// The version of a database file, read without changing it; 0 when there is none.
-Result<int> version_of_file(const std::string& path) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) return 0;
-    RM_TRY(Database database, Database::open(path, Access::read));
-    return database.user_version();
+Error newer(const std::string& path, const std::string& has) {
+    return make_error(ErrorCode::failed_precondition,
+                      "{} has {}; it was written by a newer Ringmaster and is left untouched. "
+                      "Install that version or another state directory",
+                      path, has);
 }
 
-Status check_not_newer(const std::string& path, std::size_t newest) {
-    RM_TRY(const int version, version_of_file(path));
-    if (version <= static_cast<int>(newest)) return {};
-    return make_error(
-        ErrorCode::failed_precondition,
-        "{} has schema {}, this program knows {} and older; it was written by a newer "
-        "Ringmaster and is left untouched. Install that version or another state "
-        "directory",
-        path, version, newest);
+Result<std::set<std::string>> columns_of(Database& database, const std::string& table) {
+    RM_TRY(Statement row, database.prepare("SELECT name FROM pragma_table_info(?)"));
+    row.bind(1, table);
+    std::set<std::string> names;
+    while (true) {
+        RM_TRY(const bool more, row.step());
+        if (!more) return names;
+        names.insert(row.text(0));
+    }
+}
+
+Status check_columns(Database& database, const std::string& path, const TableColumns& tables) {
+    for (const auto& [table, known] : tables) {
+        RM_TRY(const std::set<std::string> names, columns_of(database, table));
+        for (const std::string& name : names) {
+            if (known.contains(name)) continue;
+            return newer(path,
+                         format("the column {}.{}, which this program does not know", table, name));
+        }
+    }
+    return {};
+}
+
+std::string literal(const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) return to_text(value);
+    const std::unique_ptr<char, decltype(&sqlite3_free)> quoted(
+        sqlite3_mprintf("%Q", text->c_str()), sqlite3_free);
+    return quoted.get();
+}
+
+// The statements that add the columns which the tables lack, by column.
+Result<std::map<std::string, std::string>> additions(Database& database,
+                                                     const TableColumns& tables) {
+    constexpr std::array<const char*, std::variant_size_v<Value>> kTypes = {"INTEGER", "REAL",
+                                                                            "TEXT"};
+    std::map<std::string, std::string> statements;
+    for (const auto& [table, known] : tables) {
+        RM_TRY(const std::set<std::string> names, columns_of(database, table));
+        for (const auto& [name, absent] : known) {
+            if (names.contains(name)) continue;
+            statements[format("{}.{}", table, name)] =
+                format("ALTER TABLE {} ADD COLUMN {} {} NOT NULL DEFAULT {}", table, name,
+                       kTypes.at(absent.index()), literal(absent));
+        }
+    }
+    return statements;
+}
+
+enum class File { fresh, existing };
+
+Status add_columns(Database& database, const std::string& path, const TableColumns& tables,
+                   File file) {
+    RM_TRY(const auto added, additions(database, tables));
+    if (added.empty()) return {};
+    if (file == File::existing) {
+        RM_RETURN_IF_ERROR(database.backup_to(format("{}.before-{}", path, added.begin()->first)));
+    }
+    return database.transaction([&]() -> Status {
+        for (const auto& [column, statement] : added)
+            RM_RETURN_IF_ERROR(database.execute(statement));
+        return {};
+    });
 }
 
 Status migrate(Database& database, int from, const char* sql) {
@@ -171,21 +226,36 @@ Status Database::backup_to(const std::string& path) {
     return {};
 }
 
-Result<Database> open_migrated(const std::string& path, std::span<const char* const> migrations,
+Status check_not_newer(const std::string& path, const Schema& schema) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return {};
+    RM_TRY(Database database, Database::open(path, Access::read));
+    RM_TRY(const int version, database.user_version());
+    const auto newest = static_cast<int>(schema.migrations.size());
+    if (version > newest) {
+        return newer(path, format("schema {}, this program knows {} and older", version, newest));
+    }
+    // A migration to come may rename or remove columns.
+    return version < newest ? Status() : check_columns(database, path, schema.columns);
+}
+
+Result<Database> open_migrated(const std::string& path, const Schema& schema,
                                Durability durability) {
-    RM_RETURN_IF_ERROR(check_not_newer(path, migrations.size()));
+    RM_RETURN_IF_ERROR(check_not_newer(path, schema));
     RM_TRY(Database database, Database::open(path, Access::write));
     RM_RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL"));
     RM_RETURN_IF_ERROR(database.execute(durability == Durability::full
                                             ? "PRAGMA synchronous = FULL"
                                             : "PRAGMA synchronous = NORMAL"));
     RM_TRY(const int version, database.user_version());
-    for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from) {
+    for (auto from = static_cast<std::size_t>(version); from < schema.migrations.size(); ++from) {
         if (version > 0) {
             RM_RETURN_IF_ERROR(database.backup_to(format("{}.before-{}", path, from + 1)));
         }
-        RM_RETURN_IF_ERROR(migrate(database, static_cast<int>(from), migrations[from]));
+        RM_RETURN_IF_ERROR(migrate(database, static_cast<int>(from), schema.migrations[from]));
     }
+    RM_RETURN_IF_ERROR(
+        add_columns(database, path, schema.columns, version > 0 ? File::existing : File::fresh));
     return database;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,11 +77,24 @@ private:
     std::string path_;
 };
 
-// Opens (or makes) a database in WAL mode and brings it to the newest schema: migrations[i] leads
-// from version i to i + 1. Each migration of an existing database is preceded by a backup beside
-// it,
-// "<path>.before-<version>". A database newer than the last migration is refused untouched.
-Result<Database> open_migrated(const std::string& path, std::span<const char* const> migrations,
+// The columns of each table, with the value of rows that were written without it.
+using TableColumns = std::map<std::string, std::map<std::string, Value>>;
+
+// A database as a program knows it.
+struct Schema {
+    std::span<const char* const> migrations;  // [i] leads from version i to i + 1
+    TableColumns columns = {};                // of tables that get their columns on opening
+};
+
+// FAILED_PRECONDITION: the file is of a newer version, or has a column that `schema` lacks. Touches
+// nothing.
+Status check_not_newer(const std::string& path, const Schema& schema);
+
+// Opens (or makes) a database in WAL mode and brings it to the newest schema: the migrations, then
+// the columns that its tables lack. Each migration of an existing database is preceded by a backup
+// beside it, "<path>.before-<version>", and so is the addition of columns:
+// "<path>.before-<table>.<column>". A newer database is refused untouched.
+Result<Database> open_migrated(const std::string& path, const Schema& schema,
                                Durability durability);
 
 }  // namespace rm

@@ -83,7 +83,7 @@ StreamOffsets claimed_offsets(const TelemetryPiece& piece) {
 Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPaths& paths,
                                                              Bytes log_cap) {
     RM_TRY(Database database,
-           open_migrated(paths.database, telemetry_migrations(), Durability::normal));
+           open_migrated(paths.database, {telemetry_migrations()}, Durability::normal));
     RM_TRY(Statement find, database.prepare(kFindStream));
     RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO streams (epoch, rank, job, "
                                            "reports_offset, log_offset, log_dropped) "

@@ -182,11 +182,11 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
     const std::string path = directory.file("x.db");
     {
         const std::array<const char*, 1> migrations = {kFirst};
-        Database database = open_migrated(path, migrations, Durability::full).value();
+        Database database = open_migrated(path, {migrations}, Durability::full).value();
         ASSERT_TRUE(database.execute("INSERT INTO t VALUES (1)"));
     }
     const std::array<const char*, 2> migrations = {kFirst, kSecond};
-    Database database = open_migrated(path, migrations, Durability::full).value();
+    Database database = open_migrated(path, {migrations}, Durability::full).value();
     EXPECT_EQ(database.user_version().value(), 2);
     Statement row = database.prepare("SELECT b FROM t").value();
     ASSERT_TRUE(row.step().value());
@@ -195,9 +195,8 @@ TEST(Migration, GoesForwardAndKeepsABackup) {
     EXPECT_EQ(backup.user_version().value(), 1);
 }
 
-// Jobs and attempts from before ZeRO stages, separate documents and memory policies keep their
-// values.
-// Columns that the migrations after the second have added.
+// Columns that the migrations after the second have added. Jobs and attempts from before ZeRO
+// stages, separate documents and memory policies keep their values.
 const std::map<const char*, std::vector<const char*>> kNewColumns = {
     {"meta", {"restored"}},
     {"nodes", {"drained"}},
@@ -266,10 +265,10 @@ TEST(Migration, ThatFailsChangesNothing) {
     const std::string path = directory.file("x.db");
     {
         const std::array<const char*, 1> migrations = {kFirst};
-        ASSERT_TRUE(open_migrated(path, migrations, Durability::full));
+        ASSERT_TRUE(open_migrated(path, {migrations}, Durability::full));
     }
     const std::array<const char*, 2> migrations = {kFirst, kBroken};
-    EXPECT_FALSE(open_migrated(path, migrations, Durability::full));
+    EXPECT_FALSE(open_migrated(path, {migrations}, Durability::full));
     EXPECT_EQ(Database::open(path, Access::read).value().user_version().value(), 1);
 }
 
@@ -288,6 +287,54 @@ TEST(Migration, ANewerDatabaseIsRefusedUntouched) {
     EXPECT_NE(refused.error().message.find("schema 99"), std::string::npos);
     EXPECT_EQ(contents(path), before);
     EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+}
+
+// As a program leaves it that lacks, or knows, one more member.
+void change_tables(const std::string& path, const char* sql) {
+    Database database = Database::open(path, Access::write).value();
+    ASSERT_TRUE(database.execute(format("{}; PRAGMA journal_mode = DELETE", sql)));
+}
+
+TEST(Migration, AColumnThatIsMissingComesBackWithItsDefault) {
+    Kept world;
+    live_a_life(world);
+    world.store.reset();
+    change_tables(world.path,
+                  "ALTER TABLE jobs DROP COLUMN optimizer_max_skipped; "
+                  "ALTER TABLE jobs DROP COLUMN memory_arena; "
+                  "ALTER TABLE stages DROP COLUMN schedule; "
+                  "ALTER TABLE attempts DROP COLUMN cause_rank");
+    const State loaded = world.reopened();
+    JobSpec old = rich_spec();
+    old.optimizer.max_skipped = OptimizerSpec().max_skipped;
+    old.memory.arena = MemorySpec().arena;
+    old.stages[1].schedule = StageSpec().schedule;
+    EXPECT_EQ(loaded.jobs.at(world.state.requests.at({"r1"})).spec, old);
+    EXPECT_EQ(loaded.attempts.begin()->second.cause_rank, -1);
+    Database backup =
+        Database::open(world.path + ".before-attempts.cause_rank", Access::read).value();
+    EXPECT_FALSE(backup.prepare("SELECT schedule FROM stages"));
+    EXPECT_EQ(flatten_tables(world.reopened()), flatten_tables(loaded));
+}
+
+TEST(Migration, AColumnThatIsNotKnownIsRefusedUntouched) {
+    TempDir directory;
+    const std::string path = directory.file("control.db");
+    { ASSERT_TRUE(open_control_store(path)); }
+    change_tables(path, "ALTER TABLE jobs ADD COLUMN novel TEXT NOT NULL DEFAULT ''");
+    const std::string before = contents(path);
+    const auto refused = open_control_store(path);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
+    EXPECT_NE(refused.error().message.find("the column jobs.novel"), std::string::npos);
+    EXPECT_EQ(contents(path), before);
+}
+
+TEST(Migration, ProgramsThatDoNotCompareColumnsRefuseTheTables) {
+    TempDir directory;
+    const std::string path = directory.file("control.db");
+    { ASSERT_TRUE(open_control_store(path)); }
+    EXPECT_FALSE(check_not_newer(path, {control_migrations().first(8)}));
 }
 
 TEST(Migration, AFileThatIsNoDatabaseIsAnError) {
@@ -378,6 +425,16 @@ TEST(Restore, RefusesWhatIsDamagedAndTouchesNothing) {
     EXPECT_FALSE(world.restore());
     EXPECT_FALSE(std::filesystem::exists(restore_marker(world.state_dir)));
     EXPECT_EQ(flatten_tables(world.reopened()), later);
+}
+
+TEST(Restore, RefusesABackupOfANewerProgram) {
+    Restorable world;
+    world.store.reset();
+    change_tables(world.backup, "ALTER TABLE stages ADD COLUMN novel INTEGER NOT NULL DEFAULT 0");
+    const Status refused = world.restore();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::failed_precondition);
+    EXPECT_FALSE(std::filesystem::exists(restore_marker(world.state_dir)));
 }
 
 TEST(Space, TheReserveIsGivenOnceAndTakenBack) {

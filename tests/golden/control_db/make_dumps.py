@@ -4,7 +4,7 @@
 usage: make_dumps.py ROOT [VERSION...]   writes ROOT/tests/golden/control_db/vN.sql (default: those missing)
 
 Each has one finished job of two ranks on one node, with its events. A version's dump is written once, when the
-version is new, and never again: it stands for the files that are out there.
+version is new, and never again: it stands for the files that are out there. Columns that opening adds need no version.
 """
 
 import pathlib
