@@ -49,6 +49,14 @@ Result<DeviceId> parse_device(const std::string& line) {
     return make_error(ErrorCode::data_loss, "'{}' is not a device like n1:0", line);
 }
 
+Result<double> parse_number(const std::string& text) {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc() && rest == end) return number;
+    return make_error(ErrorCode::data_loss, "'{}' is not a number", text);
+}
+
 Result<Reason> parse_reason(const std::string& line) {
     const std::size_t first = line.find(kCut);
     const std::size_t last = line.rfind(kCut);
@@ -98,6 +106,14 @@ Value encode(const std::vector<DataSource>& sources) {
 
 Value encode(const std::vector<DeviceId>& devices) {
     return encode_lines(devices, [](const DeviceId& device) { return format("{}", device); });
+}
+
+Value encode(const std::vector<double>& numbers) {
+    return encode_lines(numbers, [](double number) { return format("{}", number); });
+}
+
+Value encode(const std::vector<NodeId>& nodes) {
+    return encode_lines(nodes, [](const NodeId& node) { return node.value; });
 }
 
 Value encode(StopMode mode) {
@@ -168,6 +184,23 @@ Status decode(const Value& value, std::vector<DeviceId>& devices) {
     return decode_lines(value, devices, parse_device);
 }
 
+Status decode(const Value& value, std::vector<double>& numbers) {
+    return decode_lines(value, numbers, parse_number);
+}
+
+Status decode(const Value& value, std::vector<NodeId>& nodes) {
+    return decode_lines(value, nodes,
+                        [](const std::string& line) -> Result<NodeId> { return NodeId{line}; });
+}
+
+Status decode(const Value& value, std::optional<WallTime>& time) {
+    WallTime known;
+    RM_RETURN_IF_ERROR(decode(value, known));
+    time.reset();
+    if (known.micros != 0) time = known;
+    return {};
+}
+
 Status decode(const Value& value, std::vector<std::string>& lines) {
     std::string text;
     RM_RETURN_IF_ERROR(decode(value, text));
@@ -185,10 +218,8 @@ Status decode(const Value& value, std::optional<double>& number) {
     RM_RETURN_IF_ERROR(decode(value, text));
     number.reset();
     if (text.empty()) return {};
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number.emplace());
-    if (error == std::errc() && rest == end) return {};
-    return make_error(ErrorCode::data_loss, "'{}' is not a number", text);
+    RM_TRY(number, parse_number(text));
+    return {};
 }
 
 Status decode(const Value& value, std::optional<Bytes>& bytes) {

@@ -30,9 +30,16 @@ Value encode(const std::vector<DeviceId>& devices);    // the same: "n1:0"
 Value encode(StopMode mode);
 Value encode(const std::optional<double>& number);  // all its digits, or empty
 Value encode(const std::optional<Bytes>& bytes);    // "40GiB", or empty
+Value encode(const std::vector<double>& numbers);   // one per line
+Value encode(const std::vector<NodeId>& nodes);     // the same
 
 template <typename T>
 concept Whole = std::is_integral_v<T>;
+// A structure around one value: an id, an epoch, a quantity with its unit.
+template <typename T>
+concept Wrapped = requires {
+    requires std::is_object_v<decltype(T::value)>;
+};
 
 inline Value encode(const std::string& text) {
     return text;
@@ -44,25 +51,19 @@ template <Whole T>
 Value encode(T number) {
     return static_cast<std::int64_t>(number);
 }
-template <typename Tag>
-Value encode(const Id<Tag>& id) {
-    return id.value;
+template <Wrapped T>
+Value encode(const T& wrapped) {
+    return encode(wrapped.value);
 }
 template <Named T>
 Value encode(T name) {
     return std::string(to_string(name));
 }
-inline Value encode(Epoch epoch) {
-    return epoch.value;
-}
 inline Value encode(WallTime time) {
     return time.micros;
 }
-inline Value encode(Bytes bytes) {
-    return bytes.value;
-}
-inline Value encode(Seconds seconds) {
-    return seconds.value;
+inline Value encode(const std::optional<WallTime>& time) {
+    return time.value_or(WallTime{}).micros;  // 0: none
 }
 inline Value encode(const Mesh& mesh) {
     return encode(std::optional<Mesh>(mesh));
@@ -81,6 +82,9 @@ Status decode(const Value& value, std::vector<DeviceId>& devices);
 Status decode(const Value& value, StopMode& mode);
 Status decode(const Value& value, std::optional<double>& number);
 Status decode(const Value& value, std::optional<Bytes>& bytes);
+Status decode(const Value& value, std::optional<WallTime>& time);
+Status decode(const Value& value, std::vector<double>& numbers);
+Status decode(const Value& value, std::vector<NodeId>& nodes);
 
 template <Whole T>
 Status decode(const Value& value, T& number) {
@@ -89,9 +93,9 @@ Status decode(const Value& value, T& number) {
     number = static_cast<T>(wide);
     return {};
 }
-template <typename Tag>
-Status decode(const Value& value, Id<Tag>& id) {
-    return decode(value, id.value);
+template <Wrapped T>
+Status decode(const Value& value, T& wrapped) {
+    return decode(value, wrapped.value);
 }
 template <Named T>
 Status decode(const Value& value, T& name) {
@@ -99,17 +103,8 @@ Status decode(const Value& value, T& name) {
     RM_RETURN_IF_ERROR(decode(value, text));
     return parse_name(text, name);
 }
-inline Status decode(const Value& value, Epoch& epoch) {
-    return decode(value, epoch.value);
-}
 inline Status decode(const Value& value, WallTime& time) {
     return decode(value, time.micros);
-}
-inline Status decode(const Value& value, Bytes& bytes) {
-    return decode(value, bytes.value);
-}
-inline Status decode(const Value& value, Seconds& seconds) {
-    return decode(value, seconds.value);
 }
 
 }  // namespace rm

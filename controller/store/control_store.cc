@@ -1,51 +1,10 @@
 #include "controller/store/control_store.h"
 
-#include <optional>
-
-#include "controller/core/columns.h"
 #include "controller/store/schema.h"
-#include "controller/store/sqlite.h"
+#include "controller/store/table.h"
 
 namespace rm {
 namespace {
-
-// A visitor of columns that collects their names.
-struct Names {
-    std::string names;
-    std::string marks;
-    int count = 0;
-    template <typename T>
-    void operator()(std::string_view name, const T&) {
-        names += (count == 0 ? "" : ", ") + std::string(name);
-        marks += count == 0 ? "?" : ", ?";
-        ++count;
-    }
-};
-
-// Binds columns to the parameters from `next` on.
-struct Binder {
-    Statement& statement;
-    int next = 1;
-    template <typename T>
-    void operator()(std::string_view, const T& value) {
-        statement.bind(next++, encode(value));
-    }
-};
-
-// Reads columns from `next` on; the first failure stays.
-struct Reader {
-    const Statement& statement;
-    int next = 0;
-    std::optional<Error> error;
-    template <typename T>
-    void operator()(std::string_view name, T& value) {
-        const Status status = decode(statement.column(next++), value);
-        if (!status && !error) {
-            error = make_error(ErrorCode::data_loss, "column {}: {}", name, status.error().message);
-        }
-    }
-    Status status() const { return error ? Status(*error) : Status(); }
-};
 
 // A table of rows that are replaced by primary key, or, where they have an owner, in order and all
 // rows of one owner at once.
@@ -54,9 +13,7 @@ class Table {
 public:
     static Result<Table> prepare(Database& database, const std::string& name,
                                  const std::string& owner = "") {
-        Names names;
-        const Row blank;
-        columns(blank, names);
+        const ColumnNames names = column_names<Row>();
         const bool is_child = !owner.empty();
         RM_TRY(Statement write,
                database.prepare(format("INSERT OR REPLACE INTO {} ({}{}) VALUES ({}{})", name,
@@ -70,16 +27,12 @@ public:
                                        is_child ? format(" WHERE {} = ?", owner) : "")));
         return Table(std::move(write), std::move(read), std::move(remove));
     }
-    Status put(const Row& row) {
-        columns(row, Binder{write_});
-        return write_.run();
-    }
+    Status put(const Row& row) { return bind_row(write_, row).run(); }
     Status put(const Value& owner, const std::vector<Row>& rows) {
         RM_RETURN_IF_ERROR(remove_.bind(1, owner).run());
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            write_.bind(1, owner).bind(2, static_cast<std::int64_t>(i));
-            columns(rows[i], Binder{write_, 3});
-            RM_RETURN_IF_ERROR(write_.run());
+            write_.bind(1, owner).bind(2, encode(i));
+            RM_RETURN_IF_ERROR(bind_row(write_, rows[i], 3).run());
         }
         return {};
     }
@@ -90,10 +43,7 @@ public:
         while (true) {
             RM_TRY(const bool more, read_.step());
             if (!more) return {};
-            Row row;
-            Reader reader{read_, 1, {}};
-            columns(row, reader);
-            RM_RETURN_IF_ERROR(reader.status());
+            RM_TRY(Row row, read_row<Row>(read_, 1));
             RM_RETURN_IF_ERROR(take(read_.column(0), std::move(row)));
         }
     }
@@ -238,10 +188,7 @@ private:
     }
 
     Status put_event(const Event& event) {
-        return t_.event.bind(1, event.time.micros)
-            .bind(2, event.kind)
-            .bind(3, event.subject)
-            .bind(4, to_json(event.fields))
+        return t_.event.bind_all(event.time, event.kind, event.subject, to_json(event.fields))
             .run();
     }
 

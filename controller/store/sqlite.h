@@ -21,6 +21,13 @@ public:
     // Parameters from 1.
     Statement& bind(int index, const Value& value);
     Statement& bind_blob(int index, std::string_view bytes);
+    // All parameters, from the first.
+    template <typename... Args>
+    Statement& bind_all(const Args&... args) {
+        int index = 1;
+        (bind(index++, encode(args)), ...);
+        return *this;
+    }
     // True: a row is there; false: done. The statement starts over after done or reset().
     Result<bool> step();
     // For statements without rows: runs to the end and resets.

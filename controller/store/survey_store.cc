@@ -1,178 +1,126 @@
 #include "controller/store/survey_store.h"
 
-#include <charconv>
+#include "controller/store/table.h"
 
 namespace rm {
 namespace {
 
-constexpr char kSeparator = '\n';
+struct LinkRow {
+    LinkEnds ends;
+    LinkState state;
+};
+struct GroupRow {
+    std::size_t position = 0;
+    LinkGroup group;
+};
+struct NodeRow {
+    NodeId id;
+    SurveyedNode node;
+};
+struct InsideRow {
+    NodeId node;
+    InsideSample sample;
+};
 
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) {
-        if (!text.empty()) text += kSeparator;
-        text += part;
-    }
-    return text;
+void columns(Like<LinkRow> auto& row, auto&& visit) {
+    auto& link = row.state;
+    visit("from_node", row.ends.first);
+    visit("to_node", row.ends.second);
+    visit("flow", link.flow);
+    visit("bandwidth", link.bandwidth);
+    visit("latency", link.latency);
+    visit("jitter", link.jitter);
+    visit("loss", link.loss);
+    visit("measured", link.measured);
+    visit("alone", link.alone);
+    visit("baseline", link.baseline);
+    visit("degraded", link.degraded);
+    visit("good", link.good);
 }
 
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts;
-    for (std::size_t start = 0; start < text.size();) {
-        const std::size_t end = std::min(text.find(kSeparator, start), text.size());
-        parts.push_back(text.substr(start, end - start));
-        start = end + 1;
-    }
-    return parts;
+void columns(Like<GroupRow> auto& row, auto&& visit) {
+    visit("position", row.position);
+    visit("nodes", row.group.nodes);
+    visit("up", row.group.up);
+    visit("down", row.group.down);
 }
 
-std::string text_of(const std::vector<double>& numbers) {
-    std::vector<std::string> parts;
-    for (const double number : numbers)
-        parts.push_back(format("{}", number));
-    return joined(parts);
+void columns(Like<NodeRow> auto& row, auto&& visit) {
+    visit("id", row.id);
+    visit("egress", row.node.egress);
+    visit("ingress", row.node.ingress);
+    visit("devices", row.node.num_devices);
 }
 
-std::vector<double> numbers_of(const std::string& text) {
-    std::vector<double> numbers;
-    for (const std::string& part : split(text)) {
-        double number = 0;
-        std::from_chars(part.data(), part.data() + part.size(), number);
-        numbers.push_back(number);
-    }
-    return numbers;
-}
-
-// Calls `take` for every row.
-template <typename Take>
-Status for_rows(Statement& statement, const Take& take) {
-    while (true) {
-        RM_TRY(const bool more, statement.step());
-        if (!more) return {};
-        take(statement);
-    }
-}
-
-Status load_links(Database& database, LinkBook& book) {
-    RM_TRY(Statement select,
-           database.prepare("SELECT from_node, to_node, flow, bandwidth, latency, jitter, loss, "
-                            "measured, alone, baseline, degraded, good FROM links"));
-    return for_rows(select, [&](const Statement& row) {
-        LinkState& link = book.links[{{row.text(0)}, {row.text(1)}}];
-        link.flow = {row.number(2)};
-        link.bandwidth = {row.number(3)};
-        link.latency = {row.number(4)};
-        link.jitter = {row.number(5)};
-        link.loss = row.number(6);
-        link.measured = {row.whole(7)};
-        link.alone = row.whole(8) != 0;
-        link.baseline = {row.number(9)};
-        if (row.whole(10) != 0) link.degraded = WallTime{row.whole(10)};
-        link.good = numbers_of(row.text(11));
-    });
-}
-
-Status load_groups(Database& database, LinkBook& book) {
-    RM_TRY(Statement select,
-           database.prepare("SELECT nodes, up, down FROM link_groups ORDER BY position"));
-    return for_rows(select, [&](const Statement& row) {
-        LinkGroup& group = book.groups.emplace_back();
-        for (std::string& node : split(row.text(0)))
-            group.nodes.push_back({std::move(node)});
-        group.up = {row.number(1)};
-        group.down = {row.number(2)};
-    });
-}
-
-Status load_nodes(Database& database, LinkBook& book) {
-    RM_TRY(Statement nodes,
-           database.prepare("SELECT id, egress, ingress, devices FROM surveyed_nodes"));
-    RM_RETURN_IF_ERROR(for_rows(nodes, [&](const Statement& row) {
-        book.nodes[{row.text(0)}] = {.egress = {row.number(1)},
-                                     .ingress = {row.number(2)},
-                                     .num_devices = static_cast<int>(row.whole(3)),
-                                     .inside = {}};
-    }));
-    RM_TRY(Statement inside, database.prepare("SELECT node, from_device, to_device, rate, latency, "
-                                              "bytes, seconds FROM inside_samples"));
-    return for_rows(inside, [&](const Statement& row) {
-        book.nodes[{row.text(0)}].inside.push_back({.from = static_cast<int>(row.whole(1)),
-                                                    .to = static_cast<int>(row.whole(2)),
-                                                    .rate = {row.number(3)},
-                                                    .latency = {row.number(4)},
-                                                    .bytes = {row.whole(5)},
-                                                    .seconds = {row.number(6)}});
-    });
+void columns(Like<InsideRow> auto& row, auto&& visit) {
+    auto& sample = row.sample;
+    visit("node", row.node);
+    visit("from_device", sample.from);
+    visit("to_device", sample.to);
+    visit("rate", sample.rate);
+    visit("latency", sample.latency);
+    visit("bytes", sample.bytes);
+    visit("seconds", sample.seconds);
 }
 
 Status put_links(Database& database, const LinkBook& book) {
-    RM_TRY(Statement put,
-           database.prepare("INSERT OR REPLACE INTO links (from_node, to_node, flow, bandwidth, "
-                            "latency, jitter, loss, measured, alone, baseline, degraded, good) "
-                            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    for (const auto& [ends, link] : book.links) {
-        put.bind(1, ends.first.value)
-            .bind(2, ends.second.value)
-            .bind(3, link.flow.value)
-            .bind(4, link.bandwidth.value)
-            .bind(5, link.latency.value)
-            .bind(6, link.jitter.value)
-            .bind(7, link.loss)
-            .bind(8, link.measured.micros)
-            .bind(9, std::int64_t{link.alone})
-            .bind(10, link.baseline.value)
-            .bind(11, link.degraded.value_or(WallTime{}).micros)
-            .bind(12, text_of(link.good));
-        RM_RETURN_IF_ERROR(put.run());
-    }
-    return {};
+    std::vector<LinkRow> rows;
+    for (const auto& [ends, link] : book.links)
+        rows.push_back({ends, link});
+    return write_rows(database, "links", rows);
 }
 
 Status put_groups(Database& database, const LinkBook& book) {
     RM_RETURN_IF_ERROR(database.execute("DELETE FROM link_groups"));
-    RM_TRY(Statement put, database.prepare("INSERT INTO link_groups (position, nodes, up, down) "
-                                           "VALUES (?, ?, ?, ?)"));
-    std::int64_t position = 0;
-    for (const LinkGroup& group : book.groups) {
-        std::vector<std::string> nodes;
-        for (const NodeId& node : group.nodes)
-            nodes.push_back(node.value);
-        put.bind(1, position++).bind(2, joined(nodes)).bind(3, group.up.value);
-        RM_RETURN_IF_ERROR(put.bind(4, group.down.value).run());
-    }
-    return {};
-}
-
-Status put_inside(Database& database, const NodeId& node, const SurveyedNode& known) {
-    RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
-    RM_RETURN_IF_ERROR(clear.bind(1, node.value).run());
-    RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO inside_samples (node, "
-                                           "from_device, to_device, rate, latency, bytes, seconds) "
-                                           "VALUES (?, ?, ?, ?, ?, ?, ?)"));
-    for (const InsideSample& sample : known.inside) {
-        put.bind(1, node.value)
-            .bind(2, std::int64_t{sample.from})
-            .bind(3, std::int64_t{sample.to})
-            .bind(4, sample.rate.value)
-            .bind(5, sample.latency.value)
-            .bind(6, sample.bytes.value);
-        RM_RETURN_IF_ERROR(put.bind(7, sample.seconds.value).run());
-    }
-    return {};
+    std::vector<GroupRow> rows;
+    for (const LinkGroup& group : book.groups)
+        rows.push_back({rows.size(), group});
+    return write_rows(database, "link_groups", rows);
 }
 
 Status put_nodes(Database& database, const LinkBook& book) {
-    RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO surveyed_nodes (id, egress, "
-                                           "ingress, devices) VALUES (?, ?, ?, ?)"));
+    RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
+    std::vector<NodeRow> nodes;
+    std::vector<InsideRow> insides;
     for (const auto& [id, node] : book.nodes) {
-        put.bind(1, id.value).bind(2, node.egress.value).bind(3, node.ingress.value);
-        RM_RETURN_IF_ERROR(put.bind(4, std::int64_t{node.num_devices}).run());
-        RM_RETURN_IF_ERROR(put_inside(database, id, node));
+        RM_RETURN_IF_ERROR(clear.bind_all(id).run());
+        nodes.push_back({id, node});
+        for (const InsideSample& sample : node.inside)
+            insides.push_back({id, sample});
     }
-    return {};
+    RM_RETURN_IF_ERROR(write_rows(database, "surveyed_nodes", nodes));
+    return write_rows(database, "inside_samples", insides);
 }
 
 }  // namespace
+
+void columns(Like<KeptSample> auto& sample, auto&& visit) {
+    auto& bandwidth = sample.bandwidth;
+    visit("survey", sample.survey);
+    visit("time", sample.time);
+    visit("from_node", sample.ends.first);
+    visit("to_node", sample.ends.second);
+    visit("measured_by", sample.measured_by);
+    visit("beside", sample.beside);
+    visit("streams", bandwidth.streams);
+    visit("rate", bandwidth.rate);
+    visit("bytes", bandwidth.bytes);
+    visit("seconds", bandwidth.seconds);
+    visit("loss", bandwidth.loss);
+    visit("latency", sample.latency);
+    visit("jitter", sample.jitter);
+}
+
+void columns(Like<SurveyRecord> auto& survey, auto&& visit) {
+    visit("number", survey.number);
+    visit("reason", survey.reason);
+    visit("started", survey.started);
+    visit("ended", survey.ended);
+    visit("nodes", survey.num_nodes);
+    visit("links", survey.num_links);
+    visit("failed", survey.num_failed);
+    visit("errors", survey.errors);
+}
 
 Result<std::unique_ptr<SurveyStore>> SurveyStore::open(const std::string& database) {
     RM_TRY(Database opened, Database::open(database, Access::write));
@@ -182,9 +130,18 @@ Result<std::unique_ptr<SurveyStore>> SurveyStore::open(const std::string& databa
 Result<LinkBook> SurveyStore::load() {
     const std::lock_guard lock(mutex_);
     LinkBook book;
-    RM_RETURN_IF_ERROR(load_links(database_, book));
-    RM_RETURN_IF_ERROR(load_groups(database_, book));
-    RM_RETURN_IF_ERROR(load_nodes(database_, book));
+    RM_TRY(const auto links, read_rows<LinkRow>(database_, "FROM links"));
+    for (const auto& [ends, link] : links)
+        book.links[ends] = link;
+    RM_TRY(const auto groups, read_rows<GroupRow>(database_, "FROM link_groups ORDER BY position"));
+    for (const auto& [position, group] : groups)
+        book.groups.push_back(group);
+    RM_TRY(const auto nodes, read_rows<NodeRow>(database_, "FROM surveyed_nodes"));
+    for (const auto& [id, node] : nodes)
+        book.nodes[id] = node;
+    RM_TRY(const auto insides, read_rows<InsideRow>(database_, "FROM inside_samples"));
+    for (const auto& [node, sample] : insides)
+        book.nodes[node].inside.push_back(sample);
     return book;
 }
 
@@ -196,91 +153,43 @@ Result<std::int64_t> SurveyStore::last_survey() {
 }
 
 Status SurveyStore::add(std::span<const LinkSample> samples) {
-    const std::lock_guard lock(mutex_);
-    return database_.transaction([&] { return put_samples(samples); });
-}
-
-Status SurveyStore::put_samples(std::span<const LinkSample> samples) {
-    RM_TRY(Statement put,
-           database_.prepare("INSERT INTO link_samples (survey, time, from_node, to_node, "
-                             "measured_by, beside, streams, rate, bytes, seconds, loss, latency, "
-                             "jitter) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    std::vector<KeptSample> rows;
     for (const LinkSample& sample : samples) {
         for (const BandwidthSample& bandwidth : sample.report.samples) {
-            put.bind(1, sample.survey)
-                .bind(2, sample.time.micros)
-                .bind(3, sample.ends.first.value)
-                .bind(4, sample.ends.second.value)
-                // The sender reports what its peer counted.
-                .bind(5, sample.ends.first.value)
-                .bind(6, std::int64_t{sample.beside})
-                .bind(7, std::int64_t{bandwidth.streams})
-                .bind(8, bandwidth.rate.value)
-                .bind(9, bandwidth.bytes.value)
-                .bind(10, bandwidth.seconds.value)
-                .bind(11, bandwidth.loss)
-                .bind(12, sample.report.latency.value)
-                .bind(13, sample.report.jitter.value);
-            RM_RETURN_IF_ERROR(put.run());
+            rows.push_back({.survey = sample.survey,
+                            .time = sample.time,
+                            .ends = sample.ends,
+                            // The sender reports what its peer counted.
+                            .measured_by = sample.ends.first,
+                            .beside = sample.beside,
+                            .bandwidth = bandwidth,
+                            .latency = sample.report.latency,
+                            .jitter = sample.report.jitter});
         }
     }
-    return {};
+    const std::lock_guard lock(mutex_);
+    return database_.transaction([&] { return write_rows(database_, "link_samples", rows); });
 }
 
 Status SurveyStore::finish(const SurveyRecord& survey, const LinkBook& book) {
     const std::lock_guard lock(mutex_);
     return database_.transaction([&]() -> Status {
-        RM_RETURN_IF_ERROR(put_survey(survey));
-        return put_book(book);
+        RM_RETURN_IF_ERROR(write_rows(database_, "surveys", std::vector{survey}));
+        RM_TRY(Statement prune, database_.prepare("DELETE FROM link_samples WHERE survey <= ?"));
+        RM_RETURN_IF_ERROR(prune.bind_all(survey.number - kKeptSurveys).run());
+        RM_RETURN_IF_ERROR(put_links(database_, book));
+        RM_RETURN_IF_ERROR(put_groups(database_, book));
+        return put_nodes(database_, book);
     });
-}
-
-Status SurveyStore::put_survey(const SurveyRecord& survey) {
-    RM_TRY(Statement put,
-           database_.prepare("INSERT OR REPLACE INTO surveys (number, reason, started, ended, "
-                             "nodes, links, failed, errors) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-    put.bind(1, survey.number)
-        .bind(2, survey.reason)
-        .bind(3, survey.started.micros)
-        .bind(4, survey.ended.micros)
-        .bind(5, std::int64_t{survey.num_nodes})
-        .bind(6, std::int64_t{survey.num_links})
-        .bind(7, std::int64_t{survey.num_failed})
-        .bind(8, joined(survey.errors));
-    RM_RETURN_IF_ERROR(put.run());
-    RM_TRY(Statement prune, database_.prepare("DELETE FROM link_samples WHERE survey <= ?"));
-    return prune.bind(1, survey.number - kKeptSurveys).run();
-}
-
-Status SurveyStore::put_book(const LinkBook& book) {
-    RM_RETURN_IF_ERROR(put_links(database_, book));
-    RM_RETURN_IF_ERROR(put_groups(database_, book));
-    return put_nodes(database_, book);
 }
 
 Result<std::vector<KeptSample>> SurveyStore::history(const LinkEnds& ends, int limit) {
     const std::lock_guard lock(mutex_);
     RM_TRY(Statement select,
-           database_.prepare("SELECT survey, time, measured_by, beside, streams, rate, bytes, "
-                             "seconds, loss, latency, jitter FROM link_samples WHERE from_node = ? "
-                             "AND to_node = ? ORDER BY id DESC LIMIT ?"));
-    select.bind(1, ends.first.value).bind(2, ends.second.value).bind(3, std::int64_t{limit});
-    std::vector<KeptSample> samples;
-    RM_RETURN_IF_ERROR(for_rows(select, [&](const Statement& row) {
-        samples.push_back({.survey = row.whole(0),
-                           .time = {row.whole(1)},
-                           .ends = ends,
-                           .measured_by = {row.text(2)},
-                           .beside = static_cast<int>(row.whole(3)),
-                           .bandwidth = {.streams = static_cast<int>(row.whole(4)),
-                                         .rate = {row.number(5)},
-                                         .bytes = {row.whole(6)},
-                                         .seconds = {row.number(7)},
-                                         .loss = row.number(8)},
-                           .latency = {row.number(9)},
-                           .jitter = {row.number(10)}});
-    }));
-    return samples;
+           database_.prepare(format("SELECT {} FROM link_samples WHERE from_node = ? AND "
+                                    "to_node = ? ORDER BY id DESC LIMIT ?",
+                                    column_names<KeptSample>().names)));
+    return read_rows<KeptSample>(select.bind_all(ends.first, ends.second, limit));
 }
 
 }  // namespace rm

@@ -41,9 +41,6 @@ public:
 
 private:
     explicit SurveyStore(Database database) : database_(std::move(database)) {}
-    Status put_samples(std::span<const LinkSample> samples);
-    Status put_survey(const SurveyRecord& survey);
-    Status put_book(const LinkBook& book);
 
     std::mutex mutex_;
     Database database_;

@@ -1,47 +1,34 @@
 #include "controller/store/telemetry_store.h"
 
-#include <cmath>
-
 #include "controller/store/log_file.h"
 #include "controller/store/log_times.h"
 #include "controller/store/schema.h"
+#include "controller/store/table.h"
 
 namespace rm {
+
+void columns(Like<KeptReport> auto& report, auto&& visit) {
+    visit("id", report.id);
+    visit("epoch", report.epoch);
+    visit("end_offset", report.end_offset);
+    visit("received", report.received);
+    visit("report", report.bytes);
+}
+
 namespace {
+
+constexpr PieceKind kReports[] = {PieceKind::step, PieceKind::evaluation, PieceKind::note,
+                                  PieceKind::alarm};
 
 constexpr const char* kFindStream =
     "SELECT reports_offset, log_offset, log_dropped FROM streams WHERE epoch = ? AND rank = ?";
 
 Result<StreamOffsets> find_stream(Statement& statement, Epoch epoch, int rank) {
-    statement.bind(1, epoch.value).bind(2, std::int64_t{rank});
-    RM_TRY(const bool found, statement.step());
+    RM_TRY(const bool found, statement.bind_all(epoch, rank).step());
     if (!found) return StreamOffsets{};
     const StreamOffsets offsets{statement.whole(0), statement.whole(1), statement.whole(2)};
     statement.reset();
     return offsets;
-}
-
-constexpr const char* kReportColumns = "id, epoch, end_offset, received, report";
-
-KeptReport report_in(const Statement& row) {
-    return {row.whole(0), {row.whole(1)}, row.whole(2), {row.whole(3)}, row.text(4)};
-}
-
-// Reads all rows of a bound statement.
-Result<std::vector<KeptReport>> rows_of(Statement& select) {
-    std::vector<KeptReport> reports;
-    while (true) {
-        RM_TRY(const bool more, select.step());
-        if (!more) return reports;
-        reports.push_back(report_in(select));
-    }
-}
-
-std::string insert_report(const char* table) {
-    return format(
-        "INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report, step, "
-        "loss) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        table);
 }
 
 const char* table_of(PieceKind kind) {
@@ -62,15 +49,38 @@ const char* table_of(PieceKind kind) {
     return "";
 }
 
-std::string insert_words(const char* table) {
-    return format(
-        "INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        table);
+bool is_text(PieceKind kind) {
+    return kind == PieceKind::note || kind == PieceKind::alarm;
+}
+
+Result<Statement> prepare_put(Database& database, PieceKind kind) {
+    return database.prepare(
+        format("INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report{}) "
+               "VALUES (?, ?, ?, ?, ?, ?{})",
+               table_of(kind), is_text(kind) ? "" : ", step, loss", is_text(kind) ? "" : ", ?, ?"));
 }
 
 std::int64_t align_down(std::int64_t value, std::int64_t step) {
     return value / step * step;
+}
+
+// Behind the line break before the last `lines` lines of what lies in [begin, end).
+Result<std::int64_t> tail_offset(const std::string& path, std::int64_t begin, std::int64_t end,
+                                 std::int64_t lines) {
+    constexpr std::int64_t kStep = 64 * 1024;
+    std::int64_t breaks = 0;
+    for (std::int64_t high = end; high > begin;) {
+        const std::int64_t low = std::max(begin, high - kStep);
+        std::int64_t at = low;  // moves past what was dropped
+        RM_TRY(const std::string bytes, read_log(path, at, high - low));
+        for (std::size_t i = bytes.size(); i-- > 0;) {
+            const std::int64_t place = at + static_cast<std::int64_t>(i);
+            if (place + 1 >= end || bytes[i] != '\n') continue;  // the log's last break ends a line
+            if (++breaks == lines) return place + 1;
+        }
+        high = low;
+    }
+    return begin;
 }
 
 }  // namespace
@@ -88,17 +98,16 @@ Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPath
     RM_TRY(Statement put, database.prepare("INSERT OR REPLACE INTO streams (epoch, rank, job, "
                                            "reports_offset, log_offset, log_dropped) "
                                            "VALUES (?, ?, ?, ?, ?, ?)"));
-    RM_TRY(Statement step, database.prepare(insert_report("steps")));
-    RM_TRY(Statement evaluation, database.prepare(insert_report("evaluations")));
-    RM_TRY(Statement note, database.prepare(insert_words("notes")));
-    RM_TRY(Statement alarm, database.prepare(insert_words("alarms")));
     RM_TRY(Statement connected,
            database.prepare("INSERT OR REPLACE INTO connections (epoch, rank, job, received, "
                             "report) VALUES (?, ?, ?, ?, ?)"));
+    Statements statements{std::move(find), std::move(put), std::move(connected), {}};
+    for (const PieceKind kind : kReports) {
+        RM_TRY(Statement report, prepare_put(database, kind));
+        statements.put_report.emplace(kind, std::move(report));
+    }
     return std::unique_ptr<TelemetryStore>(
-        new TelemetryStore(paths, log_cap, std::move(database),
-                           {std::move(find), std::move(put), std::move(step), std::move(evaluation),
-                            std::move(note), std::move(alarm), std::move(connected)}));
+        new TelemetryStore(paths, log_cap, std::move(database), std::move(statements)));
 }
 
 Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
@@ -128,41 +137,25 @@ Status TelemetryStore::keep(const TelemetryPiece& piece) {
         RM_RETURN_IF_ERROR(keep_report(piece, offsets));
     }
     known_[{piece.epoch.value, piece.rank}] = offsets;
-    return sql_.put_stream.bind(1, piece.epoch.value)
-        .bind(2, std::int64_t{piece.rank})
-        .bind(3, piece.job.value)
-        .bind(4, offsets.reports)
-        .bind(5, offsets.log)
-        .bind(6, offsets.log_dropped)
+    return sql_.put_stream
+        .bind_all(piece.epoch, piece.rank, piece.job, offsets.reports, offsets.log,
+                  offsets.log_dropped)
         .run();
 }
 
 Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& offsets) {
     if (piece.end_offset <= offsets.reports) return {};
     offsets.reports = piece.end_offset;
-    if (piece.kind == PieceKind::connected) return keep_connected(piece);
-    Statement& insert = piece.kind == PieceKind::step         ? sql_.put_step
-                        : piece.kind == PieceKind::evaluation ? sql_.put_evaluation
-                        : piece.kind == PieceKind::alarm      ? sql_.put_alarm
-                                                              : sql_.put_note;
-    insert.bind(1, piece.job.value)
-        .bind(2, piece.epoch.value)
-        .bind(3, std::int64_t{piece.rank})
-        .bind(4, piece.end_offset)
-        .bind(5, piece.received.micros);
-    const bool words = piece.kind == PieceKind::note || piece.kind == PieceKind::alarm;
-    if (words) return insert.bind(6, piece.bytes).run();
+    if (piece.kind == PieceKind::connected) {
+        return sql_.put_connected.bind_all(piece.epoch, piece.rank, piece.job, piece.received)
+            .bind_blob(5, piece.bytes)
+            .run();
+    }
+    Statement& put = sql_.put_report.at(piece.kind);
+    put.bind_all(piece.job, piece.epoch, piece.rank, piece.end_offset, piece.received);
+    if (is_text(piece.kind)) return put.bind(6, piece.bytes).run();
     // SQLite has no NaN: it stores NULL.
-    return insert.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
-}
-
-Status TelemetryStore::keep_connected(const TelemetryPiece& piece) {
-    return sql_.put_connected.bind(1, piece.epoch.value)
-        .bind(2, std::int64_t{piece.rank})
-        .bind(3, piece.job.value)
-        .bind(4, piece.received.micros)
-        .bind_blob(5, piece.bytes)
-        .run();
+    return put.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
 }
 
 Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offsets) {
@@ -187,26 +180,21 @@ Status TelemetryStore::enforce_cap(const std::string& path, StreamOffsets& offse
 Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPaths& paths) {
     RM_TRY(Database database, Database::open(paths.database, Access::read));
     RM_TRY(Statement find, database.prepare(kFindStream));
+    const auto select = [&](std::string_view rest) {
+        return database.prepare(
+            format("SELECT {} FROM {}", column_names<KeptReport>().names, rest));
+    };
     RM_TRY(Statement last_steps,
-           database.prepare(format("SELECT {} FROM steps WHERE epoch = ? AND rank = ? "
-                                   "ORDER BY end_offset DESC LIMIT ?",
-                                   kReportColumns)));
+           select("steps WHERE epoch = ? AND rank = ? ORDER BY end_offset DESC LIMIT ?"));
     RM_TRY(Statement connections,
            database.prepare("SELECT rank, report FROM connections WHERE epoch = ?"));
-    RM_TRY(Statement alarms, database.prepare(format("SELECT {} FROM alarms WHERE job = ? "
-                                                     "ORDER BY id DESC LIMIT ?",
-                                                     kReportColumns)));
+    RM_TRY(Statement alarms, select("alarms WHERE job = ? ORDER BY id DESC LIMIT ?"));
     Statements statements{
         std::move(find), std::move(last_steps), std::move(alarms), std::move(connections), {}, {}};
-    for (const PieceKind kind :
-         {PieceKind::step, PieceKind::evaluation, PieceKind::note, PieceKind::alarm}) {
-        const char* table = table_of(kind);
-        RM_TRY(Statement last, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
-                                                       "rank = 0 ORDER BY id DESC LIMIT 1",
-                                                       kReportColumns, table)));
-        RM_TRY(Statement since, database.prepare(format("SELECT {} FROM {} WHERE job = ? AND "
-                                                        "rank = 0 AND id > ? ORDER BY id LIMIT ?",
-                                                        kReportColumns, table)));
+    for (const PieceKind kind : kReports) {
+        const std::string of_job = format("{} WHERE job = ? AND rank = 0", table_of(kind));
+        RM_TRY(Statement last, select(of_job + " ORDER BY id DESC LIMIT 1"));
+        RM_TRY(Statement since, select(of_job + " AND id > ? ORDER BY id LIMIT ?"));
         statements.last.emplace(kind, std::move(last));
         statements.since.emplace(kind, std::move(since));
     }
@@ -216,40 +204,29 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
 
 Result<std::optional<KeptReport>> TelemetryReader::last(const JobId& job, PieceKind kind) {
     const std::lock_guard lock(mutex_);
-    Statement& select = sql_.last.at(kind);
-    select.bind(1, job.value);
-    RM_TRY(const bool found, select.step());
-    if (!found) return std::optional<KeptReport>();
-    KeptReport report = report_in(select);
-    select.reset();
-    return std::optional<KeptReport>(std::move(report));
+    RM_TRY(auto reports, read_rows<KeptReport>(sql_.last.at(kind).bind_all(job)));
+    return reports.empty() ? std::nullopt : std::optional(std::move(reports.front()));
 }
 
 Result<std::vector<KeptReport>> TelemetryReader::since(const JobId& job, PieceKind kind,
                                                        std::int64_t after_id, int limit) {
     const std::lock_guard lock(mutex_);
-    Statement& select = sql_.since.at(kind);
-    select.bind(1, job.value).bind(2, after_id).bind(3, std::int64_t{limit});
-    return rows_of(select);
+    return read_rows<KeptReport>(sql_.since.at(kind).bind_all(job, after_id, limit));
 }
 
 Result<std::vector<KeptReport>> TelemetryReader::last_steps(Epoch epoch, int rank, int limit) {
     const std::lock_guard lock(mutex_);
-    Statement& select = sql_.last_steps;
-    select.bind(1, epoch.value).bind(2, std::int64_t{rank}).bind(3, std::int64_t{limit});
-    return rows_of(select);
+    return read_rows<KeptReport>(sql_.last_steps.bind_all(epoch, rank, limit));
 }
 
 Result<std::vector<KeptReport>> TelemetryReader::alarms(const JobId& job, int limit) {
     const std::lock_guard lock(mutex_);
-    sql_.alarms.bind(1, job.value).bind(2, std::int64_t{limit});
-    return rows_of(sql_.alarms);
+    return read_rows<KeptReport>(sql_.alarms.bind_all(job, limit));
 }
 
 Result<std::map<int, std::string>> TelemetryReader::connections(Epoch epoch) {
     const std::lock_guard lock(mutex_);
-    Statement& select = sql_.connections;
-    select.bind(1, epoch.value);
+    Statement& select = sql_.connections.bind_all(epoch);
     std::map<int, std::string> reports;
     while (true) {
         RM_TRY(const bool more, select.step());
@@ -258,13 +235,14 @@ Result<std::map<int, std::string>> TelemetryReader::connections(Epoch epoch) {
     }
 }
 
+Result<StreamOffsets> TelemetryReader::offsets(Epoch epoch, int rank) {
+    const std::lock_guard lock(mutex_);
+    return find_stream(sql_.find_stream, epoch, rank);
+}
+
 Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
                                      std::int64_t max_bytes) {
-    StreamOffsets kept;
-    {
-        const std::lock_guard lock(mutex_);
-        RM_TRY(kept, find_stream(sql_.find_stream, epoch, rank));
-    }
+    RM_TRY(const StreamOffsets kept, offsets(epoch, rank));
     LogPart part{std::max(offset, kept.log_dropped), "", kept.log_dropped, {}};
     if (kept.log <= part.offset) return part;
     const std::string path = log_path(paths_.logs, job.value, epoch.value, rank);
@@ -275,36 +253,9 @@ Result<LogPart> TelemetryReader::log(const JobId& job, Epoch epoch, int rank, st
     return part;
 }
 
-namespace {
-
-// Behind the line break before the last `lines` lines of what lies in [begin, end).
-Result<std::int64_t> tail_offset(const std::string& path, std::int64_t begin, std::int64_t end,
-                                 std::int64_t lines) {
-    constexpr std::int64_t kStep = 64 * 1024;
-    std::int64_t breaks = 0;
-    for (std::int64_t high = end; high > begin;) {
-        const std::int64_t low = std::max(begin, high - kStep);
-        std::int64_t at = low;  // moves past what was dropped
-        RM_TRY(const std::string bytes, read_log(path, at, high - low));
-        for (std::size_t i = bytes.size(); i-- > 0;) {
-            const std::int64_t place = at + static_cast<std::int64_t>(i);
-            if (place + 1 >= end || bytes[i] != '\n') continue;  // the log's last break ends a line
-            if (++breaks == lines) return place + 1;
-        }
-        high = low;
-    }
-    return begin;
-}
-
-}  // namespace
-
 Result<std::int64_t> TelemetryReader::log_begin(const JobId& job, Epoch epoch, int rank,
                                                 const LogRange& range) {
-    StreamOffsets kept;
-    {
-        const std::lock_guard lock(mutex_);
-        RM_TRY(kept, find_stream(sql_.find_stream, epoch, rank));
-    }
+    RM_TRY(const StreamOffsets kept, offsets(epoch, rank));
     std::int64_t begin = std::max(range.offset, kept.log_dropped);
     const std::string path = log_path(paths_.logs, job.value, epoch.value, rank);
     if (range.since.micros > 0) {

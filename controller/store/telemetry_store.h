@@ -86,11 +86,8 @@ private:
     struct Statements {
         Statement find_stream;
         Statement put_stream;
-        Statement put_step;
-        Statement put_evaluation;
-        Statement put_note;
-        Statement put_alarm;
         Statement put_connected;
+        std::map<PieceKind, Statement> put_report;
     };
     TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements)
         : paths_(std::move(paths)),
@@ -100,7 +97,6 @@ private:
 
     Status keep(const TelemetryPiece& piece);
     Status keep_report(const TelemetryPiece& piece, StreamOffsets& offsets);
-    Status keep_connected(const TelemetryPiece& piece);
     Status keep_log(const TelemetryPiece& piece, StreamOffsets& offsets);
     Status enforce_cap(const std::string& path, StreamOffsets& offsets);
 
@@ -143,6 +139,8 @@ private:
     };
     TelemetryReader(TelemetryPaths paths, Database database, Statements statements)
         : paths_(std::move(paths)), database_(std::move(database)), sql_(std::move(statements)) {}
+
+    Result<StreamOffsets> offsets(Epoch epoch, int rank);
 
     const TelemetryPaths paths_;
     std::mutex mutex_;
