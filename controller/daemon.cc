@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "controller/access.h"
+#include "controller/core/apply.h"
 #include "controller/core/event.h"
-#include "controller/core/invariants.h"
 #include "controller/http/routes.h"
 #include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"

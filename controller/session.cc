@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/ids.h"
-#include "controller/core/check_hello.h"
+#include "controller/core/input.h"
 
 namespace rm {
 namespace {

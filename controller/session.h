@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/input_sink.h"
+#include "controller/core/input.h"
 #include "controller/session_clock.h"
 
 // The controller's side of a worker session, over any connection: hello first, one live session per

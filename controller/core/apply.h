@@ -9,4 +9,10 @@ namespace rm {
 // Throws CheckError when an invariant is broken afterwards, which must end the process.
 Outcome apply(State& state, const Input& input);
 
+// Invariants that hold after every input (ARCHITECTURE.md, "Invariants"). Both functions throw
+// CheckError. The first checks everything: at load and in tests.
+void check_invariants(const State& state);
+// Checks live and just changed things: after each apply, in production too.
+void check_live_invariants(const State& state, const Changes& changes);
+
 }  // namespace rm

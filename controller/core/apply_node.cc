@@ -1,9 +1,8 @@
 #include <algorithm>
 
-#include "controller/core/check_hello.h"
 #include "controller/core/handlers.h"
+#include "controller/core/input.h"
 #include "controller/core/questions.h"
-#include "controller/core/restore.h"
 
 namespace rm {
 namespace {

@@ -1,5 +1,5 @@
 #include "controller/core/handlers.h"
-#include "controller/core/plan_validator.h"
+#include "controller/core/make_snapshot.h"
 
 namespace rm {
 namespace {

@@ -1,4 +1,4 @@
-#include "controller/core/due_times.h"
+#include "controller/core/due.h"
 #include "controller/core/handlers.h"
 #include "controller/core/questions.h"
 

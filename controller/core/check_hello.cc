@@ -1,9 +1,8 @@
-#include "controller/core/check_hello.h"
-
 #include <algorithm>
 #include <set>
 
 #include "base/ids.h"
+#include "controller/core/input.h"
 
 namespace rm {
 namespace {

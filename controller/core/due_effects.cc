@@ -1,8 +1,7 @@
-#include "controller/core/due_effects.h"
-
 #include <algorithm>
 #include <optional>
 
+#include "controller/core/due.h"
 #include "controller/core/input.h"
 #include "controller/core/job_files.h"
 

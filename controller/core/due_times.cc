@@ -1,12 +1,9 @@
-#include "controller/core/due_times.h"
-
 #include <optional>
 #include <set>
 
+#include "controller/core/due.h"
 #include "controller/core/questions.h"
-#include "controller/core/restore.h"
 #include "controller/core/retry.h"
-#include "controller/core/stall.h"
 
 namespace rm {
 namespace {

@@ -22,9 +22,9 @@ void handle(Step& step, const NodeStatus& input);        // apply_status.cc
 void handle(Step& step, const NodeRefused& input);       // apply_status.cc
 void handle(Step& step, const PlanReady& input);         // apply_plan.cc
 void handle(Step& step, const CommandsDue& input);       // apply_time.cc
-void handle(Step& step, const NodeRoots& input);         // apply_roots.cc
-void handle(Step& step, const NodeFilesChecked& input);  // apply_roots.cc
-void handle(Step& step, const NodeRootProbed& input);    // apply_roots.cc
+void handle(Step& step, const NodeRoots& input);         // questions.cc
+void handle(Step& step, const NodeFilesChecked& input);  // questions.cc
+void handle(Step& step, const NodeRootProbed& input);    // root_probes.cc
 void handle(Step& step, const LinkDrifted& input);       // apply_links.cc
 
 // Adds attempts that this worker was commanded to run and that the tables have forgotten. The

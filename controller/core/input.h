@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -125,6 +126,39 @@ struct Input {
     // For rules: the wall time at this controller's start and the monotonic time since. Across a
     // restart it is only as good as the wall clock.
     WallTime steady = {};
+};
+
+// One moment by both times of an Input: wall time for people, and the steady time of rules.
+struct Now {
+    WallTime wall;
+    WallTime steady;
+
+    // The wall time at a steady time, unless the clock is set.
+    WallTime shown(WallTime time) const { return wall + (time - steady); }
+};
+
+// Checks whether a worker may join: protocol N or N-1, a node id, distinct device numbers, valid
+// job ids, and this cluster's id or none. The error gives the worker's value and the right one.
+Status check_hello(const Hello& hello, const ClusterId& cluster);
+
+// Refuses epochs that no controller of this cluster can have issued: those that are neither below
+// `next` nor believable.
+Status check_epochs(const Hello& hello, Epoch next, WallTime now);
+
+// The highest epoch that a hello may raise the next one to. It depends on the time alone, so that
+// no sequence of hellos uses up the epochs, and it grows faster than attempts are made: epochs
+// issued above it are below it a second later, also with older tables.
+Epoch highest_believable(WallTime now);
+
+// Called once, after the input's event is durable; on the control thread, so it must be quick.
+using OnAnswer = std::function<void(Result<JobId>)>;
+
+// Where inputs go. Thread safe; inputs of one thread are applied in the order they were posted.
+class InputSink {
+public:
+    virtual ~InputSink() = default;
+    virtual void post(InputBody body, OnAnswer on_answer) = 0;
+    void post(InputBody body) { post(std::move(body), nullptr); }
 };
 
 }  // namespace rm

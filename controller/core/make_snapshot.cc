@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "controller/core/job_files.h"
-#include "controller/core/restore.h"
 #include "controller/core/retry.h"
 
 namespace rm {

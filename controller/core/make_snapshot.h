@@ -6,7 +6,7 @@
 #include "planner/snapshot.h"
 
 // Makes the input of a planning pass: first the part from the state, then the links that surveys
-// have measured, which the state does not hold.
+// have measured, which the state does not hold. Checks the output.
 namespace rm {
 
 // The most pending jobs that a pass looks at.
@@ -26,5 +26,10 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 using MeasuredLinks = std::function<LinkGraph(const std::vector<NodeId>&)>;
 // Call it without the state's lock: the graph of many nodes takes long to build.
 void add_links(PlanningSnapshot& snapshot, const MeasuredLinks& measured);
+
+// Checks a plan for a pending job against the current state, whatever its source: the job may start
+// now; devices that exist, are free, in service, not excluded and of one kind and build, one per
+// rank; the mesh the job asked for; tile and chunk that fit. The error says what is wrong.
+Status validate_plan(const State& state, const Job& job, const Plan& plan, WallTime steady);
 
 }  // namespace rm

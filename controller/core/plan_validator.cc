@@ -1,10 +1,8 @@
-#include "controller/core/plan_validator.h"
-
 #include <algorithm>
 #include <set>
 
 #include "controller/core/job_files.h"
-#include "controller/core/restore.h"
+#include "controller/core/make_snapshot.h"
 #include "controller/core/retry.h"
 
 namespace rm {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/core/handlers.h"
 #include "controller/core/make_snapshot.h"
-#include "controller/core/root_probes.h"
 
 namespace rm {
 namespace {
@@ -96,7 +96,9 @@ void ask_about(Step& step, const Job& job) {
         ask_if_due(step, id, check);
 }
 
-void take_files(Step& step, const NodeId& id, const FilesChecked& checked) {
+void handle(Step& step, const NodeFilesChecked& input) {
+    const NodeId& id = input.node;
+    const FilesChecked& checked = input.checked;
     const Node* node = find_node(step.state(), id);
     if (node == nullptr || !node->session.up) return;
     const auto known = node->session.files.find(checked.key);
@@ -111,7 +113,9 @@ void take_files(Step& step, const NodeId& id, const FilesChecked& checked) {
     if (news) step.planning_changed();
 }
 
-void take_roots(Step& step, const NodeId& id, const RootsReport& report) {
+void handle(Step& step, const NodeRoots& input) {
+    const NodeId& id = input.node;
+    const RootsReport& report = input.report;
     const Node* node = find_node(step.state(), id);
     if (node == nullptr || !node->session.up || node->session.roots == report.roots) return;
     std::vector<std::string> changed;

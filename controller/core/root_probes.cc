@@ -1,5 +1,3 @@
-#include "controller/core/root_probes.h"
-
 #include <algorithm>
 
 #include "controller/core/questions.h"
@@ -165,7 +163,9 @@ void forget_answers(Step& step, const NodeId& node, const std::vector<std::strin
     });
 }
 
-void take_probed(Step& step, const NodeId& node, const RootProbed& probed) {
+void handle(Step& step, const NodeRootProbed& input) {
+    const NodeId& node = input.node;
+    const RootProbed& probed = input.probed;
     const auto known = step.state().probes.find(probed.root);
     if (known == step.state().probes.end()) return;
     RootProbe probe = known->second;

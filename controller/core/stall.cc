@@ -1,9 +1,8 @@
-#include "controller/core/stall.h"
-
 #include <algorithm>
 #include <map>
 
 #include "base/format.h"
+#include "controller/core/due.h"
 
 namespace rm {
 namespace {

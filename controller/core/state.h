@@ -24,6 +24,12 @@ namespace rm {
 constexpr Seconds kUnreachableAfter{60};  // without a session
 constexpr Seconds kMaxBypass{3600};       // see PlanningSnapshot; unless an option says another
 
+// After a restore the tables may lack running attempts: the controller plans nothing for so long,
+// or until the workers have reported them.
+constexpr Seconds kRestoreHold{60};
+// No epoch issued since the backup lies above this jump, even if its worker has not reported yet.
+constexpr std::int64_t kRestoreEpochJump = std::int64_t{1} << 20;
+
 constexpr int kNoExit = -1;  // it has not exited, or its exit was not observed
 
 // One rank of an attempt: where it sits and what became of it.
@@ -175,7 +181,7 @@ struct State {
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on
     std::uint64_t planning_requested = 0;
-    bool planning_held = false;  // it waits for workers after a restore; see core/restore.h
+    bool planning_held = false;  // it waits for workers after a restore; see hold_reason()
     WallTime held_until;         // at the latest (steady); zero: the tables were not restored
     std::set<NodeId> unheard;    // nodes of the backup without a hello since the restore
     std::set<JobId> live_jobs;
@@ -231,5 +237,14 @@ struct Holder {
     JobId job;
 };
 std::map<DeviceId, Holder> device_holders(const State& state);
+
+// Why nothing is planned now: some node that is not gone has not said hello since the restore, and
+// kRestoreHold has not passed. Empty: planning is free.
+Reason hold_reason(const State& state, WallTime steady);
+
+// Whether a hello of this node may add unknown attempts to the tables. Only after a restore, which
+// may have lost them: once for a node that the tables know, and while planning is held for any
+// other. At any other time this controller never commanded an unknown attempt.
+bool may_adopt(const State& state, const NodeId& node, WallTime steady);
 
 }  // namespace rm

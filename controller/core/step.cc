@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "controller/core/due_effects.h"
-#include "controller/core/restore.h"
+#include "controller/core/due.h"
 
 namespace rm {
 namespace {

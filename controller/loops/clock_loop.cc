@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "controller/core/due_effects.h"
-#include "controller/core/due_times.h"
+#include "controller/core/due.h"
 
 namespace rm {
 

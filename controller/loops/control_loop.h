@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "controller/core/input.h"
 #include "controller/core/outcome.h"
-#include "controller/input_sink.h"
 #include "controller/loops/steady_clock.h"
 #include "controller/store/store.h"
 

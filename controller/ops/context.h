@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "controller/core/input.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/update_signal.h"
-#include "controller/ops/now.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "controller/core/input.h"
 #include "controller/core/state.h"
-#include "controller/ops/now.h"
 #include "ringmaster/v1/job.pb.h"
 
 // Why a job is where it is: findings out of a state and a step report. Pure. Every finding names

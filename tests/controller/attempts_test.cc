@@ -1,4 +1,4 @@
-#include "controller/core/due_effects.h"
+#include "controller/core/due.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {

@@ -1,7 +1,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "controller/core/invariants.h"
+#include "controller/core/apply.h"
 #include "controller/store/control_store.h"
 #include "controller/store/schema.h"
 #include "controller/store/sqlite.h"

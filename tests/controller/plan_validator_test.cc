@@ -1,5 +1,4 @@
-#include "controller/core/plan_validator.h"
-
+#include "controller/core/make_snapshot.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {

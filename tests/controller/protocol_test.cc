@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "controller/core/check_hello.h"
+#include "controller/core/input.h"
 #include "ringmaster/v1/worker.pb.h"
 #include "service/convert.h"
 

@@ -1,6 +1,4 @@
-#include "controller/core/restore.h"
-
-#include "controller/core/due_times.h"
+#include "controller/core/due.h"
 #include "controller/core/make_snapshot.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"

@@ -1,5 +1,4 @@
 #include "controller/core/make_snapshot.h"
-#include "controller/core/plan_validator.h"
 #include "controller/core/retry.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"

@@ -1,7 +1,6 @@
 #include "base/model_preset.h"
 #include "controller/core/job_files.h"
 #include "controller/core/make_snapshot.h"
-#include "controller/core/plan_validator.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 

@@ -1,6 +1,4 @@
-#include "controller/core/stall.h"
-
-#include "controller/core/due_times.h"
+#include "controller/core/due.h"
 #include "tests/controller/pair.h"
 
 namespace rm::test {

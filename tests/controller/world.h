@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "controller/core/apply.h"
-#include "controller/core/invariants.h"
 
 // A State under test: every input also checks all invariants and folds the events.
 namespace rm::test {

@@ -1,4 +1,3 @@
-#include "controller/core/restore.h"
 #include "tests/controller/world.h"
 
 // After a restore from a backup that knew no nodes, planning had no worker to wait for and was not

@@ -1,5 +1,4 @@
-#include "controller/core/check_hello.h"
-#include "controller/core/restore.h"
+#include "controller/core/input.h"
 #include "tests/controller/world.h"
 
 // A worker's hello could submit: an attempt that was never commanded became a job of any owner,

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "controller/core/check_hello.h"
-#include "controller/core/due_effects.h"
-#include "controller/core/due_times.h"
-#include "controller/core/invariants.h"
+#include "controller/core/apply.h"
+#include "controller/core/due.h"
+#include "controller/core/input.h"
 #include "controller/core/make_snapshot.h"
 #include "planner/plan_jobs.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controller/core/apply.h"
-#include "controller/input_sink.h"
+#include "controller/core/input.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/network.h"
 #include "tests/sim/plants.h"

@@ -1,4 +1,4 @@
-#include "controller/core/invariants.h"
+#include "controller/core/apply.h"
 #include "tests/sim/controller.h"
 
 // ControlLoop's rule: the batch is whatever queued during the previous commit; nothing is released
