@@ -16,7 +16,6 @@
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
-#include "controller/ops/worker_audit.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"

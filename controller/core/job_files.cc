@@ -1,6 +1,7 @@
 #include "controller/core/job_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/model_preset.h"
@@ -222,11 +223,31 @@ void add_undeclared(const State& state, const JobFiles& files, Reasons& reasons)
                                   "start the worker with --root as theirs"));
 }
 
+// The newest that any attempt of the job has told of; empty: none.
+std::string newest_heard_of(const State& state, const JobId& id) {
+    const auto epochs = state.attempts_of.find(id);
+    if (epochs == state.attempts_of.end()) return "";
+    for (auto epoch = epochs->second.rbegin(); epoch != epochs->second.rend(); ++epoch) {
+        const std::string& path = state.attempts.at(*epoch).checkpoint_path;
+        if (!path.empty()) return path;
+    }
+    return "";
+}
+
 }  // namespace
 
 const std::string& checkpoint_parent(const State& state, const Job& job) {
     const std::string& dir = job.spec.checkpoint.dir;
     return dir.empty() ? state.checkpoint_root : dir;
+}
+
+std::string checkpoints_of(const State& state, const Job& job) {
+    const std::string heard = newest_heard_of(state, job.id);
+    if (heard.empty()) return "";
+    // As the job says it: below a root each node has a path of its own.
+    const std::string& dir = job.spec.checkpoint.dir;
+    if (!dir.empty()) return dir + "/" + job.id.value;
+    return std::filesystem::path(heard).parent_path().string();
 }
 
 UsableDevices devices_for(const State& state, const JobSpec& spec) {

@@ -38,6 +38,11 @@ UsableDevices devices_for(const State& state, const JobSpec& spec);
 // Below the controller's own if the job names none; without the job's name.
 const std::string& checkpoint_parent(const State& state, const Job& job);
 
+// The directory of the job's checkpoints, for `checkpoint.from` and `--from`: only its ranks know
+// its current contents. A reported checkpoint may have been pruned since, and newer ones may be
+// unreported. Empty: no checkpoint was reported.
+std::string checkpoints_of(const State& state, const Job& job);
+
 bool declares_roots(const Node& node);  // in a session
 
 // Whether some nodes must not share the ranks of some job; if none, there is nothing to ask.

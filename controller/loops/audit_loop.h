@@ -9,9 +9,14 @@
 
 #include "base/audit.h"
 #include "base/loop.h"
+#include "controller/core/outcome.h"
 #include "controller/store/audit_store.h"
 
 namespace rm {
+
+// Rows of the audit for acts of workers: sessions that begin and end, and jobs taken over from them
+// after a restore. The principal is the node, whose certificate was compared.
+std::vector<AuditEntry> worker_audit(const Outcome& outcome);
 
 // The one thread that writes audit.db. A refusal that repeats within a minute (same caller without
 // its port, method, code, reason) only raises the count of the first one's row. At most

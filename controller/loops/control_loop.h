@@ -11,10 +11,24 @@
 #include "base/loop.h"
 #include "controller/core/input.h"
 #include "controller/core/outcome.h"
-#include "controller/loops/steady_clock.h"
 #include "controller/store/store.h"
 
 namespace rm {
+
+// The time that rules compare (Input::steady): the wall time at construction plus the monotonic
+// time since, whatever happens to the wall clock.
+class SteadyClock {
+public:
+    explicit SteadyClock(const Clock& clock)
+        : clock_(clock), began_(clock.wall()), began_mono_(clock.mono()) {}
+
+    WallTime now() const { return began_ + (clock_.mono() - began_mono_); }
+
+private:
+    const Clock& clock_;
+    const WallTime began_;
+    const MonoTime began_mono_;
+};
 
 // Receives the control loop's output once the events are durable. Called on the control thread.
 class ControlListener {

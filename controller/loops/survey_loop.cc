@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <random>
 
-#include "controller/loops/survey_nodes.h"
 #include "service/log.h"
 
 namespace rm {

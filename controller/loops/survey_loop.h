@@ -32,6 +32,10 @@ public:
     virtual void hopped(HopReport report) = 0;
 };
 
+// The nodes that can be probed now, in order of registration, each with all jobs that have ranks on
+// it and the nodes that those send to.
+std::vector<SurveyNode> survey_nodes(const State& state);
+
 // A copy of the surveying state for readers.
 struct SurveyView {
     LinkBook book;

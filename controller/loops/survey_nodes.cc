@@ -1,7 +1,6 @@
-#include "controller/loops/survey_nodes.h"
-
 #include <map>
 
+#include "controller/loops/survey_loop.h"
 #include "planner/placement/job_traffic.h"
 
 namespace rm {

@@ -1,5 +1,5 @@
+#include "controller/ops/checks.h"
 #include "controller/ops/ops.h"
-#include "controller/ops/owner.h"
 #include "controller/ops/views.h"
 
 namespace rm {

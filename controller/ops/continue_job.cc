@@ -1,6 +1,6 @@
-#include "controller/ops/checkpoints.h"
+#include "controller/core/job_files.h"
+#include "controller/ops/checks.h"
 #include "controller/ops/ops.h"
-#include "controller/ops/owner.h"
 
 namespace rm {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "controller/ops/checkpoints.h"
+#include "controller/core/job_files.h"
 
 namespace rm {
 namespace {

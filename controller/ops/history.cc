@@ -1,4 +1,3 @@
-#include "controller/ops/jobs_page.h"
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
 #include "service/convert.h"

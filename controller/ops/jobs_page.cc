@@ -1,4 +1,3 @@
-#include "controller/ops/jobs_page.h"
 
 #include <limits>
 #include <map>

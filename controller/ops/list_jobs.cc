@@ -1,5 +1,5 @@
-#include "controller/ops/jobs_page.h"
 #include "controller/ops/ops.h"
+#include "controller/ops/views.h"
 
 namespace rm {
 

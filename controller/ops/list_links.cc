@@ -1,4 +1,3 @@
-#include "controller/ops/list_links.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "controller/loops/survey_loop.h"
 #include "controller/ops/context.h"
@@ -40,6 +42,16 @@ Result<pb::LinkHistoryReply> link_history(OpsContext& context, SurveyStore& stor
 Result<pb::PlacementReply> get_placement(OpsContext& context, const SurveyLoop& surveys,
                                          const pb::PlacementRequest& request);
 Result<pb::SurveyReply> request_survey(SurveyLoop& surveys);
+
+struct KnownNode {
+    NodeId id;
+    std::string hostname;
+};
+
+// One page of what surveys have found of `known`, which are in order of registration. ABORTED: the
+// token is of another survey.
+Result<pb::LinksReply> links_page(const std::vector<KnownNode>& known, const SurveyView& view,
+                                  const pb::LinksRequest& request);
 
 // `write` returns false when the caller has gone.
 Status watch_job(OpsContext& context, const pb::WatchRequest& request, const StreamCall& call,

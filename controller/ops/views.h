@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "controller/core/state.h"
 #include "controller/ops/context.h"
 #include "ringmaster/v1/job.pb.h"
@@ -36,5 +40,16 @@ constexpr std::size_t kMaxPageBytes = 1 << 20;
 // Pages: `page_size` 0 is 100, at most 1000; a token is the number the last page ended with.
 int page_size(int requested);
 Result<std::int64_t> parse_page_token(const std::string& token, std::int64_t first);
+
+struct JobsPage {
+    std::vector<pb::Job> jobs;  // newest first, with their last reports
+    std::string next_token;     // empty: this was the last page
+};
+
+enum class Which { live, all };
+
+// The page of jobs that pass `wanted`, among those that have not ended or among all.
+Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string& token,
+                                Which which, const std::function<bool(const Job&)>& wanted);
 
 }  // namespace rm

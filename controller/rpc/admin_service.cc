@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "controller/ops/ops.h"
-#include "controller/rpc/answer.h"
+#include "controller/rpc/caller.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "ringmaster/v1/admin.grpc.pb.h"

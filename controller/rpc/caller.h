@@ -2,7 +2,10 @@
 
 #include <grpcpp/server_context.h>
 
+#include <utility>
+
 #include "base/ids.h"
+#include "service/grpc_util.h"
 #include "service/security/gatekeeper.h"
 #include "service/security/grpc_auth.h"
 
@@ -18,5 +21,13 @@ inline Result<Principal> caller_of(const grpc::ServerContextBase& context,
 // PERMISSION_DENIED if a worker's credential is not for this node. Other callers pass: their role
 // decides what they may call.
 Status check_speaks_for(const Principal& caller, const NodeId& node);
+
+// Converts an operation's result into the end of its unary call.
+template <typename Reply>
+grpc::Status answer(Result<Reply> result, Reply* reply) {
+    if (!result) return to_grpc(result.error());
+    *reply = *std::move(result);
+    return grpc::Status::OK;
+}
 
 }  // namespace rm

@@ -1,10 +1,12 @@
 #include "controller/rpc/telemetry_reactor.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "controller/rpc/caller.h"
-#include "controller/rpc/telemetry_stream.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
 
@@ -51,6 +53,44 @@ HopReport hops_of(const pb::TelemetryMessage& message) {
         report.hops[from] = {.bytes = hop.bytes(), .bytes_per_second = hop.bytes_per_second()};
     return report;
 }
+
+// The output that a telemetry stream still owes its worker: the newest acknowledgement per rank,
+// and the end of the stream. Pure; its owner locks.
+class AckQueue {
+public:
+    using Key = std::pair<Epoch, int>;  // epoch, rank
+    using Ack = std::pair<Key, StreamOffsets>;
+
+    void sent() { ++in_flight_; }  // a piece is on its way
+    // It is kept, or could not be.
+    void kept(Key key, const Result<StreamOffsets>& kept) {
+        --in_flight_;
+        if (kept) {
+            acks_[key] = *kept;
+        } else if (!error_) {
+            error_ = kept.error();
+        }
+    }
+    void close() { closed_ = true; }  // no more pieces come
+
+    // The next to be written, taken out.
+    std::optional<Ack> next() {
+        if (error_ || acks_.empty()) return std::nullopt;
+        const Ack ack = *acks_.begin();
+        acks_.erase(acks_.begin());
+        return ack;
+    }
+    std::size_t in_flight() const { return in_flight_; }
+    // Every piece is answered and no more come, or one could not be kept.
+    bool is_over() const { return error_ || (closed_ && in_flight_ == 0 && acks_.empty()); }
+    const std::optional<Error>& error() const { return error_; }
+
+private:
+    std::map<Key, StreamOffsets> acks_;
+    std::optional<Error> error_;
+    std::size_t in_flight_ = 0;
+    bool closed_ = false;
+};
 
 pb::TelemetryAck message_of(const AckQueue::Ack& ack) {
     const auto& [key, offsets] = ack;

@@ -1,7 +1,7 @@
 #include <grpcpp/server_context.h>
 
 #include "controller/ops/ops.h"
-#include "controller/rpc/answer.h"
+#include "controller/rpc/caller.h"
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 

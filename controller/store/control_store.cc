@@ -1,6 +1,5 @@
 #include "controller/store/control_store.h"
 
-#include "controller/store/schema.h"
 #include "controller/store/table.h"
 
 namespace rm {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "controller/store/space_guard.h"
@@ -8,6 +9,11 @@
 #include "controller/store/store.h"
 
 namespace rm {
+
+// Migrations, oldest first; never changed once released. The tables of control.db get new columns
+// without one: see open_migrated().
+std::span<const char* const> control_migrations();
+std::span<const char* const> telemetry_migrations();
 
 // The tables of control.db, with the columns of core/columns.h.
 Schema control_schema();

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 // The kept log of one rank: a file whose offsets are those of the log, so writing the same piece
@@ -21,5 +23,23 @@ Status drop_log_front(const std::string& path, std::int64_t end);
 Result<std::string> read_log(const std::string& path, std::int64_t& offset, std::int64_t size);
 
 constexpr std::int64_t kLogBlock = 4096;
+
+// When each part of a rank's log arrived: a file beside the log, of pairs (offset, microseconds),
+// both growing, one for each second at most. Lookups use binary search, so that they stay fast in
+// the log of a month.
+std::string log_times_path(const std::string& log_path);
+
+// Notes that the log's bytes from `offset` on arrived at `time`.
+Status note_log_time(const std::string& times_path, std::int64_t offset, WallTime time);
+
+struct LogTime {
+    WallTime time;                                                // 0: not known
+    std::int64_t end = std::numeric_limits<std::int64_t>::max();  // where a later time begins
+};
+// The time of the byte at `offset`. A log without times (of an older controller) has none.
+LogTime find_log_time(const std::string& times_path, std::int64_t offset);
+
+// The first offset that arrived at `since` or later; the largest offset if none did.
+std::int64_t find_log_offset(const std::string& times_path, WallTime since);
 
 }  // namespace rm

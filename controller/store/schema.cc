@@ -1,4 +1,4 @@
-#include "controller/store/schema.h"
+#include "controller/store/control_store.h"
 
 namespace rm {
 namespace {

@@ -1,8 +1,7 @@
 #include "controller/store/telemetry_store.h"
 
+#include "controller/store/control_store.h"
 #include "controller/store/log_file.h"
-#include "controller/store/log_times.h"
-#include "controller/store/schema.h"
 #include "controller/store/table.h"
 
 namespace rm {

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <set>
+#include <utility>
 #include <vector>
-
-#include "controller/survey/tournament.h"
 
 // Infers the network that explains rates measured side by side.
 namespace rm {
+
+using NodePair = std::pair<int, int>;
 
 // One flow of an episode, Gbit/s.
 struct MeasuredFlow {

@@ -50,6 +50,8 @@ struct ProbeTask {
 // throughout.
 using SurveyStep = std::vector<ProbeTask>;
 
+using Round = std::vector<NodePair>;  // disjoint
+
 // One survey from its first step to its result. Pure: its owner carries out the steps, one after
 // the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
 // rounds with links that jobs use before the rest, then some pairs alone: those whose rate nothing

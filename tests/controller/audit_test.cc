@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "controller/loops/audit_loop.h"
-#include "controller/ops/worker_audit.h"
 #include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"
 

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "cli/calls.h"
-#include "controller/ops/list_links.h"
-#include "controller/rpc/answer.h"
+#include "controller/ops/ops.h"
+#include "controller/rpc/caller.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 #include "tests/support/temp_dir.h"
 

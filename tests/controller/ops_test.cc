@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "controller/ops/checkpoints.h"
+#include "controller/core/job_files.h"
 #include "tests/controller/running.h"
 
 namespace rm::test {

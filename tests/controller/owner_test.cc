@@ -1,7 +1,6 @@
-#include "controller/ops/owner.h"
-
 #include <gmock/gmock.h>
 
+#include "controller/ops/checks.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {

@@ -5,7 +5,6 @@
 
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
-#include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
 #include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"

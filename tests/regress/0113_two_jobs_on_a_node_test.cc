@@ -1,5 +1,5 @@
 // A survey knew only the last job of a node: probes took time from the others without limit.
-#include "controller/loops/survey_nodes.h"
+#include "controller/loops/survey_loop.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {

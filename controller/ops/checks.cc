@@ -1,4 +1,4 @@
-#include "controller/ops/check_message.h"
+#include "controller/ops/checks.h"
 
 #include <cmath>
 
@@ -70,6 +70,15 @@ Status check_list(const Message& message, const FieldDescriptor& field) {
     return {};
 }
 
+std::set<std::string> kinds_offered(const State& state) {
+    std::set<std::string> kinds;
+    for (const auto& [id, node] : state.nodes) {
+        for (const DeviceInfo& device : node.inventory.devices)
+            kinds.insert(device.kind);
+    }
+    return kinds;
+}
+
 }  // namespace
 
 Status check_message(const Message& message) {
@@ -80,6 +89,35 @@ Status check_message(const Message& message) {
                                                 : check_value(message, *field, -1));
     }
     return {};
+}
+
+Status check_owner(const State& state, const JobId& id, const Principal& caller,
+                   std::string_view verb) {
+    const std::string& owner = find_job(state, id)->owner;
+    if (caller.role == Role::admin || owner == caller.name) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "job {} is of '{}'; '{}' may {} their own, an admin every job", id, owner,
+                      caller.name, verb);
+}
+
+Status check_priority(int priority, const Principal& caller) {
+    if (priority <= kMostPriority || caller.role == Role::admin) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "priority: {}; a {} may ask for at most {}, an admin for more", priority,
+                      to_string(caller.role), kMostPriority);
+}
+
+std::vector<std::string> warnings_about(const State& state, const JobSpec& spec) {
+    const std::string& kind = spec.resources.kind;
+    const std::set<std::string> offered = kinds_offered(state);
+    if (kind.empty() || offered.empty() || offered.contains(kind)) return {};
+    std::string known;
+    for (const std::string& one : offered)
+        known += (known.empty() ? "" : ", ") + one;
+    return {
+        format("resources.kind: no node has ever offered '{}', and the job waits until one "
+               "does; the kinds of this cluster: {}",
+               kind, known)};
 }
 
 }  // namespace rm
