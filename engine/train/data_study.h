@@ -11,7 +11,6 @@
 #include "base/units.h"
 #include "engine/data/entropy.h"
 #include "engine/data/text_source.h"
-#include "engine/train/background.h"
 #include "engine/train/rank_parts.h"
 
 namespace rm {
