@@ -1,53 +1,43 @@
 #include "engine/model/activations.h"
 
-#include <numeric>
-
 namespace rm {
-namespace {
 
-class Maker {
-public:
-    explicit Maker(Kernels& kernels) : kernels_(kernels) {}
-    Tensor compute(std::initializer_list<std::int64_t> shape) const {
-        return {kernels_.device(), MemoryKind::activations, kernels_.types().compute, shape};
-    }
-    Tensor accum(std::initializer_list<std::int64_t> shape) const {
-        return {kernels_.device(), MemoryKind::activations, kernels_.types().accum, shape};
-    }
+bool keeps_attended(const MemoryPolicy& policy) {
+    return policy.alpha == 1 && working_place(policy) == kept_place(policy);
+}
 
-private:
-    Kernels& kernels_;
-};
+bool copies_out(const MemoryPolicy& policy) {
+    return policy.keep == Keep::input_and_attention && working_place(policy) != kept_place(policy);
+}
 
-}  // namespace
-
-RankShapes::RankShapes(const ModelConfig& model, const RankLayout& layout)
-    : T(layout.local_tokens),
-      Ts(layout.local_tokens / layout.tensor),
-      S(layout.slot_tokens),
-      tile(layout.max_tile),
-      C(model.hidden),
-      F(model.feed_forward / layout.tensor),
-      D(model.head_dim),
-      Hq(model.num_query_heads / layout.tensor),
-      Hk(head_share(model, layout.tensor, layout.tensor_index).kv_count),
-      attended_q(Hq / layout.ulysses) {
-    // The longest runs of query heads that never straddle two key-value heads, whichever rank.
-    attended_kv = attended_q / std::gcd(attended_q, model.num_query_heads / model.num_kv_heads);
+LayerKept::LayerKept(StepMemory& memory, const RankLayout& layout, const RankShapes& s, int layer) {
+    const auto make = [&](std::string_view what, std::initializer_list<std::int64_t> shape) {
+        return kept_store(memory, {what, layer}, memory.types().compute, shape);
+    };
+    const std::int64_t rows = layout.kept.total;
+    if (copies_out(memory.policy())) out = make("kept out", {s.T, s.Hq, s.D});
+    if (rows == 0) return;
+    x_mid = make("kept x_mid", {layout.kept_shards.total, s.C});
+    gate = make("kept gate", {rows, s.F});
+    up = make("kept up", {rows, s.F});
+    if (keeps_attended(memory.policy())) return;
+    tiles.q = make("kept q", {rows, s.Hq, s.D});
+    tiles.k = make("kept k", {rows, s.Hk, s.D});
+    tiles.v = make("kept v", {rows, s.Hk, s.D});
 }
 
 Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor) {
-    const Maker make(kernels);
-    x_mid = make.compute({s.tile / tensor, s.C});
-    rstd = make.accum({s.tile / tensor});
-    gate = make.compute({s.tile, s.F});
-    up = make.compute({s.tile, s.F});
-    h = make.compute({s.tile, s.F});
-    d_h = make.compute({s.tile, s.F});
-    d_up = make.compute({s.tile, s.F});
-    d_q = make.compute({s.tile, s.Hq, s.D});
-    d_k = make.compute({s.tile, s.Hk, s.D});
-    d_v = make.compute({s.tile, s.Hk, s.D});
+    const auto make = [&](DType type, std::initializer_list<std::int64_t> shape) {
+        return Tensor(kernels.device(), MemoryKind::activations, type, shape);
+    };
+    const auto [compute, accum, master] = kernels.types();
+    x_mid = make(compute, {s.tile / tensor, s.C});
+    rstd = make(accum, {s.tile / tensor});
+    for (Tensor* features : {&gate, &up, &h, &d_h, &d_up})
+        *features = make(compute, {s.tile, s.F});
+    d_q = make(compute, {s.tile, s.Hq, s.D});
+    d_k = make(compute, {s.tile, s.Hk, s.D});
+    d_v = make(compute, {s.tile, s.Hk, s.D});
 }
 
 }  // namespace rm

@@ -2,13 +2,10 @@
 
 #include "base/model_preset.h"
 #include "engine/model/activations.h"
-#include "engine/model/head_exchange.h"
-#include "engine/model/kv_stream.h"
-#include "engine/model/ops.h"
-#include "engine/model/rank_layout.h"
-#include "engine/model/step_memory.h"
+#include "engine/model/attention.h"
 #include "engine/model/tensor_tiles.h"
 #include "engine/model/weights.h"
+#include "engine/model/windows.h"
 
 namespace rm {
 
@@ -32,18 +29,20 @@ public:
 struct BlockContext {
     const ModelConfig& model;
     const RankLayout& layout;
-    const RankShapes& shapes;
-    const NumericTypes types;
     const SequenceRuns& runs;
     RotaryTables& rotary;
     StepMemory& memory;
     Scratch& scratch;
     TensorTiles& tiles;
-    HeadExchange& heads;
-    RingBuffers& ring;
+    Attention& attention;
     const Ops& ops;
-    StreamTimer& attention_timer;
     BlockListener& listener;
+
+    // For the next loop over tiles.
+    Windows windows() const {
+        memory.settle();
+        return {memory, layout};
+    }
 };
 
 // One transformer layer over this rank's tokens as three loops over chunks: project, attend,

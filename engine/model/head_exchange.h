@@ -3,11 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "engine/model/activations.h"
 #include "engine/model/ops.h"
-#include "engine/model/rank_streams.h"
+#include "engine/model/rank_layout.h"
 #include "engine/model/step_memory.h"
-#include "engine/model/stream_timer.h"
 
 namespace rm {
 

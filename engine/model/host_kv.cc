@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// Every pass goes over chunks 0 to its own, and accesses its own as `first`.
+// Every query group goes over chunks 0 to its own, and accesses its own as `first`.
 Openings chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
     std::vector<Opening> list;
     for (const QueryChunk& chunk : chunks)
@@ -51,9 +51,9 @@ KvBlock HostKv::next() {
 
 void HostKv::done() {
     windows_.close();
-    if (block_++ < pass_) return;
+    if (block_++ < group_) return;
     block_ = 0;
-    ++pass_;
+    ++group_;
 }
 
 HostKvGrad::HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
@@ -69,7 +69,7 @@ HostKvGrad::HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores
 
 KvGradBlock HostKvGrad::next() {
     windows_.open();
-    if (block_ == pass_) {
+    if (block_ == group_) {
         ops_(FillZero{d_k_.rows()});
         ops_(FillZero{d_v_.rows()});
     }
@@ -78,9 +78,9 @@ KvGradBlock HostKvGrad::next() {
 
 void HostKvGrad::done() {
     windows_.close();
-    if (block_++ < pass_) return;
+    if (block_++ < group_) return;
     block_ = 0;
-    ++pass_;
+    ++group_;
 }
 
 // The windows are empty from here on; their stores are those of the result.

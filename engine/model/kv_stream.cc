@@ -94,18 +94,18 @@ ArenaTensor RingBuffers::make_sum() const {
     return make("ring sum", types_.accum);
 }
 
-TensorView RingPass::view(int block) const {
+TensorView RingBlocks::view(int block) const {
     return block == 0 ? own_ : blocks_[buffers_.place(block)].view();
 }
 
-KvBlock RingPass::block(int block) const {
+KvBlock RingBlocks::block(int block) const {
     const KeyValueRows kv = key_value(view(block));
     return {kv.k, kv.v, slot_runs_[order_.slot(block)]};
 }
 
 RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs)
-    : RingPass(buffers, ops, own, slot_runs) {
+    : RingBlocks(buffers, ops, own, slot_runs) {
     buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
 }
 
@@ -165,7 +165,7 @@ void RingKv::done() {
 
 RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                        const std::vector<std::vector<Run>>& slot_runs)
-    : RingPass(buffers, ops, own, slot_runs) {
+    : RingBlocks(buffers, ops, own, slot_runs) {
     for (int i = 0; i < num_sums(order_); ++i)
         sums_[static_cast<std::size_t>(i)] = buffers.make_sum();
     if (order_.num_blocks() > 1) start_first_hops();

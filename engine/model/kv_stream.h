@@ -7,11 +7,19 @@
 
 #include "base/layout.h"
 #include "engine/comm/communicator.h"
-#include "engine/model/activations.h"
 #include "engine/model/ops.h"
-#include "engine/model/stream_timer.h"
+#include "engine/model/token_store.h"
 
 namespace rm {
+
+// Queries, keys and values of N tokens (T with all heads, or S with a share of them), rotated; or
+// gradients of them.
+struct QueryKeyValue {
+    TokenStore q;   // (N, heads, D)
+    TokenStore kv;  // (2N, heads, D): keys, then values; empty where they lie apart
+    TokenStore k;   // (N, heads, D), of kv or its own
+    TokenStore v;   // likewise
+};
 
 // Keys and values with the runs that say which tokens they are.
 struct KvBlock {
@@ -28,11 +36,11 @@ struct KvGradBlock {
 
 // A source of key-value blocks, always one block ahead of the compute. Per block: next(), queue
 // compute, done(). Work queued on the compute stream after next() sees the block; done() lets it be
-// replaced. Every AttentionPass gets its own blocks, the passes in order.
+// replaced. Every QueryGroup gets its own blocks, the groups in order.
 class KvStream {
 public:
     virtual ~KvStream() = default;
-    virtual int num_blocks(std::size_t pass) const = 0;
+    virtual int num_blocks(std::size_t group) const = 0;
     virtual KvBlock next() = 0;
     virtual void done() = 0;
 };
@@ -42,7 +50,7 @@ public:
 class KvGradStream {
 public:
     virtual ~KvGradStream() = default;
-    virtual int num_blocks(std::size_t pass) const = 0;
+    virtual int num_blocks(std::size_t group) const = 0;
     virtual KvGradBlock next() = 0;
     virtual void done() = 0;
     struct Gradients {
@@ -103,7 +111,7 @@ public:
     std::unique_ptr<Event> own_ready;  // compute has made this rank's keys and values
     std::unique_ptr<Event> summed;     // the events of a backward pass
     std::unique_ptr<Event> hops_over;
-    PassTimers exposed;  // compute waiting for a hop
+    LayerPassTimers exposed;  // compute waiting for a hop
 
 private:
     ArenaTensor make(std::string_view what, DType dtype) const;
@@ -116,13 +124,13 @@ private:
     std::array<Events, 4> events_;
 };
 
-// One pass of one layer over the ring: the blocks, and where they lie on this rank.
-class RingPass {
+// The blocks of a layer that come round the ring, and where they lie on this rank.
+class RingBlocks {
 protected:
     // `own`: (2S, Hk, D) compute, key rows then value rows. `slot_runs`: runs of every ring slot.
     // Borrows all.
-    RingPass(RingBuffers& buffers, const Ops& ops, const TensorView& own,
-             const std::vector<std::vector<Run>>& slot_runs)
+    RingBlocks(RingBuffers& buffers, const Ops& ops, const TensorView& own,
+               const std::vector<std::vector<Run>>& slot_runs)
         : buffers_(buffers),
           order_(buffers.order),
           ops_(ops),
@@ -145,11 +153,11 @@ protected:
 // along the outer ring, a part beside each step: it starts the next rank's next round, so the slow
 // hop has a whole round to hide in. Every rank sees every block exactly once. With one rank it is
 // resident keys and values and moves nothing.
-class RingKv final : public KvStream, private RingPass {
+class RingKv final : public KvStream, private RingBlocks {
 public:
     RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
            const std::vector<std::vector<Run>>& slot_runs);
-    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
+    int num_blocks(std::size_t /*group*/) const override { return order_.num_blocks(); }
     KvBlock next() override;
     void done() override;
 
@@ -171,11 +179,11 @@ private:
 // one that brought it in adds its own. The sums of the rounds are added up in their order and move
 // one hop along the outer ring per round, in parts beside its steps, until they are home. A share
 // is computed while the sum is still on its way; all that moves meanwhile moves at once.
-class RingKvGrad final : public KvGradStream, private RingPass {
+class RingKvGrad final : public KvGradStream, private RingBlocks {
 public:
     RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs);
-    int num_blocks(std::size_t /*pass*/) const override { return order_.num_blocks(); }
+    int num_blocks(std::size_t /*group*/) const override { return order_.num_blocks(); }
     KvGradBlock next() override;
     void done() override;
     Gradients finish() override;

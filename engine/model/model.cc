@@ -4,61 +4,79 @@
 #include <functional>
 #include <utility>
 
-#include "engine/model/layer_stores.h"
-
 namespace rm {
 namespace {
 
-TensorView shape_of(DType dtype, std::initializer_list<std::int64_t> shape) {
-    return {nullptr, dtype, shape};
+// The most scratch that any op asks for.
+class MostWorkspace {
+public:
+    explicit MostWorkspace(const Kernels& kernels) : kernels_(kernels) {}
+    template <typename Op>
+    void add(const Op& op) {
+        most_ = std::max(most_, kernels_.workspace_bytes(op));
+    }
+    TensorView compute(std::initializer_list<std::int64_t> shape) const {
+        return {nullptr, kernels_.types().compute, shape};
+    }
+    TensorView accum(std::initializer_list<std::int64_t> shape) const {
+        return {nullptr, kernels_.types().accum, shape};
+    }
+    Bytes bytes() const { return most_; }
+
+private:
+    const Kernels& kernels_;
+    Bytes most_;
+};
+
+void add_linear(MostWorkspace& most, const LinearWeight& w, std::int64_t tile) {
+    const std::int64_t N = w.prepared->num_rows(), K = w.prepared->num_columns();
+    const TensorView x = most.compute({tile, K}), y = most.compute({tile, N});
+    for (const Into into : {Into::overwrite, Into::add}) {
+        most.add(LinearFwd{x, w.prepared, y, into});
+        most.add(LinearBwdInput{y, w.prepared, x, into});
+    }
+    most.add(LinearBwdWeight{y, x, most.accum({N, K})});
 }
 
-// The most scratch that any op of a step asks for.
-Bytes workspace_for(const Kernels& k, const RankShapes& s, const RankLayout& layout,
-                    const Weights& weights) {
-    const DType compute = k.types().compute, accum = k.types().accum;
+void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes& s, int tensor) {
+    const auto f64 = [](std::initializer_list<std::int64_t> shape) {
+        return TensorView(nullptr, DType::f64, shape);
+    };
+    const TensorView x = most.compute({s.tile, s.C});
+    const TensorView targets(nullptr, DType::i32, {s.tile});
+    const TensorView d_head = most.accum({head->num_rows(), s.C});
+    most.add(LinearCrossEntropy{x, head, targets, 1, f64({1}), x, d_head});
+    if (tensor == 1) return;
+    const RowShare rows{0, head->num_rows() * tensor};
+    most.add(HeadStatistics{x, head, targets, rows, f64({s.tile, 3})});
+    most.add(HeadBwd{x, head, targets, rows, f64({s.tile}), 1, x, d_head});
+}
+
+void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& layout) {
     const std::int64_t chunk = layout.max_query_chunk;
     const std::int64_t keys = layout.memory.working == WorkingSet::whole ? s.S : chunk;
-    Bytes most;
-    const auto need = [&](Bytes bytes) { most = std::max(most, bytes); };
-    const auto need_linear = [&](const LinearWeight& w) {
-        const std::int64_t N = w.prepared->num_rows(), K = w.prepared->num_columns();
-        const TensorView x = shape_of(compute, {s.tile, K});
-        const TensorView y = shape_of(compute, {s.tile, N});
-        for (const Into into : {Into::overwrite, Into::add}) {
-            need(k.workspace_bytes(LinearFwd{x, w.prepared, y, into}));
-            need(k.workspace_bytes(LinearBwdInput{y, w.prepared, x, into}));
-        }
-        need(k.workspace_bytes(LinearBwdWeight{y, x, shape_of(accum, {N, K})}));
-    };
+    const TensorView q = most.compute({chunk, s.attended_q, s.D});
+    const TensorView q_sum = most.accum({chunk, s.attended_q, s.D});
+    const TensorView row = most.accum({chunk, s.attended_q});
+    const TensorView kv = most.compute({keys, s.attended_kv, s.D});
+    const TensorView kv_sum = most.accum({keys, s.attended_kv, s.D});
+    most.add(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
+    most.add(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum});
+}
+
+Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayout& layout,
+                    const Weights& weights) {
+    MostWorkspace most(kernels);
     const LayerWeights& w = weights.any_layer();
-    for (const LinearWeight* linear : {&w.q, &w.k, &w.v, &w.o, &w.gate, &w.up, &w.down}) {
-        need_linear(*linear);
-    }
-    const TensorView x = shape_of(compute, {s.tile, s.C});
-    need(k.workspace_bytes(RmsNormBwd{x, x, weights.final_norm().weight, shape_of(accum, {s.tile}),
-                                      x, weights.final_norm().grad}));
-    const PreparedWeight* head = weights.any_head().prepared;
-    const TensorView targets = shape_of(DType::i32, {s.tile});
-    const TensorView d_head = shape_of(accum, {head->num_rows(), s.C});
-    need(k.workspace_bytes(
-        LinearCrossEntropy{x, head, targets, 1, shape_of(DType::f64, {1}), x, d_head}));
-    if (layout.tensor > 1) {
-        const RowShare rows{0, head->num_rows() * layout.tensor};
-        need(k.workspace_bytes(
-            HeadStatistics{x, head, targets, rows, shape_of(DType::f64, {s.tile, 3})}));
-        need(k.workspace_bytes(
-            HeadBwd{x, head, targets, rows, shape_of(DType::f64, {s.tile}), 1, x, d_head}));
-    }
-    const TensorView q = shape_of(compute, {chunk, s.attended_q, s.D});
-    const TensorView q_sum = shape_of(accum, {chunk, s.attended_q, s.D});
-    const TensorView row = shape_of(accum, {chunk, s.attended_q});
-    const TensorView kv = shape_of(compute, {keys, s.attended_kv, s.D});
-    const TensorView kv_sum = shape_of(accum, {keys, s.attended_kv, s.D});
-    need(k.workspace_bytes(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1}));
-    need(k.workspace_bytes(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum}));
-    need(k.workspace_bytes(SumSquares{weights.state().all_grads()}));
-    return most;
+    for (const LinearWeight* linear : {&w.q, &w.k, &w.v, &w.o, &w.gate, &w.up, &w.down})
+        add_linear(most, *linear, s.tile);
+    const TensorView x = most.compute({s.tile, s.C});
+    const NormWeight& norm = weights.final_norm();
+    most.add(RmsNormBwd{x, x, norm.weight, most.accum({s.tile}), x, norm.grad});
+    add_head(most, weights.any_head().prepared, s, layout.tensor);
+    add_attention(most, s, layout);
+    most.add(SumSquares{weights.state().all_grads()});
+    return most.bytes();
 }
 
 }  // namespace
@@ -77,42 +95,16 @@ struct Model::MicroPass {
         model.memory_.end_pass();
         model.passes_.end();
     }
-    BlockContext context(StreamTimer& attention_timer, BlockListener& listener) {
-        return {model.config_,
-                model.layout_,
-                model.shapes_,
-                model.ops_.kernels().types(),
-                runs,
-                rotary,
-                model.memory_,
-                model.scratch_,
-                model.tiles_,
-                model.heads_,
-                model.ring_,
-                model.ops_,
-                attention_timer,
-                listener};
-    }
-    TokenStore store(BufferName name, DType dtype, TokenStore::Place place,
-                     std::initializer_list<std::int64_t> shape) const {
-        return {model.memory_, name, place, dtype, shape};
+    BlockContext context(BlockListener& listener) {
+        return {model.config_, model.layout_,    runs,       rotary,  model.memory_, model.scratch_,
+                model.tiles_,  model.attention_, model.ops_, listener};
     }
     // The residual stream into a layer, or out of the last one.
     TokenStore residual(int layer) const {
-        return store({"x", layer}, compute(), kept_place(model.layout_.memory),
-                     {model.shapes_.Ts, model.shapes_.C});
+        return kept_store(model.memory_, {"x", layer}, model.memory_.types().compute,
+                          {model.shapes_.Ts, model.shapes_.C});
     }
-    TokenStore working(BufferName name, DType dtype,
-                       std::initializer_list<std::int64_t> shape) const {
-        return store(name, dtype, working_place(model.layout_.memory), shape);
-    }
-    DType compute() const { return model.ops_.kernels().types().compute; }
-    TokenWindow tokens(TokenStore& s, RowAccess access) const {
-        return cut_window(model.memory_, s, model.layout_.tokens, access);
-    }
-    TokenWindow shards(TokenStore& s, RowAccess access) const {
-        return cut_window(model.memory_, s, model.layout_.shards, access);
-    }
+    Windows windows() const { return {model.memory_, model.layout_}; }
 
     Model& model;
     const SequenceRuns& runs;
@@ -135,12 +127,10 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       tokens_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       targets_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       tiles_(streams, shapes_, layout.tensor, layout.tensor_index),
-      heads_(streams, memory_, config, layout, shapes_),
-      ring_(streams.kernels, memory_, streams.communicator, streams.communication, shapes_.S,
-            shapes_.attended_kv, config.head_dim),
       workspace_(streams.kernels.device().allocate(
           workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
-      ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_) {
+      ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
+      attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention) {
     if (layout.tensor == 1) return;
     Device& device = streams.kernels.device();
     statistics_ =
@@ -150,43 +140,41 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
 
 // Rotary tables of these tokens.
 void Model::queue_rotary(MicroPass& pass) {
-    const DType accum = ops_.kernels().types().accum;
-    const std::int64_t half = shapes_.D / 2;
-    pass.rotary.cos = pass.working({"cos"}, accum, {shapes_.T, half});
-    pass.rotary.sin = pass.working({"sin"}, accum, {shapes_.T, half});
-    TokenWindow cos = pass.tokens(pass.rotary.cos, RowAccess::write);
-    TokenWindow sin = pass.tokens(pass.rotary.sin, RowAccess::write);
-    WindowGroup windows(memory_, cos, sin);
-    for (const std::vector<Run>& runs : pass.runs.by_chunk) {
-        windows.open();
-        ops_(RopeTable{runs, rope_.inv_freq, rope_.attention_factor, cos.rows(), sin.rows()});
-        windows.close();
-    }
+    const auto make = [&](std::string_view what) {
+        return working_store(memory_, {what}, memory_.types().accum, {shapes_.T, shapes_.D / 2});
+    };
+    pass.rotary.cos = make("cos");
+    pass.rotary.sin = make("sin");
+    Windows windows = pass.windows();
+    const TileWindow cos = windows.write(pass.rotary.cos, Rows::tokens);
+    const TileWindow sin = windows.write(pass.rotary.sin, Rows::tokens);
+    auto runs = pass.runs.by_chunk.begin();
+    windows.for_each_chunk([&](const Chunk& /*chunk*/) {
+        ops_(RopeTable{*runs++, rope_.inv_freq, rope_.attention_factor, cos.chunk(), sin.chunk()});
+    });
 }
 
 void Model::queue_embedding(MicroPass& pass, TokenStore& x) {
     const TensorView table = weights_.acquire_embedding(ops_);
     const RowShare rows = weights_.vocabulary_rows();
-    TokenWindow at_x = pass.shards(x, RowAccess::write);
-    WindowGroup windows(memory_, at_x);
-    for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
+    Windows windows = pass.windows();
+    const TileWindow at_x = windows.write(x, Rows::shards);
+    windows.for_each([&](const Tile& tile) {
         const TensorView tokens = at(tokens_, tile.range);
-        const TensorView target = at_x.at(tiles_.shard(tile.range));
-        if (layout_.tensor == 1) return ops_(EmbeddingFwd{tokens, table, target});
+        if (layout_.tensor == 1) return ops_(EmbeddingFwd{tokens, table, at_x(tile)});
         ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile.range), rows});
-        ops_(Copy{tiles_.reduce(ops_, tile.range), target});
+        ops_(Copy{tiles_.reduce(ops_, tile.range), at_x(tile)});
     });
 }
 
 void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
     const TensorView d_table = weights_.acquire_embedding_grad(ops_);
     const RowShare rows = weights_.vocabulary_rows();
-    TokenWindow at_d_x = pass.shards(d_x, RowAccess::read);
-    WindowGroup windows(memory_, at_d_x);
-    for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
-        const TensorView shard = at_d_x.at(tiles_.shard(tile.range));
-        ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, shard), d_table,
-                          rows});
+    Windows windows = pass.windows();
+    const TileWindow at_d_x = windows.read(d_x, Rows::shards);
+    windows.for_each([&](const Tile& tile) {
+        ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, at_d_x(tile)),
+                          d_table, rows});
     });
     weights_.release_embedding_grad();
 }
@@ -226,13 +214,13 @@ void Model::queue_forward(MicroPass& pass) {
         const bool last = layer + 1 == num_layers;
         const int next = last ? table().head_unit : table().layer_unit(layer + 1);
         weights_.prefetch(ops_, next);
-        const LayerWeights& weights = weights_.acquire(ops_, layer, Pass::forward);
+        const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
         SendWhenAsked sender([] {}, [&] { weights_.send_prefetched(next); });
         TokenStore x_next = pass.residual(layer + 1);
-        LayerKept* kept = pass.keeps ? &pass.kept.emplace_back() : nullptr;
-        block_forward(pass.context(timers_.attention.forward, sender), weights, layer, pass.x,
-                      x_next, kept);
-        weights_.release(layer, Pass::forward);
+        LayerKept* kept =
+            pass.keeps ? &pass.kept.emplace_back(memory_, layout_, shapes_, layer) : nullptr;
+        block_forward(pass.context(sender), weights, layer, pass.x, x_next, kept);
+        weights_.release(layer, LayerPass::forward);
         show_residual(layer + 1, x_next);
         if (kept != nullptr) kept->x = std::move(pass.x);
         pass.x = std::move(x_next);
@@ -282,16 +270,15 @@ void Model::queue_tile_loss(const LinearWeight& head, const TokenRange& tile, co
 
 // Final norm, head and loss, tile by tile.
 void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x) {
-    const auto direction = d_x == nullptr ? Pass::forward : Pass::backward;
+    const auto direction = d_x == nullptr ? LayerPass::forward : LayerPass::backward;
     const LinearWeight& head = weights_.acquire_head(ops_, direction);
     {
-        TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
-        TokenWindow at_d_x = d_x == nullptr ? TokenWindow() : pass.shards(*d_x, RowAccess::write);
-        WindowGroup windows(memory_, at_x, at_d_x);
-        for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
-            const TokenRange shard = tiles_.shard(tile.range);
-            queue_tile_loss(head, tile.range, at_x.at(shard), scale, loss_sum,
-                            d_x == nullptr ? TensorView() : at_d_x.at(shard));
+        Windows windows = pass.windows();
+        const TileWindow at_x = windows.read(pass.x, Rows::shards);
+        const TileWindow at_d_x = windows.on(d_x, Rows::shards, RowAccess::write);
+        windows.for_each([&](const Tile& tile) {
+            queue_tile_loss(head, tile.range, at_x(tile), scale, loss_sum,
+                            d_x == nullptr ? TensorView() : at_d_x(tile));
         });
     }
     pass.x = {};
@@ -305,7 +292,7 @@ void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
     for (int layer = num_layers; layer-- > 0;) {
         const bool first = layer + 1 == num_layers;
         if (layer > 0) weights_.prefetch(ops_, table().layer_unit(layer - 1));
-        const LayerWeights& weights = weights_.acquire(ops_, layer, Pass::backward);
+        const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::backward);
         const auto send_weights = [&] {
             if (layer > 0) weights_.send_prefetched(table().layer_unit(layer - 1));
         };
@@ -320,9 +307,8 @@ void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
             });
         LayerKept kept = std::move(pass.kept.back());
         pass.kept.pop_back();
-        block_backward(pass.context(timers_.attention.backward, sender), weights, layer,
-                       std::move(kept), d_x);
-        weights_.release(layer, Pass::backward);
+        block_backward(pass.context(sender), weights, layer, std::move(kept), d_x);
+        weights_.release(layer, LayerPass::backward);
     }
     weights_.send_gradients(0);
     queue_embedding_grad(pass, d_x);
@@ -332,11 +318,11 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
     MicroPass pass(*this, PassKind::hidden, runs);
     queue_forward(pass);
     {
-        TokenWindow at_x = pass.shards(pass.x, RowAccess::read);
-        WindowGroup windows(memory_, at_x);
-        for_tiles(windows, layout_.chunks, [&](const Tile& tile) {
-            const TokenRange shard = tiles_.shard(tile.range);
-            ops_(RmsNormFwd{at_x.at(shard), weights_.final_norm().weight, at(hidden, shard),
+        Windows windows = pass.windows();
+        const TileWindow at_x = windows.read(pass.x, Rows::shards);
+        windows.for_each([&](const Tile& tile) {
+            const TokenRange shard = shard_of(tile.range, layout_.tensor);
+            ops_(RmsNormFwd{at_x(tile), weights_.final_norm().weight, at(hidden, shard),
                             scratch_.rstd->rows(0, shard.count), config_.norm_eps});
         });
     }
@@ -357,7 +343,8 @@ void Model::queue_loss_and_gradients(const SequenceRuns& runs, double scale,
     timers_.backward.begin(ops_.stream());
     weights_.begin_backward(accumulate);
     {
-        TokenStore d_x = pass.working({"d_x"}, pass.compute(), {shapes_.Ts, shapes_.C});
+        TokenStore d_x =
+            working_store(memory_, {"d_x"}, memory_.types().compute, {shapes_.Ts, shapes_.C});
         queue_head(pass, scale, loss_sum, &d_x);
         queue_backward(pass, d_x);
     }

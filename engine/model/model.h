@@ -5,27 +5,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/model_preset.h"
-#include "engine/model/activations.h"
 #include "engine/model/block.h"
-#include "engine/model/head_exchange.h"
-#include "engine/model/kv_stream.h"
-#include "engine/model/ops.h"
 #include "engine/model/pass_memory.h"
-#include "engine/model/rank_layout.h"
-#include "engine/model/rank_streams.h"
 #include "engine/model/rope.h"
-#include "engine/model/step_memory.h"
-#include "engine/model/tensor_tiles.h"
-#include "engine/model/weights.h"
 
 namespace rm {
 
 // Seconds the compute stream spent, by kind; see StepReport::phase_seconds.
 struct ModelTimers {
-    StreamTimer forward;   // embedding and layers
-    StreamTimer backward;  // head, loss, layers
-    PassTimers attention;  // within both, ring waits included
+    StreamTimer forward;        // embedding and layers
+    StreamTimer backward;       // head, loss, layers
+    LayerPassTimers attention;  // within both, ring waits included
 };
 
 // The model over one rank's share of a sequence: the schedule of a stage's passes. It owns the data
@@ -58,8 +48,8 @@ public:
 
     const Ops& ops() const { return ops_; }
     ModelTimers& timers() { return timers_; }
-    PassTimers& ring_exposed() { return ring_.exposed; }
-    StreamTimer& ulysses_exposed() { return heads_.exposed(); }
+    LayerPassTimers& ring_exposed() { return attention_.ring_exposed(); }
+    StreamTimer& ulysses_exposed() { return attention_.heads_exposed(); }
     StreamTimer& tensor_exposed() { return tiles_.exposed(); }
     OffloadTimers& offload_exposed() { return memory_.exposed(); }
 
@@ -95,11 +85,10 @@ private:
     Tensor statistics_;  // (tensor, tile, 3) f64: of a cut head
     Tensor lse_;         // (tile) f64; likewise
     TensorTiles tiles_;
-    HeadExchange heads_;
-    RingBuffers ring_;
     Buffer workspace_;
     Ops ops_;
     ModelTimers timers_;
+    Attention attention_;
     ResidualWatcher watcher_;
 };
 

@@ -136,16 +136,6 @@ std::int64_t Parameter::whole_index(std::int64_t i) const {
     return i;
 }
 
-HeadShare head_share(const ModelConfig& m, int tensor, int index) {
-    const std::int64_t group = m.num_query_heads / m.num_kv_heads;
-    HeadShare share;
-    share.q_count = m.num_query_heads / tensor;
-    share.q_first = share.q_count * index;
-    share.kv_first = share.q_first / group;
-    share.kv_count = (share.q_first + share.q_count - 1) / group - share.kv_first + 1;
-    return share;
-}
-
 ParameterTable make_parameters(const ModelConfig& m, const WeightShare& share) {
     constexpr double kEmbeddingStd = 0.02;
     // Key-value heads that do not divide over the tensor ranks are replicated: all rows on each.

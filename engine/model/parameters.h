@@ -69,15 +69,6 @@ struct LayerParameters {
     int down = 0;
 };
 
-// Which heads a tensor rank works on.
-struct HeadShare {
-    std::int64_t q_first = 0;
-    std::int64_t q_count = 0;
-    std::int64_t kv_first = 0;  // the key-value heads that its query heads use
-    std::int64_t kv_count = 0;
-};
-HeadShare head_share(const ModelConfig& model, int tensor, int index);
-
 // All parameters of a Llama-family model, in a fixed order. Norms are never cut nor sharded: they
 // have no unit and a flat buffer of their own.
 struct ParameterTable {

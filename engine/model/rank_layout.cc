@@ -41,14 +41,14 @@ std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout&
     return chunks;
 }
 
-std::vector<AttentionPass> cut_passes(const std::vector<QueryChunk>& chunks,
+std::vector<QueryGroup> group_queries(const std::vector<QueryChunk>& chunks,
                                       const RankLayout& layout) {
     if (layout.memory.working == WorkingSet::whole)
         return {{{0, layout.slot_tokens}, 0, chunks.size()}};
-    std::vector<AttentionPass> passes;
+    std::vector<QueryGroup> groups;
     for (std::size_t i = 0; i < chunks.size(); ++i)
-        passes.push_back({chunks[i].range, i, 1});
-    return passes;
+        groups.push_back({chunks[i].range, i, 1});
+    return groups;
 }
 
 // Keeps alpha n of n tiles, evenly spread.
@@ -150,6 +150,31 @@ void keep_by(RankLayout& layout, double alpha) {
 
 }  // namespace
 
+HeadShare head_share(const ModelConfig& m, int tensor, int index) {
+    const std::int64_t group = m.num_query_heads / m.num_kv_heads;
+    HeadShare share;
+    share.q_count = m.num_query_heads / tensor;
+    share.q_first = share.q_count * index;
+    share.kv_first = share.q_first / group;
+    share.kv_count = (share.q_first + share.q_count - 1) / group - share.kv_first + 1;
+    return share;
+}
+
+RankShapes::RankShapes(const ModelConfig& model, const RankLayout& layout)
+    : T(layout.local_tokens),
+      Ts(layout.local_tokens / layout.tensor),
+      S(layout.slot_tokens),
+      tile(layout.max_tile),
+      C(model.hidden),
+      F(model.feed_forward / layout.tensor),
+      D(model.head_dim),
+      Hq(model.num_query_heads / layout.tensor),
+      Hk(head_share(model, layout.tensor, layout.tensor_index).kv_count),
+      attended_q(Hq / layout.ulysses) {
+    // The longest runs of query heads that never straddle two key-value heads, whichever rank.
+    attended_kv = attended_q / std::gcd(attended_q, model.num_query_heads / model.num_kv_heads);
+}
+
 void sample_chunks(RankLayout& layout, const ChunkSample& sample) {
     if (sample.alpha && *sample.alpha != layout.memory.alpha) keep_by(layout, *sample.alpha);
     erase_middle(layout.chunks, sample);
@@ -169,7 +194,7 @@ SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& la
         cut_queries(runs.by_slot[static_cast<std::size_t>(layout.ring_slot)], layout);
     if (layout.sample && layout.sample->queries == ChunkSample::Queries::sampled)
         erase_middle(runs.query_chunks, *layout.sample);
-    runs.passes = cut_passes(runs.query_chunks, layout);
+    runs.query_groups = group_queries(runs.query_chunks, layout);
     return runs;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mesh.h"
+#include "base/model_preset.h"
 #include "base/place_documents.h"
 #include "base/plan.h"
 #include "engine/model/chunk_sample.h"
@@ -20,6 +21,11 @@ struct Tile {
     TokenRange kept_rows() const { return {kept_first, range.count}; }
 };
 using Chunk = std::vector<Tile>;
+
+// The part of a tile that each of `tensor` ranks holds, among the rows of all tiles' parts.
+inline TokenRange shard_of(const TokenRange& tile, int tensor) {
+    return {tile.first / tensor, tile.count / tensor};
+}
 
 // Rows of a tensor chunk by chunk.
 struct RowCut {
@@ -56,18 +62,39 @@ struct RankLayout {
     std::optional<ChunkSample> sample;  // what `chunks` and the cuts list; nothing: all
 };
 
-// Calls body(tile) for every tile of the T tokens, ascending.
-template <typename F>
-void for_each_tile(const RankLayout& layout, F body) {
-    for (const Chunk& chunk : layout.chunks) {
-        for (const Tile& tile : chunk)
-            body(tile.range);
-    }
-}
-
 // Errors of padded_length; and when `tensor` does not divide the tile, naming tiles that it does.
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
                                     const MemoryPolicy& memory);
+
+// Which heads a tensor rank works on.
+struct HeadShare {
+    std::int64_t q_first = 0;
+    std::int64_t q_count = 0;
+    std::int64_t kv_first = 0;  // the key-value heads that its query heads use
+    std::int64_t kv_count = 0;
+};
+HeadShare head_share(const ModelConfig& model, int tensor, int index);
+
+// Sizes of one rank's tensors. Token by token it works on T tokens and its tensor share of heads
+// and features, and of the residual stream it holds Ts of them; attention sees the slot's S tokens
+// and a share of those heads.
+struct RankShapes {
+    RankShapes(const ModelConfig& model, const RankLayout& layout);
+
+    std::int64_t T = 0;           // tokens
+    std::int64_t Ts = 0;          // T / tensor
+    std::int64_t S = 0;           // tokens of the slot: ulysses x T
+    std::int64_t tile = 0;        // tokens of the longest tile
+    std::int64_t C = 0;           // hidden
+    std::int64_t F = 0;           // feed-forward / tensor
+    std::int64_t D = 0;           // head dim
+    std::int64_t Hq = 0;          // query heads / tensor
+    std::int64_t Hk = 0;          // key-value heads that those use
+    std::int64_t attended_q = 0;  // query heads in attention: Hq / ulysses
+    // Key-value heads in attention: of the query heads there, each run of attended_q / attended_kv
+    // uses one.
+    std::int64_t attended_kv = 0;
+};
 
 // Leaves out all chunks but the sample's. Sizes and places stay those of the whole context.
 void sample_chunks(RankLayout& layout, const ChunkSample& sample);
@@ -80,7 +107,7 @@ struct QueryChunk {
 };
 // The state that attention holds at one time: all query chunks while keys and values come by, or
 // each of them alone, with the key-value chunks up to its own.
-struct AttentionPass {
+struct QueryGroup {
     TokenRange rows;  // of the S tokens
     std::size_t first_chunk = 0;
     std::size_t num_chunks = 0;
@@ -92,7 +119,7 @@ struct SequenceRuns {
     std::vector<std::vector<Run>> by_chunk;  // the same, of every chunk
     std::vector<std::vector<Run>> by_slot;   // of the S tokens of every ring slot
     std::vector<QueryChunk> query_chunks;    // of the own slot's
-    std::vector<AttentionPass> passes;
+    std::vector<QueryGroup> query_groups;
 };
 SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& layout);
 // A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.

@@ -9,10 +9,7 @@
 
 #include "base/plan.h"
 #include "engine/memory/step_arena.h"
-#include "engine/model/ops.h"
 #include "engine/model/rank_streams.h"
-#include "engine/model/stream_order.h"
-#include "engine/model/stream_timer.h"
 
 namespace rm {
 
@@ -64,6 +61,7 @@ public:
     void add_former_users(std::vector<StreamOrder::Mark>& marks);
     Device& device() const { return streams_.kernels.device(); }
     const MemoryPolicy& policy() const { return policy_; }
+    NumericTypes types() const { return streams_.kernels.types(); }
     OffloadTimers& exposed() { return exposed_; }
     void enter_attention() { current_ = &exposed_.attention; }
     void leave_attention() { current_ = &exposed_.tokens; }

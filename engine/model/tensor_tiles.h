@@ -2,10 +2,9 @@
 
 #include <memory>
 
-#include "engine/model/activations.h"
 #include "engine/model/ops.h"
+#include "engine/model/rank_layout.h"
 #include "engine/model/rank_streams.h"
-#include "engine/model/stream_timer.h"
 
 namespace rm {
 
@@ -18,11 +17,6 @@ namespace rm {
 class TensorTiles {
 public:
     TensorTiles(const RankStreams& streams, const RankShapes& shapes, int size, int index);
-
-    // A tile's shard among the Ts tokens of the residual stream.
-    TokenRange shard(const TokenRange& tile) const {
-        return {tile.first / size_, tile.count / size_};
-    }
 
     // Where this rank writes its shard of a tile that is to be gathered: (tile / tensor, C).
     TensorView place(const TokenRange& tile) const;

@@ -59,6 +59,25 @@ void TokenStore::add_marks(const TokenRange& rows, std::vector<StreamOrder::Mark
     }
 }
 
+TokenStore::Place working_place(const MemoryPolicy& policy) {
+    return policy.working == WorkingSet::windows ? TokenStore::Place::host
+                                                 : TokenStore::Place::device;
+}
+
+TokenStore::Place kept_place(const MemoryPolicy& policy) {
+    return policy.kept == KeptPlace::host ? TokenStore::Place::host : TokenStore::Place::device;
+}
+
+TokenStore working_store(StepMemory& memory, BufferName name, DType dtype,
+                         std::initializer_list<std::int64_t> shape) {
+    return {memory, name, working_place(memory.policy()), dtype, shape};
+}
+
+TokenStore kept_store(StepMemory& memory, BufferName name, DType dtype,
+                      std::initializer_list<std::int64_t> shape) {
+    return {memory, name, kept_place(memory.policy()), dtype, shape};
+}
+
 Openings Openings::up_to_each(std::vector<Opening> list, RowAccess last) {
     Openings openings(std::move(list));
     const std::size_t count = openings.list_.size();
@@ -177,6 +196,11 @@ void TokenWindow::note_sent(const StreamOrder::Mark& mark) {
     if (!writes(current_)) return;
     slot(current_).free = mark;
     store_->note_stored(openings_[current_].rows, mark);
+}
+
+void WindowGroup::add(TokenWindow& window) {
+    if (window.empty()) return;
+    (window.on_host() ? on_host_ : on_device_).push_back(&window);
 }
 
 void WindowGroup::bring_ahead() {

@@ -51,6 +51,14 @@ private:
     std::int64_t most_stored_ = 0;  // rows of one of them
 };
 
+// Where the policy puts what a layer works on, and what it keeps for the backward pass.
+TokenStore::Place working_place(const MemoryPolicy& policy);
+TokenStore::Place kept_place(const MemoryPolicy& policy);
+TokenStore working_store(StepMemory& memory, BufferName name, DType dtype,
+                         std::initializer_list<std::int64_t> shape);
+TokenStore kept_store(StepMemory& memory, BufferName name, DType dtype,
+                      std::initializer_list<std::int64_t> shape);
+
 // How a window accesses the rows that it is opened on.
 enum class RowAccess { read, write, update };
 struct Opening {
@@ -143,17 +151,12 @@ public:
     WindowGroup(const WindowGroup&) = delete;
     WindowGroup& operator=(const WindowGroup&) = delete;
 
+    // Before the first open().
+    void add(TokenWindow& window);
     void open();
     void close();
 
 private:
-    void add(TokenWindow& window) {
-        if (window.on_host()) {
-            on_host_.push_back(&window);
-        } else if (!window.empty()) {
-            on_device_.push_back(&window);
-        }
-    }
     void bring_ahead();
     void send();
 

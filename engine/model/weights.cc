@@ -160,15 +160,13 @@ void Weights::send(int unit) {
     streams_.order.record(streams_.communication, *buffer.arrived);
 }
 
-void Weights::wait_for(const Ops& ops, int unit, Pass pass) {
+void Weights::wait_for(const Ops& ops, int unit, LayerPass pass) {
     stage(ops, unit);
     send(unit);
     const bool from_host = host_stale(unit);
     // With several ranks, the gather has waited for it.
     if (from_host && state_.share().zero_size == 1) wait_for_host(unit);
-    StreamTimer& gather =
-        pass == Pass::forward ? gather_exposed_.forward : gather_exposed_.backward;
-    StreamTimer& exposed = from_host ? update_exposed_ : gather;
+    StreamTimer& exposed = from_host ? update_exposed_ : gather_exposed_.of(pass);
     exposed.begin(streams_.compute);
     streams_.order.wait(streams_.compute, *gather_buffer(unit).arrived);
     exposed.end(streams_.compute);
@@ -211,18 +209,18 @@ void Weights::prepare_head(const Ops& ops) {
     ops.kernels().prepare(used_rows(flat, table().head), *prepared_head_, ops.stream());
 }
 
-std::vector<int> Weights::units_in_order(Pass pass) const {
+std::vector<int> Weights::units_in_order(LayerPass pass) const {
     std::vector<int> units;
     for (int layer = 0; layer < static_cast<int>(table().layers.size()); ++layer)
         units.push_back(table().layer_unit(layer));
-    if (pass == Pass::backward) std::ranges::reverse(units);
-    const auto head = pass == Pass::forward ? units.end() : units.begin();
+    if (pass == LayerPass::backward) std::ranges::reverse(units);
+    const auto head = pass == LayerPass::forward ? units.end() : units.begin();
     if (table().head_unit != table().embedding_unit) units.insert(head, table().head_unit);
     units.push_back(table().embedding_unit);
     return units;
 }
 
-const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
+const LayerWeights& Weights::acquire(const Ops& ops, int layer, LayerPass pass) {
     LayerWeights& weights = layers_[static_cast<std::size_t>(layer)];
     const int unit = table().layer_unit(layer);
     if (comes(unit)) {
@@ -230,7 +228,7 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
         prepare_layer(ops, layer);
         streams_.order.record(streams_.compute, *gather_buffer(unit).used);
     }
-    if (pass == Pass::backward) {
+    if (pass == LayerPass::backward) {
         const TensorView flat = open_gradients(ops, unit);
         const auto parameters = linears_of(table().layers[static_cast<std::size_t>(layer)]);
         for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -239,8 +237,8 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, Pass pass) {
     return weights;
 }
 
-void Weights::release(int /*layer*/, Pass pass) {
-    if (pass == Pass::backward) streams_.order.record(streams_.compute, *grads_ready_);
+void Weights::release(int /*layer*/, LayerPass pass) {
+    if (pass == LayerPass::backward) streams_.order.record(streams_.compute, *grads_ready_);
 }
 
 void Weights::send_gradients(int layer) {
@@ -253,12 +251,13 @@ TensorView Weights::acquire_embedding(const Ops& ops) {
     return used_rows(whole_unit(unit), table().embedding);
 }
 
-const LinearWeight& Weights::acquire_head(const Ops& ops, Pass pass) {
+const LinearWeight& Weights::acquire_head(const Ops& ops, LayerPass pass) {
     const int unit = table().head_unit;
     if (comes(unit)) wait_for(ops, unit);
     if (!resident() || std::exchange(host_head_stale_, false)) prepare_head(ops);
     head_.grad = {};
-    if (pass == Pass::backward) head_.grad = used_rows(open_gradients(ops, unit), table().head);
+    if (pass == LayerPass::backward)
+        head_.grad = used_rows(open_gradients(ops, unit), table().head);
     return head_;
 }
 
@@ -425,7 +424,7 @@ void Weights::finish_gradients(const Ops& ops) {
 
 void Weights::sum_squares(const Ops& ops, const TensorView& sum) {
     if (host_) return host_->bring_squares(sum);
-    for (const int unit : units_in_order(Pass::backward))
+    for (const int unit : units_in_order(LayerPass::backward))
         square(unit, sum, ops);
     square(ParameterTable::kNoUnit, sum, ops);
 }

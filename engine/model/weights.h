@@ -8,8 +8,8 @@
 
 #include "engine/model/host_transfers.h"
 #include "engine/model/ops.h"
+#include "engine/model/rank_layout.h"
 #include "engine/model/rank_streams.h"
-#include "engine/model/stream_timer.h"
 #include "engine/model/weight_state.h"
 
 namespace rm {
@@ -30,7 +30,6 @@ struct LayerWeights {
     LinearWeight gate, up, down;
 };
 
-enum class Pass { forward, backward };
 // Whether more micro-batches of the step follow.
 enum class Accumulate { more, last };
 
@@ -69,13 +68,13 @@ public:
     // the communication stream, where it may take long: once what is more urgent has been queued.
     void prefetch(const Ops& ops, int unit);
     void send_prefetched(int unit);
-    const LayerWeights& acquire(const Ops& ops, int layer, Pass pass);
+    const LayerWeights& acquire(const Ops& ops, int layer, LayerPass pass);
     // After a backward pass: the layer's gradients are formed. They set out with the second call,
     // before the next layer is released and once what is more urgent has been queued.
-    void release(int layer, Pass pass);
+    void release(int layer, LayerPass pass);
     void send_gradients(int layer);
     TensorView acquire_embedding(const Ops& ops);  // (V here, C) master or compute
-    const LinearWeight& acquire_head(const Ops& ops, Pass pass);
+    const LinearWeight& acquire_head(const Ops& ops, LayerPass pass);
     void release_head();
     TensorView acquire_embedding_grad(const Ops& ops);  // (V here, C) accum
     void release_embedding_grad();
@@ -99,7 +98,7 @@ public:
     // Compute waiting for the host to update weights and send them up; for other ranks' weights;
     // for gradients during backward, and after it.
     StreamTimer& update_exposed() { return update_exposed_; }
-    PassTimers& gather_exposed() { return gather_exposed_; }
+    LayerPassTimers& gather_exposed() { return gather_exposed_; }
     StreamTimer& drain_exposed() { return drain_exposed_; }
     StreamTimer& reduce_exposed() { return reduce_exposed_; }
 
@@ -140,7 +139,7 @@ private:
     void make_buffers();
     void make_norms();
     void make_prepared(const ModelConfig& model);
-    std::vector<int> units_in_order(Pass pass) const;
+    std::vector<int> units_in_order(LayerPass pass) const;
     GatherBuffer& gather_buffer(int unit);
     GradBuffer& grad_buffer(int unit);
     TensorView uploaded_part(int unit) const;
@@ -153,7 +152,7 @@ private:
     void finish_renewal(const Ops& ops, int unit);
     void stage(const Ops& ops, int unit);
     void send(int unit);
-    void wait_for(const Ops& ops, int unit, Pass pass = Pass::forward);
+    void wait_for(const Ops& ops, int unit, LayerPass pass = LayerPass::forward);
     // A parameter's part in a unit's flat buffer, narrowed to the rows that this rank uses.
     TensorView used_rows(const TensorView& flat, int parameter) const;
     TensorView whole_unit(int unit);
@@ -195,7 +194,7 @@ private:
     std::vector<bool> host_stale_;      // by unit: what passes use is older than the master weights
     bool host_head_stale_ = false;      // likewise the prepared head
     StreamTimer update_exposed_;
-    PassTimers gather_exposed_;
+    LayerPassTimers gather_exposed_;
     StreamTimer drain_exposed_;
     StreamTimer reduce_exposed_;
     // Null: state is on the device. Last: what it still sends up lands in the buffers above.

@@ -40,7 +40,7 @@ void Weights::renew(const Ops& ops, const UpdateUnit& update) {
         buffer.unit = kNone;
     update(ParameterTable::kNoUnit);
     int previous = kNone;
-    for (const int unit : units_in_order(Pass::forward)) {
+    for (const int unit : units_in_order(LayerPass::forward)) {
         update(unit);
         if (resident() && gathers()) {
             stage(ops, unit);

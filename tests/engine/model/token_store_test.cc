@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 
+#include "engine/model/ops.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/engine/model/plain_arena.h"
 
