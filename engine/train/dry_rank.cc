@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
-#include "engine/schedule/schedule_analysis.h"
+#include "engine/schedule/buffers.h"
+#include "engine/schedule/races.h"
 #include "engine/train/batch.h"
 
 namespace rm {

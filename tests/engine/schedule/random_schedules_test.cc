@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "engine/schedule/clock.h"
 #include "engine/schedule/races.h"
-#include "engine/schedule/waits.h"
 #include "tests/engine/schedule/schedule_builder.h"
+#include "tests/engine/schedule/waits.h"
 
 namespace rm::test {
 namespace {

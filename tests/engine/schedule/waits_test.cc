@@ -1,4 +1,4 @@
-#include "engine/schedule/waits.h"
+#include "tests/engine/schedule/waits.h"
 
 #include <gmock/gmock.h>
 

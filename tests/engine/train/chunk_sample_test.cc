@@ -6,7 +6,6 @@
 
 #include <random>
 
-#include "engine/schedule/schedule_analysis.h"
 #include "engine/train/dry_rank.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/support/rank_rig.h"

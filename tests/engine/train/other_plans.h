@@ -4,8 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/schedule/buffer_index.h"
+#include "engine/schedule/buffers.h"
 #include "engine/schedule/races.h"
+#include "tests/engine/schedule/lifetimes.h"
 
 namespace rm::test {
 

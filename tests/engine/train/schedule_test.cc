@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
-#include "engine/schedule/schedule_analysis.h"
 #include "engine/train/dry_rank.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "tests/engine/schedule/waits.h"
 #include "tests/engine/train/other_plans.h"
 #include "tests/support/rank_rig.h"
 #include "tests/support/some_cases.h"

@@ -1,10 +1,10 @@
-#include "engine/schedule/stream_order.h"
+#include "engine/schedule/item_order.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "base/random.h"
-#include "engine/schedule/buffer_index.h"
+#include "engine/schedule/buffers.h"
 
 namespace rm {
 namespace {

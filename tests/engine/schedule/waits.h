@@ -9,7 +9,7 @@
 #include "kernels/meta/schedule.h"
 
 // The purpose of each wait of a schedule.
-namespace rm {
+namespace rm::test {
 
 struct WaitFinding {
     std::uint32_t wait = 0;   // item
@@ -33,4 +33,4 @@ struct WaitSite {
 std::vector<WaitSite> wait_sites(const StepSchedule& schedule,
                                  std::span<const WaitFinding> findings);
 
-}  // namespace rm
+}  // namespace rm::test

@@ -1,10 +1,11 @@
-#include "engine/schedule/placement.h"
+#include "engine/schedule/buffers.h"
 
 #include <gmock/gmock.h>
 
 #include <functional>
 
 #include "engine/schedule/races.h"
+#include "tests/engine/schedule/lifetimes.h"
 #include "tests/engine/schedule/schedule_builder.h"
 #include "tests/support/refusals.h"
 

@@ -1,12 +1,11 @@
-#include "engine/schedule/waits.h"
+#include "tests/engine/schedule/waits.h"
 
 #include <map>
 #include <tuple>
 
 #include "base/check.h"
-#include "engine/schedule/race_search.h"
 
-namespace rm {
+namespace rm::test {
 namespace {
 
 using Kind = ScheduleItem::Kind;
@@ -88,4 +87,4 @@ std::vector<WaitSite> wait_sites(const StepSchedule& schedule,
     return sites;
 }
 
-}  // namespace rm
+}  // namespace rm::test

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
+#include "engine/memory/arena_trace.h"
 #include "kernels/meta/schedule.h"
 
 namespace rm {
@@ -30,14 +30,12 @@ private:
     std::vector<std::uint32_t> by_address_;  // those that have bytes
 };
 
-// Items; kNever where there is none.
-struct BufferLife {
-    static constexpr std::int64_t kNever = -1;
-    std::int64_t request = kNever;
-    std::int64_t release = kNever;
-};
+// An arena's buffers, in the order of their requests, which is that of its plan.
+std::vector<std::uint32_t> buffers_of_arena(const StepSchedule& schedule, int arena);
 
-// Each buffer's life. Errors: one is requested or released twice, or released before its request.
-Result<std::vector<BufferLife>> buffer_lives(const StepSchedule& schedule);
+// The same schedule with every buffer of the arenas at its planned offset (an arena per entry of
+// `plans`, device then host), so that what shares bytes shows. Ranges outside stay as they are, and
+// no arena meets them.
+StepSchedule place_buffers(const StepSchedule& schedule, std::span<const ArenaPlan> plans);
 
 }  // namespace rm
