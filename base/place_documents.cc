@@ -43,11 +43,11 @@ std::vector<Piece> zigzag_pieces(std::int64_t context, std::int64_t padded, int 
     return pieces;
 }
 
-Placement zigzag_alone(std::int64_t context, std::int64_t padded, int ring) {
-    Placement placement;
+DocumentLayout zigzag_alone(std::int64_t context, std::int64_t padded, int ring) {
+    DocumentLayout laid_out;
     for (int slot = 0; slot < ring; ++slot)
-        placement.slots.push_back(zigzag_pieces(context, padded, ring, slot));
-    return placement;
+        laid_out.slots.push_back(zigzag_pieces(context, padded, ring, slot));
+    return laid_out;
 }
 
 // The documents of a sequence and where they begin.
@@ -78,7 +78,7 @@ struct Sequence {
     std::vector<std::int64_t> begins = {0};  // and the end of the last
 };
 
-// A placement under construction. Counts only uneven work: zigzag gives every slot the same work in
+// A layout under construction. Counts only uneven work: zigzag gives every slot the same work in
 // every step, up to the difference that one token makes.
 class Packing {
 public:
@@ -128,7 +128,7 @@ public:
         }
     }
 
-    // Pairs that R slots could do in the time this placement takes.
+    // Pairs that R slots could do in the time this layout takes.
     std::int64_t cost() const {
         const std::size_t ring = slots_.size();
         std::int64_t slowest = 0;
@@ -141,13 +141,13 @@ public:
         return even_pairs_ + static_cast<std::int64_t>(ring) * slowest;
     }
 
-    Placement finish() && {
+    DocumentLayout finish() && {
         std::int64_t padding = sequence_->begins.back();
-        Placement placement;
+        DocumentLayout laid_out;
         for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
             std::sort(slots_[slot].begin(), slots_[slot].end(),
                       [](const Piece& a, const Piece& b) { return a.first < b.first; });
-            std::vector<Piece>& pieces = placement.slots.emplace_back();
+            std::vector<Piece>& pieces = laid_out.slots.emplace_back();
             for (const Piece& piece : slots_[slot])
                 append(pieces, piece);
             append(pieces, {padding, {kPaddingDocument, padding, room_[slot]}});
@@ -155,7 +155,7 @@ public:
         }
         RM_CHECK(padding == sequence_->padded, "{} tokens placed of {}", padding,
                  sequence_->padded);
-        return placement;
+        return laid_out;
     }
 
 private:
@@ -241,8 +241,8 @@ Packing pack(const Sequence& sequence, int ring) {
 
 }  // namespace
 
-Placement place_documents(std::span<const std::int64_t> documents, std::int64_t padded, int ring,
-                          Positions positions) {
+DocumentLayout place_documents(std::span<const std::int64_t> documents, std::int64_t padded,
+                               int ring, Positions positions) {
     RM_CHECK(padded % (2 * ring) == 0, "{} tokens do not cut into {} pieces", padded, 2 * ring);
     if (documents.size() > 1) {
         const Sequence sequence(documents, padded, positions);
@@ -267,10 +267,10 @@ std::vector<Run> runs_of(std::span<const Piece> pieces) {
     return runs;
 }
 
-std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement) {
-    const std::size_t ring = placement.slots.size();
+std::vector<std::vector<std::int64_t>> ring_work(const DocumentLayout& laid_out) {
+    const std::size_t ring = laid_out.slots.size();
     std::vector<std::vector<Run>> runs;
-    for (const std::vector<Piece>& pieces : placement.slots)
+    for (const std::vector<Piece>& pieces : laid_out.slots)
         runs.push_back(runs_of(pieces));
     std::vector<std::vector<std::int64_t>> work(ring, std::vector<std::int64_t>(ring));
     for (std::size_t step = 0; step < ring; ++step) {
@@ -280,12 +280,12 @@ std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement) {
     return work;
 }
 
-RingBalance ring_balance(const Placement& placement) {
-    const auto ring = static_cast<double>(placement.slots.size());
+RingBalance ring_balance(const DocumentLayout& laid_out) {
+    const auto ring = static_cast<double>(laid_out.slots.size());
     RingBalance balance;
     double most = 0;
     double all = 0;
-    for (const std::vector<std::int64_t>& step : ring_work(placement)) {
+    for (const std::vector<std::int64_t>& step : ring_work(laid_out)) {
         const auto largest = static_cast<double>(*std::max_element(step.begin(), step.end()));
         const auto sum =
             static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0}));

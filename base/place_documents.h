@@ -30,10 +30,10 @@ struct Piece {
 };
 
 // The pieces of one sequence that each ring slot holds, in local token order; padded / R tokens
-// each. All ranks compute the same placement.
-struct Placement {
+// each. All ranks compute the same layout.
+struct DocumentLayout {
     std::vector<std::vector<Piece>> slots;
-    bool operator==(const Placement&) const = default;
+    bool operator==(const DocumentLayout&) const = default;
 };
 
 // Places a sequence of documents with these lengths, in this order, then padding, so that ring
@@ -45,19 +45,19 @@ struct Placement {
 // the others are zigzag-cut too, as few as suffice. A single document is plain zigzag of the padded
 // sequence. `padded` is a multiple of 2R and at least the sum of `documents`; runs name a document
 // by its index in the list.
-Placement place_documents(std::span<const std::int64_t> documents, std::int64_t padded, int ring,
-                          Positions positions);
+DocumentLayout place_documents(std::span<const std::int64_t> documents, std::int64_t padded,
+                               int ring, Positions positions);
 
 std::vector<Run> runs_of(std::span<const Piece> pieces);
 
 // Query-key pairs by ring step and slot: in step s, slot r attends to the keys of slot r - s.
-std::vector<std::vector<std::int64_t>> ring_work(const Placement& placement);
+std::vector<std::vector<std::int64_t>> ring_work(const DocumentLayout& laid_out);
 
 // Slots wait for each other in every step. 1 means perfectly even.
 struct RingBalance {
     double worst_step = 1;  // the largest of the steps' max over mean of the slots' work
     double overall = 1;     // sum of the steps' max over sum of their means: the cost of waiting
 };
-RingBalance ring_balance(const Placement& placement);
+RingBalance ring_balance(const DocumentLayout& laid_out);
 
 }  // namespace rm

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "controller/store/control_store.h"
-#include "controller/store/schema.h"
 #include "controller/store/sqlite.h"
 
 namespace rm {

@@ -117,9 +117,9 @@ Status read_engine(const json& value, RingTrainConfig& config) {
 // The runs of a sequence that is one document.
 SequenceRuns runs_of_one_document(const RankLayout& layout) {
     const std::int64_t document = layout.context;
-    const Placement placement =
+    const DocumentLayout laid_out =
         place_documents({&document, 1}, layout.padded, layout.ring, Positions::reset);
-    return make_sequence_runs(placement, layout);
+    return make_sequence_runs(laid_out, layout);
 }
 
 // In attention the ranks of a ulysses group see all tokens of their slot, each with its heads.

@@ -183,11 +183,11 @@ void sample_chunks(RankLayout& layout, const ChunkSample& sample) {
     layout.sample = sample;
 }
 
-SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& layout) {
+SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout) {
     SequenceRuns runs;
-    for (const std::vector<Piece>& pieces : placement.slots)
+    for (const std::vector<Piece>& pieces : laid_out.slots)
         runs.by_slot.push_back(runs_of(pieces));
-    runs.local = runs_of(local_pieces(placement, layout));
+    runs.local = runs_of(local_pieces(laid_out, layout));
     for (const TokenRange& chunk : layout.tokens.ranges)
         runs.by_chunk.push_back(slice_runs(runs.local, chunk.first, chunk.count));
     runs.query_chunks =
@@ -203,12 +203,12 @@ SequenceRuns padding_runs(const RankLayout& layout) {
                               layout);
 }
 
-std::vector<Piece> local_pieces(const Placement& placement, const RankLayout& layout) {
+std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout) {
     const std::int64_t begin = layout.ulysses_index * layout.local_tokens;
     const std::int64_t end = begin + layout.local_tokens;
     std::vector<Piece> local;
     std::int64_t start = 0;  // of the piece, in the slot's token order
-    for (const Piece& piece : placement.slots.at(static_cast<std::size_t>(layout.ring_slot))) {
+    for (const Piece& piece : laid_out.slots.at(static_cast<std::size_t>(layout.ring_slot))) {
         const std::int64_t from = std::max(begin - start, std::int64_t{0});
         const std::int64_t to = std::min(end - start, piece.run.length);
         start += piece.run.length;

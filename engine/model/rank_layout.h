@@ -121,11 +121,11 @@ struct SequenceRuns {
     std::vector<QueryChunk> query_chunks;    // of the own slot's
     std::vector<QueryGroup> query_groups;
 };
-SequenceRuns make_sequence_runs(const Placement& placement, const RankLayout& layout);
+SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout);
 // A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.
 SequenceRuns padding_runs(const RankLayout& layout);
 
 // This rank's T tokens as pieces of the padded sequence.
-std::vector<Piece> local_pieces(const Placement& placement, const RankLayout& layout);
+std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout);
 
 }  // namespace rm

@@ -23,13 +23,13 @@ std::vector<std::int64_t> target_ends(const Sample& sequence) {
 }
 
 MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positions positions) {
-    const Placement placement =
+    const DocumentLayout laid_out =
         place_documents(sequence.documents, layout.padded, layout.ring, positions);
     const std::vector<std::int64_t> ends = target_ends(sequence);
     MicroBatch batch = padding_only(layout);
-    batch.runs = make_sequence_runs(placement, layout);
+    batch.runs = make_sequence_runs(laid_out, layout);
     std::size_t local = 0;
-    for (const Piece& piece : local_pieces(placement, layout)) {
+    for (const Piece& piece : local_pieces(laid_out, layout)) {
         if (piece.run.document == kPaddingDocument) break;  // it is last
         const std::int64_t end = ends[static_cast<std::size_t>(piece.run.document)];
         for (std::int64_t i = 0; i < piece.run.length; ++i, ++local) {

@@ -37,10 +37,10 @@ struct Figures {
     std::vector<double> worst_step, overall, runs;
 };
 
-void add(Figures& figures, const Placement& placement) {
-    const RingBalance balance = ring_balance(placement);
+void add(Figures& figures, const DocumentLayout& laid_out) {
+    const RingBalance balance = ring_balance(laid_out);
     std::size_t runs = 0;
-    for (const std::vector<Piece>& slot : placement.slots)
+    for (const std::vector<Piece>& slot : laid_out.slots)
         runs = std::max(runs, slot.size());
     figures.worst_step.push_back(balance.worst_step);
     figures.overall.push_back(balance.overall);

@@ -37,16 +37,17 @@ std::vector<Piece> cut_range(const std::vector<std::int64_t>& documents, const T
 
 }  // namespace
 
-Placement plain_zigzag(const std::vector<std::int64_t>& documents, std::int64_t padded, int ring) {
-    Placement placement;
+DocumentLayout plain_zigzag(const std::vector<std::int64_t>& documents, std::int64_t padded,
+                            int ring) {
+    DocumentLayout laid_out;
     for (int slot = 0; slot < ring; ++slot) {
-        std::vector<Piece>& pieces = placement.slots.emplace_back();
+        std::vector<Piece>& pieces = laid_out.slots.emplace_back();
         for (const TokenRange& range : zigzag_ranges(padded, ring, slot)) {
             const std::vector<Piece> part = cut_range(documents, range);
             pieces.insert(pieces.end(), part.begin(), part.end());
         }
     }
-    return placement;
+    return laid_out;
 }
 
 }  // namespace rm::bench

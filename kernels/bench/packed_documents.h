@@ -18,6 +18,7 @@ constexpr double kBalanceMedian = 16'384;
 constexpr double kBalanceSigma = 1.5;
 
 // The whole sequence zigzag-cut as if it were one document: what place_documents is better than.
-Placement plain_zigzag(const std::vector<std::int64_t>& documents, std::int64_t padded, int ring);
+DocumentLayout plain_zigzag(const std::vector<std::int64_t>& documents, std::int64_t padded,
+                            int ring);
 
 }  // namespace rm::bench

@@ -25,7 +25,7 @@ struct Case {
     int ring;
     Positions positions;
 
-    Placement place() const { return place_documents(lengths, padded, ring, positions); }
+    DocumentLayout place() const { return place_documents(lengths, padded, ring, positions); }
     std::int64_t pairs() const {
         std::int64_t pairs = 0;
         for (const std::int64_t length : lengths)
@@ -111,9 +111,9 @@ TEST(PlaceDocuments, PutsEveryTokenInOnePlaceAsWhatItIs) {
 TEST(PlaceDocuments, GivesEverySlotEquallyManyTokensInOrder) {
     for (std::uint64_t seed = kSeed; seed < kSeed + 1000; ++seed) {
         const Case c = random_case(seed);
-        const Placement placement = c.place();
-        ASSERT_EQ(std::ssize(placement.slots), c.ring) << c;
-        for (const auto& slot : placement.slots) {
+        const DocumentLayout laid_out = c.place();
+        ASSERT_EQ(std::ssize(laid_out.slots), c.ring) << c;
+        for (const auto& slot : laid_out.slots) {
             ASSERT_EQ(num_tokens(runs_of(slot)), c.padded / c.ring) << c;
             for (std::size_t i = 0; i + 1 < slot.size(); ++i) {
                 const Piece& piece = slot[i];
@@ -142,9 +142,9 @@ TEST(PlaceDocuments, DependsOnItsArgumentsOnly) {
         ASSERT_EQ(random_case(seed).place(), random_case(seed).place()) << "seed " << seed;
     // The same on every machine.
     const std::vector<std::int64_t> lengths = {5000, 90, 700, 300, 620, 4, 800};
-    const Placement placement = place_documents(lengths, 7552, 2, Positions::reset);
-    std::vector<std::vector<rm::Run>> runs = {runs_of(placement.slots[0]),
-                                              runs_of(placement.slots[1])};
+    const DocumentLayout laid_out = place_documents(lengths, 7552, 2, Positions::reset);
+    std::vector<std::vector<rm::Run>> runs = {runs_of(laid_out.slots[0]),
+                                              runs_of(laid_out.slots[1])};
     EXPECT_THAT(runs[0], ElementsAre(rm::Run{0, 0, 1250}, rm::Run{0, 3750, 1250}, rm::Run{1, 0, 90},
                                      rm::Run{3, 0, 300}, rm::Run{4, 576, 44}, rm::Run{5, 0, 4},
                                      rm::Run{6, 0, 800}, rm::Run{kPaddingDocument, 7514, 38}));
@@ -157,9 +157,9 @@ TEST(PlaceDocuments, OfOneDocumentIsPlainZigzag) {
         const std::int64_t padded = 32 * ring * 7;
         for (const std::int64_t context : {padded, padded - 5, std::int64_t{1}}) {
             const std::vector<std::int64_t> one = {context};
-            const Placement placement = place_documents(one, padded, ring, Positions::reset);
+            const DocumentLayout laid_out = place_documents(one, padded, ring, Positions::reset);
             for (int slot = 0; slot < ring; ++slot) {
-                const auto& pieces = placement.slots[static_cast<std::size_t>(slot)];
+                const auto& pieces = laid_out.slots[static_cast<std::size_t>(slot)];
                 EXPECT_EQ(runs_of(pieces), zigzag_runs(context, padded, ring, slot, 0));
                 std::int64_t at = 0;
                 for (const TokenRange& range : zigzag_ranges(padded, ring, slot)) {
@@ -175,10 +175,10 @@ TEST(PlaceDocuments, OfOneDocumentIsPlainZigzag) {
 
 TEST(PlaceDocuments, CutsLongDocumentsInPiecesThatDifferByATokenAtMost) {
     const std::vector<std::int64_t> lengths = {10'007, 20'001, 9'000, 16'000};
-    const Placement placement = place_documents(lengths, 55'040, 4, Positions::reset);
+    const DocumentLayout laid_out = place_documents(lengths, 55'040, 4, Positions::reset);
     for (std::size_t slot = 0; slot < 4; ++slot) {
         std::vector<std::int64_t> tokens(lengths.size());
-        for (const rm::Run& run : runs_of(placement.slots[slot])) {
+        for (const rm::Run& run : runs_of(laid_out.slots[slot])) {
             if (run.document == kPaddingDocument) continue;
             const auto document = static_cast<std::size_t>(run.document);
             tokens[document] += run.length;
@@ -190,13 +190,13 @@ TEST(PlaceDocuments, CutsLongDocumentsInPiecesThatDifferByATokenAtMost) {
         for (std::size_t document = 0; document < lengths.size(); ++document)
             EXPECT_LE(std::abs(tokens[document] * 4 - lengths[document]), 4) << document;
     }
-    EXPECT_LT(ring_balance(placement).worst_step, 1.002);
+    EXPECT_LT(ring_balance(laid_out).worst_step, 1.002);
 }
 
 // In how many runs each document lies.
-std::vector<int> cuts(const Placement& placement, std::size_t num_documents) {
+std::vector<int> cuts(const DocumentLayout& laid_out, std::size_t num_documents) {
     std::vector<int> runs(num_documents);
-    for (const auto& slot : placement.slots) {
+    for (const auto& slot : laid_out.slots) {
         for (const Piece& piece : slot) {
             if (piece.run.document != kPaddingDocument)
                 ++runs[static_cast<std::size_t>(piece.run.document)];
@@ -207,9 +207,9 @@ std::vector<int> cuts(const Placement& placement, std::size_t num_documents) {
 
 TEST(PlaceDocuments, LeavesShortDocumentsWhole) {
     const std::vector<std::int64_t> lengths(64, 500);
-    const Placement placement = place_documents(lengths, 32'256, 4, Positions::reset);
-    EXPECT_THAT(cuts(placement, lengths.size()), Each(1));
-    EXPECT_EQ(ring_balance(placement).overall, 1);
+    const DocumentLayout laid_out = place_documents(lengths, 32'256, 4, Positions::reset);
+    EXPECT_THAT(cuts(laid_out, lengths.size()), Each(1));
+    EXPECT_EQ(ring_balance(laid_out).overall, 1);
     const std::vector<std::int64_t> at_the_limit(8, 64 * 4 * 16);
     EXPECT_THAT(cuts(place_documents(at_the_limit, 32'768, 4, Positions::reset), 8), Each(1));
 }
@@ -218,9 +218,9 @@ TEST(PlaceDocuments, CutsOneOfTheShortWhereItIsTooMuchForItsSlot) {
     // Whole, 4000 tokens do more work than the sixteen of 600 that its slot's rest has room for.
     std::vector<std::int64_t> lengths(60, 600);
     lengths[17] = 4000;
-    const Placement placement = place_documents(lengths, 39'424, 4, Positions::reset);
-    EXPECT_GT(cuts(placement, lengths.size())[17], 4);
-    EXPECT_LE(ring_balance(placement).overall, 1.02);
+    const DocumentLayout laid_out = place_documents(lengths, 39'424, 4, Positions::reset);
+    EXPECT_GT(cuts(laid_out, lengths.size())[17], 4);
+    EXPECT_LE(ring_balance(laid_out).overall, 1.02);
 }
 
 TEST(PlaceDocuments, CutsAtMostOneShortDocumentPerSlotWhereItOnlyEvensTokens) {
@@ -240,8 +240,8 @@ TEST(PlaceDocuments, CutsAtMostOneShortDocumentPerSlotWhereItOnlyEvensTokens) {
 
 TEST(PlaceDocuments, CutsShortDocumentsWhenThereIsNothingElse) {
     const std::vector<std::int64_t> lengths = {40, 50, 38};
-    const Placement placement = place_documents(lengths, 128, 8, Positions::running);
-    for (const auto& slot : placement.slots)
+    const DocumentLayout laid_out = place_documents(lengths, 128, 8, Positions::running);
+    for (const auto& slot : laid_out.slots)
         EXPECT_EQ(num_tokens(runs_of(slot)), 16);
 }
 
@@ -254,10 +254,10 @@ TEST(PlaceDocuments, RefusesWhatDoesNotFit) {
 }
 
 TEST(RingWork, IsWhatEachSlotAttendsToInEachStep) {
-    const Placement placement{{{{0, {0, 0, 10}}}, {{10, {0, 10, 10}}}}};
-    EXPECT_THAT(ring_work(placement), ElementsAre(ElementsAre(55, 55), ElementsAre(0, 100)));
-    EXPECT_EQ(ring_balance(placement).worst_step, 2);
-    EXPECT_DOUBLE_EQ(ring_balance(placement).overall, 155.0 / 105);
+    const DocumentLayout laid_out{{{{0, {0, 0, 10}}}, {{10, {0, 10, 10}}}}};
+    EXPECT_THAT(ring_work(laid_out), ElementsAre(ElementsAre(55, 55), ElementsAre(0, 100)));
+    EXPECT_EQ(ring_balance(laid_out).worst_step, 2);
+    EXPECT_DOUBLE_EQ(ring_balance(laid_out).overall, 155.0 / 105);
     EXPECT_EQ(ring_balance(place_documents({}, 64, 2, Positions::reset)).worst_step, 1);
 }
 

@@ -26,7 +26,7 @@ struct Case {
         context = 11'000 + size(9000);
         for (std::int64_t left = context; left > 0; left -= documents.back())
             documents.push_back(std::min<std::int64_t>(left, size(rng.below(2) == 0 ? 4000 : 60)));
-        placement =
+        laid_out =
             place_documents(documents, layout(0).padded, mesh.size(Axis::ring), Positions::reset);
     }
     RankLayout layout(int rank) const {
@@ -41,7 +41,7 @@ struct Case {
     Mesh mesh;
     std::int64_t tile, chunk, context;
     std::vector<std::int64_t> documents;
-    Placement placement;
+    DocumentLayout laid_out;
 };
 
 template <typename Check>
@@ -63,7 +63,7 @@ TEST(RankLayout, GivesEveryTokenToOneRankOfEachDataAndTensorIndex) {
         const int copies = c.mesh.size(Axis::data) * c.mesh.size(Axis::tensor);
         std::vector<int> held(static_cast<std::size_t>(c.layout(0).padded));
         for (int rank = 0; rank < c.mesh.num_ranks(); ++rank) {
-            for (const Piece& piece : local_pieces(c.placement, c.layout(rank))) {
+            for (const Piece& piece : local_pieces(c.laid_out, c.layout(rank))) {
                 for (std::int64_t i = 0; i < piece.run.length; ++i)
                     ++held.at(static_cast<std::size_t>(piece.first + i));
             }
@@ -77,13 +77,13 @@ TEST(RankLayout, CutsASlotInEqualPartsForItsUlyssesRanks) {
         ASSERT_EQ(layout.slot_tokens * layout.ring, layout.padded);
         ASSERT_EQ(layout.local_tokens * layout.ulysses, layout.slot_tokens);
         ASSERT_EQ(layout.ring_slot, c.mesh.coord(rank, Axis::ring));
-        const SequenceRuns runs = make_sequence_runs(c.placement, layout);
+        const SequenceRuns runs = make_sequence_runs(c.laid_out, layout);
         ASSERT_EQ(std::ssize(runs.by_slot), layout.ring);
         const auto& slot = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
         ASSERT_EQ(num_tokens(slot), layout.slot_tokens);
         const std::int64_t first = c.mesh.coord(rank, Axis::ulysses) * layout.local_tokens;
         ASSERT_EQ(runs.local, slice_runs(slot, first, layout.local_tokens));
-        ASSERT_EQ(runs.local, runs_of(local_pieces(c.placement, layout)));
+        ASSERT_EQ(runs.local, runs_of(local_pieces(c.laid_out, layout)));
     });
 }
 
@@ -128,7 +128,7 @@ TEST(RankLayout, KeepsItsShareOfTilesEvenlySpread) {
 
 TEST(RankLayout, CutsQueriesAtTilesOfTheirRunsOnly) {
     for_each_rank([](const Case& c, const RankLayout& layout, int) {
-        const SequenceRuns runs = make_sequence_runs(c.placement, layout);
+        const SequenceRuns runs = make_sequence_runs(c.laid_out, layout);
         const auto& slot = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
         std::vector<std::int64_t> tiles;
         for (const TokenRange& tile : cut_tiles(slot, c.tile))
