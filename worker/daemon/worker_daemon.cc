@@ -83,6 +83,20 @@ Result<Inventory> inventory_of(const WorkerOptions& options) {
     return inventory;
 }
 
+RankTerms terms_of(const WorkerOptions& options) {
+    return {.orphan = options.orphan,
+            .command = {"/proc/self/exe", "rank"},
+            .ports = options.ports,
+            .memory = memory_of_rank(options)};
+}
+
+// Null: links of this worker are not measured.
+Result<std::unique_ptr<ProbeServer>> probe_server_of(const WorkerOptions& options,
+                                                     const std::string& address) {
+    if (!options.is_probed) return std::unique_ptr<ProbeServer>();
+    return ProbeServer::start(address, options.probe_ports.value_or(options.ports));
+}
+
 class WorkerDaemon {
 public:
     static Status run(const WorkerOptions& options) {
@@ -102,18 +116,11 @@ public:
         RootsAgent roots(declared, state.file("roots.json"));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
-                                                    .terms = {.orphan = options.orphan,
-                                                              .command = {"/proc/self/exe", "rank"},
-                                                              .ports = options.ports,
-                                                              .memory = memory_of_rank(options)},
+                                                    .terms = terms_of(options),
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
-        std::unique_ptr<ProbeServer> probes;
-        if (options.is_probed) {
-            RM_TRY(probes, ProbeServer::start(inventory.data_address,
-                                              options.probe_ports.value_or(options.ports)));
-        }
+        RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
         Prober prober(make_cpu_inside_probe(options.num_devices));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory));
         WorkerDaemon daemon(options, signals, *attempts, metrics);

@@ -90,7 +90,7 @@ constexpr Example kExamples[] = {
      "--cert worker.crt --key worker.key --devices cpu:2 --root data=/srv/data",
      "a controller elsewhere"}};
 
-void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
+void add_place(CLI::App& app, WorkerOptions& options) {
     app.add_option("--state", options.state_dir, "Directory that keeps this worker's identity")
         ->type_name("DIR")
         ->required();
@@ -102,11 +102,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                    "Name of this node in tables and commands [the host name]")
         ->type_name("NAME")
         ->check(words_of(check_node_name));
-    add_security(app, options.security);
-    app.add_option("--devices", texts.devices, "Offer N CPU slots, written cpu:N")
-        ->check(words_of(parse_cpu_devices))
-        ->capture_default_str();
-    add_metrics(app, options.metrics);
+}
+
+void add_network(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--data-address", options.data_address,
                    "private IP address at which ranks of other nodes reach this one's (default: "
                    "the one from which this machine reaches the controller)")
@@ -120,10 +118,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                    "other ports than --ports for the survey's probes; none: links of this worker "
                    "are not measured")
         ->check(words_of(check_probe_ports));
-    app.add_option("--memory", texts.memory,
-                   "host memory that the ranks of this worker may use together, such as 64GiB "
-                   "(default: the machine's, or its control group's limit, less a sixteenth)")
-        ->check(words_of(check_memory));
+}
+
+void add_orphan(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--orphan", texts.orphan,
                    "keep: ranks outlive this daemon; stop: they stop when it stays away")
         ->check(words_of(parse_word<OrphanMode>))
@@ -138,6 +135,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
         ->type_name("S")
         ->check(number(0))
         ->capture_default_str();
+}
+
+void add_resources(CLI::App& app, WorkerOptions& options) {
     app.add_option("--slots-on-machine", options.slots_on_machine,
                    "Slots of all workers on this machine, which share its cores [N of --devices]")
         ->type_name("N")
@@ -151,6 +151,23 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                    "Without any, jobs may name every path")
         ->type_name("NAME=PATH")
         ->check(words_of(parse_declared_root));
+}
+
+// The order is that of the help text.
+void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
+    add_place(app, options);
+    add_security(app, options.security);
+    app.add_option("--devices", texts.devices, "Offer N CPU slots, written cpu:N")
+        ->check(words_of(parse_cpu_devices))
+        ->capture_default_str();
+    add_metrics(app, options.metrics);
+    add_network(app, options, texts);
+    app.add_option("--memory", texts.memory,
+                   "host memory that the ranks of this worker may use together, such as 64GiB "
+                   "(default: the machine's, or its control group's limit, less a sixteenth)")
+        ->check(words_of(check_memory));
+    add_orphan(app, options, texts);
+    add_resources(app, options);
     app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
     app.footer("\n" + examples_text(kExamples));
     add_man_flag(app, "ringmaster-worker", RM_VERSION, kExamples,

@@ -4,23 +4,6 @@
 #include <utility>
 
 namespace rm {
-RankFamilies::RankFamilies(prometheus::Registry& registry)
-    : step_seconds(gauge_family(registry, "ringmaster_rank_step_seconds",
-                                "Duration of this rank's last step.")),
-      memory(gauge_family(registry, "ringmaster_device_memory_bytes",
-                          "Device memory of this rank by what it holds.")),
-      host_memory(gauge_family(registry, "ringmaster_host_memory_bytes",
-                               "Host memory of this rank by what it holds: state that lives "
-                               "beside the device.")),
-      axis_bytes(counter_family(registry, "ringmaster_axis_tx_bytes_total",
-                                "Bytes this rank has sent along each axis of the mesh.")),
-      axis_exposed(
-          counter_family(registry, "ringmaster_axis_exposed_seconds_total",
-                         "Time this rank's compute has waited for each axis of the mesh.")),
-      ring_bytes(counter_family(registry, "ringmaster_ring_tx_bytes_total",
-                                "Bytes this rank has sent along its rings.")),
-      ring_wait(counter_family(registry, "ringmaster_ring_wait_seconds_total",
-                               "Time this rank's compute has waited for a hop of the ring.")) {}
 
 RankSeries::RankSeries(RankFamilies& families, prometheus::Labels labels)
     : families_(families),

@@ -10,15 +10,25 @@ namespace rm {
 
 // The metric families that each worker exports for its own ranks.
 struct RankFamilies {
-    explicit RankFamilies(prometheus::Registry& registry);
+    prometheus::Registry& registry;
 
-    prometheus::Family<prometheus::Gauge>& step_seconds;
-    prometheus::Family<prometheus::Gauge>& memory;
-    prometheus::Family<prometheus::Gauge>& host_memory;
-    prometheus::Family<prometheus::Counter>& axis_bytes;
-    prometheus::Family<prometheus::Counter>& axis_exposed;
-    prometheus::Family<prometheus::Counter>& ring_bytes;
-    prometheus::Family<prometheus::Counter>& ring_wait;
+    Gauges& step_seconds = gauge_family(registry, "ringmaster_rank_step_seconds",
+                                        "Duration of this rank's last step.");
+    Gauges& memory = gauge_family(registry, "ringmaster_device_memory_bytes",
+                                  "Device memory of this rank by what it holds.");
+    Gauges& host_memory = gauge_family(
+        registry, "ringmaster_host_memory_bytes",
+        "Host memory of this rank by what it holds: state that lives beside the device.");
+    Counters& axis_bytes = counter_family(registry, "ringmaster_axis_tx_bytes_total",
+                                          "Bytes this rank has sent along each axis of the mesh.");
+    Counters& axis_exposed =
+        counter_family(registry, "ringmaster_axis_exposed_seconds_total",
+                       "Time this rank's compute has waited for each axis of the mesh.");
+    Counters& ring_bytes = counter_family(registry, "ringmaster_ring_tx_bytes_total",
+                                          "Bytes this rank has sent along its rings.");
+    Counters& ring_wait =
+        counter_family(registry, "ringmaster_ring_wait_seconds_total",
+                       "Time this rank's compute has waited for a hop of the ring.");
 };
 
 // The children of one rank; `labels` are run, node, gpu, rank.

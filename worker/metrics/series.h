@@ -9,6 +9,10 @@
 
 namespace rm {
 
+using Gauges = prometheus::Family<prometheus::Gauge>;
+using Counters = prometheus::Family<prometheus::Counter>;
+using Histograms = prometheus::Family<prometheus::Histogram>;
+
 // The children of one run: created through this object and removed with it.
 class Series {
 public:

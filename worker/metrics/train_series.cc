@@ -11,38 +11,6 @@ double seconds_of(WallTime time) {
 
 }  // namespace
 
-TrainFamilies::TrainFamilies(prometheus::Registry& registry)
-    : step(gauge_family(registry, "ringmaster_train_step", "Last finished step of the job.")),
-      tokens(counter_family(registry, "ringmaster_train_tokens_total",
-                            "Tokens trained since the start of the job.")),
-      flops(counter_family(registry, "ringmaster_train_flops_total",
-                           "Model FLOPs, attention counted causal, of all ranks.")),
-      loss(gauge_family(registry, "ringmaster_train_loss", "Nats per target token, last step.")),
-      grad_norm(gauge_family(registry, "ringmaster_train_grad_norm",
-                             "Global gradient norm before clipping, last step.")),
-      learning_rate(gauge_family(registry, "ringmaster_train_learning_rate",
-                                 "Learning rate of the last step.")),
-      mfu(gauge_family(registry, "ringmaster_train_mfu_ratio",
-                       "Model FLOPs over the mesh's peak, attention counted causal or full.")),
-      hfu(gauge_family(registry, "ringmaster_train_hfu_ratio",
-                       "FLOPs with what was recomputed over the mesh's peak, attention causal.")),
-      step_duration(histogram_family(registry, "ringmaster_train_step_duration_seconds",
-                                     "Duration of steps.")),
-      phase_seconds(counter_family(registry, "ringmaster_train_phase_seconds_total",
-                                   "Time of rank 0 in each phase of its steps.")),
-      last_step_time(gauge_family(registry, "ringmaster_train_last_step_timestamp_seconds",
-                                  "When the last step finished.")),
-      nonfinite_steps(counter_family(registry, "ringmaster_train_nonfinite_steps_total",
-                                     "Steps whose update was skipped.")),
-      checkpoint_duration(gauge_family(registry, "ringmaster_train_checkpoint_duration_seconds",
-                                       "Duration of the last checkpoint.")),
-      checkpoint_time(gauge_family(registry,
-                                   "ringmaster_train_checkpoint_last_success_timestamp_seconds",
-                                   "When the last checkpoint was complete.")),
-      alarms(counter_family(registry, "ringmaster_train_alarms_total",
-                            "Times that the run went on and somebody should have looked: a "
-                            "checkpoint that was damaged or could not be written.")) {}
-
 TrainSeries::TrainSeries(TrainFamilies& families, const std::string& run)
     : families_(families), run_(run) {}
 

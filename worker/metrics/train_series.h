@@ -10,23 +10,43 @@ namespace rm {
 
 // The families `ringmaster_train_*`: one run each child, exported by the worker that hosts rank 0.
 struct TrainFamilies {
-    explicit TrainFamilies(prometheus::Registry& registry);
+    prometheus::Registry& registry;
 
-    prometheus::Family<prometheus::Gauge>& step;
-    prometheus::Family<prometheus::Counter>& tokens;
-    prometheus::Family<prometheus::Counter>& flops;
-    prometheus::Family<prometheus::Gauge>& loss;
-    prometheus::Family<prometheus::Gauge>& grad_norm;
-    prometheus::Family<prometheus::Gauge>& learning_rate;
-    prometheus::Family<prometheus::Gauge>& mfu;
-    prometheus::Family<prometheus::Gauge>& hfu;
-    prometheus::Family<prometheus::Histogram>& step_duration;
-    prometheus::Family<prometheus::Counter>& phase_seconds;
-    prometheus::Family<prometheus::Gauge>& last_step_time;
-    prometheus::Family<prometheus::Counter>& nonfinite_steps;
-    prometheus::Family<prometheus::Gauge>& checkpoint_duration;
-    prometheus::Family<prometheus::Gauge>& checkpoint_time;
-    prometheus::Family<prometheus::Counter>& alarms;
+    Gauges& step =
+        gauge_family(registry, "ringmaster_train_step", "Last finished step of the job.");
+    Counters& tokens = counter_family(registry, "ringmaster_train_tokens_total",
+                                      "Tokens trained since the start of the job.");
+    Counters& flops = counter_family(registry, "ringmaster_train_flops_total",
+                                     "Model FLOPs, attention counted causal, of all ranks.");
+    Gauges& loss =
+        gauge_family(registry, "ringmaster_train_loss", "Nats per target token, last step.");
+    Gauges& grad_norm = gauge_family(registry, "ringmaster_train_grad_norm",
+                                     "Global gradient norm before clipping, last step.");
+    Gauges& learning_rate =
+        gauge_family(registry, "ringmaster_train_learning_rate", "Learning rate of the last step.");
+    Gauges& mfu =
+        gauge_family(registry, "ringmaster_train_mfu_ratio",
+                     "Model FLOPs over the mesh's peak, attention counted causal or full.");
+    Gauges& hfu =
+        gauge_family(registry, "ringmaster_train_hfu_ratio",
+                     "FLOPs with what was recomputed over the mesh's peak, attention causal.");
+    Histograms& step_duration =
+        histogram_family(registry, "ringmaster_train_step_duration_seconds", "Duration of steps.");
+    Counters& phase_seconds = counter_family(registry, "ringmaster_train_phase_seconds_total",
+                                             "Time of rank 0 in each phase of its steps.");
+    Gauges& last_step_time = gauge_family(registry, "ringmaster_train_last_step_timestamp_seconds",
+                                          "When the last step finished.");
+    Counters& nonfinite_steps = counter_family(registry, "ringmaster_train_nonfinite_steps_total",
+                                               "Steps whose update was skipped.");
+    Gauges& checkpoint_duration =
+        gauge_family(registry, "ringmaster_train_checkpoint_duration_seconds",
+                     "Duration of the last checkpoint.");
+    Gauges& checkpoint_time =
+        gauge_family(registry, "ringmaster_train_checkpoint_last_success_timestamp_seconds",
+                     "When the last checkpoint was complete.");
+    Counters& alarms = counter_family(registry, "ringmaster_train_alarms_total",
+                                      "Times that the run went on and somebody should have looked: "
+                                      "a checkpoint that was damaged or could not be written.");
 };
 
 // The children of one run, created with their first value.
