@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "service/grpc_util.h"
-#include "service/security/tls_probe.h"
+#include "service/security/client_security.h"
 
 namespace rm {
 namespace {

@@ -16,9 +16,9 @@
 #include "planner/child/planning_child.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
+#include "service/machine.h"
 #include "service/man_page.h"
-#include "service/process_limits.h"
-#include "service/security/tls_files.h"
+#include "service/security/pki.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
-#include "service/foreign_keys.h"
-
 #include <algorithm>
 #include <iterator>
+
+#include "service/yaml_fields.h"
 
 namespace rm {
 namespace {

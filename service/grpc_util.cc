@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -18,10 +17,10 @@
 #include <functional>
 #include <mutex>
 
+#include "base/unique_fd.h"
 #include "service/log.h"
-#include "service/security/channel_credentials.h"
+#include "service/security/credentials.h"
 #include "service/security/grpc_auth.h"
-#include "service/security/server_credentials.h"
 
 namespace rm {
 namespace {
@@ -73,11 +72,8 @@ bool is_served(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return false;
-    const bool served = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    ::close(fd);
-    return served;
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return fd && ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
 Error in_use(const std::string& address, std::string_view why) {
@@ -100,17 +96,14 @@ Status check_free(const HostPort& address) {
         *in = {.sin_family = AF_INET, .sin_port = port};
         inet_pton(AF_INET, address.host.c_str(), &in->sin_addr);
     }
-    const int fd = ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return in_use(to_string(address), std::strerror(errno));
+    const UniqueFd fd(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) return in_use(to_string(address), std::strerror(errno));
     // As gRPC does: connections of a predecessor that are still closing do not count.
     const int on = 1;
-    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const auto size = static_cast<socklen_t>(v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
-    const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&storage), size) == 0;
-    const int number = errno;
-    ::close(fd);
-    if (bound) return {};
-    return in_use(to_string(address), std::strerror(number));
+    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&storage), size) == 0) return {};
+    return in_use(to_string(address), std::strerror(errno));
 }
 
 // One listening address as gRPC takes it, with the place where it writes the bound port.

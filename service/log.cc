@@ -4,23 +4,31 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <utility>
 
 namespace rm {
 namespace {
 
+struct Level {
+    std::string_view name;
+    spdlog::level::level_enum spdlog;
+};
+
+// In the order of LogLevel.
+constexpr std::array<Level, 4> kLevels = {{{"debug", spdlog::level::debug},
+                                           {"info", spdlog::level::info},
+                                           {"warning", spdlog::level::warn},
+                                           {"error", spdlog::level::err}}};
+
+const Level& at(LogLevel level) {
+    return kLevels.at(static_cast<std::size_t>(level));
+}
+
 spdlog::level::level_enum to_spdlog(LogLevel level) {
-    switch (level) {
-        case LogLevel::debug:
-            return spdlog::level::debug;
-        case LogLevel::info:
-            return spdlog::level::info;
-        case LogLevel::warning:
-            return spdlog::level::warn;
-        case LogLevel::error:
-            return spdlog::level::err;
-    }
-    return spdlog::level::err;
+    return at(level).spdlog;
 }
 
 bool is_plain(unsigned char c) {
@@ -41,10 +49,7 @@ void append_escaped(std::string& out, char c) {
 }
 
 void append_value(std::string& out, std::string_view value) {
-    bool plain = !value.empty();
-    for (const char c : value)
-        plain = plain && is_plain(static_cast<unsigned char>(c));
-    if (plain) {
+    if (!value.empty() && std::all_of(value.begin(), value.end(), is_plain)) {
         out += value;
         return;
     }
@@ -71,20 +76,13 @@ spdlog::logger& current_logger() {
     return chosen->name().empty() ? *early : *chosen;
 }
 
+constexpr Seconds kFirstPause{60};
+constexpr Seconds kLongestPause{3600};
+
 }  // namespace
 
 std::string_view to_string(LogLevel level) {
-    switch (level) {
-        case LogLevel::debug:
-            return "debug";
-        case LogLevel::info:
-            return "info";
-        case LogLevel::warning:
-            return "warning";
-        case LogLevel::error:
-            return "error";
-    }
-    return "?";
+    return at(level).name;
 }
 
 std::string format_event(std::string_view event, std::initializer_list<LogField> fields) {
@@ -107,6 +105,28 @@ void log_event(LogLevel level, std::string_view event, std::initializer_list<Log
     if (!logger.should_log(to_spdlog(level))) return;
     const std::string line = format_event(event, fields);
     logger.log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+bool RepeatedEvent::came(LogLevel level, const std::string& reason, MonoTime now) {
+    const std::lock_guard lock(mutex_);
+    const bool known = pause_.value > 0 && reason == reason_;
+    if (known && now - logged_ < pause_) return ++unlogged_, false;
+    pause_ = known ? std::min(Seconds{2 * pause_.value}, kLongestPause) : kFirstPause;
+    reason_ = reason;
+    logged_ = now;
+    const int missed = std::exchange(unlogged_, 0);
+    if (missed == 0) {
+        log_event(level, event_, {{"reason", reason}});
+    } else {
+        log_event(level, event_, {{"reason", reason}, {"times_unlogged", missed}});
+    }
+    return true;
+}
+
+void RepeatedEvent::over() {
+    const std::lock_guard lock(mutex_);
+    pause_ = Seconds{0};
+    unlogged_ = 0;
 }
 
 }  // namespace rm

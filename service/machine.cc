@@ -1,5 +1,6 @@
 #include "service/machine.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -31,6 +32,13 @@ std::string network_identity() {
     std::error_code failure;
     const auto link = std::filesystem::read_symlink("/proc/self/ns/net", failure);
     return failure ? "" : joined(this_boot(), link.string());
+}
+
+void raise_open_files_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace rm

@@ -29,33 +29,13 @@ Error system_error(std::string_view what, const std::string& path, int number) {
     return make_error(code, "{} {}: {}", what, path, std::strerror(number));
 }
 
-// Closes on every way out; -1 is none.
-class File {
-public:
-    File(const std::string& path, int flags, mode_t mode = 0)
-        : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-    ~File() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
+UniqueFd open_file(const std::string& path, int flags, mode_t mode = 0) {
+    return UniqueFd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+}
 
-    int get() const { return fd_; }
-    bool ok() const { return fd_ >= 0; }
-    int release() { return std::exchange(fd_, -1); }
-
-private:
-    int fd_;
-};
-
-Status write_all(int fd, std::string_view contents, const std::string& path) {
-    while (!contents.empty()) {
-        const ssize_t written = ::write(fd, contents.data(), contents.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return system_error("cannot write", path, errno);
-        contents.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return {};
+Status write_whole(const UniqueFd& file, std::string_view contents, const std::string& path) {
+    if (write_all(file.get(), std::as_bytes(std::span(contents)))) return {};
+    return system_error("cannot write", path, errno);
 }
 
 Result<std::string> read_all(int fd, const std::string& path) {
@@ -110,8 +90,8 @@ Error locked_by_other(const std::string& path, int lock) {
 
 // The directory entry itself must survive a power cut, too.
 Status sync_directory(const std::string& path) {
-    const File directory(path, O_RDONLY | O_DIRECTORY);
-    if (!directory.ok() || ::fsync(directory.get()) != 0) {
+    const UniqueFd directory = open_file(path, O_RDONLY | O_DIRECTORY);
+    if (!directory || ::fsync(directory.get()) != 0) {
         return system_error("cannot sync the directory", path, errno);
     }
     return {};
@@ -128,32 +108,18 @@ Result<StateDir> StateDir::open(const std::string& path) {
         return invalid_argument("the state directory '{}' has no path", path);
     RM_RETURN_IF_ERROR(make_private_directory(absolute));
     const std::string lock_path = absolute + "/lock";
-    File lock(lock_path, O_RDWR | O_CREAT, 0600);
-    if (!lock.ok()) return system_error("cannot open", lock_path, errno);
+    UniqueFd lock = open_file(lock_path, O_RDWR | O_CREAT, 0600);
+    if (!lock) return system_error("cannot open", lock_path, errno);
     // Locks the directory as well: a lock file that somebody removes is another file afterwards.
-    File directory(absolute, O_RDONLY | O_DIRECTORY);
-    if (!directory.ok()) return system_error("cannot open", absolute, errno);
+    UniqueFd directory = open_file(absolute, O_RDONLY | O_DIRECTORY);
+    if (!directory) return system_error("cannot open", absolute, errno);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
         ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) {
         return locked_by_other(absolute, lock.get());
     }
     if (::ftruncate(lock.get(), 0) != 0) return system_error("cannot write", lock_path, errno);
-    RM_RETURN_IF_ERROR(write_all(lock.get(), format("{}", ::getpid()), lock_path));
-    return StateDir(absolute, {lock.release(), directory.release()});
-}
-
-StateDir::~StateDir() {
-    for (const int lock : locks_)
-        if (lock >= 0) ::close(lock);
-}
-
-StateDir::StateDir(StateDir&& other) noexcept
-    : path_(std::move(other.path_)), locks_(std::exchange(other.locks_, {-1, -1})) {}
-
-StateDir& StateDir::operator=(StateDir&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(locks_, other.locks_);
-    return *this;
+    RM_RETURN_IF_ERROR(write_whole(lock, format("{}", ::getpid()), lock_path));
+    return StateDir(absolute, std::move(lock), std::move(directory));
 }
 
 std::string StateDir::file(std::string_view name) const {
@@ -163,9 +129,9 @@ std::string StateDir::file(std::string_view name) const {
 Status write_file_atomically(const std::string& path, std::string_view contents) {
     const std::string temporary = format("{}.{}.tmp", path, ::getpid());
     {
-        const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (!file.ok()) return system_error("cannot create", temporary, errno);
-        RM_RETURN_IF_ERROR(write_all(file.get(), contents, temporary));
+        const UniqueFd file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (!file) return system_error("cannot create", temporary, errno);
+        RM_RETURN_IF_ERROR(write_whole(file, contents, temporary));
         if (::fsync(file.get()) != 0) return system_error("cannot sync", temporary, errno);
     }
     if (::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -176,8 +142,8 @@ Status write_file_atomically(const std::string& path, std::string_view contents)
 }
 
 Result<std::string> read_small_file(const std::string& path) {
-    const File file(path, O_RDONLY);
-    if (!file.ok()) return system_error("cannot open", path, errno);
+    const UniqueFd file = open_file(path, O_RDONLY);
+    if (!file) return system_error("cannot open", path, errno);
     return read_all(file.get(), path);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace rm {
 
@@ -15,17 +15,16 @@ namespace rm {
 class StateDir {
 public:
     static Result<StateDir> open(const std::string& path);
-    ~StateDir();
-    StateDir(StateDir&& other) noexcept;
-    StateDir& operator=(StateDir&& other) noexcept;
 
     const std::string& path() const { return path_; }  // absolute
     std::string file(std::string_view name) const;     // path/name
 
 private:
-    StateDir(std::string path, std::array<int, 2> locks) : path_(std::move(path)), locks_(locks) {}
+    StateDir(std::string path, UniqueFd lock, UniqueFd directory)
+        : path_(std::move(path)), lock_(std::move(lock)), directory_(std::move(directory)) {}
     std::string path_;
-    std::array<int, 2> locks_ = {-1, -1};  // of the file that says who, and of the directory
+    UniqueFd lock_;  // the file that says who; the directory is locked as well
+    UniqueFd directory_;
 };
 
 // Readers see the old contents or the new, also after a power cut (temporary file, fsync, rename,

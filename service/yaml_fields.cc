@@ -7,7 +7,6 @@
 
 #include "base/roots.h"
 #include "base/words.h"
-#include "service/foreign_keys.h"
 
 namespace rm {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,5 +64,9 @@ YamlReader read_duration(Seconds& target);                   // see parse_second
 YamlReader read_path(std::string& target, const std::string& base_directory);
 // A key whose feature does not exist: refused by name, at the key.
 YamlReader not_there_yet();
+
+// Where the job file has what other trainers call `key` (lr, cp, epochs, wandb): one sentence.
+// Nothing for a word that none of them has.
+std::optional<std::string> foreign_key(std::string_view key);
 
 }  // namespace rm

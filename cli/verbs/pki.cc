@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "cli/verb.h"
-#include "service/security/deny_list.h"
 #include "service/security/tokens.h"
 #include "service/state_dir.h"
 

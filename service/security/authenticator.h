@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "service/security/client_authority.h"
-#include "service/security/deny_list.h"
+#include "service/security/pki.h"
 #include "service/security/reloaded_file.h"
 #include "service/security/role.h"
 #include "service/security/tokens.h"

@@ -1,9 +1,14 @@
 #include "service/security/pki.h"
 
 #include <arpa/inet.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "service/security/openssl.h"
+#include "service/state_dir.h"
 
 namespace rm {
 namespace {
@@ -147,6 +152,14 @@ Status add_leaf_extensions(X509* certificate, X509* issuer, const CertificateOrd
     return names.empty() ? Status() : add(NID_subject_alt_name, names);
 }
 
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+    const auto begin = text.find_first_not_of(kBlanks);
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& name, WallTime now, int days) {
@@ -182,6 +195,52 @@ Result<std::string> serial_of(std::string_view pem) {
 Result<std::string> name_of(std::string_view pem) {
     RM_TRY(const openssl::Certificate certificate, parse_certificate(pem));
     return openssl::subject_entry(certificate.get(), NID_commonName);
+}
+
+Result<KeyPair> read_key_pair(const std::string& certificate_path, const std::string& key_path) {
+    KeyPair pair;
+    RM_TRY(pair.certificate, read_small_file(certificate_path));
+    RM_TRY(pair.key, read_small_file(key_path));
+    const openssl::Certificate certificate(
+        PEM_read_bio_X509(openssl::read_bio(pair.certificate).get(), nullptr, nullptr, nullptr));
+    const openssl::Key key(
+        PEM_read_bio_PrivateKey(openssl::read_bio(pair.key).get(), nullptr, nullptr, nullptr));
+    const bool match =
+        certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+    ERR_clear_error();
+    if (!certificate) return invalid_argument("{} has no certificate in PEM", certificate_path);
+    if (!key) return invalid_argument("{} has no private key in PEM", key_path);
+    if (match) return pair;
+    return invalid_argument("the key in {} is not that of the certificate in {}", key_path,
+                            certificate_path);
+}
+
+Result<std::string> normal_serial(std::string_view text) {
+    std::string serial(text);
+    const auto is_hex = [](unsigned char c) { return std::isxdigit(c) != 0; };
+    if (serial.empty() || !std::all_of(serial.begin(), serial.end(), is_hex)) {
+        return invalid_argument("'{}' is not a serial number in hexadecimal", text);
+    }
+    for (char& c : serial)
+        c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    // OpenSSL prints whole bytes: a leading zero is part of what it says.
+    serial.erase(0, std::min(serial.find_first_not_of('0'), serial.size() - 1));
+    return serial;
+}
+
+Result<DenyList> parse_deny_list(std::string_view text, std::string_view file_name) {
+    DenyList list;
+    for (int line = 1; !text.empty(); ++line) {
+        const auto end = std::min(text.find('\n'), text.size());
+        const std::string_view whole = text.substr(0, end);
+        const std::string_view content = trimmed(whole.substr(0, whole.find('#')));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (content.empty()) continue;
+        RM_TRY(std::string serial,
+               within(format("{}:{}", file_name, line), normal_serial(content)));
+        list.insert(std::move(serial));
+    }
+    return list;
 }
 
 }  // namespace rm

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "service/security/role.h"
 
 // A small certificate authority: X.509 v3 (RFC 5280), ECDSA with P-256 and SHA-256. Everything is
@@ -33,5 +35,19 @@ Result<KeyPair> issue(const KeyPair& authority, const CertificateOrder& order, W
 // its CN.
 Result<std::string> serial_of(std::string_view pem);
 Result<std::string> name_of(std::string_view pem);
+
+// A certificate (or chain, its own first) and the key that belongs to it. INVALID_ARGUMENT names
+// the file that is wrong, or both when they do not belong together.
+Result<KeyPair> read_key_pair(const std::string& certificate_path, const std::string& key_path);
+
+// Serial numbers of certificates that are not accepted any more.
+using DenyList = std::set<std::string>;
+
+// One serial in hexadecimal per line, in any case, and `#` comments. Anything else is an error that
+// names the line: a list that is half read denies too little.
+Result<DenyList> parse_deny_list(std::string_view text, std::string_view file_name);
+
+// Upper case, without leading zeros; INVALID_ARGUMENT for what is not hexadecimal.
+Result<std::string> normal_serial(std::string_view text);
 
 }  // namespace rm

@@ -14,7 +14,7 @@
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"
-#include "service/process_limits.h"
+#include "service/machine.h"
 
 namespace rm {
 namespace {

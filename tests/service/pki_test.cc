@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "service/security/client_authority.h"
-#include "service/security/tls_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {

@@ -1,5 +1,3 @@
-#include "service/repeated_event.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

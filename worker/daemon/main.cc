@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "service/log.h"
-#include "service/process_limits.h"
+#include "service/machine.h"
 #include "worker/daemon/worker_daemon.h"
 #include "worker/daemon/worker_options.h"
 #include "worker/rank/rank_process.h"

@@ -1,6 +1,6 @@
 #include "worker/daemon/metrics_page.h"
 
-#include "service/security/tls_files.h"
+#include "service/security/pki.h"
 #include "worker/inventory/inventory.h"
 
 namespace rm {

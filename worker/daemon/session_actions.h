@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "service/repeated_event.h"
+#include "service/log.h"
 #include "worker/agent/attempts.h"
 #include "worker/daemon/identity.h"
 #include "worker/probe/probe_server.h"

@@ -5,8 +5,8 @@
 
 #include "service/grpc_stream.h"
 #include "service/grpc_util.h"
-#include "service/repeated_event.h"
-#include "service/security/tls_probe.h"
+#include "service/log.h"
+#include "service/security/client_security.h"
 
 namespace rm {
 namespace {

@@ -9,7 +9,7 @@
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
 #include "service/grpc_util.h"
-#include "service/repeated_event.h"
+#include "service/log.h"
 #include "worker/session/backoff.h"
 
 namespace rm {

@@ -1,12 +1,10 @@
-#include "service/security/tls_probe.h"
+#include "service/security/client_security.h"
 
 #include <netdb.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <utility>
-
+#include "base/unique_fd.h"
 #include "service/security/openssl.h"
 
 namespace rm {
@@ -15,37 +13,18 @@ namespace {
 constexpr timeval kLimit{.tv_sec = 2, .tv_usec = 0};
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // ALPN
 
-class Socket {
-public:
-    explicit Socket(int fd) : fd_(fd) {}
-    ~Socket() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Socket& operator=(Socket&&) = delete;
-
-    int get() const { return fd_; }
-
-private:
-    int fd_;
-};
-
-bool is_open(const Socket& socket) {
-    return socket.get() >= 0;
-}
-
 // Its send timeout limits connect(), too.
-Socket connect_to(const HostPort& address) {
+UniqueFd connect_to(const HostPort& address) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
     const std::string port = std::to_string(address.port);
-    if (::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) return Socket(-1);
+    if (::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) return {};
     const std::unique_ptr<addrinfo, openssl::Free<freeaddrinfo>> owner(found);
-    Socket socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kLimit, sizeof kLimit);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit);
-    if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return Socket(-1);
+    if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
     return socket;
 }
 
@@ -69,8 +48,8 @@ void expect_name(SSL* tls, const std::string& name) {
 }
 
 Seen handshake(const HostPort& address, const ClientSecurity& security) {
-    const Socket socket = connect_to(address);
-    if (!is_open(socket)) return {};
+    const UniqueFd socket = connect_to(address);
+    if (!socket) return {};
     const openssl::Context context(SSL_CTX_new(TLS_client_method()));
     // The verdict is looked at afterwards; nothing is sent that depends on it.
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
