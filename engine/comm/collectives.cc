@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -168,7 +170,7 @@ void gather_parts(Transport& transport, const Group& group, Staging& staging, co
 // The rank `steps` places ahead on the ring; negative: behind.
 int rank_ahead(const Group& group, int steps) {
     const int size = group.size();
-    return group.ranks[static_cast<std::size_t>(((group.index + steps) % size + size) % size)];
+    return group.ranks[usize(((group.index + steps) % size + size) % size)];
 }
 
 }  // namespace

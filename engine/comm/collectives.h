@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/usize.h"
 #include "engine/comm/staging.h"
 #include "engine/comm/transport.h"
 #include "kernels/tensor.h"
@@ -25,8 +26,8 @@ struct Group {
     std::vector<int> ranks;
     int index = 0;  // ranks[index] is this rank
     int size() const { return static_cast<int>(ranks.size()); }
-    int next() const { return ranks[static_cast<std::size_t>((index + 1) % size())]; }
-    int previous() const { return ranks[static_cast<std::size_t>((index + size() - 1) % size())]; }
+    int next() const { return ranks[usize((index + 1) % size())]; }
+    int previous() const { return ranks[usize((index + size() - 1) % size())]; }
 };
 Group make_group(std::vector<int> ranks, int rank);
 

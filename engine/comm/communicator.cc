@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/usize.h"
 #include "engine/comm/traffic.h"
 
 namespace rm {
@@ -46,23 +47,10 @@ std::vector<MemoryRange> other_parts(const TensorView& x, const Group& group) {
 }  // namespace
 
 std::string_view to_string(CommOp op) {
-    switch (op) {
-        case CommOp::ring_shift:
-            return "ring_shift";
-        case CommOp::all_reduce_sum:
-            return "all_reduce_sum";
-        case CommOp::all_gather:
-            return "all_gather";
-        case CommOp::broadcast:
-            return "broadcast";
-        case CommOp::barrier:
-            return "barrier";
-        case CommOp::reduce_scatter_sum:
-            return "reduce_scatter_sum";
-        case CommOp::all_to_all:
-            return "all_to_all";
-    }
-    return "?";
+    constexpr std::array<std::string_view, kNumCommOps> kNames = {
+        "ring_shift", "all_reduce_sum",     "all_gather", "broadcast",
+        "barrier",    "reduce_scatter_sum", "all_to_all"};
+    return kNames[usize(op)];
 }
 
 std::string comm_name(std::int32_t id) {
@@ -70,7 +58,7 @@ std::string comm_name(std::int32_t id) {
     const auto num_ops = static_cast<std::int32_t>(kNumCommOps);
     const auto num_groups = static_cast<std::int32_t>(kGroupKeys.size());
     if (id < 0 || id > num_groups * num_ops) return format("unknown collective {}", id);
-    return format("{} {}", to_string(group_of(static_cast<std::size_t>(id))),
+    return format("{} {}", to_string(group_of(usize(id))),
                   to_string(static_cast<CommOp>((id - 1) % num_ops)));
 }
 
@@ -84,7 +72,7 @@ Communicator::Communicator(Transport& transport, Device& device, Stream& stream,
     RM_CHECK(mesh.num_ranks() == transport.num_ranks(), "the mesh has {} ranks, the transport {}",
              mesh.num_ranks(), transport.num_ranks());
     for (const GroupKey key : kGroupKeys) {
-        groups_[static_cast<std::size_t>(key)] = make_group(mesh, transport.rank(), key);
+        groups_[usize(key)] = make_group(mesh, transport.rank(), key);
     }
     for (std::size_t id = 0; id < names_.size(); ++id) {
         names_[id] = comm_name(static_cast<std::int32_t>(id));
@@ -112,7 +100,7 @@ void Communicator::enqueue(GroupKey key, CommOp op, const Operands& operands, Tr
                            Play play) {
     if (group(key).size() == 1) return;
     const std::int32_t id = comm_id(key, op);
-    const auto slot = static_cast<std::size_t>(id);
+    const auto slot = usize(id);
     sent.group = static_cast<int>(key);
     const QueuedWork what = {names_[slot], operands.reads, operands.writes, std::span(&sent, 1)};
     stream_.queue(what, [this, key, id, slot, play = std::move(play)] {
@@ -137,7 +125,7 @@ void Communicator::ring_shifts(std::vector<Shift> shifts) {
         add_shift(sent, static_cast<int>(key), ring_shift_traffic(staging_, out));
     }
     const std::int32_t id = comm_id(shifts[0].key, CommOp::ring_shift);
-    const auto& name = names_[static_cast<std::size_t>(id)];
+    const auto& name = names_[usize(id)];
     stream_.queue({name, operands.reads, operands.writes, sent},
                   [this, id, shifts = std::move(shifts)] { play_shifts(id, shifts); });
 }
@@ -149,8 +137,7 @@ void Communicator::play_shifts(std::int32_t id, std::span<const Shift> shifts) {
     show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
     // The transport's count does not tell them apart.
     for (const auto& [key, out, in] : shifts) {
-        bytes_sent_[static_cast<std::size_t>(comm_id(key, CommOp::ring_shift))] +=
-            out.num_bytes().value;
+        bytes_sent_[usize(comm_id(key, CommOp::ring_shift))] += out.num_bytes().value;
     }
 }
 

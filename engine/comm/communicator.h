@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mesh.h"
+#include "base/usize.h"
 #include "engine/comm/collectives.h"
 #include "engine/comm/pulse.h"
 #include "engine/comm/transport.h"
@@ -106,7 +107,7 @@ public:
     void broadcast(GroupKey key, const TensorView& x, int root_index);
     void barrier(GroupKey key);
 
-    const Group& group(GroupKey key) const { return groups_[static_cast<std::size_t>(key)]; }
+    const Group& group(GroupKey key) const { return groups_[usize(key)]; }
     CommCounters counters() const;  // any thread
 
     static constexpr Bytes kScratch{std::int64_t{2} << 20};

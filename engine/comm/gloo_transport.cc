@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/usize.h"
 #include "engine/comm/blocked_signals.h"
 #include "engine/comm/gloo_contexts.h"
 #include "engine/comm/local_address.h"
@@ -180,14 +181,14 @@ private:
             exchange.exchange("gloo", encode_pair_table(own_addresses()), options_.timeout);
         if (!table) throw_error(table.error().message);
         for (auto& [rank, peer] : peers_) {
-            connect_to(rank, peer, (*table)[static_cast<std::size_t>(rank)]);
+            connect_to(rank, peer, (*table)[usize(rank)]);
         }
     }
 
     // By rank; where no range of ports is asked for it does not matter who is where.
     std::vector<std::string> addresses_of_ranks(Exchange& exchange) {
         if (options_.ports.is_any() || options_.num_ranks == 1)
-            return std::vector<std::string>(static_cast<std::size_t>(options_.num_ranks), address_);
+            return std::vector<std::string>(usize(options_.num_ranks), address_);
         auto addresses = exchange.exchange("address", address_, options_.timeout);
         if (!addresses) throw_error(addresses.error().message);
         return *std::move(addresses);
@@ -196,7 +197,7 @@ private:
     void open_pairs(const std::vector<std::string>& addresses) {
         GlooContexts contexts(address_, options_);
         for (const int rank : options_.peers) {
-            const std::string& at = addresses[static_cast<std::size_t>(rank)];
+            const std::string& at = addresses[usize(rank)];
             peers_[rank].context = contexts.with_pair(rank, at);
         }
     }
@@ -281,7 +282,7 @@ private:
     }
 
     MessageHandle start(const MessageInfo& info, std::byte* data) {
-        const auto size = static_cast<std::size_t>(info.bytes);
+        const auto size = usize(info.bytes);
         Peer& peer = peers_.at(info.peer);
         const BlockedSignals blocked = BlockedSignals::sigpipe();
         try {

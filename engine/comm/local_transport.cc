@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/usize.h"
 #include "engine/comm/message.h"
 #include "engine/comm/transport.h"
 
@@ -68,7 +69,7 @@ public:
     }
 
 private:
-    static std::size_t slot(Direction side) { return static_cast<std::size_t>(side); }
+    static std::size_t slot(Direction side) { return usize(side); }
 
     void end_due(Clock::time_point now) {
         while (!due_.empty() && due_.front() <= now) {
@@ -79,7 +80,7 @@ private:
 
     // Nothing where the message has not been copied.
     std::optional<Clock::time_point> due_time(std::int64_t index) const {
-        const auto place = static_cast<std::size_t>(index - num_over_);
+        const auto place = usize(index - num_over_);
         if (place >= due_.size()) return std::nullopt;
         return due_[place];
     }
@@ -139,8 +140,7 @@ public:
 
     int num_ranks() const { return num_ranks_; }
     Channel& channel(int from, int to) {
-        return channels_[static_cast<std::size_t>(from) * static_cast<std::size_t>(num_ranks_) +
-                         static_cast<std::size_t>(to)];
+        return channels_[usize(from) * usize(num_ranks_) + usize(to)];
     }
 
 private:

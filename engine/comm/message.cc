@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
+
+#include "base/text.h"
+#include "base/words.h"
 
 namespace rm {
 
@@ -61,17 +65,14 @@ Status check_group_name(std::string_view group) {
 Error missing_ranks_error(std::string_view group, const std::vector<int>& missing, int num_ranks,
                           Seconds timeout) {
     constexpr std::size_t kMostNamed = 16;
-    std::string names;
-    for (std::size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i) {
-        names += format("{}{}", i == 0 ? "" : ", ", missing[i]);
-    }
+    std::string names = join(std::span(missing).first(std::min(missing.size(), kMostNamed)));
     if (missing.size() > kMostNamed) {
         names += format(" and {} more", missing.size() - kMostNamed);
     }
-    const bool one = missing.size() == 1;
-    return make_error(
-        ErrorCode::deadline_exceeded, "exchange '{}': {} {} of {} {} not published within {}",
-        group, one ? "rank" : "ranks", names, num_ranks, one ? "has" : "have", to_string(timeout));
+    return make_error(ErrorCode::deadline_exceeded,
+                      "exchange '{}': {} {} of {} {} not published within {}", group,
+                      plural(missing.size(), "rank"), names, num_ranks,
+                      missing.size() == 1 ? "has" : "have", timeout);
 }
 
 }  // namespace rm

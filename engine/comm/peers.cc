@@ -1,5 +1,6 @@
 #include <set>
 
+#include "base/usize.h"
 #include "engine/comm/communicator.h"
 
 namespace rm {
@@ -19,7 +20,7 @@ std::vector<int> outer_ring(const Mesh& mesh, int rank) {
     const int size = mesh.inner_ring();
     std::vector<int> members;
     for (int slot = mesh.coord(rank, Axis::ring) % size; slot < std::ssize(ring); slot += size)
-        members.push_back(ring[static_cast<std::size_t>(slot)]);
+        members.push_back(ring[usize(slot)]);
     return members;
 }
 
@@ -30,25 +31,9 @@ bool all_talk_to_all(GroupKey key) {
 }  // namespace
 
 std::string_view to_string(GroupKey key) {
-    switch (key) {
-        case GroupKey::data:
-            return "data";
-        case GroupKey::ring:
-            return "ring";
-        case GroupKey::ulysses:
-            return "ulysses";
-        case GroupKey::tensor:
-            return "tensor";
-        case GroupKey::gradient:
-            return "gradient";
-        case GroupKey::world:
-            return "world";
-        case GroupKey::ring_inner:
-            return "ring_inner";
-        case GroupKey::ring_outer:
-            return "ring_outer";
-    }
-    return "?";
+    constexpr std::array<std::string_view, kGroupKeys.size()> kNames = {
+        "data", "ring", "ulysses", "tensor", "gradient", "world", "ring_inner", "ring_outer"};
+    return kNames[usize(key)];
 }
 
 std::string_view axis_name(GroupKey key) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -28,13 +30,13 @@ void Pulse::begin_step() {
 
 void Pulse::end_step() {
     beat();
-    const auto step = static_cast<std::size_t>(num_steps.load());
+    const auto step = usize(num_steps.load());
     recent_nanos[step % kSteps] = longest_nanos.exchange(0);
     ++num_steps;
 }
 
 Seconds Pulse::longest_pause() const {
-    const auto steps = std::min(kSteps, static_cast<std::size_t>(num_steps.load()));
+    const auto steps = std::min(kSteps, usize(num_steps.load()));
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < steps; ++i)
         longest = std::max(longest, recent_nanos[i].load());

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr int kOpen = 4;
 
 std::size_t size_of_part(const TensorView& part) {
     RM_CHECK(part.num_bytes() <= Staging::kPiece, "{} in a piece", part.num_bytes());
-    return static_cast<std::size_t>(part.num_bytes().value);
+    return usize(part.num_bytes().value);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -49,7 +51,7 @@ Traffic all_to_all_traffic(const Group& group, const Staging& staging, const Ten
     const std::int64_t others = group.size() - 1;
     const std::int64_t block = out.num_elements() / group.size();
     const Traffic one = in_pieces(block, out.dtype(), staging.piece_elements(out));
-    const auto at_once = std::min(static_cast<std::size_t>(others), staging.num_slots());
+    const auto at_once = std::min(usize(others), staging.num_slots());
     if (at_once == 0) return {};
     return {.messages = num_pieces(others, static_cast<std::int64_t>(at_once)) * one.messages,
             .bytes = one.bytes * others};

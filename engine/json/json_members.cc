@@ -1,5 +1,7 @@
 #include "engine/json/json_members.h"
 
+#include "base/usize.h"
+
 namespace rm {
 
 using nlohmann::json;
@@ -11,7 +13,7 @@ class MeshMembers {
 public:
     explicit MeshMembers(JsonObject& object) {
         for (const Axis axis : kAxes)
-            object.read(to_string(axis), sizes_[static_cast<std::size_t>(axis)]);
+            object.read(to_string(axis), sizes_[usize(axis)]);
         object.read("inner_ring", inner_ring_);
     }
     // Errors name members of the object at `path`.

@@ -5,6 +5,7 @@
 
 #include "base/mesh.h"
 #include "base/text.h"
+#include "base/usize.h"
 #include "engine/dry_run/choose_memory.h"
 #include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"
@@ -52,7 +53,7 @@ private:
         spec_.mesh = config.mesh();
         // The last rank of the ring, which the others wait for: see DryRunMode.
         Mesh::Coords coords{};
-        coords[static_cast<std::size_t>(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
+        coords[usize(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
         spec_.rank = spec_.mesh.rank(coords);
         spec_.zero = spec.zero;
         spec_.moments = moment_type(spec);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/model_preset.h"
 #include "base/random.h"
+#include "base/usize.h"
 #include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"
@@ -88,7 +89,7 @@ Status write_part(const std::string& temp_dir, const std::vector<Slice>& tensors
         const Slice share = share_of(tensor, index, count);
         const auto feed = [&block, bytes = num_bytes(share)](const ByteSink& sink) -> Status {
             for (std::int64_t left = bytes; left > 0; left -= std::ssize(block)) {
-                const auto size = static_cast<std::size_t>(std::min(left, std::ssize(block)));
+                const auto size = usize(std::min(left, std::ssize(block)));
                 RM_RETURN_IF_ERROR(sink(std::span(block).first(size)));
             }
             return {};
@@ -122,7 +123,7 @@ Part read_part(const Checkpoint& checkpoint, const std::vector<Slice>& tensors, 
             Slice piece = share;
             piece.first += at;
             piece.count = std::min(kMostElements, share.count - at);
-            block.resize(static_cast<std::size_t>(num_bytes(piece)));
+            block.resize(usize(num_bytes(piece)));
             part.status = reader.read(piece, block);
         }
     }
@@ -151,10 +152,9 @@ Result<std::string> write_all(const Bench& bench, const std::vector<Slice>& tens
     Faults none;
     const CheckpointName name{{1}, 1};
     RM_TRY(const std::string temp_dir, begin_checkpoint(bench.dir, name, none));
-    std::vector<Status> written(static_cast<std::size_t>(bench.writers));
-    on_threads(bench.writers, [&](int i) {
-        written[static_cast<std::size_t>(i)] = write_part(temp_dir, tensors, i, bench.writers);
-    });
+    std::vector<Status> written(usize(bench.writers));
+    on_threads(bench.writers,
+               [&](int i) { written[usize(i)] = write_part(temp_dir, tensors, i, bench.writers); });
     for (const Status& status : written)
         RM_RETURN_IF_ERROR(status);
     RM_TRY(std::string path, publish_checkpoint(bench.dir, name, bench.writers, {}, none));
@@ -166,10 +166,9 @@ Result<std::string> write_all(const Bench& bench, const std::vector<Slice>& tens
 Status read_all(const Bench& bench, const std::string& path, const std::vector<Slice>& tensors) {
     const Stopwatch watch;
     RM_TRY(const Checkpoint checkpoint, Checkpoint::open(path, Verify::sizes));
-    std::vector<Part> parts(static_cast<std::size_t>(bench.readers));
-    on_threads(bench.readers, [&](int i) {
-        parts[static_cast<std::size_t>(i)] = read_part(checkpoint, tensors, i, bench.readers);
-    });
+    std::vector<Part> parts(usize(bench.readers));
+    on_threads(bench.readers,
+               [&](int i) { parts[usize(i)] = read_part(checkpoint, tensors, i, bench.readers); });
     std::int64_t read = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         RM_RETURN_IF_ERROR(parts[i].status);

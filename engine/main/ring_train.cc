@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/usize.h"
 #include "base/words.h"
 #include "engine/comm/communicator.h"
 #include "engine/main/dry_run_command.h"
@@ -142,7 +143,7 @@ std::unique_ptr<Transport> connect(const RingTrainConfig& config, const RankConf
     TransportOptions options;
     options.rank = rank.rank;
     options.num_ranks = mesh.num_ranks();
-    options.peers = peers_of(mesh)[static_cast<std::size_t>(rank.rank)];
+    options.peers = peers_of(mesh)[usize(rank.rank)];
     options.timeout = rank.plan.collective_timeout;
     if (config.transport == TransportKind::local) return make_local_transport(hub, options);
     return make_gloo_transport(config.address, *exchange, options);
@@ -183,10 +184,10 @@ int run_threads(const RingTrainConfig& config) {
     const int num_ranks = config.mesh().num_ranks();
     const auto hub = make_local_hub(num_ranks);
     auto exchanges = make_local_exchanges(num_ranks);
-    std::vector<RankEnd> ends(static_cast<std::size_t>(num_ranks));
+    std::vector<RankEnd> ends(usize(num_ranks));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < num_ranks; ++rank) {
-        const auto i = static_cast<std::size_t>(rank);
+        const auto i = usize(rank);
         threads.emplace_back(
             [&, rank, i] { ends[i] = train_rank(config, rank, exchanges[i].get(), hub); });
     }
@@ -295,8 +296,7 @@ int run_process_rank(const Arguments& arguments, const RingTrainConfig& config) 
         make_directory_exchange(arguments.exchange_dir, arguments.rank, config.mesh().num_ranks());
     const RankEnd end = train_rank(config, arguments.rank, exchange.get(), nullptr);
     if (end.code == kExitError && end.blame == Blame::own) {
-        std::ofstream(words_path(arguments.exchange_dir, static_cast<std::size_t>(arguments.rank)))
-            << end.words;
+        std::ofstream(words_path(arguments.exchange_dir, usize(arguments.rank))) << end.words;
     }
     return end.code;
 }
@@ -342,7 +342,7 @@ int fail(const Error& error, int code) {
     return code;
 }
 
-Result<DryRunAnswer> predict(const RingTrainConfig& config, const DryRunRequest& request) {
+Result<DryRunAnswer> dry_run(const RingTrainConfig& config, const DryRunRequest& request) {
     RM_TRY(const std::string layout, describe_layout(config));
     std::cout << layout;
     return describe_dry_run(config, request);
@@ -366,7 +366,7 @@ int run(const Arguments& arguments) {
         return fail(config.error(), too_large ? kExitDoesNotFit : kExitUsage);
     }
     if (arguments.dry_run) {
-        const auto answer = predict(*config, arguments.request);
+        const auto answer = dry_run(*config, arguments.request);
         if (!answer) return fail(answer.error(), kExitUsage);
         std::cout << answer->text;
         return answer->fits ? 0 : kExitDoesNotFit;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/mesh.h"
+#include "base/usize.h"
 #include "base/words.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
@@ -78,15 +79,35 @@ Status check_mesh_fits(const RingTrainConfig& config) {
     return check_parallel(mesh, model);
 }
 
-Status read_engine(const json& value, RingTrainConfig& config) {
+// The members of `engine` that are words.
+struct EngineWords {
     std::string ranks = "threads";
-    std::string transport;
+    std::string transport;  // empty: as the ranks need
     std::string device = "cpu";
+};
+
+Status apply(const EngineWords& words, RingTrainConfig& config) {
+    const auto device = parse_rank_device(words.device);
+    if (!device) return invalid_argument("engine.device: {}", device.error().message);
+    config.device = *device;
+    RM_TRY(config.ranks,
+           parse_word("engine.ranks:", words.ranks, {RankKind::threads, RankKind::processes}));
+    const bool threads = config.ranks == RankKind::threads;
+    const std::string_view usual = threads ? "local" : "gloo";
+    RM_TRY(config.transport,
+           parse_word("engine.transport:", words.transport.empty() ? usual : words.transport,
+                      {TransportKind::local, TransportKind::gloo}));
+    if (threads || config.transport == TransportKind::gloo) return {};
+    return invalid_argument("engine.transport: local joins threads; processes need gloo");
+}
+
+Status read_engine(const json& value, RingTrainConfig& config) {
+    EngineWords words;
     JsonObject object(value, "engine");
-    object.read("ranks", ranks)
-        .read("device", device)
+    object.read("ranks", words.ranks)
+        .read("device", words.device)
         .read("tuning_file", config.tuning_file)
-        .read("transport", transport)
+        .read("transport", words.transport)
         .read("address", config.address)
         .read("threads_per_rank", config.threads_per_rank)
         .read("timeout_seconds", config.timeout_seconds)
@@ -96,21 +117,7 @@ Status read_engine(const json& value, RingTrainConfig& config) {
         RM_TRY(config.model, model_config_from_json(*model, "engine.model"));
     }
     RM_RETURN_IF_ERROR(object.finish());
-    const auto parsed = parse_rank_device(device);
-    if (!parsed) return invalid_argument("engine.device: {}", parsed.error().message);
-    config.device = *parsed;
-    if (ranks != "threads" && ranks != "processes") {
-        return invalid_argument("engine.ranks: '{}' is not known; threads or processes", ranks);
-    }
-    config.ranks = ranks == "threads" ? RankKind::threads : RankKind::processes;
-    if (transport.empty()) transport = ranks == "threads" ? "local" : "gloo";
-    if (transport != "local" && transport != "gloo") {
-        return invalid_argument("engine.transport: '{}' is not known; local or gloo", transport);
-    }
-    config.transport = transport == "local" ? TransportKind::local : TransportKind::gloo;
-    if (config.ranks == RankKind::processes && config.transport == TransportKind::local) {
-        return invalid_argument("engine.transport: local joins threads; processes need gloo");
-    }
+    RM_RETURN_IF_ERROR(apply(words, config));
     return check_engine(config);
 }
 
@@ -124,7 +131,7 @@ SequenceRuns runs_of_one_document(const RankLayout& layout) {
 
 // In attention the ranks of a ulysses group see all tokens of their slot, each with its heads.
 std::int64_t share_of_pairs(const RankLayout& layout, const SequenceRuns& runs) {
-    const auto& queries = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
+    const auto& queries = runs.by_slot[usize(layout.ring_slot)];
     std::int64_t pairs = 0;
     for (const auto& keys : runs.by_slot)
         pairs += attended_pairs(queries, keys);

@@ -13,7 +13,13 @@
 namespace rm {
 
 enum class RankKind { threads, processes };
+inline std::string_view to_string(RankKind kind) {
+    return kind == RankKind::threads ? "threads" : "processes";
+}
 enum class TransportKind { local, gloo };
+inline std::string_view to_string(TransportKind kind) {
+    return kind == TransportKind::local ? "local" : "gloo";
+}
 
 // The file that ring-train reads; docs/formats/ring_train.md.
 struct RingTrainConfig {

@@ -2,13 +2,14 @@
 
 #include <numeric>
 
+#include "base/usize.h"
 #include "kernels/kernels.h"
 
 namespace rm {
 namespace {
 
 MicroBatch padding_only(const RankLayout& layout) {
-    const auto T = static_cast<std::size_t>(layout.local_tokens);
+    const auto T = usize(layout.local_tokens);
     return {std::vector<std::int32_t>(T, 0), std::vector<std::int32_t>(T, kIgnoreTarget), {}};
 }
 
@@ -31,9 +32,9 @@ MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positi
     std::size_t local = 0;
     for (const Piece& piece : local_pieces(laid_out, layout)) {
         if (piece.run.document == kPaddingDocument) break;  // it is last
-        const std::int64_t end = ends[static_cast<std::size_t>(piece.run.document)];
+        const std::int64_t end = ends[usize(piece.run.document)];
         for (std::int64_t i = 0; i < piece.run.length; ++i, ++local) {
-            const auto at = static_cast<std::size_t>(piece.first + i);
+            const auto at = usize(piece.first + i);
             batch.tokens[local] = sequence.tokens[at];
             if (piece.first + i < end) batch.targets[local] = sequence.tokens[at + 1];
         }
@@ -62,8 +63,8 @@ void count(const Sample& sequence, const RankLayout& layout, StepBatch& batch) {
 
 StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
                           const Mesh& mesh, int rank, Positions positions) {
-    const auto data = static_cast<std::size_t>(mesh.size(Axis::data));
-    const auto mine = static_cast<std::size_t>(mesh.coord(rank, Axis::data));
+    const auto data = usize(mesh.size(Axis::data));
+    const auto mine = usize(mesh.coord(rank, Axis::data));
     StepBatch batch;
     for (const Sample& sequence : sequences) {
         check(sequence, layout);

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/usize.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm {
@@ -50,7 +51,7 @@ public:
     std::string read_all() const {
         std::string text(4096, '\0');
         const ssize_t length = ::pread(fd_, text.data(), text.size(), 0);
-        text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+        text.resize(length > 0 ? usize(length) : 0);
         return text;
     }
     bool replace(const std::string& text) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/usize.h"
 #include "engine/model/nonfinite.h"
 #include "kernels/host_blocks.h"
 
@@ -88,7 +89,7 @@ private:
         Stream& compute = engine_.streams().compute;
         std::vector<std::byte> host;
         engine_.model().watch_residual([&](int layer, const TensorView& x) {
-            host.resize(static_cast<std::size_t>(x.num_bytes().value));
+            host.resize(usize(x.num_bytes().value));
             device.download(x, host.data(), compute);
             compute.call_host("look at residual", [this, layer, x, &host] {
                 const TensorView copy(host.data(), x.dtype(), {x.num_elements()});
@@ -103,9 +104,8 @@ private:
     // The first of all ranks' findings.
     std::string agree() {
         const RankStreams& streams = engine_.streams();
-        const auto ranks =
-            static_cast<std::size_t>(streams.communicator.group(GroupKey::world).size());
-        const auto me = static_cast<std::size_t>(engine_.spec().rank);
+        const auto ranks = usize(streams.communicator.group(GroupKey::world).size());
+        const auto me = usize(engine_.spec().rank);
         std::vector<Numbers> all(ranks, Numbers{});
         all[me] = to_numbers(mine_);
         Device& device = streams.kernels.device();

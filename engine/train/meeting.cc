@@ -6,6 +6,8 @@
 #include <future>
 #include <numeric>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -51,8 +53,8 @@ Meeting::Meeting(Options options, const RankStreams& streams)
 
 // Each rank's values in its own place and zeros elsewhere: their sum is exact.
 std::vector<std::array<double, 2>> Meeting::gather(std::array<double, 2> mine) {
-    std::vector<std::array<double, 2>> values(static_cast<std::size_t>(options_.num_ranks));
-    values[static_cast<std::size_t>(options_.rank)] = mine;
+    std::vector<std::array<double, 2>> values(usize(options_.num_ranks));
+    values[usize(options_.rank)] = mine;
     Device& device = streams_.kernels.device();
     device.write(values.data(), gathered_);
     streams_.communicator.all_reduce_sum(GroupKey::world, gathered_);

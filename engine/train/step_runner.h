@@ -4,6 +4,7 @@
 
 #include "base/report.h"
 #include "base/result.h"
+#include "base/usize.h"
 #include "engine/train/checkpoint_duty.h"
 #include "engine/train/rank_parts.h"
 #include "engine/train/run_state.h"
@@ -29,7 +30,7 @@ public:
 
 private:
     const StageSpec& spec_of(const TrainPosition& position) const {
-        return parts_.config.spec.stages[static_cast<std::size_t>(position.stage)];
+        return parts_.config.spec.stages[usize(position.stage)];
     }
     Seconds timeout(const StageSpec& spec) const;
     double estimated_seconds(const StageSpec& spec) const;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/usize.h"
 #include "engine/json/json_object.h"
 #include "engine/train/rank_config.h"
 
@@ -46,7 +47,7 @@ void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens) 
     ++position.step;
     ++position.stage_step;
     position.tokens_total += tokens;
-    const auto stage = static_cast<std::size_t>(position.stage);
+    const auto stage = usize(position.stage);
     if (position.stage_step < spec.stages[stage].num_steps()) return;
     ++position.stage;
     position.stage_step = 0;
