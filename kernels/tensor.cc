@@ -89,7 +89,7 @@ std::string Dims::text() const {
     return text;
 }
 
-void Dims::bind_names(std::string_view names, const TensorView& tensor, std::string_view name) {
+Dims& Dims::bind(std::string_view names, const TensorView& tensor, std::string_view name) {
     const std::string_view all = names;
     int at = 0;
     while (!names.empty()) {
@@ -101,6 +101,7 @@ void Dims::bind_names(std::string_view names, const TensorView& tensor, std::str
     }
     RM_CHECK(at == tensor.rank(), "{}: {} should be ({}), is {}", op_, name, all,
              shape_string(tensor));
+    return *this;
 }
 
 void Dims::bind_one(std::string_view letter, std::int64_t value, std::string_view tensor) {

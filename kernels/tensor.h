@@ -106,14 +106,13 @@ public:
 
     template <DimNames names>
     Dims& bind(const TensorView& tensor, std::string_view name) {
-        bind_names(names.view(), tensor, name);
-        return *this;
+        return bind(names.view(), tensor, name);
     }
+    Dims& bind(std::string_view names, const TensorView& tensor, std::string_view name);
     std::int64_t operator[](std::string_view letter) const;
     std::string text() const;  // T 8, C 64
 
 private:
-    void bind_names(std::string_view names, const TensorView& tensor, std::string_view name);
     void bind_one(std::string_view letter, std::int64_t value, std::string_view tensor);
 
     struct Bound {

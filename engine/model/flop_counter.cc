@@ -10,10 +10,10 @@ double FlopCounter::pairs(std::span<const Run> queries, std::span<const Run> key
 }
 
 void FlopCounter::add(const AttentionFwd& op) {
-    total_ += attention_fwd_flops(op.q, pairs(op.q_runs, op.kv_runs));
+    total_ += op.flops(pairs(op.q_runs, op.kv_runs));
 }
 void FlopCounter::add(const AttentionBwd& op) {
-    total_ += attention_bwd_flops(op.q, pairs(op.q_runs, op.kv_runs));
+    total_ += op.flops(pairs(op.q_runs, op.kv_runs));
 }
 
 double FlopCounter::take() {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/layout.h"
-#include "kernels/meta/op_flops.h"
+#include "kernels/ops/attention.h"
 
 namespace rm {
 

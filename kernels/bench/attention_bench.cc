@@ -98,14 +98,14 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options) {
     const Operands o(bench, shape, options.compute);
     const Workspace fwd_space = bench.workspace(o.fwd), bwd_space = bench.workspace(o.bwd);
     const auto forward = [&](Stream& stream) {
-        kernels.attention_begin({.state = o.fwd.state}, stream);
-        kernels.attention_fwd(o.fwd, fwd_space, stream);
-        kernels.attention_finish({.state = o.fwd.state, .out = o.out, .lse = o.lse}, stream);
+        kernels.run(AttentionBegin{.state = o.fwd.state}, stream);
+        kernels.run(o.fwd, fwd_space, stream);
+        kernels.run(AttentionFinish{.state = o.fwd.state, .out = o.out, .lse = o.lse}, stream);
     };
     const auto both = [&](Stream& stream) {
         forward(stream);
-        kernels.attention_delta({.d_out = o.bwd.d_out, .out = o.out, .delta = o.delta}, stream);
-        kernels.attention_bwd(o.bwd, bwd_space, stream);
+        kernels.run(AttentionDelta{.d_out = o.bwd.d_out, .out = o.out, .delta = o.delta}, stream);
+        kernels.run(o.bwd, bwd_space, stream);
     };
     bench.measure(work_of(shape, "attention_fwd", 4, options, ""), forward);
     bench.measure(work_of(shape, "attention_fwd+bwd", 14, options, R"(, "backward": true)"), both);

@@ -33,18 +33,18 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options) {
 
     const LinearFwd fwd{.x = x, .weight = &weight, .y = bench.compute({T, N})};
     const Workspace fwd_space = bench.workspace(fwd);
-    measure("linear_fwd", product(N, K), [&](Stream& s) { kernels.linear_fwd(fwd, fwd_space, s); });
+    measure("linear_fwd", product(N, K), [&](Stream& s) { kernels.run(fwd, fwd_space, s); });
 
     const LinearBwdInput bwd_input{.d_y = d_y, .weight = &weight, .d_x = bench.compute({T, K})};
     const Workspace input_space = bench.workspace(bwd_input);
     measure("linear_bwd_input", product(K, N),
-            [&](Stream& s) { kernels.linear_bwd_input(bwd_input, input_space, s); });
+            [&](Stream& s) { kernels.run(bwd_input, input_space, s); });
 
     const LinearBwdWeight bwd_weight{.d_y = d_y, .x = x, .d_weight = bench.tensor({N, K})};
     const Workspace weight_space = bench.workspace(bwd_weight);
     measure("linear_bwd_weight",
             options.on_gpu ? std::vector<Contender>() : onednn_weight_gradient(T, N, K, options),
-            [&](Stream& s) { kernels.linear_bwd_weight(bwd_weight, weight_space, s); });
+            [&](Stream& s) { kernels.run(bwd_weight, weight_space, s); });
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void bench_fp8(Kernels& kernels, const Options& options) {
             constexpr int kTimes = 10;
             const double start = now(options);
             for (int i = 0; i < kTimes; ++i)
-                kernels.linear_fwd(wide, space, *stream);
+                kernels.run(wide, space, *stream);
             stream->synchronize();
             return (now(options) - start) / kTimes;
         };

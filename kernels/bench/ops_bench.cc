@@ -29,18 +29,18 @@ void elements(const Ops& ops) {
     const TensorView wide = bench.tensor({T, C}), other = bench.tensor({T, C});
 
     bench.measure({.name = "copy f32 to f32", .bytes = 8 * size},
-                  [&](Stream& s) { ops.kernels.copy({.from = wide, .to = other}, s); });
+                  [&](Stream& s) { ops.kernels.run(Copy{.from = wide, .to = other}, s); });
     const std::string type(to_string(ops.options.compute));
 
     bench.measure({.name = "copy f32 to " + type, .bytes = (4 + ops.element()) * size},
-                  [&](Stream& s) { ops.kernels.copy({.from = wide, .to = x}, s); });
+                  [&](Stream& s) { ops.kernels.run(Copy{.from = wide, .to = x}, s); });
 
     bench.measure({.name = "copy " + type + " to f32", .bytes = (4 + ops.element()) * size},
-                  [&](Stream& s) { ops.kernels.copy({.from = x, .to = wide}, s); });
+                  [&](Stream& s) { ops.kernels.run(Copy{.from = x, .to = wide}, s); });
     bench.measure({.name = "add",
                    .bytes = 3 * ops.element() * size,
                    .torch = ops.torch("add", format(R"("size": {})", T * C))},
-                  [&](Stream& s) { ops.kernels.add({.x = x, .y = y}, s); });
+                  [&](Stream& s) { ops.kernels.run(Add{.x = x, .y = y}, s); });
 }
 
 void norms(const Ops& ops) {
@@ -59,14 +59,14 @@ void norms(const Ops& ops) {
     const Workspace space = bench.workspace(bwd);
     const std::string sizes = format(R"("T": {}, "C": {})", T, C);
     bench.measure({.name = "rmsnorm_fwd", .bytes = 2 * bytes, .torch = ops.torch("rmsnorm", sizes)},
-                  [&](Stream& s) { ops.kernels.rmsnorm_fwd(fwd, s); });
+                  [&](Stream& s) { ops.kernels.run(fwd, s); });
 
     bench.measure({.name = "rmsnorm_fwd+bwd",
                    .bytes = 6 * bytes,
                    .torch = ops.torch("rmsnorm", sizes + R"(, "backward": true)")},
                   [&](Stream& s) {
-                      ops.kernels.rmsnorm_fwd(fwd, s);
-                      ops.kernels.rmsnorm_bwd(bwd, space, s);
+                      ops.kernels.run(fwd, s);
+                      ops.kernels.run(bwd, space, s);
                   });
 }
 
@@ -82,14 +82,14 @@ void swiglu(const Ops& ops) {
                         .d_up = bench.compute({T, C})};
     const std::string sizes = format(R"("T": {}, "F": {})", T, C);
     bench.measure({.name = "swiglu_fwd", .bytes = 3 * bytes, .torch = ops.torch("swiglu", sizes)},
-                  [&](Stream& s) { ops.kernels.swiglu_fwd(fwd, s); });
+                  [&](Stream& s) { ops.kernels.run(fwd, s); });
 
     bench.measure({.name = "swiglu_fwd+bwd",
                    .bytes = 8 * bytes,
                    .torch = ops.torch("swiglu", sizes + R"(, "backward": true)")},
                   [&](Stream& s) {
-                      ops.kernels.swiglu_fwd(fwd, s);
-                      ops.kernels.swiglu_bwd(bwd, s);
+                      ops.kernels.run(fwd, s);
+                      ops.kernels.run(bwd, s);
                   });
 }
 
@@ -102,7 +102,7 @@ void rope(const Ops& ops) {
     bench.measure({.name = "rope_apply",
                    .bytes = 2 * ops.element() * static_cast<double>(T * H * D),
                    .torch = ops.torch("rope", format(R"("T": {}, "H": {}, "D": {})", T, H, D))},
-                  [&](Stream& s) { ops.kernels.rope_apply(apply, s); });
+                  [&](Stream& s) { ops.kernels.run(apply, s); });
 }
 
 void embedding_and_loss(const Ops& ops) {
@@ -111,10 +111,10 @@ void embedding_and_loss(const Ops& ops) {
     const TensorView table = bench.tensor({kVocabulary, kHidden});
     const double size = static_cast<double>(T * kHidden);
     bench.measure({.name = "embedding_fwd", .bytes = (4 + ops.element()) * size}, [&](Stream& s) {
-        ops.kernels.embedding_fwd({.tokens = tokens, .table = table, .x = x}, s);
+        ops.kernels.run(EmbeddingFwd{.tokens = tokens, .table = table, .x = x}, s);
     });
     bench.measure({.name = "embedding_bwd", .bytes = (8 + ops.element()) * size}, [&](Stream& s) {
-        ops.kernels.embedding_bwd({.tokens = tokens, .d_x = x, .d_table = table}, s);
+        ops.kernels.run(EmbeddingBwd{.tokens = tokens, .d_x = x, .d_table = table}, s);
     });
     const LinearCrossEntropy loss{.x = x,
                                   .head = &bench.weight(kVocabulary, kHidden),
@@ -129,7 +129,7 @@ void embedding_and_loss(const Ops& ops) {
     bench.measure({.name = format("cross_entropy T {} C {} V {}", T, kHidden, kVocabulary),
                    .flops = 6 * size * kVocabulary,
                    .torch = ops.torch("cross_entropy", sizes)},
-                  [&](Stream& s) { ops.kernels.linear_cross_entropy(loss, space, s); });
+                  [&](Stream& s) { ops.kernels.run(loss, space, s); });
 }
 
 void update(const Ops& ops) {
@@ -149,12 +149,12 @@ void update(const Ops& ops) {
     bench.measure({.name = "adamw",
                    .bytes = 28.0 * kParameters,
                    .torch = ops.torch("adamw", format(R"("size": {})", kParameters))},
-                  [&](Stream& s) { ops.kernels.adamw(adamw, s); });
+                  [&](Stream& s) { ops.kernels.run(adamw, s); });
     const SumSquares squares{.x = grad, .sum = clip.rows(0, 1)};
     const Workspace space = bench.workspace(squares);
 
     bench.measure({.name = "sum_squares", .bytes = 4.0 * kParameters},
-                  [&](Stream& s) { ops.kernels.sum_squares(squares, space, s); });
+                  [&](Stream& s) { ops.kernels.run(squares, space, s); });
     const auto prepared = ops.kernels.make_prepared(kParameters / kSide, kSide);
     const TensorView matrix = weight.reshaped({kParameters / kSide, kSide});
 

@@ -147,8 +147,8 @@ private:
 
 }  // namespace
 
-void run(const AttentionBegin& op, Context& context) {
-    run(FillZero{op.state.acc}, context);
+void run(const AttentionBegin& op, Workspace, Context& context) {
+    run(FillZero{op.state.acc}, {}, context);
     std::fill_n(op.state.m.as<float>(), op.state.m.num_elements(),
                 -std::numeric_limits<float>::infinity());
     std::fill_n(op.state.l.as<float>(), op.state.l.num_elements(), 0.0f);
@@ -165,7 +165,7 @@ void run(const AttentionFwd& op, Workspace workspace, Context& context) {
     Forward(op, layout, context).run();
 }
 
-void run(const AttentionFinish& op, Context& context) {
+void run(const AttentionFinish& op, Workspace, Context& context) {
     const auto *acc = op.state.acc.as<float>(), *m = op.state.m.as<float>();
     const auto* l = op.state.l.as<float>();
     auto* lse = op.lse.as<float>();
@@ -182,7 +182,7 @@ void run(const AttentionFinish& op, Context& context) {
     context.workers.for_blocks(op.lse.num_elements(), kTile, rows);
 }
 
-void run(const AttentionDelta& op, Context& context) {
+void run(const AttentionDelta& op, Workspace, Context& context) {
     auto* delta = op.delta.as<float>();
     const Loops& loops = attention_loops(context, op.out.dtype());
     const std::int64_t D = op.out.dim(2);

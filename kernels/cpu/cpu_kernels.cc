@@ -4,7 +4,6 @@
 #include <chrono>
 #include <vector>
 
-#include "kernels/checks.h"
 #include "kernels/cpu/choose_code.h"
 #include "kernels/cpu/ops.h"
 
@@ -20,22 +19,7 @@ cpu::CodeChoice choice_for(const CpuOptions& options) {
     return choice;
 }
 
-// An op is checked by the caller, at once, and runs on the stream.
-#define RM_CPU_OP(name, Op)                                            \
-    void name(const Op& op, Stream& stream) override {                 \
-        check_operands(op, types());                                   \
-        stream.enqueue(#name, [this, op] { cpu::run(op, context_); }); \
-    }
-#define RM_CPU_OP_WITH_WORKSPACE(name, Op)                                                   \
-    Bytes workspace_bytes(const Op& op) const override {                                     \
-        return cpu::scratch_bytes(op, context_);                                             \
-    }                                                                                        \
-    void name(const Op& op, Workspace workspace, Stream& stream) override {                  \
-        check_operands(op, types());                                                         \
-        stream.enqueue(#name, [this, op, workspace] { cpu::run(op, workspace, context_); }); \
-    }
-
-class CpuKernels final : public Kernels {
+class CpuKernels final : public AllKernels<CpuKernels> {
 public:
     explicit CpuKernels(const CpuOptions& options) : CpuKernels(options, choice_for(options)) {}
 
@@ -58,34 +42,16 @@ public:
         stream.enqueue("prepare", [this, weight, &own] { cpu::prepare(weight, own, context_); });
     }
 
-    RM_CPU_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
-    RM_CPU_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
-    RM_CPU_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
-    RM_CPU_OP(rmsnorm_fwd, RmsNormFwd)
-    RM_CPU_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
-    RM_CPU_OP(rope_table, RopeTable)
-    RM_CPU_OP(rope_apply, RopeApply)
-    RM_CPU_OP(swiglu_fwd, SwigluFwd)
-    RM_CPU_OP(swiglu_bwd, SwigluBwd)
-    RM_CPU_OP(embedding_fwd, EmbeddingFwd)
-    RM_CPU_OP(embedding_bwd, EmbeddingBwd)
-    RM_CPU_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
-    RM_CPU_OP_WITH_WORKSPACE(head_statistics, HeadStatistics)
-    RM_CPU_OP(combine_head_statistics, CombineHeadStatistics)
-    RM_CPU_OP_WITH_WORKSPACE(head_bwd, HeadBwd)
-    RM_CPU_OP(attention_begin, AttentionBegin)
-    RM_CPU_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
-    RM_CPU_OP(attention_finish, AttentionFinish)
-    RM_CPU_OP(attention_delta, AttentionDelta)
-    RM_CPU_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
-    RM_CPU_OP(fill_zero, FillZero)
-    RM_CPU_OP(copy, Copy)
-    RM_CPU_OP(add, Add)
-    RM_CPU_OP(copy_heads, CopyHeads)
-    RM_CPU_OP(sum_parts, SumParts)
-    RM_CPU_OP_WITH_WORKSPACE(sum_squares, SumSquares)
-    RM_CPU_OP(clip_factor, ClipFactor)
-    RM_CPU_OP(adamw, AdamW)
+    template <typename Op>
+    Bytes scratch_of(const Op& op) const {
+        return cpu::scratch_bytes(op, context_);
+    }
+    // An op is checked by the caller, at once, and runs on the stream.
+    template <typename Op>
+    void queue(const Op& op, Workspace workspace, Stream& stream) {
+        check_operands(op, types());
+        stream.enqueue(Op::kName, [this, op, workspace] { cpu::run(op, workspace, context_); });
+    }
 
 private:
     CpuKernels(const CpuOptions& options, const cpu::CodeChoice& choice)
@@ -100,9 +66,6 @@ private:
     std::unique_ptr<Device> device_;
     cpu::Context context_;
 };
-
-#undef RM_CPU_OP
-#undef RM_CPU_OP_WITH_WORKSPACE
 
 double seconds_of(const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
@@ -124,11 +87,11 @@ double product_rate(const CpuOptions& options) {
     const LinearFwd op{.x = x, .weight = prepared.get(), .y = y};
     const Bytes bytes = kernels->workspace_bytes(op);
     const Buffer workspace = device.allocate(bytes, MemoryKind::workspace);
-    kernels->fill_zero({weight}, *stream);
-    kernels->fill_zero({x}, *stream);
+    kernels->run(FillZero{weight}, *stream);
+    kernels->run(FillZero{x}, *stream);
     kernels->prepare(weight, *prepared, *stream);
     const auto once = [&] {
-        kernels->linear_fwd(op, {workspace.data(), bytes}, *stream);
+        kernels->run(op, {workspace.data(), bytes}, *stream);
         stream->synchronize();
     };
     once();  // warms caches, threads and the code generator up

@@ -36,7 +36,7 @@ void embed(const EmbeddingFwd& op, const simd::RowLoops<E>& loops, Context& cont
 
 }  // namespace
 
-void run(const EmbeddingFwd& op, Context& context) {
+void run(const EmbeddingFwd& op, Workspace, Context& context) {
     with_rows("embedding_fwd", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         if (op.table.dtype() == op.x.dtype()) return embed<E>(op, loops, context);
         embed<float>(op, loops, context);
@@ -45,7 +45,7 @@ void run(const EmbeddingFwd& op, Context& context) {
 
 // Work is cut along the columns: a row that several tokens share is summed by one thread in token
 // order.
-void run(const EmbeddingBwd& op, Context& context) {
+void run(const EmbeddingBwd& op, Workspace, Context& context) {
     constexpr std::int64_t kColumns = 128;
     const auto* tokens = op.tokens.as<std::int32_t>();
     auto* d_table = op.d_table.as<float>();

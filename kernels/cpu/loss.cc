@@ -200,7 +200,7 @@ HeadLoss head_loss(const double* statistics, std::int64_t step, std::int64_t G) 
 }  // namespace
 
 // One thread: a few numbers of each token.
-void run(const CombineHeadStatistics& op, Context&) {
+void run(const CombineHeadStatistics& op, Workspace, Context&) {
     const std::int64_t G = op.parts.dim(0), T = op.parts.dim(1);
     const auto* targets = op.targets.as<std::int32_t>();
     for (std::int64_t t = 0; t < T; ++t) {

@@ -7,7 +7,7 @@
 // RMSNorm, rotary embedding and SwiGLU: independent rows, and one sum over rows.
 namespace rm::cpu {
 
-void run(const RmsNormFwd& op, Context& context) {
+void run(const RmsNormFwd& op, Workspace, Context& context) {
     const auto* weight = op.weight.as<float>();
     auto* rstd = op.rstd.as<float>();
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
@@ -76,7 +76,7 @@ void rope_rows(const RopeTable& op, std::int64_t first, std::int64_t count, std:
 
 }  // namespace
 
-void run(const RopeTable& op, Context& context) {
+void run(const RopeTable& op, Workspace, Context& context) {
     std::int64_t at = 0;
     for (const Run& run : op.runs) {
         const auto rows = [&](std::int64_t first, std::int64_t count, int) {
@@ -87,7 +87,7 @@ void run(const RopeTable& op, Context& context) {
     }
 }
 
-void run(const RopeApply& op, Context& context) {
+void run(const RopeApply& op, Workspace, Context& context) {
     const auto *cos = op.cos.as<float>(), *sin = op.sin.as<float>();
     const std::int64_t T = op.x.dim(0), H = op.x.dim(1), half = op.cos.dim(1);
     const float sign = op.rotation == Rotation::forward ? 1 : -1;
@@ -102,7 +102,7 @@ void run(const RopeApply& op, Context& context) {
     });
 }
 
-void run(const SwigluFwd& op, Context& context) {
+void run(const SwigluFwd& op, Workspace, Context& context) {
     with_rows("swiglu_fwd", op.h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E *gate = op.gate.as<E>(), *up = op.up.as<E>();
         E* h = op.h.as<E>();
@@ -113,7 +113,7 @@ void run(const SwigluFwd& op, Context& context) {
     });
 }
 
-void run(const SwigluBwd& op, Context& context) {
+void run(const SwigluBwd& op, Workspace, Context& context) {
     with_rows("swiglu_bwd", op.d_h, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E *d_h = op.d_h.as<E>(), *gate = op.gate.as<E>(), *up = op.up.as<E>();
         E *d_gate = op.d_gate.as<E>(), *d_up = op.d_up.as<E>();

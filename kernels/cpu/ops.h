@@ -9,8 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/scratch.h"
 
-// The backend's ops, by family: `run` on the stream's thread; operands have been checked. Where an
-// op needs a workspace, `scratch_bytes` says how much.
+// The backend's ops, by family: `run` on the stream's thread; operands have been checked.
 namespace rm::cpu {
 
 constexpr std::int64_t kTile = simd::kTileRows;
@@ -80,44 +79,11 @@ private:
     float* workers_ = nullptr;
 };
 
-Bytes scratch_bytes(const LinearFwd& op, const Context& context);
-Bytes scratch_bytes(const LinearBwdInput& op, const Context& context);
-Bytes scratch_bytes(const LinearBwdWeight& op, const Context& context);
-Bytes scratch_bytes(const RmsNormBwd& op, const Context& context);
-Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context);
-Bytes scratch_bytes(const HeadStatistics& op, const Context& context);
-Bytes scratch_bytes(const HeadBwd& op, const Context& context);
-Bytes scratch_bytes(const AttentionFwd& op, const Context& context);
-Bytes scratch_bytes(const AttentionBwd& op, const Context& context);
-Bytes scratch_bytes(const SumSquares& op, const Context& context);
-
-void run(const LinearFwd& op, Workspace workspace, Context& context);
-void run(const LinearBwdInput& op, Workspace workspace, Context& context);
-void run(const LinearBwdWeight& op, Workspace workspace, Context& context);
-void run(const RmsNormFwd& op, Context& context);
-void run(const RmsNormBwd& op, Workspace workspace, Context& context);
-void run(const RopeTable& op, Context& context);
-void run(const RopeApply& op, Context& context);
-void run(const SwigluFwd& op, Context& context);
-void run(const SwigluBwd& op, Context& context);
-void run(const EmbeddingFwd& op, Context& context);
-void run(const EmbeddingBwd& op, Context& context);
-void run(const LinearCrossEntropy& op, Workspace workspace, Context& context);
-void run(const HeadStatistics& op, Workspace workspace, Context& context);
-void run(const CombineHeadStatistics& op, Context& context);
-void run(const HeadBwd& op, Workspace workspace, Context& context);
-void run(const AttentionBegin& op, Context& context);
-void run(const AttentionFwd& op, Workspace workspace, Context& context);
-void run(const AttentionFinish& op, Context& context);
-void run(const AttentionDelta& op, Context& context);
-void run(const AttentionBwd& op, Workspace workspace, Context& context);
-void run(const FillZero& op, Context& context);
-void run(const Copy& op, Context& context);
-void run(const Add& op, Context& context);
-void run(const CopyHeads& op, Context& context);
-void run(const SumParts& op, Context& context);
-void run(const SumSquares& op, Workspace workspace, Context& context);
-void run(const ClipFactor& op, Context& context);
-void run(const AdamW& op, Context& context);
+// `scratch_bytes` of the ops that take a workspace.
+#define RM_OP(Op)                                              \
+    Bytes scratch_bytes(const Op& op, const Context& context); \
+    void run(const Op& op, Workspace workspace, Context& context);
+RM_EACH_OP(RM_OP)
+#undef RM_OP
 
 }  // namespace rm::cpu

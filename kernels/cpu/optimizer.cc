@@ -43,7 +43,7 @@ void with_floating(DType dtype, const Visit& visit) {
 
 }  // namespace
 
-void run(const FillZero& op, Context& context) {
+void run(const FillZero& op, Workspace, Context& context) {
     auto* data = static_cast<char*>(op.x.data());
     const auto zero = [&](std::int64_t first, std::int64_t count, int) {
         std::memset(data + first, 0, static_cast<std::size_t>(count));
@@ -64,7 +64,7 @@ void copy_bytes(const Copy& op, Context& context) {
 
 }  // namespace
 
-void run(const Copy& op, Context& context) {
+void run(const Copy& op, Workspace, Context& context) {
     if (op.from.dtype() == op.to.dtype()) return copy_bytes(op, context);
     with_floating(op.from.dtype(), [&]<typename From>() {
         with_floating(op.to.dtype(), [&]<typename To>() {
@@ -78,7 +78,7 @@ void run(const Copy& op, Context& context) {
     });
 }
 
-void run(const Add& op, Context& context) {
+void run(const Add& op, Workspace, Context& context) {
     with_rows("add", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E* x = op.x.as<E>();
         E* y = op.y.as<E>();
@@ -115,7 +115,7 @@ void run(const SumSquares& op, Workspace workspace, Context& context) {
         sum += sums[i];
 }
 
-void run(const ClipFactor& op, Context&) {
+void run(const ClipFactor& op, Workspace, Context&) {
     const double norm = std::sqrt(*op.sum.as<double>());
     const bool clips = op.max_norm > 0 && norm > op.max_norm;
     auto* out = op.out.as<double>();
@@ -184,7 +184,7 @@ private:
 
 }  // namespace
 
-void run(const AdamW& op, Context& context) {
+void run(const AdamW& op, Workspace, Context& context) {
     const auto* clip = op.clip.as<double>();
     if (clip[2] == 0) return;
     const simd::AdamWStep step = step_of(op, clip[1]);

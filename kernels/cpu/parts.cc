@@ -84,7 +84,7 @@ void move_bits(const CopyHeads& op, Context& context) {
 
 }  // namespace
 
-void run(const CopyHeads& op, Context& context) {
+void run(const CopyHeads& op, Workspace, Context& context) {
     if (op.into == Into::overwrite && op.from.dtype() == op.to.dtype())
         return move_bits(op, context);
     with_rows("copy_heads", op.from, context, [&]<typename From>(const auto& from_loops) {
@@ -97,7 +97,7 @@ void run(const CopyHeads& op, Context& context) {
     });
 }
 
-void run(const SumParts& op, Context& context) {
+void run(const SumParts& op, Workspace, Context& context) {
     const std::int64_t size = op.y.num_elements(), G = op.parts.dim(0);
     with_rows("sum_parts", op.y, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E* parts = op.parts.as<E>();

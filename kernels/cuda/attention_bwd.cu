@@ -72,11 +72,11 @@ void run_shape(const AttentionBwd& op, const Launch& where) {
 
 }  // namespace
 
-Bytes workspace_bytes(const AttentionBwd&, const GpuProfile&) {
+Bytes workspace_bytes(const AttentionBwd&, const MatMul&) {
     return {};
 }
 
-void run(const AttentionBwd& op, Workspace, const Launch& where) {
+void run(const AttentionBwd& op, const Launch& where) {
     using enum AttentionBackwardShape;
     using enum QueryGradient;
     RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.d_out, op.d_q, op.d_k, op.d_v}),

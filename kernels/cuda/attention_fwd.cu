@@ -44,6 +44,10 @@ void launch_all(const AttentionFwd& op, const Launch& where) {
 
 }  // namespace
 
+Bytes workspace_bytes(const AttentionFwd&, const MatMul&) {
+    return {};
+}
+
 void run(const AttentionFwd& op, const Launch& where) {
     using enum AttentionForwardShape;
     RM_CHECK(starts_are_aligned({op.q, op.k, op.v, op.state.acc}),

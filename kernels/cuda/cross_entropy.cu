@@ -71,7 +71,7 @@ struct Layout {
     // queued.
     template <typename Fn>
     void for_chunks(const TensorView& x, const TensorView& d_x, const TensorView& d_head,
-                    MatMul& matmul, const Launch& where, const Fn& fn) const {
+                    const Launch& where, const Fn& fn) const {
         for (std::int64_t first = 0; first < x.dim(0); first += rows) {
             const std::int64_t count = std::min(rows, x.dim(0) - first);
             const Chunk chunk{.x = x.rows(first, count),
@@ -79,14 +79,14 @@ struct Layout {
                               .logits = logits.rows(0, count),
                               .d_x = d_x.empty() ? TensorView() : d_x.rows(first, count),
                               .d_head = d_head};
-            matmul.run(chunk.make_logits(), products, where);
+            where.matmul->run(chunk.make_logits(), products, where);
             fn(first, chunk);
         }
     }
     // When the gradients have taken the place of the logits.
-    void spread(const Chunk& chunk, MatMul& matmul, const Launch& where) const {
-        matmul.run(chunk.make_d_x(), products, where);
-        matmul.run(chunk.add_d_head(), products, where);
+    void spread(const Chunk& chunk, const Launch& where) const {
+        where.matmul->run(chunk.make_d_x(), products, where);
+        where.matmul->run(chunk.add_d_head(), products, where);
     }
 
     TensorView head;
@@ -98,8 +98,10 @@ struct Layout {
 
 template <typename Op>
 Layout layout_of(const Op& op, const MatMul& matmul, Scratch& scratch) {
-    constexpr bool kForward = std::is_same_v<Op, HeadStatistics>;
-    return {op.x, op.head, kForward ? Layout::Products::logits : Layout::Products::all, matmul,
+    constexpr bool kHasGradients = requires {
+        op.d_x;
+    };
+    return {op.x, op.head, kHasGradients ? Layout::Products::all : Layout::Products::logits, matmul,
             scratch};
 }
 
@@ -138,9 +140,9 @@ Bytes workspace_bytes(const HeadBwd& op, const MatMul& matmul) {
     return bytes_of(op, matmul);
 }
 
-void run(const LinearCrossEntropy& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    Scratch scratch(workspace);
-    const Layout layout = layout_of(op, matmul, scratch);
+void run(const LinearCrossEntropy& op, const Launch& where) {
+    Scratch scratch(where.workspace);
+    const Layout layout = layout_of(op, *where.matmul, scratch);
     const bool backward = !op.d_x.empty();
     const auto finish = [&](std::int64_t first, const Chunk& chunk) {
         launch_rows<device::CrossEntropy>(chunk.logits,
@@ -155,14 +157,14 @@ void run(const LinearCrossEntropy& op, MatMul& matmul, Workspace workspace, cons
                                   {.losses = layout.losses,
                                    .rows = static_cast<int>(chunk.logits.dim(0)),
                                    .loss_sum = op.loss_sum.as<double>()});
-        if (backward) layout.spread(chunk, matmul, where);
+        if (backward) layout.spread(chunk, where);
     };
-    layout.for_chunks(op.x, op.d_x, op.d_head, matmul, where, finish);
+    layout.for_chunks(op.x, op.d_x, op.d_head, where, finish);
 }
 
-void run(const HeadStatistics& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    Scratch scratch(workspace);
-    const Layout layout = layout_of(op, matmul, scratch);
+void run(const HeadStatistics& op, const Launch& where) {
+    Scratch scratch(where.workspace);
+    const Layout layout = layout_of(op, *where.matmul, scratch);
     const auto finish = [&](std::int64_t first, const Chunk& chunk) {
         launch_rows<device::HeadStatisticsOfRows>(
             chunk.logits,
@@ -172,7 +174,7 @@ void run(const HeadStatistics& op, MatMul& matmul, Workspace workspace, const La
              .part = part_of(op.rows, layout.head)},
             where);
     };
-    layout.for_chunks(op.x, {}, {}, matmul, where, finish);
+    layout.for_chunks(op.x, {}, {}, where, finish);
 }
 
 void run(const CombineHeadStatistics& op, const Launch& where) {
@@ -193,9 +195,9 @@ void run(const CombineHeadStatistics& op, const Launch& where) {
     }
 }
 
-void run(const HeadBwd& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    Scratch scratch(workspace);
-    const Layout layout = layout_of(op, matmul, scratch);
+void run(const HeadBwd& op, const Launch& where) {
+    Scratch scratch(where.workspace);
+    const Layout layout = layout_of(op, *where.matmul, scratch);
     const auto finish = [&](std::int64_t first, const Chunk& chunk) {
         launch_rows<device::HeadGradientOfRows>(chunk.logits,
                                                 {.logits = chunk.logits.as<float>(),
@@ -204,9 +206,9 @@ void run(const HeadBwd& op, MatMul& matmul, Workspace workspace, const Launch& w
                                                  .part = part_of(op.rows, layout.head),
                                                  .scale = static_cast<float>(op.scale)},
                                                 where);
-        layout.spread(chunk, matmul, where);
+        layout.spread(chunk, where);
     };
-    layout.for_chunks(op.x, op.d_x, op.d_head, matmul, where, finish);
+    layout.for_chunks(op.x, op.d_x, op.d_head, where, finish);
 }
 
 }  // namespace rm::cuda

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "kernels/cuda/launch_log.h"
-#include "kernels/device.h"
+#include "kernels/kernels.h"
 #include "kernels/simt/emulator.h"
 
 // describe -> choose -> launch -> compute: how a launcher starts a device kernel. The same .cu file
@@ -30,14 +30,20 @@ struct GpuProfile {
     Bytes l2{std::int64_t{96} << 20};
 };
 
+namespace cuda {
+class MatMul;
+}
+
 // Where a kernel is launched. Borrows all.
 struct Launch {
     Stream& stream;
     const GpuProfile& profile;
-    simt::Emulation emulation{};  // `emu` only
-    bool reproducible = true;     // sums in a fixed order
-    LaunchLog* log = nullptr;     // null: nobody asked
-    std::string op;               // with its sizes, where there is a log
+    simt::Emulation emulation{};     // `emu` only
+    bool reproducible = true;        // sums in a fixed order
+    LaunchLog* log = nullptr;        // null: nobody asked
+    std::string op;                  // with its sizes, where there is a log
+    cuda::MatMul* matmul = nullptr;  // for the ops that take a workspace, which
+    Workspace workspace{};           // is 64-byte aligned and as large as was asked for
 };
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {

@@ -43,14 +43,14 @@ Bytes workspace_bytes(const LinearBwdWeight& op, const MatMul& matmul) {
     return matmul.workspace_bytes(product_of(op));
 }
 
-void run(const LinearFwd& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    matmul.run(product_of(op), workspace, where);
+void run(const LinearFwd& op, const Launch& where) {
+    where.matmul->run(product_of(op), where.workspace, where);
 }
-void run(const LinearBwdInput& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    matmul.run(product_of(op), workspace, where);
+void run(const LinearBwdInput& op, const Launch& where) {
+    where.matmul->run(product_of(op), where.workspace, where);
 }
-void run(const LinearBwdWeight& op, MatMul& matmul, Workspace workspace, const Launch& where) {
-    matmul.run(product_of(op), workspace, where);
+void run(const LinearBwdWeight& op, const Launch& where) {
+    where.matmul->run(product_of(op), where.workspace, where);
 }
 
 }  // namespace rm::cuda

@@ -18,16 +18,16 @@ std::int64_t num_parts(std::int64_t count) {
 
 }  // namespace
 
-Bytes workspace_bytes(const SumSquares& op) {
+Bytes workspace_bytes(const SumSquares& op, const MatMul&) {
     Scratch scratch;
     scratch.doubles(num_parts(op.x.num_elements()));
     return scratch.used();
 }
 
-void run(const SumSquares& op, Workspace workspace, const Launch& where) {
+void run(const SumSquares& op, const Launch& where) {
     const std::int64_t count = op.x.num_elements(), blocks = num_parts(count);
     const device::SumSquaresParams params{
-        .x = op.x.as<float>(), .parts = Scratch(workspace).doubles(blocks), .count = count};
+        .x = op.x.as<float>(), .parts = Scratch(where.workspace).doubles(blocks), .count = count};
     if (starts_are_aligned({op.x})) {
         launch<device::SumSquaresParts<8>>(where, one_block_each(blocks), params);
     } else {

@@ -47,15 +47,15 @@ struct Parts {
 
 }  // namespace
 
-Bytes workspace_bytes(const RmsNormBwd& op) {
+Bytes workspace_bytes(const RmsNormBwd& op, const MatMul&) {
     Scratch scratch;
     const Parts parts(op, scratch);
     return scratch.used();
 }
 
-void run(const RmsNormBwd& op, Workspace workspace, const Launch& where) {
+void run(const RmsNormBwd& op, const Launch& where) {
     const std::int64_t T = op.x.dim(0), C = op.x.dim(1);
-    Scratch scratch(workspace);
+    Scratch scratch(where.workspace);
     const Parts parts(op, scratch);
     const device::RmsNormBackwardParams params{.d_y = op.d_y.as<std::uint16_t>(),
                                                .x = op.x.as<std::uint16_t>(),

@@ -65,37 +65,9 @@ Status check_op(const DeviceProfile& profile, std::string_view op) {
 }  // namespace
 
 std::vector<std::string_view> profiled_ops() {
-    return {"linear_fwd",
-            "linear_bwd_input",
-            "linear_bwd_weight",
-            "rmsnorm_fwd",
-            "rmsnorm_bwd",
-            "rope_table",
-            "rope_apply",
-            "swiglu_fwd",
-            "swiglu_bwd",
-            "embedding_fwd",
-            "embedding_bwd",
-            "linear_cross_entropy",
-            "head_statistics",
-            "combine_head_statistics",
-            "head_bwd",
-            "attention_begin",
-            "attention_fwd",
-            "attention_finish",
-            "attention_delta",
-            "attention_bwd",
-            "fill_zero",
-            "copy",
-            "add",
-            "copy_heads",
-            "sum_parts",
-            "sum_squares",
-            "clip_factor",
-            "adamw",
-            "prepare",
-            "upload",
-            "download"};
+#define RM_OP(Op) Op::kName,
+    return {RM_EACH_OP(RM_OP) "prepare", "upload", "download"};
+#undef RM_OP
 }
 
 Status check_profile(const DeviceProfile& profile) {

@@ -23,7 +23,7 @@ struct SpeedPoint {
 // An op takes overhead + amount / speed. Between two points the speed is linear in the logarithm of
 // the size, outside it is that of the nearest. Transfers' overhead is their latency.
 struct OpSpeed {
-    std::string op;             // as kernels.h names it; prepare, upload and download too
+    std::string op;             // its kName; prepare, upload and download too
     std::int64_t head_dim = 0;  // of attention; between two the time is interpolated
     Seconds overhead;
     std::vector<SpeedPoint> points;  // by ascending size, at least one
@@ -51,7 +51,7 @@ Status check_profile(const DeviceProfile& profile);
 const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op);
 Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work);
 
-// Every name that a profile must have: the ops of kernels.h, prepare, upload, download.
+// Every name that a profile must have: all ops, prepare, upload, download.
 std::vector<std::string_view> profiled_ops();
 
 // L40S, A100, H100 and H200 by published figures and assumed efficiencies, which they name.

@@ -4,11 +4,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/checks.h"
 #include "kernels/meta/device_profile.h"
 #include "kernels/meta/meta_device.h"
-#include "kernels/meta/op_accesses.h"
-#include "kernels/meta/op_flops.h"
 #include "kernels/meta/op_work.h"
 
 namespace rm {
@@ -49,19 +46,7 @@ constexpr bool takes_prepared() {
     return !std::is_null_pointer_v<decltype(prepared_of(std::declval<Op&>()))>;
 }
 
-#define RM_META_OP(name, Op)                           \
-    void name(const Op& op, Stream& stream) override { \
-        add(#name, op, {}, stream);                    \
-    }
-#define RM_META_OP_WITH_WORKSPACE(name, Op)                                 \
-    Bytes workspace_bytes(const Op& op) const override {                    \
-        return ask(#name, op);                                              \
-    }                                                                       \
-    void name(const Op& op, Workspace workspace, Stream& stream) override { \
-        add(#name, op, workspace, stream);                                  \
-    }
-
-class MetaKernels final : public Kernels {
+class MetaKernels final : public AllKernels<MetaKernels> {
 public:
     MetaKernels(ScheduleRecorder& recorder, const MetaOptions& options)
         : options_(options),
@@ -85,52 +70,34 @@ public:
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         check_prepare(weight, prepared, options_.types);
-        const OpAccesses accesses = OpAccesses().read(weight).write(own(&prepared).range());
-        queue("prepare", accesses, work_of_bytes(accesses.bytes()), 0, stream);
+        const OpAccesses accesses =
+            OpAccesses().read(range_of(weight)).write(own(&prepared).range());
+        record("prepare", accesses, work_of_bytes(accesses.bytes()), 0, stream);
     }
 
-    RM_META_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
-    RM_META_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
-    RM_META_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
-    RM_META_OP(rmsnorm_fwd, RmsNormFwd)
-    RM_META_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
-    RM_META_OP(rope_table, RopeTable)
-    RM_META_OP(rope_apply, RopeApply)
-    RM_META_OP(swiglu_fwd, SwigluFwd)
-    RM_META_OP(swiglu_bwd, SwigluBwd)
-    RM_META_OP(embedding_fwd, EmbeddingFwd)
-    RM_META_OP(embedding_bwd, EmbeddingBwd)
-    RM_META_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
-    RM_META_OP_WITH_WORKSPACE(head_statistics, HeadStatistics)
-    RM_META_OP(combine_head_statistics, CombineHeadStatistics)
-    RM_META_OP_WITH_WORKSPACE(head_bwd, HeadBwd)
-    RM_META_OP(attention_begin, AttentionBegin)
-    RM_META_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
-    RM_META_OP(attention_finish, AttentionFinish)
-    RM_META_OP(attention_delta, AttentionDelta)
-    RM_META_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
-    RM_META_OP(fill_zero, FillZero)
-    RM_META_OP(copy, Copy)
-    RM_META_OP(add, Add)
-    RM_META_OP(copy_heads, CopyHeads)
-    RM_META_OP(sum_parts, SumParts)
-    RM_META_OP_WITH_WORKSPACE(sum_squares, SumSquares)
-    RM_META_OP(clip_factor, ClipFactor)
-    RM_META_OP(adamw, AdamW)
-
-private:
     template <typename Op>
-    void add(std::string_view name, const Op& op, Workspace workspace, Stream& stream) {
-        check_operands(op, options_.types);
-        OpAccesses accesses = accesses_of(op);
+    void queue(const Op& op, Workspace workspace, Stream& stream) {
+        OpAccesses accesses = accesses_of(op, options_.types);
         if constexpr (takes_prepared<Op>()) accesses.read(own(*prepared_of(op)).range());
         const double flops = flops_of(op);
         const OpWork work = work_of(op, flops, accesses);
-        accesses.write(MemoryRange{workspace.data, workspace.size});
-        queue(name, accesses, work, flops, stream);
+        if constexpr (takes_workspace<Op>)
+            accesses.write(MemoryRange{workspace.data, workspace.size});
+        record(Op::kName, accesses, work, flops, stream);
     }
-    void queue(std::string_view name, const OpAccesses& accesses, const OpWork& work, double flops,
-               Stream& stream) {
+    template <typename Op>
+    Bytes scratch_of(Op op) const {
+        if (options_.like == nullptr) {
+            if (options_.profile == nullptr) return {};
+            return speed_of(*options_.profile, Op::kName).workspace;
+        }
+        if constexpr (takes_prepared<Op>()) *prepared_of(op) = &twin_of(*prepared_of(op));
+        return options_.like->workspace_bytes(op);
+    }
+
+private:
+    void record(std::string_view name, const OpAccesses& accesses, const OpWork& work, double flops,
+                Stream& stream) {
         Seconds seconds;
         if (options_.profile != nullptr) seconds = seconds_of(*options_.profile, name, work);
         meta_stream(stream).add(
@@ -138,15 +105,6 @@ private:
             {.seconds = seconds, .flops = flops});
     }
 
-    template <typename Op>
-    Bytes ask(std::string_view name, Op op) const {
-        if (options_.like == nullptr) {
-            if (options_.profile == nullptr) return {};
-            return speed_of(*options_.profile, name).workspace;
-        }
-        if constexpr (takes_prepared<Op>()) *prepared_of(op) = &twin_of(*prepared_of(op));
-        return options_.like->workspace_bytes(op);
-    }
     // A prepared weight of `like` of the same shape.
     const PreparedWeight& twin_of(const PreparedWeight* weight) const {
         const std::pair shape(own(weight).num_rows(), own(weight).num_columns());
@@ -159,9 +117,6 @@ private:
     MetaDevice device_;
     mutable std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PreparedWeight>> twins_;
 };
-
-#undef RM_META_OP
-#undef RM_META_OP_WITH_WORKSPACE
 
 }  // namespace
 

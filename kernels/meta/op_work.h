@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
-#include "kernels/meta/op_accesses.h"
 
 namespace rm {
 
@@ -19,21 +18,22 @@ struct OpWork {
     std::int64_t head_dim = 0;  // 0: no attention
 };
 
-OpWork work_of_bytes(double bytes);
+inline OpWork work_of_bytes(double bytes) {
+    return {.amount = bytes, .size = bytes};
+}
 
 // `flops` are the op's, `accesses` its tensors without its workspace.
-OpWork work_of(const AttentionFwd& op, double flops, const OpAccesses& accesses);
-OpWork work_of(const AttentionBwd& op, double flops, const OpAccesses& accesses);
-// An op touches only its tokens' rows of the table.
-OpWork work_of(const EmbeddingFwd& op, double flops, const OpAccesses& accesses);
-OpWork work_of(const EmbeddingBwd& op, double flops, const OpAccesses& accesses);
-OpWork work_of(const CopyHeads& op, double flops, const OpAccesses& accesses);
 template <typename Op>
 OpWork work_of(const Op& op, double flops, const OpAccesses& accesses) {
     if constexpr (requires { op.head; }) {
         return {.amount = flops, .size = static_cast<double>(op.x.dim(1))};
+    } else if constexpr (requires { Op::kFlopsPerPair; }) {
+        const double per_key = Op::kFlopsPerPair * static_cast<double>(op.q.num_elements());
+        return {
+            .amount = flops, .size = per_key > 0 ? flops / per_key : 0, .head_dim = op.q.dim(2)};
     } else {
         if (flops > 0) return {.amount = flops, .size = flops};
+        if constexpr (requires { op.moved_bytes(); }) return work_of_bytes(op.moved_bytes());
         return work_of_bytes(accesses.bytes());
     }
 }

@@ -73,24 +73,15 @@ void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
     const std::int64_t rows = T * num_tiles(T * (N + K));
     const TensorView x = compute(rows, K), y = compute(rows, N), d_weight = accum({N, K});
     const PreparedWeight* w = &weight(N, K);
-    add(
-        "linear_fwd", shape,
-        [=](std::int64_t i) {
-            return LinearFwd{.x = tile(x, T, i), .weight = w, .y = tile(y, T, i)};
-        },
-        &Kernels::linear_fwd);
-    add(
-        "linear_bwd_input", shape,
-        [=](std::int64_t i) {
-            return LinearBwdInput{.d_y = tile(y, T, i), .weight = w, .d_x = tile(x, T, i)};
-        },
-        &Kernels::linear_bwd_input);
-    add(
-        "linear_bwd_weight", shape,
-        [=](std::int64_t i) {
-            return LinearBwdWeight{.d_y = tile(y, T, i), .x = tile(x, T, i), .d_weight = d_weight};
-        },
-        &Kernels::linear_bwd_weight);
+    add(shape, [=](std::int64_t i) {
+        return LinearFwd{.x = tile(x, T, i), .weight = w, .y = tile(y, T, i)};
+    });
+    add(shape, [=](std::int64_t i) {
+        return LinearBwdInput{.d_y = tile(y, T, i), .weight = w, .d_x = tile(x, T, i)};
+    });
+    add(shape, [=](std::int64_t i) {
+        return LinearBwdWeight{.d_y = tile(y, T, i), .x = tile(x, T, i), .d_weight = d_weight};
+    });
     const TensorView master = tensor(kernels_.types().master, {N, K});
     PreparedWeight* to = weights_.emplace_back(kernels_.make_prepared(N, K)).get();
     const Bytes bytes = master.num_bytes() + kernels_.prepared_bytes(N, K);
@@ -105,19 +96,13 @@ TensorView ProfileSampler::Activations::at(const TensorView& of, std::int64_t ca
 void ProfileSampler::norms(const Activations& a) {
     const TensorView weight = tensor(kernels_.types().master, {a.C});
     const TensorView rstd = accum({a.rows}), d_weight = accum({a.C});
-    add(
-        "rmsnorm_fwd", a.shape,
-        [=](std::int64_t i) {
-            return RmsNormFwd{a.at(a.x, i), weight, a.at(a.y, i), a.at(rstd, i)};
-        },
-        &Kernels::rmsnorm_fwd);
-    add(
-        "rmsnorm_bwd", a.shape,
-        [=](std::int64_t i) {
-            return RmsNormBwd{a.at(a.d_y, i), a.at(a.x, i),   weight,
-                              a.at(rstd, i),  a.at(a.d_x, i), d_weight};
-        },
-        &Kernels::rmsnorm_bwd);
+    add(a.shape, [=](std::int64_t i) {
+        return RmsNormFwd{a.at(a.x, i), weight, a.at(a.y, i), a.at(rstd, i)};
+    });
+    add(a.shape, [=](std::int64_t i) {
+        return RmsNormBwd{a.at(a.d_y, i), a.at(a.x, i),   weight,
+                          a.at(rstd, i),  a.at(a.d_x, i), d_weight};
+    });
 }
 
 void ProfileSampler::rotations(const Activations& a) {
@@ -127,85 +112,42 @@ void ProfileSampler::rotations(const Activations& a) {
     inv_freq_.assign(D / 2, 0.5);
     const std::vector<Run>* runs =
         runs_.emplace_back(std::make_unique<std::vector<Run>>(1, Run{0, 0, a.T})).get();
-    add(
-        "rope_table", a.shape,
-        [=, this](std::int64_t) {
-            return RopeTable{*runs, inv_freq_, 1, cos, sin};
-        },
-        &Kernels::rope_table);
-    add(
-        "rope_apply", a.shape,
-        [=](std::int64_t i) {
-            return RopeApply{a.at(heads, i), cos, sin};
-        },
-        &Kernels::rope_apply);
+    add(a.shape, [=, this](std::int64_t) { return RopeTable{*runs, inv_freq_, 1, cos, sin}; });
+    add(a.shape, [=](std::int64_t i) { return RopeApply{a.at(heads, i), cos, sin}; });
 }
 
 void ProfileSampler::gates(const Activations& a) {
-    add(
-        "swiglu_fwd", a.shape,
-        [=](std::int64_t i) {
-            return SwigluFwd{a.at(a.x, i), a.at(a.y, i), a.at(a.z, i)};
-        },
-        &Kernels::swiglu_fwd);
-    add(
-        "swiglu_bwd", a.shape,
-        [=](std::int64_t i) {
-            return SwigluBwd{a.at(a.z, i), a.at(a.x, i), a.at(a.y, i), a.at(a.d_x, i),
-                             a.at(a.d_y, i)};
-        },
-        &Kernels::swiglu_bwd);
+    add(a.shape, [=](std::int64_t i) {
+        return SwigluFwd{a.at(a.x, i), a.at(a.y, i), a.at(a.z, i)};
+    });
+    add(a.shape, [=](std::int64_t i) {
+        return SwigluBwd{a.at(a.z, i), a.at(a.x, i), a.at(a.y, i), a.at(a.d_x, i), a.at(a.d_y, i)};
+    });
 }
 
 void ProfileSampler::embeddings(const Activations& a) {
     constexpr std::int64_t V = 8192;
     const TensorView token = indices(a.rows, V), d_table = accum({V, a.C});
     const TensorView table = tensor(kernels_.types().master, {V, a.C});
-    add(
-        "embedding_fwd", a.shape,
-        [=](std::int64_t i) {
-            return EmbeddingFwd{a.at(token, i), table, a.at(a.x, i)};
-        },
-        &Kernels::embedding_fwd);
-    add(
-        "embedding_bwd", a.shape,
-        [=](std::int64_t i) {
-            return EmbeddingBwd{a.at(token, i), a.at(a.d_x, i), d_table};
-        },
-        &Kernels::embedding_bwd);
+    add(a.shape, [=](std::int64_t i) { return EmbeddingFwd{a.at(token, i), table, a.at(a.x, i)}; });
+    add(a.shape, [=](std::int64_t i) {
+        return EmbeddingBwd{a.at(token, i), a.at(a.d_x, i), d_table};
+    });
 }
 
 void ProfileSampler::moves(const Activations& a) {
     const std::int64_t D = kTokenHeadDim, H = a.C / D;
     const TensorView wide = accum({a.rows, a.C}), parts = compute(2 * a.T, a.C);
     const TensorView heads = a.x.reshaped({a.rows, H, D}), copies = a.y.reshaped({a.rows, H, D});
-    add(
-        "fill_zero", a.shape, [=](std::int64_t i) { return FillZero{a.at(wide, i)}; },
-        &Kernels::fill_zero);
-    add(
-        "copy", a.shape,
-        [=](std::int64_t i) {
-            return Copy{a.at(a.x, i), a.at(a.y, i)};
-        },
-        &Kernels::copy);
-    add(
-        "add", a.shape,
-        [=](std::int64_t i) {
-            return Add{a.at(a.x, i), a.at(a.y, i)};
-        },
-        &Kernels::add);
-    add(
-        "copy_heads", a.shape,
-        [=](std::int64_t i) {
-            return CopyHeads{a.at(heads, i), a.at(copies, i), 0, 0, H};
-        },
-        &Kernels::copy_heads);
-    add(
-        "sum_parts", a.shape,
-        [=](std::int64_t i) {
-            return SumParts{parts.reshaped({2, a.T, a.C}), a.at(a.y, i)};
-        },
-        &Kernels::sum_parts);
+    add(a.shape, [=](std::int64_t i) { return FillZero{a.at(wide, i)}; });
+    add(a.shape, [=](std::int64_t i) { return Copy{a.at(a.x, i), a.at(a.y, i)}; });
+    add(a.shape, [=](std::int64_t i) { return Add{a.at(a.x, i), a.at(a.y, i)}; });
+    add(a.shape, [=](std::int64_t i) {
+        return CopyHeads{a.at(heads, i), a.at(copies, i), 0, 0, H};
+    });
+    add(a.shape, [=](std::int64_t i) {
+        return SumParts{parts.reshaped({2, a.T, a.C}), a.at(a.y, i)};
+    });
 }
 
 void ProfileSampler::tokens(std::int64_t T, std::int64_t C) {
@@ -235,17 +177,11 @@ void ProfileSampler::attention(const AttentionShape& a) {
     };
     const auto *q_runs = run(S - T, T), *kv_runs = run(0, S);
     const double scale = 1 / std::sqrt(static_cast<double>(D));
-    add(
-        "attention_fwd", shape,
-        [=](std::int64_t) { return AttentionFwd{state, q, k, v, *q_runs, *kv_runs, scale}; },
-        &Kernels::attention_fwd);
-    add(
-        "attention_bwd", shape,
-        [=](std::int64_t) {
-            return AttentionBwd{q,       k,        v,     d_out, lse, delta,
-                                *q_runs, *kv_runs, scale, d_q,   d_k, d_v};
-        },
-        &Kernels::attention_bwd);
+    add(shape,
+        [=](std::int64_t) { return AttentionFwd{state, q, k, v, *q_runs, *kv_runs, scale}; });
+    add(shape, [=](std::int64_t) {
+        return AttentionBwd{q, k, v, d_out, lse, delta, *q_runs, *kv_runs, scale, d_q, d_k, d_v};
+    });
 }
 
 void ProfileSampler::attention_rows(std::int64_t T, std::int64_t Hq, std::int64_t D) {
@@ -259,21 +195,11 @@ void ProfileSampler::attention_rows(std::int64_t T, std::int64_t Hq, std::int64_
     const auto state = [=](std::int64_t i) {
         return AttentionState{at(acc, i), at(m, i), at(l, i)};
     };
-    add(
-        "attention_begin", shape, [=](std::int64_t i) { return AttentionBegin{state(i)}; },
-        &Kernels::attention_begin);
-    add(
-        "attention_finish", shape,
-        [=](std::int64_t i) {
-            return AttentionFinish{state(i), at(out, i), at(lse, i)};
-        },
-        &Kernels::attention_finish);
-    add(
-        "attention_delta", shape,
-        [=](std::int64_t i) {
-            return AttentionDelta{at(d_out, i), at(out, i), at(lse, i)};
-        },
-        &Kernels::attention_delta);
+    add(shape, [=](std::int64_t i) { return AttentionBegin{state(i)}; });
+    add(shape, [=](std::int64_t i) { return AttentionFinish{state(i), at(out, i), at(lse, i)}; });
+    add(shape, [=](std::int64_t i) {
+        return AttentionDelta{at(d_out, i), at(out, i), at(lse, i)};
+    });
 }
 
 void ProfileSampler::head(std::int64_t T, std::int64_t C, std::int64_t V) {
@@ -283,26 +209,13 @@ void ProfileSampler::head(std::int64_t T, std::int64_t C, std::int64_t V) {
     const TensorView statistics = tensor(DType::f64, {1, T, 3}), lse = tensor(DType::f64, {T});
     const PreparedWeight* w = &weight(V, C);
     const double scale = 1 / static_cast<double>(T);
-    add(
-        "linear_cross_entropy", shape,
-        [=](std::int64_t) { return LinearCrossEntropy{x, w, targets, scale, loss, d_x, d_head}; },
-        &Kernels::linear_cross_entropy);
-    add(
-        "head_statistics", shape,
-        [=](std::int64_t) {
-            return HeadStatistics{x, w, targets, {}, statistics.reshaped({T, 3})};
-        },
-        &Kernels::head_statistics);
-    add(
-        "combine_head_statistics", shape,
-        [=](std::int64_t) {
-            return CombineHeadStatistics{statistics, targets, lse, loss};
-        },
-        &Kernels::combine_head_statistics);
-    add(
-        "head_bwd", shape,
-        [=](std::int64_t) { return HeadBwd{x, w, targets, {}, lse, scale, d_x, d_head}; },
-        &Kernels::head_bwd);
+    add(shape,
+        [=](std::int64_t) { return LinearCrossEntropy{x, w, targets, scale, loss, d_x, d_head}; });
+    add(shape, [=](std::int64_t) {
+        return HeadStatistics{x, w, targets, {}, statistics.reshaped({T, 3})};
+    });
+    add(shape, [=](std::int64_t) { return CombineHeadStatistics{statistics, targets, lse, loss}; });
+    add(shape, [=](std::int64_t) { return HeadBwd{x, w, targets, {}, lse, scale, d_x, d_head}; });
 }
 
 void ProfileSampler::update(std::int64_t size) {
@@ -310,29 +223,12 @@ void ProfileSampler::update(std::int64_t size) {
     const TensorView weight = tensor(kernels_.types().master, {size}), grad = accum({size});
     const TensorView m = accum({size}), v = accum({size});
     const TensorView sum = tensor(DType::f64, {1}), clip = tensor(DType::f64, {3});
-    add(
-        "adamw", shape,
-        [=](std::int64_t) {
-            return AdamW{.weight = weight,
-                         .grad = grad,
-                         .m = m,
-                         .v = v,
-                         .clip = clip,
-                         .learning_rate = 1e-6};
-        },
-        &Kernels::adamw);
-    add(
-        "sum_squares", shape,
-        [=](std::int64_t) {
-            return SumSquares{grad, sum};
-        },
-        &Kernels::sum_squares);
-    add(
-        "clip_factor", shape,
-        [=](std::int64_t) {
-            return ClipFactor{sum, 0, clip};
-        },
-        &Kernels::clip_factor);
+    add(shape, [=](std::int64_t) {
+        return AdamW{
+            .weight = weight, .grad = grad, .m = m, .v = v, .clip = clip, .learning_rate = 1e-6};
+    });
+    add(shape, [=](std::int64_t) { return SumSquares{grad, sum}; });
+    add(shape, [=](std::int64_t) { return ClipFactor{sum, 0, clip}; });
 }
 
 void ProfileSampler::transfers(std::int64_t size) {

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "base/median.h"
-#include "kernels/meta/op_accesses.h"
-#include "kernels/meta/op_flops.h"
 #include "kernels/meta/op_work.h"
 
 namespace rm {
@@ -76,6 +74,7 @@ private:
 
     template <typename Op>
     Workspace workspace(const Op& op) {
+        if constexpr (!takes_workspace<Op>) return {};
         const Bytes size = kernels_.workspace_bytes(op);
         const Buffer& buffer =
             buffers_.emplace_back(kernels_.device().allocate(size, MemoryKind::workspace));
@@ -86,21 +85,13 @@ private:
         samples_.push_back({std::string(op), shape, work, std::move(queue), {}});
     }
     // `op_of` gives the op of the i-th call.
-    template <typename OpOf, typename Op>
-    void add(std::string_view name, const std::string& shape, OpOf op_of,
-             void (Kernels::*member)(const Op&, Stream&)) {
-        const Op first = op_of(0);
-        add(name, shape, work_of(first, flops_of(first), accesses_of(first)),
-            [this, op_of, member](std::int64_t i) { (kernels_.*member)(op_of(i), *stream_); });
-    }
-    template <typename OpOf, typename Op>
-    void add(std::string_view name, const std::string& shape, OpOf op_of,
-             void (Kernels::*member)(const Op&, Workspace, Stream&)) {
-        const Op first = op_of(0);
-        const Workspace space = workspace(first);
-        add(name, shape, work_of(first, flops_of(first), accesses_of(first)),
-            [this, op_of, member, space](std::int64_t i) {
-                (kernels_.*member)(op_of(i), space, *stream_);
+    template <typename OpOf>
+    void add(const std::string& shape, OpOf op_of) {
+        const auto first = op_of(0);
+        const OpAccesses accesses = accesses_of(first, kernels_.types());
+        add(first.kName, shape, work_of(first, flops_of(first), accesses),
+            [this, op_of, space = workspace(first)](std::int64_t i) {
+                kernels_.run(op_of(i), space, *stream_);
             });
     }
     double seconds_of(const ProfileSample& sample, std::int64_t calls);

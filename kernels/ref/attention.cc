@@ -61,7 +61,7 @@ void bind_state(Dims& dims, const AttentionState& state) {
 
 }  // namespace
 
-void attention_begin(const AttentionBegin& op) {
+void run(const AttentionBegin& op) {
     Dims dims("attention_begin");
     bind_state(dims, op.state);
     std::fill_n(op.state.acc.as<double>(), op.state.acc.num_elements(), 0.0);
@@ -70,7 +70,7 @@ void attention_begin(const AttentionBegin& op) {
 }
 
 // Online softmax with blocks of one key: any cut of the keys gives the same bits.
-void attention_fwd(const AttentionFwd& op) {
+void run(const AttentionFwd& op) {
     Dims dims("attention_fwd");
     bind_state(dims, op.state);
     dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
@@ -93,7 +93,7 @@ void attention_fwd(const AttentionFwd& op) {
     });
 }
 
-void attention_finish(const AttentionFinish& op) {
+void run(const AttentionFinish& op) {
     Dims dims("attention_finish");
     bind_state(dims, op.state);
     dims.bind<"T Hq D">(op.out, "out").bind<"T Hq">(op.lse, "lse");
@@ -108,7 +108,7 @@ void attention_finish(const AttentionFinish& op) {
     }
 }
 
-void attention_delta(const AttentionDelta& op) {
+void run(const AttentionDelta& op) {
     Dims dims("attention_delta");
     dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq D">(op.out, "out");
     dims.bind<"T Hq">(op.delta, "delta");
@@ -119,7 +119,7 @@ void attention_delta(const AttentionDelta& op) {
     }
 }
 
-void attention_bwd(const AttentionBwd& op) {
+void run(const AttentionBwd& op) {
     Dims dims("attention_bwd");
     dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
     dims.bind<"T Hq D">(op.d_out, "d_out")

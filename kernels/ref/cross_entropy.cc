@@ -56,7 +56,7 @@ void backward_row(const std::vector<double>& d_logits, const double* x, const Te
 
 }  // namespace
 
-void linear_cross_entropy(const LinearCrossEntropy& op) {
+void run(const LinearCrossEntropy& op) {
     const TensorView& head = weight_of(op.head);
     const bool backward = !op.d_x.empty();
     Dims dims("linear_cross_entropy");
@@ -81,7 +81,7 @@ void linear_cross_entropy(const LinearCrossEntropy& op) {
     }
 }
 
-void head_statistics(const HeadStatistics& op) {
+void run(const HeadStatistics& op) {
     const TensorView& head = weight_of(op.head);
     Dims dims("head_statistics");
     dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
@@ -102,7 +102,7 @@ void head_statistics(const HeadStatistics& op) {
     }
 }
 
-void combine_head_statistics(const CombineHeadStatistics& op) {
+void run(const CombineHeadStatistics& op) {
     Dims dims("combine_head_statistics");
     dims.bind<"G T 3">(op.parts, "parts").bind<"T">(op.targets, "targets").bind<"T">(op.lse, "lse");
     dims.bind<"1">(op.loss_sum, "loss_sum");
@@ -125,7 +125,7 @@ void combine_head_statistics(const CombineHeadStatistics& op) {
     }
 }
 
-void head_bwd(const HeadBwd& op) {
+void run(const HeadBwd& op) {
     const TensorView& head = weight_of(op.head);
     Dims dims("head_bwd");
     dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");

@@ -15,11 +15,11 @@ void convert(const TensorView& from, const TensorView& to) {
 
 }  // namespace
 
-void fill_zero(const FillZero& op) {
+void run(const FillZero& op) {
     std::memset(op.x.data(), 0, op.x.bytes().size());
 }
 
-void copy(const Copy& op) {
+void run(const Copy& op) {
     RM_CHECK(op.from.num_elements() == op.to.num_elements(), "copy: from {} to {}",
              shape_string(op.from), shape_string(op.to));
     const DType from = op.from.dtype();
@@ -35,7 +35,7 @@ void copy(const Copy& op) {
     }
 }
 
-void add(const Add& op) {
+void run(const Add& op) {
     RM_CHECK(op.x.num_elements() == op.y.num_elements(), "add: x {} to y {}", shape_string(op.x),
              shape_string(op.y));
     const double* x = op.x.as<double>();

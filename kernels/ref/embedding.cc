@@ -5,7 +5,7 @@
 
 namespace rm::ref {
 
-void embedding_fwd(const EmbeddingFwd& op) {
+void run(const EmbeddingFwd& op) {
     Dims dims("embedding_fwd");
     dims.bind<"T">(op.tokens, "tokens").bind<"V C">(op.table, "table").bind<"T C">(op.x, "x");
     const auto T = dims["T"], C = dims["C"];
@@ -20,7 +20,7 @@ void embedding_fwd(const EmbeddingFwd& op) {
     }
 }
 
-void embedding_bwd(const EmbeddingBwd& op) {
+void run(const EmbeddingBwd& op) {
     Dims dims("embedding_bwd");
     dims.bind<"T">(op.tokens, "tokens").bind<"T C">(op.d_x, "d_x");
     dims.bind<"V C">(op.d_table, "d_table");

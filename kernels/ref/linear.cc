@@ -8,7 +8,7 @@ const TensorView& weight_of(const PreparedWeight* prepared) {
     return own->view();
 }
 
-void linear_fwd(const LinearFwd& op) {
+void run(const LinearFwd& op) {
     const TensorView& weight = weight_of(op.weight);
     Dims dims("linear_fwd");
     dims.bind<"N K">(weight, "weight").bind<"T K">(op.x, "x").bind<"T N">(op.y, "y");
@@ -26,7 +26,7 @@ void linear_fwd(const LinearFwd& op) {
     }
 }
 
-void linear_bwd_input(const LinearBwdInput& op) {
+void run(const LinearBwdInput& op) {
     const TensorView& weight = weight_of(op.weight);
     Dims dims("linear_bwd_input");
     dims.bind<"N K">(weight, "weight").bind<"T N">(op.d_y, "d_y").bind<"T K">(op.d_x, "d_x");
@@ -44,7 +44,7 @@ void linear_bwd_input(const LinearBwdInput& op) {
     }
 }
 
-void linear_bwd_weight(const LinearBwdWeight& op) {
+void run(const LinearBwdWeight& op) {
     Dims dims("linear_bwd_weight");
     dims.bind<"T N">(op.d_y, "d_y").bind<"T K">(op.x, "x").bind<"N K">(op.d_weight, "d_weight");
     const auto T = dims["T"], N = dims["N"], K = dims["K"];

@@ -7,7 +7,7 @@
 
 namespace rm::ref {
 
-void sum_squares(const SumSquares& op) {
+void run(const SumSquares& op) {
     Dims("sum_squares").bind<"1">(op.sum, "sum");
     const double* x = op.x.as<double>();
     double& sum = *op.sum.as<double>();
@@ -15,7 +15,7 @@ void sum_squares(const SumSquares& op) {
         sum += x[i] * x[i];
 }
 
-void clip_factor(const ClipFactor& op) {
+void run(const ClipFactor& op) {
     Dims("clip_factor").bind<"1">(op.sum, "sum").bind<"3">(op.out, "out");
     const double norm = std::sqrt(*op.sum.as<double>());
     const bool clips = op.max_norm > 0 && norm > op.max_norm;
@@ -61,7 +61,7 @@ private:
 
 }  // namespace
 
-void adamw(const AdamW& op) {
+void run(const AdamW& op) {
     Dims("adamw").bind<"3">(op.clip, "clip");
     const std::int64_t size = op.weight.num_elements();
     RM_CHECK(op.grad.num_elements() == size && op.m.num_elements() == size &&

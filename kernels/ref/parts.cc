@@ -2,7 +2,7 @@
 
 namespace rm::ref {
 
-void copy_heads(const CopyHeads& op) {
+void run(const CopyHeads& op) {
     Dims dims("copy_heads");
     dims.bind<"T A D">(op.from, "from").bind<"T B D">(op.to, "to");
     const auto T = dims["T"], A = dims["A"], B = dims["B"], D = dims["D"];
@@ -18,7 +18,7 @@ void copy_heads(const CopyHeads& op) {
     }
 }
 
-void sum_parts(const SumParts& op) {
+void run(const SumParts& op) {
     const std::int64_t size = op.y.num_elements(), G = op.parts.dim(0);
     RM_CHECK(G > 0 && op.parts.num_elements() == G * size, "sum_parts: parts {}, y {}",
              shape_string(op.parts), shape_string(op.y));

@@ -4,7 +4,7 @@
 
 namespace rm::ref {
 
-void rmsnorm_fwd(const RmsNormFwd& op) {
+void run(const RmsNormFwd& op) {
     Dims dims("rmsnorm_fwd");
     dims.bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
     dims.bind<"T C">(op.y, "y").bind<"T">(op.rstd, "rstd");
@@ -24,7 +24,7 @@ void rmsnorm_fwd(const RmsNormFwd& op) {
 }
 
 // With g = d_y * weight: d_x = rstd g - x rstd^3 mean(g x).
-void rmsnorm_bwd(const RmsNormBwd& op) {
+void run(const RmsNormBwd& op) {
     Dims dims("rmsnorm_bwd");
     dims.bind<"T C">(op.d_y, "d_y").bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
     dims.bind<"T">(op.rstd, "rstd").bind<"T C">(op.d_x, "d_x").bind<"C">(op.d_weight, "d_weight");

@@ -5,7 +5,7 @@
 
 namespace rm::ref {
 
-void rope_table(const RopeTable& op) {
+void run(const RopeTable& op) {
     Dims dims("rope_table");
     dims.bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
     const auto T = dims["T"], half = dims["half"];
@@ -27,7 +27,7 @@ void rope_table(const RopeTable& op) {
     }
 }
 
-void rope_apply(const RopeApply& op) {
+void run(const RopeApply& op) {
     Dims dims("rope_apply");
     dims.bind<"T H D">(op.x, "x").bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
     const auto T = dims["T"], H = dims["H"], D = dims["D"], half = dims["half"];

@@ -11,7 +11,7 @@ double sigmoid(double x) {
 
 }  // namespace
 
-void swiglu_fwd(const SwigluFwd& op) {
+void run(const SwigluFwd& op) {
     Dims dims("swiglu_fwd");
     dims.bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up").bind<"T F">(op.h, "h");
     const double* gate = op.gate.as<double>();
@@ -22,7 +22,7 @@ void swiglu_fwd(const SwigluFwd& op) {
     }
 }
 
-void swiglu_bwd(const SwigluBwd& op) {
+void run(const SwigluBwd& op) {
     Dims dims("swiglu_bwd");
     dims.bind<"T F">(op.d_h, "d_h").bind<"T F">(op.gate, "gate").bind<"T F">(op.up, "up");
     dims.bind<"T F">(op.d_gate, "d_gate").bind<"T F">(op.d_up, "d_up");

@@ -62,7 +62,7 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
     const auto rows = [](const TensorView& x, const TokenRange& r) {
         return x.rows(r.first, r.count);
     };
-    kernels.attention_begin({.state = state}, h.stream());
+    kernels.run(AttentionBegin{.state = state}, h.stream());
     for_each_block([&](const auto& t, const auto& s, const auto& q_runs, const auto& kv_runs) {
         const AttentionFwd op{.state = {rows(state.acc, t), rows(state.m, t), rows(state.l, t)},
                               .q = rows(q, t),
@@ -71,10 +71,10 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
                               .q_runs = q_runs,
                               .kv_runs = kv_runs,
                               .scale = scale};
-        kernels.attention_fwd(op, h.workspace(op), h.stream());
+        kernels.run(op, h.workspace(op), h.stream());
     });
-    kernels.attention_finish({.state = state, .out = out, .lse = lse}, h.stream());
-    kernels.attention_delta({.d_out = d_out, .out = out, .delta = delta}, h.stream());
+    kernels.run(AttentionFinish{.state = state, .out = out, .lse = lse}, h.stream());
+    kernels.run(AttentionDelta{.d_out = d_out, .out = out, .delta = delta}, h.stream());
     for_each_block([&](const auto& t, const auto& s, const auto& q_runs, const auto& kv_runs) {
         const AttentionBwd op{.q = rows(q, t),
                               .k = rows(k, s),
@@ -88,7 +88,7 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
                               .d_q = rows(d_q, t),
                               .d_k = rows(d_k, s),
                               .d_v = rows(d_v, s)};
-        kernels.attention_bwd(op, h.workspace(op), h.stream());
+        kernels.run(op, h.workspace(op), h.stream());
     });
     h.keep("acc", state.acc);
     h.keep("out", out);

@@ -46,7 +46,7 @@ void attention(Harness& h, const AttentionProblem& problem) {
                                .l = h.output(Role::accum, {T, Hq})};
     const TensorView out = h.output(Role::compute, {T, Hq, D});
     const TensorView lse = h.output(Role::accum, {T, Hq});
-    kernels.attention_begin({.state = state}, h.stream());
+    kernels.run(AttentionBegin{.state = state}, h.stream());
     std::vector<Block> blocks;
     for (const std::vector<Run>& runs : problem.kv_blocks) {
         const Block& block = blocks.emplace_back(make_block(h, runs, problem));
@@ -57,14 +57,14 @@ void attention(Harness& h, const AttentionProblem& problem) {
                               .q_runs = problem.q_runs,
                               .kv_runs = runs,
                               .scale = scale};
-        kernels.attention_fwd(op, h.workspace(op), h.stream());
+        kernels.run(op, h.workspace(op), h.stream());
     }
-    kernels.attention_finish({.state = state, .out = out, .lse = lse}, h.stream());
+    kernels.run(AttentionFinish{.state = state, .out = out, .lse = lse}, h.stream());
 
     const TensorView d_out = h.input(Role::compute, {T, Hq, D});
     const TensorView d_q = h.input(Role::accum, {T, Hq, D});
     const TensorView delta = h.output(Role::accum, {T, Hq});
-    kernels.attention_delta({.d_out = d_out, .out = out, .delta = delta}, h.stream());
+    kernels.run(AttentionDelta{.d_out = d_out, .out = out, .delta = delta}, h.stream());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const AttentionBwd op{.q = q,
                               .k = blocks[i].k,
@@ -78,7 +78,7 @@ void attention(Harness& h, const AttentionProblem& problem) {
                               .d_q = d_q,
                               .d_k = blocks[i].d_k,
                               .d_v = blocks[i].d_v};
-        kernels.attention_bwd(op, h.workspace(op), h.stream());
+        kernels.run(op, h.workspace(op), h.stream());
         h.keep(format("d_k{}", i), op.d_k);
         h.keep(format("d_v{}", i), op.d_v);
     }

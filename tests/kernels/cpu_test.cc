@@ -38,14 +38,14 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
             return all.rows(t, std::min(tile, kTokens - t));
         };
         const LinearBwdWeight linear{.d_y = rows(d_y), .x = rows(x), .d_weight = d_weight};
-        kernels.linear_bwd_weight(linear, h.workspace(linear), h.stream());
+        kernels.run(linear, h.workspace(linear), h.stream());
         const RmsNormBwd rmsnorm{.d_y = rows(x),
                                  .x = rows(x),
                                  .weight = norm,
                                  .rstd = rows(rstd),
                                  .d_x = rows(d_x),
                                  .d_weight = d_norm};
-        kernels.rmsnorm_bwd(rmsnorm, h.workspace(rmsnorm), h.stream());
+        kernels.run(rmsnorm, h.workspace(rmsnorm), h.stream());
         const LinearCrossEntropy loss{.x = rows(x),
                                       .head = &head,
                                       .targets = rows(targets),
@@ -53,9 +53,9 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
                                       .loss_sum = loss_sum,
                                       .d_x = rows(d_hidden),
                                       .d_head = d_head};
-        kernels.linear_cross_entropy(loss, h.workspace(loss), h.stream());
-        kernels.embedding_bwd({.tokens = rows(targets), .d_x = rows(x), .d_table = d_table},
-                              h.stream());
+        kernels.run(loss, h.workspace(loss), h.stream());
+        kernels.run(EmbeddingBwd{.tokens = rows(targets), .d_x = rows(x), .d_table = d_table},
+                    h.stream());
     }
     h.keep("d_weight", d_weight);
     h.keep("d_x", d_x);
@@ -84,13 +84,13 @@ Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
         const std::int64_t count = std::min(tile, kTokens - t);
         const auto rows = [&](const TensorView& all) { return all.rows(t, count); };
         const HeadStatistics forward{rows(x), &head, rows(targets), share, rows(statistics)};
-        kernels.head_statistics(forward, h.workspace(forward), h.stream());
-        kernels.combine_head_statistics(
-            {rows(statistics).reshaped({1, count, 3}), rows(targets), rows(lse), loss_sum},
-            h.stream());
+        kernels.run(forward, h.workspace(forward), h.stream());
+        kernels.run(CombineHeadStatistics{rows(statistics).reshaped({1, count, 3}), rows(targets),
+                                          rows(lse), loss_sum},
+                    h.stream());
         const HeadBwd backward{rows(x),   &head, rows(targets), share,
                                rows(lse), 0.01,  rows(d_x),     d_head};
-        kernels.head_bwd(backward, h.workspace(backward), h.stream());
+        kernels.run(backward, h.workspace(backward), h.stream());
     }
     h.keep("statistics", statistics);
     h.keep("lse", lse);
@@ -125,8 +125,8 @@ public:
     explicit Worker(Kernels& kernels) : h_(kernels, kSeed), kernels_(kernels) {}
     void queue(int repeats) {
         for (int i = 0; i < repeats; ++i) {
-            kernels_.linear_fwd(fwd_, fwd_space_, h_.stream());
-            kernels_.linear_bwd_input(bwd_, bwd_space_, h_.stream());
+            kernels_.run(fwd_, fwd_space_, h_.stream());
+            kernels_.run(bwd_, bwd_space_, h_.stream());
         }
         h_.keep("y", fwd_.y);
         h_.keep("d_x", bwd_.d_x);
@@ -201,7 +201,7 @@ TEST(CpuKernels, RefuseOperandsOfAnotherType) {
     const LinearFwd op{.x = h.input(Role::accum, {4, 3}),
                        .weight = &h.prepared(2, 3),
                        .y = h.output(Role::compute, {4, 2})};
-    EXPECT_THAT(check_error_of([&] { kernels->linear_fwd(op, h.workspace(op), h.stream()); }),
+    EXPECT_THAT(check_error_of([&] { kernels->run(op, h.workspace(op), h.stream()); }),
                 ::testing::HasSubstr("linear_fwd: x is (4, 3) f32, should be bf16"));
     EXPECT_THROW(make_cpu_kernels({.compute = DType::f64}), CheckError);
 }

@@ -18,14 +18,16 @@ void embedding_in_parts(Harness& h, std::int64_t T, std::int64_t V, std::int64_t
         const CutRows part = cut_rows(V, G, g);
         const RowShare rows{part.first, V};
         const TensorView x = h.output(Role::compute, {T, C});
-        h.kernels().embedding_fwd(
-            {.tokens = tokens, .table = table.rows(part.first, part.count), .x = x, .rows = rows},
-            h.stream());
-        h.kernels().embedding_bwd({.tokens = tokens,
-                                   .d_x = d_x,
-                                   .d_table = d_table.rows(part.first, part.count),
-                                   .rows = rows},
-                                  h.stream());
+        h.kernels().run(EmbeddingFwd{.tokens = tokens,
+                                     .table = table.rows(part.first, part.count),
+                                     .x = x,
+                                     .rows = rows},
+                        h.stream());
+        h.kernels().run(EmbeddingBwd{.tokens = tokens,
+                                     .d_x = d_x,
+                                     .d_table = d_table.rows(part.first, part.count),
+                                     .rows = rows},
+                        h.stream());
         h.keep(format("x_of_part_{}", g), x);
     }
     h.keep("d_table", d_table);
@@ -50,13 +52,13 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
                                 .targets = targets,
                                 .rows = {part.first, V},
                                 .statistics = statistics.rows(g * T, T)};
-        h.kernels().head_statistics(op, h.workspace(op), h.stream());
+        h.kernels().run(op, h.workspace(op), h.stream());
     }
-    h.kernels().combine_head_statistics({.parts = statistics.reshaped({G, T, 3}),
-                                         .targets = targets,
-                                         .lse = lse,
-                                         .loss_sum = loss_sum},
-                                        h.stream());
+    h.kernels().run(CombineHeadStatistics{.parts = statistics.reshaped({G, T, 3}),
+                                          .targets = targets,
+                                          .lse = lse,
+                                          .loss_sum = loss_sum},
+                    h.stream());
     for (std::int64_t g = 0; g < G; ++g) {
         const CutRows part = cut_rows(V, G, g);
         const HeadBwd op{.x = x,
@@ -67,9 +69,9 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
                          .scale = 1.0 / 77,
                          .d_x = d_x_parts.rows(g * T, T),
                          .d_head = d_head.rows(part.first, part.count)};
-        h.kernels().head_bwd(op, h.workspace(op), h.stream());
+        h.kernels().run(op, h.workspace(op), h.stream());
     }
-    h.kernels().sum_parts({.parts = d_x_parts.reshaped({G, T, C}), .y = d_x}, h.stream());
+    h.kernels().run(SumParts{.parts = d_x_parts.reshaped({G, T, C}), .y = d_x}, h.stream());
     if (3 * G * T >= 256) h.keep("statistics", statistics);
     if (T >= 256) h.keep("lse", lse);
     h.keep("d_x", d_x);
@@ -88,7 +90,7 @@ void heads_copied(Harness& h, std::int64_t T, std::int64_t D) {
                                    .to_first = 1,
                                    .count = 3,
                                    .into = into};
-                h.kernels().copy_heads(op, h.stream());
+                h.kernels().run(op, h.stream());
                 const auto name = [](Role role) {
                     return role == Role::compute ? "compute" : "accum";
                 };
@@ -105,8 +107,8 @@ void parts_summed(Harness& h, std::int64_t G, std::int64_t size) {
         const std::string type = role == Role::compute ? "compute" : "accum";
         const TensorView parts = h.input(role, {G, size});
         const TensorView y = h.output(role, {size}), sum = h.input(role, {size});
-        h.kernels().sum_parts({.parts = parts, .y = y}, h.stream());
-        h.kernels().sum_parts({.parts = parts, .y = sum, .into = Into::add}, h.stream());
+        h.kernels().run(SumParts{.parts = parts, .y = y}, h.stream());
+        h.kernels().run(SumParts{.parts = parts, .y = sum, .into = Into::add}, h.stream());
         h.keep(type + "_overwritten", y);
         h.keep(type + "_added_to", sum);
     }

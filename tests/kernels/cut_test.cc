@@ -56,13 +56,13 @@ TEST_P(CutVocabulary, EmbeddingsOfAllPartsAddUpToThoseOfTheWhole) {
         for (std::int64_t g = 0; g < G; ++g) {
             const CutRows part = cut_rows(kVocabulary, G, g);
             const RowShare rows{part.first, kVocabulary};
-            kernels->embedding_fwd(
-                {tokens, table.rows(part.first, part.count), parts.rows(g * T, T), rows},
-                h.stream());
-            kernels->embedding_bwd({tokens, d_x, d_table.rows(part.first, part.count), rows},
-                                   h.stream());
+            kernels->run(EmbeddingFwd{tokens, table.rows(part.first, part.count),
+                                      parts.rows(g * T, T), rows},
+                         h.stream());
+            kernels->run(EmbeddingBwd{tokens, d_x, d_table.rows(part.first, part.count), rows},
+                         h.stream());
         }
-        kernels->sum_parts({.parts = parts.reshaped({G, T, C}), .y = x}, h.stream());
+        kernels->run(SumParts{.parts = parts.reshaped({G, T, C}), .y = x}, h.stream());
         h.keep("x", x);
         h.keep("d_table", d_table);
         return h.outputs();
@@ -81,9 +81,9 @@ TEST_P(CutVocabulary, EmbeddingsFromATableInTheComputeTypeAreThoseFromTheMaster)
     const TensorView table = h.output(Role::compute, {kVocabulary, C});
     const TensorView from_master = h.output(Role::compute, {T, C});
     const TensorView from_table = h.output(Role::compute, {T, C});
-    kernels->copy({.from = master, .to = table}, h.stream());
-    kernels->embedding_fwd({.tokens = tokens, .table = master, .x = from_master}, h.stream());
-    kernels->embedding_fwd({.tokens = tokens, .table = table, .x = from_table}, h.stream());
+    kernels->run(Copy{.from = master, .to = table}, h.stream());
+    kernels->run(EmbeddingFwd{.tokens = tokens, .table = master, .x = from_master}, h.stream());
+    kernels->run(EmbeddingFwd{.tokens = tokens, .table = table, .x = from_table}, h.stream());
     EXPECT_EQ(h.read(from_table), h.read(from_master));
 }
 
@@ -93,15 +93,15 @@ TEST_P(CutVocabulary, WeightsPreparedFromTheComputeTypeAreThoseFromTheMaster) {
     Harness h(*kernels, kSeed);
     const TensorView master = h.input(Role::master, {N, K});
     const TensorView weight = h.output(Role::compute, {N, K});
-    kernels->copy({.from = master, .to = weight}, h.stream());
+    kernels->run(Copy{.from = master, .to = weight}, h.stream());
     const TensorView x = h.input(Role::compute, {T, K}), d_y = h.input(Role::compute, {T, N});
     const auto run = [&](const TensorView& from) {
         const PreparedWeight& prepared = h.prepared(from);
         const LinearFwd fwd{.x = x, .weight = &prepared, .y = h.output(Role::compute, {T, N})};
-        kernels->linear_fwd(fwd, h.workspace(fwd), h.stream());
+        kernels->run(fwd, h.workspace(fwd), h.stream());
         const LinearBwdInput bwd{
             .d_y = d_y, .weight = &prepared, .d_x = h.output(Role::compute, {T, K})};
-        kernels->linear_bwd_input(bwd, h.workspace(bwd), h.stream());
+        kernels->run(bwd, h.workspace(bwd), h.stream());
         return std::pair(h.read(fwd.y), h.read(bwd.d_x));
     };
     EXPECT_EQ(run(weight), run(master));
@@ -125,19 +125,19 @@ struct HeadProblem {
                                     .targets = targets,
                                     .rows = {part.first, kVocabulary},
                                     .statistics = parts.rows(g * T, T)};
-            h.kernels().head_statistics(op, h.workspace(op), h.stream());
+            h.kernels().run(op, h.workspace(op), h.stream());
         }
-        h.kernels().combine_head_statistics({.parts = parts.reshaped({G, T, 3}),
-                                             .targets = targets,
-                                             .lse = h.output(Role::f64, {T}),
-                                             .loss_sum = loss_sum},
-                                            h.stream());
+        h.kernels().run(CombineHeadStatistics{.parts = parts.reshaped({G, T, 3}),
+                                              .targets = targets,
+                                              .lse = h.output(Role::f64, {T}),
+                                              .loss_sum = loss_sum},
+                        h.stream());
         return h.read(loss_sum)[0];
     }
     double loss_of_whole(Harness& h) const {
         const LinearCrossEntropy op{
             .x = x, .head = &h.prepared(weight), .targets = targets, .loss_sum = loss_sum};
-        h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
+        h.kernels().run(op, h.workspace(op), h.stream());
         return h.read(loss_sum)[0];
     }
 
@@ -176,13 +176,13 @@ TEST_P(CutVocabulary, TokensWithoutTargetGiveNothing) {
                                     .targets = targets,
                                     .rows = {20, 40},
                                     .statistics = h.output(Role::f64, {T, 3})};
-    kernels->head_statistics(statistics, h.workspace(statistics), h.stream());
+    kernels->run(statistics, h.workspace(statistics), h.stream());
     const TensorView lse = h.output(Role::f64, {T}), loss_sum = h.filled(Role::f64, {1}, 0.5);
-    kernels->combine_head_statistics({.parts = statistics.statistics.reshaped({1, T, 3}),
-                                      .targets = targets,
-                                      .lse = lse,
-                                      .loss_sum = loss_sum},
-                                     h.stream());
+    kernels->run(CombineHeadStatistics{.parts = statistics.statistics.reshaped({1, T, 3}),
+                                       .targets = targets,
+                                       .lse = lse,
+                                       .loss_sum = loss_sum},
+                 h.stream());
     const HeadBwd bwd{.x = x,
                       .head = &head,
                       .targets = targets,
@@ -190,7 +190,7 @@ TEST_P(CutVocabulary, TokensWithoutTargetGiveNothing) {
                       .lse = lse,
                       .d_x = h.output(Role::compute, {T, C}),
                       .d_head = h.filled(Role::accum, {20, C}, 2)};
-    kernels->head_bwd(bwd, h.workspace(bwd), h.stream());
+    kernels->run(bwd, h.workspace(bwd), h.stream());
     EXPECT_EQ(h.read(statistics.statistics), std::vector<double>(3 * T, 0));
     EXPECT_EQ(h.read(lse), std::vector<double>(T, 0));
     EXPECT_EQ(h.read(loss_sum)[0], 0.5);
@@ -207,7 +207,7 @@ TEST_P(CutVocabulary, StatisticsOfManyTokensAreCombined) {
                                    .targets = h.filled(Role::i32, {T}, 0),
                                    .lse = h.output(Role::f64, {T}),
                                    .loss_sum = h.filled(Role::f64, {1}, 0)};
-    kernels->combine_head_statistics(op, h.stream());
+    kernels->run(op, h.stream());
     const double lse = 1 + std::log(2.0);
     for (const double each : h.read(op.lse))
         ASSERT_NEAR(each, lse, 1e-15);
@@ -223,14 +223,14 @@ TEST_P(CutVocabulary, StatisticsFarApartAreCombined) {
         const TensorView parts = h.output(Role::f64, {2, T, 3});
         for (const std::int64_t g : {0, 1}) {
             const TensorView numbers = h.filled(Role::f64, {1, T, 3}, g == 0 ? first : -first);
-            kernels->copy({.from = numbers, .to = parts.rows(g, 1)}, h.stream());
+            kernels->run(Copy{.from = numbers, .to = parts.rows(g, 1)}, h.stream());
         }
         const TensorView lse = h.output(Role::f64, {T});
-        kernels->combine_head_statistics({.parts = parts,
-                                          .targets = h.filled(Role::i32, {T}, 0),
-                                          .lse = lse,
-                                          .loss_sum = h.filled(Role::f64, {1}, 0)},
-                                         h.stream());
+        kernels->run(CombineHeadStatistics{.parts = parts,
+                                           .targets = h.filled(Role::i32, {T}, 0),
+                                           .lse = lse,
+                                           .loss_sum = h.filled(Role::f64, {1}, 0)},
+                     h.stream());
         EXPECT_EQ(h.read(lse), std::vector<double>(T, 1000 + std::log(1000.0)));
     }
 }
@@ -248,11 +248,11 @@ TEST_P(WrongIds, AreErrorsThatNameThem) {
     };
     const RowShare rows{10, 40};
     EXPECT_THAT(with_id([&](Harness& h, const TensorView& ids) {
-                    kernels->embedding_fwd({.tokens = ids,
-                                            .table = h.input(Role::master, {20, 8}),
-                                            .x = h.output(Role::compute, {2, 8}),
-                                            .rows = rows},
-                                           h.stream());
+                    kernels->run(EmbeddingFwd{.tokens = ids,
+                                              .table = h.input(Role::master, {20, 8}),
+                                              .x = h.output(Role::compute, {2, 8}),
+                                              .rows = rows},
+                                 h.stream());
                 }),
                 HasSubstr("token 40 at 0 is outside the vocabulary of 40"));
     EXPECT_THAT(with_id([&](Harness& h, const TensorView& ids) {
@@ -261,7 +261,7 @@ TEST_P(WrongIds, AreErrorsThatNameThem) {
                                             .targets = ids,
                                             .rows = rows,
                                             .statistics = h.output(Role::f64, {2, 3})};
-                    kernels->head_statistics(op, h.workspace(op), h.stream());
+                    kernels->run(op, h.workspace(op), h.stream());
                 }),
                 HasSubstr("target 40 at 0 is outside the vocabulary of 40"));
     EXPECT_THAT(with_id([&](Harness& h, const TensorView& ids) {
@@ -272,7 +272,7 @@ TEST_P(WrongIds, AreErrorsThatNameThem) {
                                      .lse = h.filled(Role::f64, {2}, 1),
                                      .d_x = h.output(Role::compute, {2, 8}),
                                      .d_head = h.filled(Role::accum, {20, 8}, 0)};
-                    kernels->head_bwd(op, h.workspace(op), h.stream());
+                    kernels->run(op, h.workspace(op), h.stream());
                 }),
                 HasSubstr("target 40 at 0 is outside the vocabulary of 40"));
 }
@@ -319,11 +319,13 @@ TEST_P(CutHeads, JoinedAreTheWhole) {
             for (std::int64_t g = 0; g < 4; ++g) {
                 const CutRows heads = cut_rows(H, 4, g);
                 const TensorView part = h.output(role, {T, heads.count, D});
-                kernels->copy_heads(
-                    {.from = whole, .to = part, .from_first = heads.first, .count = heads.count},
+                kernels->run(
+                    CopyHeads{
+                        .from = whole, .to = part, .from_first = heads.first, .count = heads.count},
                     h.stream());
-                kernels->copy_heads(
-                    {.from = part, .to = joined, .to_first = heads.first, .count = heads.count},
+                kernels->run(
+                    CopyHeads{
+                        .from = part, .to = joined, .to_first = heads.first, .count = heads.count},
                     h.stream());
             }
             EXPECT_EQ(h.read(joined), h.read(whole)) << D << " numbers a head";
@@ -337,7 +339,7 @@ TEST_P(CutHeads, LeaveOtherHeadsAlone) {
     const TensorView from = h.filled(Role::compute, {3, 1, 2}, 7);
     const TensorView to = h.filled(Role::accum, {3, 3, 2}, 1);
     const CopyHeads op{.from = from, .to = to, .to_first = 1, .count = 1, .into = Into::add};
-    kernels->copy_heads(op, h.stream());
+    kernels->run(op, h.stream());
     const std::vector<double> token = {1, 1, 8, 8, 1, 1};
     std::vector<double> expected;
     for (int t = 0; t < 3; ++t)
@@ -355,9 +357,9 @@ TEST_P(CutHeads, SumsOfPartsAreRoundedOnce) {
     Harness h(*kernels, kSeed);
     const TensorView parts = h.filled(Role::compute, {3, kSize}, 1.0 / 256);
     const TensorView y = h.filled(Role::compute, {kSize}, 1);
-    kernels->sum_parts({.parts = parts, .y = y, .into = Into::add}, h.stream());
+    kernels->run(SumParts{.parts = parts, .y = y, .into = Into::add}, h.stream());
     EXPECT_EQ(h.read(y), std::vector<double>(kSize, 1 + (rounds ? 4.0 : 3.0) / 256));
-    kernels->sum_parts({.parts = parts, .y = y}, h.stream());
+    kernels->run(SumParts{.parts = parts, .y = y}, h.stream());
     EXPECT_EQ(h.read(y), std::vector<double>(kSize, 3.0 / 256));
 }
 
@@ -368,18 +370,18 @@ TEST_P(CutHeads, SumsOfPartsHaveTheirOrder) {
     Harness h(*kernels, kSeed);
     const TensorView parts = h.output(Role::accum, {3, 9});
     const auto put = [&](std::int64_t g, double value) {
-        kernels->copy({.from = h.filled(Role::accum, {1, 9}, value), .to = parts.rows(g, 1)},
-                      h.stream());
+        kernels->run(Copy{.from = h.filled(Role::accum, {1, 9}, value), .to = parts.rows(g, 1)},
+                     h.stream());
     };
     put(0, large);
     put(1, 1);
     put(2, -large);
     const TensorView y = h.output(Role::accum, {9});
-    kernels->sum_parts({.parts = parts, .y = y}, h.stream());
+    kernels->run(SumParts{.parts = parts, .y = y}, h.stream());
     EXPECT_EQ(h.read(y), std::vector<double>(9, 0));
     put(1, -large);
     put(2, 1);
-    kernels->sum_parts({.parts = parts, .y = y}, h.stream());
+    kernels->run(SumParts{.parts = parts, .y = y}, h.stream());
     EXPECT_EQ(h.read(y), std::vector<double>(9, 1));
 }
 
@@ -391,7 +393,7 @@ TEST_P(CutHeads, OutsideATensorAreErrors) {
                        .from_first = 1,
                        .to_first = 0,
                        .count = 3};
-    EXPECT_THAT(error_of(h, [&] { kernels->copy_heads(op, h.stream()); }), HasSubstr("heads"));
+    EXPECT_THAT(error_of(h, [&] { kernels->run(op, h.stream()); }), HasSubstr("heads"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, CutHeads, ::testing::ValuesIn(kernel_factories()), name_of);

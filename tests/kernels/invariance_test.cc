@@ -59,10 +59,10 @@ TEST_P(Invariance, LinearMayBeCutAnywhere) {
         for (std::int64_t t = 0; t < kTokens; t += tile) {
             const std::int64_t count = std::min(tile, kTokens - t);
             const LinearFwd fwd{.x = x.rows(t, count), .weight = &weight, .y = y.rows(t, count)};
-            kernels->linear_fwd(fwd, h.workspace(fwd), h.stream());
+            kernels->run(fwd, h.workspace(fwd), h.stream());
             const LinearBwdInput bwd{
                 .d_y = d_y.rows(t, count), .weight = &weight, .d_x = d_x.rows(t, count)};
-            kernels->linear_bwd_input(bwd, h.workspace(bwd), h.stream());
+            kernels->run(bwd, h.workspace(bwd), h.stream());
         }
         h.keep("y", y);
         h.keep("d_x", d_x);

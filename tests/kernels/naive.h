@@ -106,53 +106,23 @@ public:
         });
     }
 
-    Bytes workspace_bytes(const LinearFwd&) const override { return {}; }
-    Bytes workspace_bytes(const LinearBwdInput&) const override { return {}; }
-    Bytes workspace_bytes(const LinearBwdWeight&) const override { return {}; }
-    Bytes workspace_bytes(const RmsNormBwd&) const override { return {}; }
-    Bytes workspace_bytes(const LinearCrossEntropy&) const override { return {}; }
-    Bytes workspace_bytes(const HeadStatistics&) const override { return {}; }
-    Bytes workspace_bytes(const HeadBwd&) const override { return {}; }
-    Bytes workspace_bytes(const AttentionFwd&) const override { return {}; }
-    Bytes workspace_bytes(const AttentionBwd&) const override { return {}; }
-    Bytes workspace_bytes(const SumSquares&) const override { return {}; }
-
-    void linear_fwd(const LinearFwd& op, Workspace, Stream&) override;
-    void linear_bwd_input(const LinearBwdInput& op, Workspace, Stream&) override;
-    void linear_bwd_weight(const LinearBwdWeight& op, Workspace, Stream&) override;
-    void rmsnorm_fwd(const RmsNormFwd& op, Stream&) override;
-    void rmsnorm_bwd(const RmsNormBwd& op, Workspace, Stream&) override;
-    void rope_table(const RopeTable& op, Stream&) override;
-    void rope_apply(const RopeApply& op, Stream&) override;
-    void swiglu_fwd(const SwigluFwd& op, Stream&) override;
-    void swiglu_bwd(const SwigluBwd& op, Stream&) override;
-    void embedding_fwd(const EmbeddingFwd& op, Stream&) override;
-    void embedding_bwd(const EmbeddingBwd& op, Stream&) override;
-    void linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) override;
-    void head_statistics(const HeadStatistics& op, Workspace, Stream&) override;
-    void combine_head_statistics(const CombineHeadStatistics& op, Stream&) override;
-    void head_bwd(const HeadBwd& op, Workspace, Stream&) override;
-    void attention_begin(const AttentionBegin& op, Stream&) override;
-    void attention_fwd(const AttentionFwd& op, Workspace, Stream&) override;
-    void attention_finish(const AttentionFinish& op, Stream&) override;
-    void attention_delta(const AttentionDelta& op, Stream&) override;
-    void attention_bwd(const AttentionBwd& op, Workspace, Stream&) override;
-    void fill_zero(const FillZero& op, Stream&) override {
-        std::memset(op.x.data(), 0, op.x.bytes().size());
-    }
-    void copy(const Copy& op, Stream&) override;
-    void add(const Add& op, Stream&) override;
-    void copy_heads(const CopyHeads& op, Stream&) override;
-    void sum_parts(const SumParts& op, Stream&) override;
-    void sum_squares(const SumSquares& op, Workspace, Stream&) override;
-    void clip_factor(const ClipFactor& op, Stream&) override;
-    void adamw(const AdamW& op, Stream&) override;
+#define RM_OP(Op)                                     \
+    Bytes workspace_bytes(const Op&) const override { \
+        return {};                                    \
+    }                                                 \
+    void run(const Op& op, Workspace workspace, Stream& stream) override;
+    RM_EACH_OP(RM_OP)
+#undef RM_OP
 
 private:
     using In = NaiveElements<const T, S>;
     using Out = NaiveElements<T, S>;
-    static T* of(const TensorView& tensor) { return tensor.as<T>(); }
-    static T rounded(T value) { return static_cast<T>(naive_value(naive_round<T, S>(value))); }
+    static T* of(const TensorView& tensor) {
+        return tensor.as<T>();
+    }
+    static T rounded(T value) {
+        return static_cast<T>(naive_value(naive_round<T, S>(value)));
+    }
     static const T* weight_of(const PreparedWeight* prepared) {
         return dynamic_cast<const NaiveWeight<T>&>(*prepared).values.data();
     }
@@ -169,7 +139,9 @@ private:
             sum += a[i] * b[i];
         return sum;
     }
-    static T sigmoid(T x) { return 1 / (1 + std::exp(-x)); }
+    static T sigmoid(T x) {
+        return 1 / (1 + std::exp(-x));
+    }
     static T sum_of_powers(const std::vector<T>& logits, T max) {
         T sum = 0;
         for (const T logit : logits)
@@ -184,7 +156,7 @@ private:
 };
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::linear_fwd(const LinearFwd& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const LinearFwd& op, Workspace, Stream&) {
     const std::int64_t N = op.y.dim(1), K = op.x.dim(1);
     In x(op.x);
     Out y(op.y);
@@ -195,7 +167,7 @@ void NaiveKernels<T, S>::linear_fwd(const LinearFwd& op, Workspace, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::linear_bwd_input(const LinearBwdInput& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const LinearBwdInput& op, Workspace, Stream&) {
     const std::int64_t N = op.d_y.dim(1), K = op.d_x.dim(1);
     In all_d_y(op.d_y);
     Out d_x(op.d_x);
@@ -210,7 +182,7 @@ void NaiveKernels<T, S>::linear_bwd_input(const LinearBwdInput& op, Workspace, S
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::linear_bwd_weight(const LinearBwdWeight& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const LinearBwdWeight& op, Workspace, Stream&) {
     const std::int64_t N = op.d_y.dim(1), K = op.x.dim(1);
     In all_d_y(op.d_y), all_x(op.x);
     for (std::int64_t i = 0; i < op.d_weight.num_elements(); ++i) {
@@ -224,7 +196,7 @@ void NaiveKernels<T, S>::linear_bwd_weight(const LinearBwdWeight& op, Workspace,
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::rmsnorm_fwd(const RmsNormFwd& op, Stream&) {
+void NaiveKernels<T, S>::run(const RmsNormFwd& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1);
     In all_x(op.x);
     Out y(op.y);
@@ -239,7 +211,7 @@ void NaiveKernels<T, S>::rmsnorm_fwd(const RmsNormFwd& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::rmsnorm_bwd(const RmsNormBwd& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const RmsNormBwd& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1);
     In all_x(op.x), all_d_y(op.d_y);
     Out d_x(op.d_x);
@@ -259,7 +231,7 @@ void NaiveKernels<T, S>::rmsnorm_bwd(const RmsNormBwd& op, Workspace, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::rope_table(const RopeTable& op, Stream&) {
+void NaiveKernels<T, S>::run(const RopeTable& op, Workspace, Stream&) {
     const auto half = static_cast<std::int64_t>(op.inv_freq.size());
     const auto tokens = naive_tokens(op.runs);
     for (std::int64_t i = 0; i < op.cos.num_elements(); ++i) {
@@ -274,7 +246,7 @@ void NaiveKernels<T, S>::rope_table(const RopeTable& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::rope_apply(const RopeApply& op, Stream&) {
+void NaiveKernels<T, S>::run(const RopeApply& op, Workspace, Stream&) {
     const std::int64_t H = op.x.dim(1), half = op.x.dim(2) / 2;
     const T sign = op.rotation == Rotation::forward ? 1 : -1;
     Out all_x(op.x);
@@ -291,7 +263,7 @@ void NaiveKernels<T, S>::rope_apply(const RopeApply& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::swiglu_fwd(const SwigluFwd& op, Stream&) {
+void NaiveKernels<T, S>::run(const SwigluFwd& op, Workspace, Stream&) {
     In gates(op.gate), up(op.up);
     Out h(op.h);
     for (std::int64_t i = 0; i < op.h.num_elements(); ++i) {
@@ -301,7 +273,7 @@ void NaiveKernels<T, S>::swiglu_fwd(const SwigluFwd& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::swiglu_bwd(const SwigluBwd& op, Stream&) {
+void NaiveKernels<T, S>::run(const SwigluBwd& op, Workspace, Stream&) {
     In gates(op.gate), up(op.up), d_hs(op.d_h);
     Out d_up(op.d_up), d_gate(op.d_gate);
     for (std::int64_t i = 0; i < op.d_h.num_elements(); ++i) {
@@ -312,7 +284,7 @@ void NaiveKernels<T, S>::swiglu_bwd(const SwigluBwd& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::embedding_fwd(const EmbeddingFwd& op, Stream&) {
+void NaiveKernels<T, S>::run(const EmbeddingFwd& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1), V = op.table.dim(0);
     Out x(op.x);
     with_storage(op.table, [&]<typename Row>() {
@@ -325,7 +297,7 @@ void NaiveKernels<T, S>::embedding_fwd(const EmbeddingFwd& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::embedding_bwd(const EmbeddingBwd& op, Stream&) {
+void NaiveKernels<T, S>::run(const EmbeddingBwd& op, Workspace, Stream&) {
     const std::int64_t C = op.d_x.dim(1), V = op.d_table.dim(0);
     In d_x(op.d_x);
     for (std::int64_t i = 0; i < op.d_x.num_elements(); ++i) {
@@ -335,7 +307,12 @@ void NaiveKernels<T, S>::embedding_bwd(const EmbeddingBwd& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::copy(const Copy& op, Stream&) {
+void NaiveKernels<T, S>::run(const FillZero& op, Workspace, Stream&) {
+    std::memset(op.x.data(), 0, op.x.bytes().size());
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::run(const Copy& op, Workspace, Stream&) {
     with_storage(op.from, [&]<typename From>() {
         with_storage(op.to, [&]<typename To>() {
             for (std::int64_t i = 0; i < op.from.num_elements(); ++i) {
@@ -347,7 +324,7 @@ void NaiveKernels<T, S>::copy(const Copy& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::add(const Add& op, Stream&) {
+void NaiveKernels<T, S>::run(const Add& op, Workspace, Stream&) {
     with_storage(op.x, [&]<typename X>() {
         NaiveElements<const T, X> x(op.x);
         NaiveElements<T, X> y(op.y);
@@ -357,7 +334,7 @@ void NaiveKernels<T, S>::add(const Add& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::copy_heads(const CopyHeads& op, Stream&) {
+void NaiveKernels<T, S>::run(const CopyHeads& op, Workspace, Stream&) {
     const std::int64_t D = op.from.dim(2), width = op.count * D;
     const std::int64_t A = op.from.dim(1), B = op.to.dim(1);
     with_storage(op.from, [&]<typename From>() {
@@ -375,7 +352,7 @@ void NaiveKernels<T, S>::copy_heads(const CopyHeads& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::sum_parts(const SumParts& op, Stream&) {
+void NaiveKernels<T, S>::run(const SumParts& op, Workspace, Stream&) {
     const std::int64_t size = op.y.num_elements();
     with_storage(op.y, [&]<typename E>() {
         NaiveElements<const T, E> parts(op.parts);
@@ -391,7 +368,7 @@ void NaiveKernels<T, S>::sum_parts(const SumParts& op, Stream&) {
 
 // Backwards, so that the yardstick is not the oracle's own order of summation.
 template <typename T, typename S>
-void NaiveKernels<T, S>::sum_squares(const SumSquares& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const SumSquares& op, Workspace, Stream&) {
     double& sum = *op.sum.as<double>();
     for (std::int64_t i = op.x.num_elements(); i-- > 0;) {
         sum += static_cast<double>(of(op.x)[i]) * static_cast<double>(of(op.x)[i]);
@@ -399,7 +376,7 @@ void NaiveKernels<T, S>::sum_squares(const SumSquares& op, Workspace, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::clip_factor(const ClipFactor& op, Stream&) {
+void NaiveKernels<T, S>::run(const ClipFactor& op, Workspace, Stream&) {
     const double norm = std::sqrt(*op.sum.as<double>());
     double* out = op.out.as<double>();
     out[0] = norm;
@@ -408,7 +385,7 @@ void NaiveKernels<T, S>::clip_factor(const ClipFactor& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::adamw(const AdamW& op, Stream&) {
+void NaiveKernels<T, S>::run(const AdamW& op, Workspace, Stream&) {
     const double* clip = op.clip.as<double>();
     if (clip[2] == 0) return;
     const auto beta1 = static_cast<T>(op.beta1), beta2 = static_cast<T>(op.beta2);

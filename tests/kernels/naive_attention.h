@@ -6,14 +6,14 @@
 namespace rm::test {
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::attention_begin(const AttentionBegin& op, Stream&) {
+void NaiveKernels<T, S>::run(const AttentionBegin& op, Workspace, Stream&) {
     std::fill_n(of(op.state.acc), op.state.acc.num_elements(), T(0));
     std::fill_n(of(op.state.m), op.state.m.num_elements(), -std::numeric_limits<T>::infinity());
     std::fill_n(of(op.state.l), op.state.l.num_elements(), T(0));
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::attention_fwd(const AttentionFwd& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const AttentionFwd& op, Workspace, Stream&) {
     const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
     const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
     In q(op.q), k(op.k), v(op.v);
@@ -46,7 +46,7 @@ void NaiveKernels<T, S>::attention_fwd(const AttentionFwd& op, Workspace, Stream
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::attention_finish(const AttentionFinish& op, Stream&) {
+void NaiveKernels<T, S>::run(const AttentionFinish& op, Workspace, Stream&) {
     const std::int64_t D = op.out.dim(2);
     Out out(op.out);
     for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
@@ -59,7 +59,7 @@ void NaiveKernels<T, S>::attention_finish(const AttentionFinish& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::attention_delta(const AttentionDelta& op, Stream&) {
+void NaiveKernels<T, S>::run(const AttentionDelta& op, Workspace, Stream&) {
     const std::int64_t D = op.out.dim(2);
     In d_out(op.d_out), out(op.out);
     for (std::int64_t row = 0; row < op.delta.num_elements(); ++row) {
@@ -68,7 +68,7 @@ void NaiveKernels<T, S>::attention_delta(const AttentionDelta& op, Stream&) {
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::attention_bwd(const AttentionBwd& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const AttentionBwd& op, Workspace, Stream&) {
     const std::int64_t Hq = op.q.dim(1), D = op.q.dim(2), Hk = op.k.dim(1);
     const auto queries = naive_tokens(op.q_runs), keys = naive_tokens(op.kv_runs);
     const auto scale = static_cast<T>(op.scale);

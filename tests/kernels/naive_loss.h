@@ -31,7 +31,7 @@ void NaiveKernels<T, S>::spread(const std::vector<T>& logits, T lse, std::int64_
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::linear_cross_entropy(const LinearCrossEntropy& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const LinearCrossEntropy& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1);
     In all_x(op.x);
     for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
@@ -50,7 +50,7 @@ void NaiveKernels<T, S>::linear_cross_entropy(const LinearCrossEntropy& op, Work
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::head_statistics(const HeadStatistics& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const HeadStatistics& op, Workspace, Stream&) {
     const std::int64_t V = op.head->num_rows();
     In x(op.x);
     for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
@@ -68,7 +68,7 @@ void NaiveKernels<T, S>::head_statistics(const HeadStatistics& op, Workspace, St
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::combine_head_statistics(const CombineHeadStatistics& op, Stream&) {
+void NaiveKernels<T, S>::run(const CombineHeadStatistics& op, Workspace, Stream&) {
     const std::int64_t G = op.parts.dim(0), T_ = op.parts.dim(1);
     for (std::int64_t t = 0; t < T_; ++t) {
         op.lse.as<double>()[t] = 0;
@@ -87,7 +87,7 @@ void NaiveKernels<T, S>::combine_head_statistics(const CombineHeadStatistics& op
 }
 
 template <typename T, typename S>
-void NaiveKernels<T, S>::head_bwd(const HeadBwd& op, Workspace, Stream&) {
+void NaiveKernels<T, S>::run(const HeadBwd& op, Workspace, Stream&) {
     const std::int64_t C = op.x.dim(1);
     In all_x(op.x);
     std::memset(op.d_x.data(), 0, op.d_x.bytes().size());

@@ -32,11 +32,11 @@ void linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into int
     const TensorView d_x = adds ? h.input(Role::compute, {T, K}) : h.output(Role::compute, {T, K});
     const TensorView d_weight = h.input(Role::accum, {N, K});
     const LinearFwd fwd{.x = x, .weight = &weight, .y = y, .into = into};
-    h.kernels().linear_fwd(fwd, h.workspace(fwd), h.stream());
+    h.kernels().run(fwd, h.workspace(fwd), h.stream());
     const LinearBwdInput bwd_input{.d_y = d_y, .weight = &weight, .d_x = d_x, .into = into};
-    h.kernels().linear_bwd_input(bwd_input, h.workspace(bwd_input), h.stream());
+    h.kernels().run(bwd_input, h.workspace(bwd_input), h.stream());
     const LinearBwdWeight bwd_weight{.d_y = d_y, .x = x, .d_weight = d_weight};
-    h.kernels().linear_bwd_weight(bwd_weight, h.workspace(bwd_weight), h.stream());
+    h.kernels().run(bwd_weight, h.workspace(bwd_weight), h.stream());
     h.keep("y", y);
     h.keep("d_x", d_x);
     h.keep("d_weight", d_weight);
@@ -57,7 +57,7 @@ void loss_only(Harness& h, std::int64_t group, std::int64_t C, std::int64_t V) {
                                     .targets = targets.rows(i * group, group),
                                     .loss_sum = losses.rows(i, 1)};
         if (i == 0) workspace = h.workspace(op);
-        h.kernels().linear_cross_entropy(op, workspace, h.stream());
+        h.kernels().run(op, workspace, h.stream());
     }
     h.keep("loss_sum", losses);
 }
@@ -69,11 +69,11 @@ void copy_add_fill(Harness& h) {
     const TensorView back = h.output(Role::compute, {33, 17});
     const TensorView same = h.output(Role::compute, {33, 17});
     const TensorView zeros = h.output(Role::accum, {33, 17});
-    h.kernels().copy({.from = x, .to = wide}, h.stream());
-    h.kernels().copy({.from = wide, .to = back}, h.stream());
-    h.kernels().copy({.from = x, .to = same}, h.stream());
-    h.kernels().add({.x = x, .y = y}, h.stream());
-    h.kernels().fill_zero({.x = zeros}, h.stream());
+    h.kernels().run(Copy{.from = x, .to = wide}, h.stream());
+    h.kernels().run(Copy{.from = wide, .to = back}, h.stream());
+    h.kernels().run(Copy{.from = x, .to = same}, h.stream());
+    h.kernels().run(Add{.x = x, .y = y}, h.stream());
+    h.kernels().run(FillZero{.x = zeros}, h.stream());
     h.keep("wide", wide);
     h.keep("back", back);
     h.keep("same", same);
@@ -83,7 +83,7 @@ void copy_add_fill(Harness& h) {
 
 void sum_into(Harness& h, const TensorView& x, const TensorView& sum) {
     const SumSquares op{.x = x, .sum = sum};
-    h.kernels().sum_squares(op, h.workspace(op), h.stream());
+    h.kernels().run(op, h.workspace(op), h.stream());
 }
 
 void sum_squares(Harness& h, std::int64_t size) {
@@ -104,10 +104,10 @@ void clip_factor(Harness& h) {
     const std::array<double, 4> limits = {0, 0.1, 1, 10};
     for (std::int64_t i = 0; i < kNumCases; ++i) {
         sum_into(h, roots.rows(i, 1), sums.rows(i, 1));
-        h.kernels().clip_factor({.sum = sums.rows(i, 1),
-                                 .max_norm = limits[static_cast<std::size_t>(i) % 4],
-                                 .out = clips.rows(3 * i, 3)},
-                                h.stream());
+        h.kernels().run(ClipFactor{.sum = sums.rows(i, 1),
+                                   .max_norm = limits[static_cast<std::size_t>(i) % 4],
+                                   .out = clips.rows(3 * i, 3)},
+                        h.stream());
     }
     h.keep("clips", clips);
 }
@@ -123,10 +123,10 @@ void adamw(Harness& h, std::int64_t size, double max_norm) {
              .learning_rate = 3e-3,
              .weight_decay = 0.1};
     sum_into(h, grads.rows(0, 1), sum);
-    h.kernels().clip_factor({.sum = sum, .max_norm = max_norm, .out = clip}, h.stream());
+    h.kernels().run(ClipFactor{.sum = sum, .max_norm = max_norm, .out = clip}, h.stream());
     for (op.step = 1; op.step <= 3; ++op.step) {
         op.grad = grads.rows(op.step - 1, 1).reshaped({size});
-        h.kernels().adamw(op, h.stream());
+        h.kernels().run(op, h.stream());
     }
     h.keep("weight", op.weight);
     h.keep("m", op.m);
@@ -142,8 +142,8 @@ void adamw_skips_what_is_not_finite(Harness& h) {
                    .v = h.input(Role::accum, {300}),
                    .clip = clip,
                    .learning_rate = 1};
-    h.kernels().clip_factor({.sum = sum, .max_norm = 1, .out = clip}, h.stream());
-    h.kernels().adamw(op, h.stream());
+    h.kernels().run(ClipFactor{.sum = sum, .max_norm = 1, .out = clip}, h.stream());
+    h.kernels().run(op, h.stream());
     h.keep("weight", op.weight);
     h.keep("m", op.m);
     h.keep("v", op.v);
@@ -160,7 +160,7 @@ void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t
                                 .loss_sum = h.filled(Role::f64, {1}, 0),
                                 .d_x = h.output(Role::compute, {T, C}),
                                 .d_head = h.input(Role::accum, {V, C}, 1e-2)};
-    h.kernels().linear_cross_entropy(op, h.workspace(op), h.stream());
+    h.kernels().run(op, h.workspace(op), h.stream());
     h.keep("d_x", op.d_x);
     h.keep("d_head", op.d_head);
 }

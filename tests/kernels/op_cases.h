@@ -19,7 +19,7 @@ inline std::ostream& operator<<(std::ostream& out, const OpCase& op_case) {
     return out << op_case.name;
 }
 
-// Every op of kernels.h at several sizes, odd ones included.
+// Every op at several sizes, odd ones included.
 std::vector<OpCase> all_op_cases();
 
 std::vector<OpCase> linear_cases();

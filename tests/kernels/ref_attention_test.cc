@@ -63,22 +63,24 @@ void RefAttention::attend(const std::vector<rm::Run>& q_runs,
     const AttentionState state{view(acc, {T, Hq, D}), view(m, {T, Hq}), view(l, {T, Hq})};
     const TensorView k = view(k_, {S, Hk, D}), v = view(v_, {S, Hk, D});
     ref_.run([&](Kernels& kernels, Stream& stream) {
-        kernels.attention_begin({.state = state}, stream);
+        kernels.run(AttentionBegin{.state = state}, stream);
         std::int64_t first = 0;
         for (const auto& runs : blocks) {
             const std::int64_t count = num_tokens(runs);
-            kernels.attention_fwd({.state = state,
-                                   .q = view(q_, {T, Hq, D}),
-                                   .k = k.rows(first, count),
-                                   .v = v.rows(first, count),
-                                   .q_runs = q_runs,
-                                   .kv_runs = runs,
-                                   .scale = scale(sizes)},
-                                  {}, stream);
+            kernels.run(AttentionFwd{.state = state,
+                                     .q = view(q_, {T, Hq, D}),
+                                     .k = k.rows(first, count),
+                                     .v = v.rows(first, count),
+                                     .q_runs = q_runs,
+                                     .kv_runs = runs,
+                                     .scale = scale(sizes)},
+                        {}, stream);
             first += count;
         }
-        kernels.attention_finish(
-            {.state = state, .out = view(out_, {T, Hq, D}), .lse = view(lse_, {T, Hq})}, stream);
+        kernels.run(
+            AttentionFinish{
+                .state = state, .out = view(out_, {T, Hq, D}), .lse = view(lse_, {T, Hq})},
+            stream);
     });
 }
 
@@ -164,23 +166,23 @@ TEST_F(RefAttention, OfRowsThatSawNoKeyHasFiniteGradients) {
     Vector d_out = random_vector(rng_, T * Hq * D), delta(T * Hq);
     Vector d_q(q_.size()), d_k(k_.size()), d_v(v_.size());
     ref_.run([&](Kernels& kernels, Stream& stream) {
-        kernels.attention_delta({.d_out = view(d_out, {T, Hq, D}),
-                                 .out = view(out_, {T, Hq, D}),
-                                 .delta = view(delta, {T, Hq})},
-                                stream);
-        kernels.attention_bwd({.q = view(q_, {T, Hq, D}),
-                               .k = view(k_, {S, Hk, D}),
-                               .v = view(v_, {S, Hk, D}),
-                               .d_out = view(d_out, {T, Hq, D}),
-                               .lse = view(lse_, {T, Hq}),
-                               .delta = view(delta, {T, Hq}),
-                               .q_runs = q_runs,
-                               .kv_runs = kv_runs,
-                               .scale = scale({}),
-                               .d_q = view(d_q, {T, Hq, D}),
-                               .d_k = view(d_k, {S, Hk, D}),
-                               .d_v = view(d_v, {S, Hk, D})},
-                              {}, stream);
+        kernels.run(AttentionDelta{.d_out = view(d_out, {T, Hq, D}),
+                                   .out = view(out_, {T, Hq, D}),
+                                   .delta = view(delta, {T, Hq})},
+                    stream);
+        kernels.run(AttentionBwd{.q = view(q_, {T, Hq, D}),
+                                 .k = view(k_, {S, Hk, D}),
+                                 .v = view(v_, {S, Hk, D}),
+                                 .d_out = view(d_out, {T, Hq, D}),
+                                 .lse = view(lse_, {T, Hq}),
+                                 .delta = view(delta, {T, Hq}),
+                                 .q_runs = q_runs,
+                                 .kv_runs = kv_runs,
+                                 .scale = scale({}),
+                                 .d_q = view(d_q, {T, Hq, D}),
+                                 .d_k = view(d_k, {S, Hk, D}),
+                                 .d_v = view(d_v, {S, Hk, D})},
+                    {}, stream);
     });
     for (const Vector& gradient : {d_q, d_k, d_v}) {
         for (const double x : gradient)
@@ -203,17 +205,19 @@ TEST_F(RefAttention, SurvivesScoresThatWouldOverflow) {
     const std::vector<rm::Run> runs = {{0, 0, T}};
     const AttentionState state{view(acc, {T, Hq, D}), view(m, {T, Hq}), view(l, {T, Hq})};
     ref_.run([&](Kernels& kernels, Stream& stream) {
-        kernels.attention_begin({.state = state}, stream);
-        kernels.attention_fwd({.state = state,
-                               .q = view(q_, {T, Hq, D}),
-                               .k = view(k_, {T, Hk, D}),
-                               .v = view(v_, {T, Hk, D}),
-                               .q_runs = runs,
-                               .kv_runs = runs,
-                               .scale = 1},
-                              {}, stream);
-        kernels.attention_finish(
-            {.state = state, .out = view(out_, {T, Hq, D}), .lse = view(lse_, {T, Hq})}, stream);
+        kernels.run(AttentionBegin{.state = state}, stream);
+        kernels.run(AttentionFwd{.state = state,
+                                 .q = view(q_, {T, Hq, D}),
+                                 .k = view(k_, {T, Hk, D}),
+                                 .v = view(v_, {T, Hk, D}),
+                                 .q_runs = runs,
+                                 .kv_runs = runs,
+                                 .scale = 1},
+                    {}, stream);
+        kernels.run(
+            AttentionFinish{
+                .state = state, .out = view(out_, {T, Hq, D}), .lse = view(lse_, {T, Hq})},
+            stream);
     });
     EXPECT_GT(*std::max_element(lse_.begin(), lse_.end()), 710) << "exp would overflow";
     for (const double x : out_)

@@ -47,17 +47,21 @@ TEST_F(RefGradient, Linear) {
     const auto loss = [&] {
         const auto weight = ref_.prepare(w, N, K);
         ref_.run([&](Kernels& k, Stream& s) {
-            k.linear_fwd({.x = view(x, {T, K}), .weight = weight.get(), .y = view(y, {T, N})}, {},
-                         s);
+            k.run(LinearFwd{.x = view(x, {T, K}), .weight = weight.get(), .y = view(y, {T, N})}, {},
+                  s);
         });
         return weighted_sum(y, d_y);
     };
     const auto weight = ref_.prepare(w, N, K);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.linear_bwd_input(
-            {.d_y = view(d_y, {T, N}), .weight = weight.get(), .d_x = view(d_x, {T, K})}, {}, s);
-        k.linear_bwd_weight(
-            {.d_y = view(d_y, {T, N}), .x = view(x, {T, K}), .d_weight = view(d_w, {N, K})}, {}, s);
+        k.run(
+            LinearBwdInput{
+                .d_y = view(d_y, {T, N}), .weight = weight.get(), .d_x = view(d_x, {T, K})},
+            {}, s);
+        k.run(
+            LinearBwdWeight{
+                .d_y = view(d_y, {T, N}), .x = view(x, {T, K}), .d_weight = view(d_w, {N, K})},
+            {}, s);
     });
     expect_gradient("d_x", x, d_x, loss);
     expect_gradient("d_weight", w, d_w, loss);
@@ -69,24 +73,24 @@ TEST_F(RefGradient, RmsNorm) {
     Vector d_y = random_vector(rng_, T * C), d_x(T * C), d_w(C);
     const auto loss = [&] {
         ref_.run([&](Kernels& k, Stream& s) {
-            k.rmsnorm_fwd({.x = view(x, {T, C}),
-                           .weight = view(w, {C}),
-                           .y = view(y, {T, C}),
-                           .rstd = view(rstd, {T}),
-                           .eps = 0.1},
-                          s);
+            k.run(RmsNormFwd{.x = view(x, {T, C}),
+                             .weight = view(w, {C}),
+                             .y = view(y, {T, C}),
+                             .rstd = view(rstd, {T}),
+                             .eps = 0.1},
+                  s);
         });
         return weighted_sum(y, d_y);
     };
     loss();
     ref_.run([&](Kernels& k, Stream& s) {
-        k.rmsnorm_bwd({.d_y = view(d_y, {T, C}),
-                       .x = view(x, {T, C}),
-                       .weight = view(w, {C}),
-                       .rstd = view(rstd, {T}),
-                       .d_x = view(d_x, {T, C}),
-                       .d_weight = view(d_w, {C})},
-                      {}, s);
+        k.run(RmsNormBwd{.d_y = view(d_y, {T, C}),
+                         .x = view(x, {T, C}),
+                         .weight = view(w, {C}),
+                         .rstd = view(rstd, {T}),
+                         .d_x = view(d_x, {T, C}),
+                         .d_weight = view(d_w, {C})},
+              {}, s);
     });
     expect_gradient("d_x", x, d_x, loss);
     expect_gradient("d_weight", w, d_w, loss);
@@ -98,20 +102,20 @@ TEST_F(RefGradient, Rope) {
     const Vector inv_freq = {1.0, 0.3};
     Vector cos(T * D / 2), sin(T * D / 2);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.rope_table({.runs = runs,
-                      .inv_freq = inv_freq,
-                      .scale = 1.2,
-                      .cos = view(cos, {T, D / 2}),
-                      .sin = view(sin, {T, D / 2})},
-                     s);
+        k.run(RopeTable{.runs = runs,
+                        .inv_freq = inv_freq,
+                        .scale = 1.2,
+                        .cos = view(cos, {T, D / 2}),
+                        .sin = view(sin, {T, D / 2})},
+              s);
     });
     const auto apply = [&](Vector& x, Rotation rotation) {
         ref_.run([&](Kernels& k, Stream& s) {
-            k.rope_apply({.x = view(x, {T, H, D}),
-                          .cos = view(cos, {T, D / 2}),
-                          .sin = view(sin, {T, D / 2}),
-                          .rotation = rotation},
-                         s);
+            k.run(RopeApply{.x = view(x, {T, H, D}),
+                            .cos = view(cos, {T, D / 2}),
+                            .sin = view(sin, {T, D / 2}),
+                            .rotation = rotation},
+                  s);
         });
     };
     Vector x = random_vector(rng_, T * H * D);
@@ -131,18 +135,19 @@ TEST_F(RefGradient, Swiglu) {
     Vector d_h = random_vector(rng_, T * F), d_gate(T * F), d_up(T * F);
     const auto loss = [&] {
         ref_.run([&](Kernels& k, Stream& s) {
-            k.swiglu_fwd({.gate = view(gate, {T, F}), .up = view(up, {T, F}), .h = view(h, {T, F})},
-                         s);
+            k.run(
+                SwigluFwd{.gate = view(gate, {T, F}), .up = view(up, {T, F}), .h = view(h, {T, F})},
+                s);
         });
         return weighted_sum(h, d_h);
     };
     ref_.run([&](Kernels& k, Stream& s) {
-        k.swiglu_bwd({.d_h = view(d_h, {T, F}),
-                      .gate = view(gate, {T, F}),
-                      .up = view(up, {T, F}),
-                      .d_gate = view(d_gate, {T, F}),
-                      .d_up = view(d_up, {T, F})},
-                     s);
+        k.run(SwigluBwd{.d_h = view(d_h, {T, F}),
+                        .gate = view(gate, {T, F}),
+                        .up = view(up, {T, F}),
+                        .d_gate = view(d_gate, {T, F}),
+                        .d_up = view(d_up, {T, F})},
+              s);
     });
     expect_gradient("d_gate", gate, d_gate, loss);
     expect_gradient("d_up", up, d_up, loss);
@@ -155,13 +160,17 @@ TEST_F(RefGradient, Embedding) {
     Vector table = random_vector(rng_, V * C), x(T * C), d_x = random_vector(rng_, T * C),
            d_table(V * C);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.embedding_bwd(
-            {.tokens = token_view, .d_x = view(d_x, {T, C}), .d_table = view(d_table, {V, C})}, s);
+        k.run(
+            EmbeddingBwd{
+                .tokens = token_view, .d_x = view(d_x, {T, C}), .d_table = view(d_table, {V, C})},
+            s);
     });
     expect_gradient("d_table", table, d_table, [&] {
         ref_.run([&](Kernels& k, Stream& s) {
-            k.embedding_fwd(
-                {.tokens = token_view, .table = view(table, {V, C}), .x = view(x, {T, C})}, s);
+            k.run(
+                EmbeddingFwd{
+                    .tokens = token_view, .table = view(table, {V, C}), .x = view(x, {T, C})},
+                s);
         });
         return weighted_sum(x, d_x);
     });
@@ -178,25 +187,25 @@ TEST_F(RefGradient, LinearCrossEntropy) {
         const auto head = ref_.prepare(w, V, C);
         Vector sum(1);
         ref_.run([&](Kernels& k, Stream& s) {
-            k.linear_cross_entropy({.x = view(x, {T, C}),
-                                    .head = head.get(),
-                                    .targets = target_view,
-                                    .loss_sum = view(sum, {1})},
-                                   {}, s);
+            k.run(LinearCrossEntropy{.x = view(x, {T, C}),
+                                     .head = head.get(),
+                                     .targets = target_view,
+                                     .loss_sum = view(sum, {1})},
+                  {}, s);
         });
         return kScale * sum[0];
     };
     const auto head = ref_.prepare(w, V, C);
     Vector sum(1);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.linear_cross_entropy({.x = view(x, {T, C}),
-                                .head = head.get(),
-                                .targets = target_view,
-                                .scale = kScale,
-                                .loss_sum = view(sum, {1}),
-                                .d_x = view(d_x, {T, C}),
-                                .d_head = view(d_w, {V, C})},
-                               {}, s);
+        k.run(LinearCrossEntropy{.x = view(x, {T, C}),
+                                 .head = head.get(),
+                                 .targets = target_view,
+                                 .scale = kScale,
+                                 .loss_sum = view(sum, {1}),
+                                 .d_x = view(d_x, {T, C}),
+                                 .d_head = view(d_w, {V, C})},
+              {}, s);
     });
     EXPECT_DOUBLE_EQ(kScale * sum[0], loss()) << "loss_sum itself is not scaled";
     expect_gradient("d_x", x, d_x, loss);
@@ -215,39 +224,41 @@ TEST_F(RefGradient, AttentionOverSeveralBlocks) {
     const AttentionState state{view(acc, {T, Hq, D}), view(m, {T, Hq}), view(l, {T, Hq})};
     const auto loss = [&] {
         ref_.run([&](Kernels& kernels, Stream& s) {
-            kernels.attention_begin({.state = state}, s);
-            kernels.attention_fwd({.state = state,
-                                   .q = view(q, {T, Hq, D}),
-                                   .k = view(k, {S, Hk, D}),
-                                   .v = view(v, {S, Hk, D}),
-                                   .q_runs = q_runs,
-                                   .kv_runs = kv_runs,
-                                   .scale = scale},
-                                  {}, s);
-            kernels.attention_finish(
-                {.state = state, .out = view(out, {T, Hq, D}), .lse = view(lse, {T, Hq})}, s);
+            kernels.run(AttentionBegin{.state = state}, s);
+            kernels.run(AttentionFwd{.state = state,
+                                     .q = view(q, {T, Hq, D}),
+                                     .k = view(k, {S, Hk, D}),
+                                     .v = view(v, {S, Hk, D}),
+                                     .q_runs = q_runs,
+                                     .kv_runs = kv_runs,
+                                     .scale = scale},
+                        {}, s);
+            kernels.run(
+                AttentionFinish{
+                    .state = state, .out = view(out, {T, Hq, D}), .lse = view(lse, {T, Hq})},
+                s);
         });
         return weighted_sum(out, d_out);
     };
     loss();
     ref_.run([&](Kernels& kernels, Stream& s) {
-        kernels.attention_delta({.d_out = view(d_out, {T, Hq, D}),
-                                 .out = view(out, {T, Hq, D}),
-                                 .delta = view(delta, {T, Hq})},
-                                s);
-        kernels.attention_bwd({.q = view(q, {T, Hq, D}),
-                               .k = view(k, {S, Hk, D}),
-                               .v = view(v, {S, Hk, D}),
-                               .d_out = view(d_out, {T, Hq, D}),
-                               .lse = view(lse, {T, Hq}),
-                               .delta = view(delta, {T, Hq}),
-                               .q_runs = q_runs,
-                               .kv_runs = kv_runs,
-                               .scale = scale,
-                               .d_q = view(d_q, {T, Hq, D}),
-                               .d_k = view(d_k, {S, Hk, D}),
-                               .d_v = view(d_v, {S, Hk, D})},
-                              {}, s);
+        kernels.run(AttentionDelta{.d_out = view(d_out, {T, Hq, D}),
+                                   .out = view(out, {T, Hq, D}),
+                                   .delta = view(delta, {T, Hq})},
+                    s);
+        kernels.run(AttentionBwd{.q = view(q, {T, Hq, D}),
+                                 .k = view(k, {S, Hk, D}),
+                                 .v = view(v, {S, Hk, D}),
+                                 .d_out = view(d_out, {T, Hq, D}),
+                                 .lse = view(lse, {T, Hq}),
+                                 .delta = view(delta, {T, Hq}),
+                                 .q_runs = q_runs,
+                                 .kv_runs = kv_runs,
+                                 .scale = scale,
+                                 .d_q = view(d_q, {T, Hq, D}),
+                                 .d_k = view(d_k, {S, Hk, D}),
+                                 .d_v = view(d_v, {S, Hk, D})},
+                    {}, s);
     });
     expect_gradient("d_q", q, d_q, loss);
     expect_gradient("d_k", k, d_k, loss);

@@ -36,10 +36,10 @@ TEST_F(RefOps, LinearIsTheMatrixProduct) {
     EXPECT_EQ(weight->num_columns(), 2);
     LinearFwd op{
         .x = view(x, {1, 2}), .weight = weight.get(), .y = view(y, {1, 3}), .into = Into::add};
-    ref_.run([&](Kernels& k, Stream& s) { k.linear_fwd(op, {}, s); });
+    ref_.run([&](Kernels& k, Stream& s) { k.run(op, {}, s); });
     EXPECT_EQ(y, (Vector{121, 143, 165}));
     op.into = Into::overwrite;
-    ref_.run([&](Kernels& k, Stream& s) { k.linear_fwd(op, {}, s); });
+    ref_.run([&](Kernels& k, Stream& s) { k.run(op, {}, s); });
     EXPECT_EQ(y, (Vector{21, 43, 65}));
 }
 
@@ -48,7 +48,7 @@ TEST_F(RefOps, APreparedWeightIsACopy) {
     const auto weight = ref_.prepare(w, 1, 1);
     w[0] = 100;
     ref_.run([&](Kernels& k, Stream& s) {
-        k.linear_fwd({.x = view(x, {1, 1}), .weight = weight.get(), .y = view(y, {1, 1})}, {}, s);
+        k.run(LinearFwd{.x = view(x, {1, 1}), .weight = weight.get(), .y = view(y, {1, 1})}, {}, s);
     });
     EXPECT_EQ(y[0], 6);
     EXPECT_EQ(ref_.kernels().prepared_bytes(3, 5), Bytes{120});
@@ -59,11 +59,11 @@ TEST_F(RefOps, RopeAnglesAreExactFarOut) {
     const Vector inv_freq = {1.0, 1e-3};
     Vector cos(2), sin(2);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.rope_table({.runs = runs,
-                      .inv_freq = inv_freq,
-                      .cos = view(cos, {1, 2}),
-                      .sin = view(sin, {1, 2})},
-                     s);
+        k.run(RopeTable{.runs = runs,
+                        .inv_freq = inv_freq,
+                        .cos = view(cos, {1, 2}),
+                        .sin = view(sin, {1, 2})},
+              s);
     });
     // libm reduces such angles exactly; in f32 the error would be 0.2. The remaining error is the
     // rounding of 2 pi times the number of turns.
@@ -79,14 +79,15 @@ TEST_F(RefOps, RopeKeepsScoresRelative) {
         for (auto [x, position] : {std::pair{&q, q_position}, std::pair{&k, k_position}}) {
             const std::vector<rm::Run> runs = {{0, position, 1}};
             ref_.run([&](Kernels& kernels, Stream& s) {
-                kernels.rope_table({.runs = runs,
-                                    .inv_freq = inv_freq,
-                                    .cos = view(cos, {1, 2}),
-                                    .sin = view(sin, {1, 2})},
-                                   s);
-                kernels.rope_apply(
-                    {.x = view(*x, {1, 1, 4}), .cos = view(cos, {1, 2}), .sin = view(sin, {1, 2})},
-                    s);
+                kernels.run(RopeTable{.runs = runs,
+                                      .inv_freq = inv_freq,
+                                      .cos = view(cos, {1, 2}),
+                                      .sin = view(sin, {1, 2})},
+                            s);
+                kernels.run(RopeApply{.x = view(*x, {1, 1, 4}),
+                                      .cos = view(cos, {1, 2}),
+                                      .sin = view(sin, {1, 2})},
+                            s);
             });
         }
         return weighted_sum(q, k);
@@ -100,12 +101,12 @@ TEST_F(RefOps, LossOfUniformLogitsIsTheLogarithmOfTheVocabulary) {
     std::vector<std::int32_t> targets = {7, kIgnoreTarget};
     const auto head = ref_.prepare(w, 8, 2);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.linear_cross_entropy({.x = view(x, {2, 2}),
-                                .head = head.get(),
-                                .targets = TensorView(targets.data(), DType::i32, {2}),
-                                .scale = 0.125,
-                                .loss_sum = view(sum, {1})},
-                               {}, s);
+        k.run(LinearCrossEntropy{.x = view(x, {2, 2}),
+                                 .head = head.get(),
+                                 .targets = TensorView(targets.data(), DType::i32, {2}),
+                                 .scale = 0.125,
+                                 .loss_sum = view(sum, {1})},
+              {}, s);
     });
     EXPECT_NEAR(sum[0], 0.5 + std::log(8.0), 1e-15);
 }
@@ -116,13 +117,13 @@ TEST_F(RefOps, RowsWithoutTargetHaveNoGradient) {
     std::vector<std::int32_t> targets = {kIgnoreTarget, kIgnoreTarget};
     const auto head = ref_.prepare(w, 4, 2);
     ref_.run([&](Kernels& k, Stream& s) {
-        k.linear_cross_entropy({.x = view(x, {2, 2}),
-                                .head = head.get(),
-                                .targets = TensorView(targets.data(), DType::i32, {2}),
-                                .loss_sum = view(sum, {1}),
-                                .d_x = view(d_x, {2, 2}),
-                                .d_head = view(d_w, {4, 2})},
-                               {}, s);
+        k.run(LinearCrossEntropy{.x = view(x, {2, 2}),
+                                 .head = head.get(),
+                                 .targets = TensorView(targets.data(), DType::i32, {2}),
+                                 .loss_sum = view(sum, {1}),
+                                 .d_x = view(d_x, {2, 2}),
+                                 .d_head = view(d_w, {4, 2})},
+              {}, s);
     });
     EXPECT_EQ(sum[0], 0);
     EXPECT_EQ(d_x, Vector(4, 0));
@@ -133,7 +134,7 @@ TEST_F(RefOps, ClipFactorLimitsTheNorm) {
     const auto clip = [&](double sum, double max_norm) {
         Vector in = {sum}, out(3);
         ref_.run([&](Kernels& k, Stream& s) {
-            k.clip_factor({.sum = view(in, {1}), .max_norm = max_norm, .out = view(out, {3})}, s);
+            k.run(ClipFactor{.sum = view(in, {1}), .max_norm = max_norm, .out = view(out, {3})}, s);
         });
         return out;
     };
@@ -157,7 +158,7 @@ TEST_F(RefOps, AdamWMovesByTheLearningRateAtFirst) {
              .beta2 = 0.75,
              .eps = 0,
              .weight_decay = 0.5};
-    ref_.run([&](Kernels& k, Stream& s) { k.adamw(op, s); });
+    ref_.run([&](Kernels& k, Stream& s) { k.run(op, s); });
     EXPECT_NEAR(weight[0], 1 - 0.1 * (1 + 0.5), 1e-15);
     EXPECT_NEAR(weight[1], 1 - 0.1 * (-1 + 0.5), 1e-15);
     EXPECT_NEAR(m[0], 0.1 * 4, 1e-15) << "the clip factor applies before the moments";
@@ -165,31 +166,31 @@ TEST_F(RefOps, AdamWMovesByTheLearningRateAtFirst) {
     const Vector before = weight;
     clip[2] = 0;
     op.step = 2;
-    ref_.run([&](Kernels& k, Stream& s) { k.adamw(op, s); });
+    ref_.run([&](Kernels& k, Stream& s) { k.run(op, s); });
     EXPECT_EQ(weight, before) << "a step that is not finite is skipped";
 }
 
 TEST_F(RefOps, ErrorsNameOpTensorAndValues) {
     Vector x(6), y(6), w(2), rstd(3);
     EXPECT_THAT(error_of([&](Kernels& k, Stream& s) {
-                    k.rmsnorm_fwd({.x = view(x, {3, 2}),
-                                   .weight = view(w, {2}),
-                                   .y = view(y, {2, 3}),
-                                   .rstd = view(rstd, {3})},
-                                  s);
+                    k.run(RmsNormFwd{.x = view(x, {3, 2}),
+                                     .weight = view(w, {2}),
+                                     .y = view(y, {2, 3}),
+                                     .rstd = view(rstd, {3})},
+                          s);
                 }),
                 HasSubstr("rmsnorm_fwd: T is 2 in y but 3 in x"));
     std::vector<std::int32_t> tokens = {5};
     EXPECT_THAT(error_of([&](Kernels& k, Stream& s) {
-                    k.embedding_fwd({.tokens = TensorView(tokens.data(), DType::i32, {1}),
-                                     .table = view(x, {3, 2}),
-                                     .x = view(w, {1, 2})},
-                                    s);
+                    k.run(EmbeddingFwd{.tokens = TensorView(tokens.data(), DType::i32, {1}),
+                                       .table = view(x, {3, 2}),
+                                       .x = view(w, {1, 2})},
+                          s);
                 }),
                 HasSubstr("token 5 at 0 is outside the vocabulary of 3"));
     EXPECT_THAT(
         error_of([&](Kernels& k, Stream& s) {
-            k.linear_fwd({.x = view(x, {3, 2}), .weight = nullptr, .y = view(y, {3, 2})}, {}, s);
+            k.run(LinearFwd{.x = view(x, {3, 2}), .weight = nullptr, .y = view(y, {3, 2})}, {}, s);
         }),
         HasSubstr("linear_fwd"));
 }
@@ -203,7 +204,7 @@ TEST_F(RefOps, AttentionChecksRunsAndHeads) {
                     .v = view(k, {2, 2, 1}),
                     .q_runs = runs,
                     .kv_runs = runs};
-    const auto queue = [&](Kernels& kernels, Stream& s) { kernels.attention_fwd(op, {}, s); };
+    const auto queue = [&](Kernels& kernels, Stream& s) { kernels.run(op, {}, s); };
     EXPECT_THAT(error_of(queue), HasSubstr("3 query heads over 2 key-value heads"));
     op.k = op.v = view(k, {2, 1, 2}).rows(0, 2).reshaped({4, 1, 1});
     EXPECT_THAT(error_of(queue), HasSubstr("runs of 2 tokens for a tensor of 4"));
@@ -215,17 +216,17 @@ TEST_F(RefOps, CopyConvertsBetweenFloatingTypes) {
     const TensorView narrow_view(narrow.data(), DType::f32, {2}),
         back_view(back.data(), DType::f32, {2});
     ref_.run([&](Kernels& k, Stream& s) {
-        k.copy({.from = narrow_view, .to = view(wide, {2})}, s);
-        k.copy({.from = view(wide, {2}), .to = back_view}, s);
+        k.run(Copy{.from = narrow_view, .to = view(wide, {2})}, s);
+        k.run(Copy{.from = view(wide, {2}), .to = back_view}, s);
     });
     EXPECT_EQ(wide, (Vector{1.5, -2.25}));
     EXPECT_EQ(back, narrow);
     std::vector<std::int32_t> tokens(2);
-    EXPECT_THAT(error_of([&](Kernels& k, Stream& s) {
-                    k.copy({.from = TensorView(tokens.data(), DType::i32, {2}), .to = narrow_view},
-                           s);
-                }),
-                HasSubstr("does not convert i32 to f32"));
+    EXPECT_THAT(
+        error_of([&](Kernels& k, Stream& s) {
+            k.run(Copy{.from = TensorView(tokens.data(), DType::i32, {2}), .to = narrow_view}, s);
+        }),
+        HasSubstr("does not convert i32 to f32"));
 }
 
 }  // namespace

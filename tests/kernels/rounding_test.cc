@@ -36,19 +36,19 @@ struct State {
     void step(Harness& h, std::int64_t step, std::int64_t first, std::int64_t count,
               const Columns& columns = {}) const {
         const auto part = [&](const TensorView& x) { return x.rows(first, count); };
-        h.kernels().adamw({.weight = part(weight),
-                           .grad = part(grad),
-                           .m = part(m),
-                           .v = part(v),
-                           .clip = clip,
-                           .learning_rate = 1e-2,
-                           .step = step,
-                           .rounding_seed = kRoundingSeed,
-                           .first_element = first,
-                           .columns = columns.count,
-                           .all_columns = columns.all,
-                           .first_column = columns.first},
-                          h.stream());
+        h.kernels().run(AdamW{.weight = part(weight),
+                              .grad = part(grad),
+                              .m = part(m),
+                              .v = part(v),
+                              .clip = clip,
+                              .learning_rate = 1e-2,
+                              .step = step,
+                              .rounding_seed = kRoundingSeed,
+                              .first_element = first,
+                              .columns = columns.count,
+                              .all_columns = columns.all,
+                              .first_column = columns.first},
+                        h.stream());
     }
     // Three steps, each over ranges of `range` elements.
     void run(Harness& h, std::int64_t range, const Columns& columns = {}) const {
@@ -122,11 +122,11 @@ TEST_P(RoundedMoments, DoNotDependOnHowColumnsAreCut) {
     const TensorView grad = h.input(Role::accum, {kRows * kColumns});
     const auto cut = [&](const TensorView& all, const Columns& columns) {
         const TensorView part = h.output(Role::accum, {kRows * columns.count});
-        kernels->copy_heads({.from = all.reshaped({kRows, kColumns, 1}),
-                             .to = part.reshaped({kRows, columns.count, 1}),
-                             .from_first = columns.first,
-                             .count = columns.count},
-                            h.stream());
+        kernels->run(CopyHeads{.from = all.reshaped({kRows, kColumns, 1}),
+                               .to = part.reshaped({kRows, columns.count, 1}),
+                               .from_first = columns.first,
+                               .count = columns.count},
+                     h.stream());
         return part;
     };
     std::vector<std::pair<Columns, State>> parts;

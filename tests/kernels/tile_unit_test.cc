@@ -106,8 +106,8 @@ TEST(TileUnit, OnACpuWithTilesGivesTheBitsOfTheModel) {
         const LinearBwdWeight backward{.d_y = h.input(Role::compute, {300, 130}),
                                        .x = forward.x,
                                        .d_weight = h.input(Role::accum, {130, 150})};
-        kernels->linear_fwd(forward, h.workspace(forward), h.stream());
-        kernels->linear_bwd_weight(backward, h.workspace(backward), h.stream());
+        kernels->run(forward, h.workspace(forward), h.stream());
+        kernels->run(backward, h.workspace(backward), h.stream());
         h.keep("y", forward.y);
         h.keep("d_weight", backward.d_weight);
         return h.outputs();

@@ -18,12 +18,12 @@ void rope(Harness& h, Rotation rotation, std::int64_t D, double scale) {
                           .scale = scale,
                           .cos = h.output(Role::accum, {T, D / 2}),
                           .sin = h.output(Role::accum, {T, D / 2})};
-    h.kernels().rope_table(table, h.stream());
+    h.kernels().run(table, h.stream());
     const RopeApply apply{.x = h.input(Role::compute, {T, 3, D}),
                           .cos = table.cos,
                           .sin = table.sin,
                           .rotation = rotation};
-    h.kernels().rope_apply(apply, h.stream());
+    h.kernels().run(apply, h.stream());
     h.stream().synchronize();  // the table borrows runs and frequencies of this frame
     h.keep("cos", table.cos);
     h.keep("sin", table.sin);
@@ -36,14 +36,14 @@ void swiglu(Harness& h, std::int64_t T, std::int64_t F, Alias alias) {
     const SwigluFwd fwd{.gate = h.input(Role::compute, {T, F}, 4),
                         .up = h.input(Role::compute, {T, F}),
                         .h = h.output(Role::compute, {T, F})};
-    h.kernels().swiglu_fwd(fwd, h.stream());
+    h.kernels().run(fwd, h.stream());
     const TensorView d_h = h.input(Role::compute, {T, F});
     const SwigluBwd bwd{.d_h = d_h,
                         .gate = fwd.gate,
                         .up = fwd.up,
                         .d_gate = alias == Alias::none ? h.output(Role::compute, {T, F}) : d_h,
                         .d_up = h.output(Role::compute, {T, F})};
-    h.kernels().swiglu_bwd(bwd, h.stream());
+    h.kernels().run(bwd, h.stream());
     h.keep("h", fwd.h);
     h.keep("d_gate", bwd.d_gate);
     h.keep("d_up", bwd.d_up);
@@ -53,7 +53,7 @@ void swiglu_extremes(Harness& h) {
     const SwigluFwd fwd{.gate = h.input(Role::compute, {4, 100}, 60),
                         .up = h.input(Role::compute, {4, 100}),
                         .h = h.output(Role::compute, {4, 100})};
-    h.kernels().swiglu_fwd(fwd, h.stream());
+    h.kernels().run(fwd, h.stream());
     h.keep("h", fwd.h);
 }
 
@@ -64,14 +64,14 @@ void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
                          .weight = h.input(Role::master, {C}),
                          .y = h.output(Role::compute, {T, C}),
                          .rstd = h.output(Role::accum, {T})};
-    h.kernels().rmsnorm_fwd(fwd, h.stream());
+    h.kernels().run(fwd, h.stream());
     const RmsNormBwd bwd{.d_y = h.input(Role::compute, {T, C}),
                          .x = fwd.x,
                          .weight = fwd.weight,
                          .rstd = fwd.rstd,
                          .d_x = h.input(Role::compute, {T, C}),
                          .d_weight = h.input(Role::accum, {C})};
-    h.kernels().rmsnorm_bwd(bwd, h.workspace(bwd), h.stream());
+    h.kernels().run(bwd, h.workspace(bwd), h.stream());
     h.keep("y", fwd.y);
     h.keep("d_x", bwd.d_x);
     if (T >= 256) h.keep("rstd", fwd.rstd);
@@ -83,11 +83,11 @@ void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_
     const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
                            .table = h.input(Role::master, {V, C}),
                            .x = h.output(Role::compute, {T, C})};
-    h.kernels().embedding_fwd(fwd, h.stream());
+    h.kernels().run(fwd, h.stream());
     const EmbeddingBwd bwd{.tokens = fwd.tokens,
                            .d_x = h.input(Role::compute, {T, C}),
                            .d_table = h.input(Role::accum, {V, C})};
-    h.kernels().embedding_bwd(bwd, h.stream());
+    h.kernels().run(bwd, h.stream());
     h.keep("x", fwd.x);
     h.keep("d_table", bwd.d_table);
 }

@@ -121,7 +121,7 @@ private:
         const LinearFwd head{hidden, engine_.weights().any_head().prepared, logits};
         const Buffer workspace =
             device.allocate(kernels_->workspace_bytes(head), MemoryKind::workspace);
-        kernels_->linear_fwd(head, {workspace.data(), workspace.size()}, compute);
+        kernels_->run(head, {workspace.data(), workspace.size()}, compute);
         compute.synchronize();
         return to_doubles(logits->rows(0, engine_.layout().context));
     }

@@ -134,9 +134,12 @@ double worst_error(Kernels& kernels, const RopeFrequencies& f, std::int64_t posi
     const Tensor cos(kernels.device(), MemoryKind::activations, accum, {1, half});
     const Tensor sin(kernels.device(), MemoryKind::activations, accum, {1, half});
     const std::vector<Run> runs = {{0, position, 1}};
-    kernels.rope_table(
-        {.runs = runs, .inv_freq = f.inv_freq, .scale = f.attention_factor, .cos = cos, .sin = sin},
-        *stream);
+    kernels.run(RopeTable{.runs = runs,
+                          .inv_freq = f.inv_freq,
+                          .scale = f.attention_factor,
+                          .cos = cos,
+                          .sin = sin},
+                *stream);
     stream->synchronize();
     const auto at = [&](const TensorView& x, std::size_t i) {
         return accum == DType::f64 ? x.as<double>()[i] : static_cast<double>(x.as<float>()[i]);

@@ -188,9 +188,9 @@ TEST(EmuAttention, RefusesWhatItCannotReadSixteenBytesAtATime) {
                                    .m = h.output(Role::accum, {1, 1}),
                                    .l = h.output(Role::accum, {1, 1})};
         const Runs runs = {{0, 0, 1}};
-        kernels->attention_fwd(
-            {.state = state, .q = q, .k = q, .v = q, .q_runs = runs, .kv_runs = runs}, {},
-            h.stream());
+        kernels->run(
+            AttentionFwd{.state = state, .q = q, .k = q, .v = q, .q_runs = runs, .kv_runs = runs},
+            {}, h.stream());
     };
     EXPECT_THAT([&] { run(64, 4); }, ThrowsMessage<CheckError>(HasSubstr("multiple of 16 bytes")));
     EXPECT_THAT([&] { run(136, 0); }, ThrowsMessage<CheckError>(HasSubstr("heads of D = 136")));

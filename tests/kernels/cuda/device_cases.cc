@@ -11,13 +11,13 @@ void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
     const SwigluFwd fwd{.gate = rest(h.input(Role::compute, {T, F})),
                         .up = rest(h.input(Role::compute, {T, F})),
                         .h = rest(h.output(Role::compute, {T, F}))};
-    h.kernels().swiglu_fwd(fwd, h.stream());
+    h.kernels().run(fwd, h.stream());
     const SwigluBwd bwd{.d_h = rest(h.input(Role::compute, {T, F})),
                         .gate = fwd.gate,
                         .up = fwd.up,
                         .d_gate = rest(h.output(Role::compute, {T, F})),
                         .d_up = rest(h.output(Role::compute, {T, F}))};
-    h.kernels().swiglu_bwd(bwd, h.stream());
+    h.kernels().run(bwd, h.stream());
     h.keep("h", fwd.h);
     h.keep("d_gate", bwd.d_gate);
     h.keep("d_up", bwd.d_up);
@@ -36,7 +36,7 @@ void rope_of_many_documents(Harness& h, std::int64_t num_documents, std::int64_t
                           .inv_freq = inv_freq,
                           .cos = h.output(Role::accum, {T, half}),
                           .sin = h.output(Role::accum, {T, half})};
-    h.kernels().rope_table(table, h.stream());
+    h.kernels().run(table, h.stream());
     h.stream().synchronize();  // the table borrows runs and frequencies of this frame
     h.keep("cos", table.cos);
     h.keep("sin", table.sin);
@@ -50,7 +50,7 @@ void conversions(Harness& h, std::int64_t size) {
         const TensorView accum = rest(h.input(Role::accum, {size}));
         const auto copy = [&](const std::string& name, const TensorView& from, Role to) {
             const TensorView target = rest(h.output(to, {size}));
-            h.kernels().copy({.from = from, .to = target}, h.stream());
+            h.kernels().run(Copy{.from = from, .to = target}, h.stream());
             h.keep(format("{}_from_{}", name, first), target);
             return target;
         };
@@ -60,10 +60,10 @@ void conversions(Harness& h, std::int64_t size) {
         copy("accum_to_f64", accum, Role::f64);
         copy("f64_to_accum", copy("compute_to_f64", compute, Role::f64), Role::accum);
         const TensorView sum = rest(h.input(Role::accum, {size}));
-        h.kernels().add({.x = accum, .y = sum}, h.stream());
+        h.kernels().run(Add{.x = accum, .y = sum}, h.stream());
         h.keep(format("sum_from_{}", first), sum);
         const TensorView zeros = rest(h.output(Role::f64, {size}));
-        h.kernels().fill_zero({.x = zeros}, h.stream());
+        h.kernels().run(FillZero{.x = zeros}, h.stream());
         h.keep(format("zeros_from_{}", first), zeros);
     }
 }
@@ -73,9 +73,9 @@ void update(Harness& h, std::int64_t size, std::int64_t first) {
     const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
     const TensorView grad = rest(h.input(Role::accum, {size}));
     const SumSquares squares{.x = grad, .sum = h.filled(Role::f64, {1}, 0)};
-    h.kernels().sum_squares(squares, h.workspace(squares), h.stream());
+    h.kernels().run(squares, h.workspace(squares), h.stream());
     const TensorView clip = h.output(Role::f64, {3});
-    h.kernels().clip_factor({.sum = squares.sum, .max_norm = 1, .out = clip}, h.stream());
+    h.kernels().run(ClipFactor{.sum = squares.sum, .max_norm = 1, .out = clip}, h.stream());
     const AdamW op{.weight = rest(h.input(Role::master, {size})),
                    .grad = grad,
                    .m = rest(h.filled(Role::accum, {size}, 0)),
@@ -83,7 +83,7 @@ void update(Harness& h, std::int64_t size, std::int64_t first) {
                    .clip = clip,
                    .learning_rate = 3e-3,
                    .weight_decay = 0.1};
-    h.kernels().adamw(op, h.stream());
+    h.kernels().run(op, h.stream());
     h.keep("weight", op.weight);
     h.keep("m", op.m);
     h.keep("v", op.v);

@@ -30,7 +30,7 @@ protected:
     // A large sum of ones, so that a stream is busy for a while.
     void queue_adds(Stream& stream, const Tensor& x, const Tensor& y, int times) {
         for (int i = 0; i < times; ++i)
-            kernels_->add({.x = x, .y = y}, stream);
+            kernels_->run(Add{.x = x, .y = y}, stream);
     }
     Tensor filled(std::int64_t count, float value) {
         Tensor tensor(device(), MemoryKind::data, DType::f32, {count});
@@ -51,8 +51,8 @@ TEST_F(CudaDevice, CopiesFromAnyThreadAndInStreamOrder) {
     const Tensor sum = filled(1000, 0);
     const Numbers twos(1000, 2);
     device().upload(twos.data(), x, *stream);
-    kernels_->add({.x = x, .y = sum}, *stream);
-    kernels_->add({.x = x, .y = sum}, *stream);
+    kernels_->run(Add{.x = x, .y = sum}, *stream);
+    kernels_->run(Add{.x = x, .y = sum}, *stream);
     device().download(sum, back.data(), *stream);
     stream->synchronize();
     EXPECT_EQ(back, Numbers(1000, 4));
@@ -72,7 +72,7 @@ TEST_F(CudaDevice, OrdersHostStreamsWithItsOwn) {
     host->enqueue("read", [&] { device().read(y->rows(kLarge - 1, 1), &seen); });
     host->record(*seen_it);
     compute->wait(*seen_it);
-    kernels_->fill_zero({.x = y}, *compute);
+    kernels_->run(FillZero{.x = y}, *compute);
     compute->synchronize();
     EXPECT_EQ(seen, 50);
     EXPECT_EQ(read(y)[0], 0);
@@ -92,7 +92,7 @@ TEST_F(CudaDevice, AllocatesAndFreesWhileAStreamWaitsForTheHost) {
     host->record(*opened);
     compute->wait(*opened);
     const Tensor x = filled(1000, 1), y = filled(1000, 0);
-    kernels_->add({.x = x, .y = y}, *compute);
+    kernels_->run(Add{.x = x, .y = y}, *compute);
     { const Buffer other = device().allocate({1 << 20}, MemoryKind::data); }
     open = true;
     compute->synchronize();
@@ -118,7 +118,7 @@ TEST_F(CudaDevice, OrdersStreamsByTheLatestRecord) {
         queue_adds(*a, x, y, 10);
         a->record(*event);
         b->wait(*event);
-        kernels_->copy({.from = y, .to = z}, *b);
+        kernels_->run(Copy{.from = y, .to = z}, *b);
         b->synchronize();
         EXPECT_EQ(read(z->rows(kLarge - 1, 1))[0], static_cast<float>(10 * round));
     }
@@ -128,7 +128,7 @@ TEST_F(CudaDevice, KeepsTheFirstErrorOfAStreamWithItsOp) {
     const auto stream = device().make_stream("compute");
     stream->enqueue("broken", [] { throw std::runtime_error("planted"); });
     const Tensor x = filled(10, 1), y = filled(10, 0);
-    kernels_->add({.x = x, .y = y}, *stream);
+    kernels_->run(Add{.x = x, .y = y}, *stream);
     for (int i = 0; i < 2; ++i) {
         try {
             stream->synchronize();

@@ -66,8 +66,8 @@ TEST(DeviceKernels, TakeTensorsWithoutElements) {
     const auto emu = make_emu_kernels();
     Harness h(*emu, kSeed);
     const TensorView none = h.output(Role::compute, {1, 64}).rows(0, 0);
-    emu->swiglu_fwd({.gate = none, .up = none, .h = none}, h.stream());
-    emu->fill_zero({.x = none}, h.stream());
+    emu->run(SwigluFwd{.gate = none, .up = none, .h = none}, h.stream());
+    emu->run(FillZero{.x = none}, h.stream());
     const TensorView weight = h.input(Role::master, {64}), d_weight = h.input(Role::accum, {64});
     const std::vector<double> before = h.read(d_weight);
     const RmsNormBwd op{.d_y = none,
@@ -76,7 +76,7 @@ TEST(DeviceKernels, TakeTensorsWithoutElements) {
                         .rstd = h.output(Role::accum, {1}).rows(0, 0),
                         .d_x = none,
                         .d_weight = d_weight};
-    emu->rmsnorm_bwd(op, h.workspace(op), h.stream());
+    emu->run(op, h.workspace(op), h.stream());
     EXPECT_EQ(h.read(d_weight), before);
 }
 
@@ -87,7 +87,7 @@ TEST(DeviceKernels, SayWhichOperandIsWrong) {
                         .weight = h.input(Role::compute, {16}),
                         .y = h.output(Role::compute, {4, 16}),
                         .rstd = h.output(Role::accum, {4})};
-    EXPECT_THAT(check_error_of([&] { emu->rmsnorm_fwd(op, h.stream()); }),
+    EXPECT_THAT(check_error_of([&] { emu->run(op, h.stream()); }),
                 HasSubstr("rmsnorm_fwd: weight is (16) bf16, should be f32"));
 }
 
@@ -97,7 +97,7 @@ TEST(DeviceKernels, RefuseAPreparedWeightOfAnotherSize) {
     const LinearFwd op{.x = h.input(Role::compute, {4, 16}),
                        .weight = &h.prepared(8, 24),
                        .y = h.output(Role::compute, {4, 8})};
-    EXPECT_THAT(check_error_of([&] { emu->linear_fwd(op, {}, h.stream()); }),
+    EXPECT_THAT(check_error_of([&] { emu->run(op, {}, h.stream()); }),
                 HasSubstr("linear_fwd: K is 16 in x but 24 in weight"));
 }
 
@@ -120,7 +120,7 @@ TEST(Explain, SaysEachChoiceOnce) {
                             .weight = h.input(Role::master, {C}),
                             .y = h.output(Role::compute, {5, C}),
                             .rstd = h.output(Role::accum, {5})};
-        emu->rmsnorm_fwd(op, h.stream());
+        emu->run(op, h.stream());
     };
     norm(64);
     norm(64);
@@ -156,7 +156,7 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNan) {
                                 .loss_sum = h.filled(Role::f64, {1}, 0),
                                 .d_x = h.output(Role::compute, {3, 8}),
                                 .d_head = h.filled(Role::accum, {40, 8}, 0)};
-    emu->linear_cross_entropy(op, h.workspace(op), h.stream());
+    emu->run(op, h.workspace(op), h.stream());
     EXPECT_TRUE(std::isnan(h.read(op.loss_sum)[0]));
     EXPECT_TRUE(std::isnan(h.read(op.d_x)[0]));
 }
@@ -169,9 +169,9 @@ TEST(DeviceKernels, TurnTheRowOfAWrongTokenIntoNan) {
     const TensorView d_table = h.filled(Role::accum, {2, 8}, 0);
     for (const auto& [token, rows] : {std::pair{-1, RowShare{}}, {9, {2, 9}}, {-1, {2, 9}}}) {
         const TensorView wrong = h.filled(Role::i32, {4}, token);
-        emu->embedding_fwd({.tokens = wrong, .table = table, .x = x, .rows = rows}, h.stream());
-        emu->embedding_bwd({.tokens = wrong, .d_x = x, .d_table = d_table, .rows = rows},
-                           h.stream());
+        emu->run(EmbeddingFwd{.tokens = wrong, .table = table, .x = x, .rows = rows}, h.stream());
+        emu->run(EmbeddingBwd{.tokens = wrong, .d_x = x, .d_table = d_table, .rows = rows},
+                 h.stream());
         for (const double number : h.read(x))
             EXPECT_TRUE(std::isnan(number));
         for (const double number : h.read(d_table))
@@ -191,12 +191,12 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
                                     .targets = wrong,
                                     .rows = rows,
                                     .statistics = h.output(Role::f64, {3, 3})};
-    emu->head_statistics(statistics, h.workspace(statistics), h.stream());
-    emu->combine_head_statistics({.parts = statistics.statistics.reshaped({1, 3, 3}),
-                                  .targets = wrong,
-                                  .lse = lse,
-                                  .loss_sum = loss_sum},
-                                 h.stream());
+    emu->run(statistics, h.workspace(statistics), h.stream());
+    emu->run(CombineHeadStatistics{.parts = statistics.statistics.reshaped({1, 3, 3}),
+                                   .targets = wrong,
+                                   .lse = lse,
+                                   .loss_sum = loss_sum},
+             h.stream());
     const HeadBwd bwd{.x = x,
                       .head = &head,
                       .targets = wrong,
@@ -204,7 +204,7 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
                       .lse = lse,
                       .d_x = h.output(Role::compute, {3, 8}),
                       .d_head = h.filled(Role::accum, {20, 8}, 0)};
-    emu->head_bwd(bwd, h.workspace(bwd), h.stream());
+    emu->run(bwd, h.workspace(bwd), h.stream());
     EXPECT_TRUE(std::isnan(h.read(loss_sum)[0]));
     EXPECT_TRUE(std::isnan(h.read(bwd.d_x)[0]));
     EXPECT_TRUE(std::isnan(h.read(bwd.d_head)[0]));

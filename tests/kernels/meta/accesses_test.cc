@@ -17,7 +17,10 @@ class DeclaredAccesses : public ::testing::TestWithParam<DType> {};
 
 TEST_P(DeclaredAccesses, HoldAllThatAnOpReadsAndWritesAndNothingElse) {
     const DeclaredOps ops = watch_all_cases(GetParam());
-    EXPECT_EQ(ops.size(), 29U) << "every op of kernels.h, and prepare";
+#define RM_OP(Op) EXPECT_TRUE(ops.contains(std::string(Op::kName))) << Op::kName;
+    RM_EACH_OP(RM_OP)
+#undef RM_OP
+    EXPECT_TRUE(ops.contains("prepare"));
     for (const auto& [name, op] : ops) {
         EXPECT_EQ(op.faults, std::vector<std::string>()) << name;
         for (std::size_t i = 0; i < op.changed.size(); ++i)

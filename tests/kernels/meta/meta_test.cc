@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "kernels/checks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/device_profile.h"
 #include "kernels/meta/meta_kernels.h"
@@ -143,8 +142,8 @@ TEST(MetaKernels, RecordAnOpWithWeightWorkspaceAndFlops) {
     rig.kernels->prepare(master, *weight, *rig.stream);
     const AddressRange prepared = rig.schedule().writes(rig.last())[0];
     EXPECT_EQ(prepared.size, 2 * 48 * 32 * 2);
-    rig.kernels->linear_fwd({.x = x, .weight = weight.get(), .y = y}, {scratch->data(), {40}},
-                            *rig.stream);
+    rig.kernels->run(LinearFwd{.x = x, .weight = weight.get(), .y = y}, {scratch->data(), {40}},
+                     *rig.stream);
     const auto reads = rig.schedule().reads(rig.last());
     expect_ranges(reads.first(1), {x});
     ASSERT_EQ(reads.size(), 2U);
@@ -158,16 +157,17 @@ TEST(MetaKernels, CountTheVisiblePairsOfAttention) {
     const std::vector<rm::Run> queries{{0, 4, 4}}, keys{{0, 0, 6}};  // see 5, 6, 6, 6
     const Tensor q = rig.tensor(DType::bf16, {4, 2, 8}), k = rig.tensor(DType::bf16, {6, 1, 8});
     const Tensor acc = rig.tensor(DType::f32, {4, 2, 8}), m = rig.tensor(DType::f32, {4, 2});
-    rig.kernels->attention_fwd(
-        {.state = {acc, m, m}, .q = q, .k = k, .v = k, .q_runs = queries, .kv_runs = keys}, {},
-        *rig.stream);
+    rig.kernels->run(
+        AttentionFwd{
+            .state = {acc, m, m}, .q = q, .k = k, .v = k, .q_runs = queries, .kv_runs = keys},
+        {}, *rig.stream);
     EXPECT_EQ(rig.last().flops, 4.0 * 8 * 2 * 23);
 }
 
 TEST(MetaKernels, CheckShapesAsOthersDo) {
     Rig rig;
     const Tensor x = rig.tensor(DType::f32, {3}), y = rig.tensor(DType::f32, {4});
-    EXPECT_THROW(rig.kernels->copy({.from = x, .to = y}, *rig.stream), CheckError);
+    EXPECT_THROW(rig.kernels->run(Copy{.from = x, .to = y}, *rig.stream), CheckError);
     EXPECT_TRUE(rig.schedule().items.empty());
 }
 
@@ -176,10 +176,11 @@ TEST(MetaKernels, RefuseStreamsAndWeightsOfOtherBackends) {
     const auto cpu = make_cpu_kernels({});
     const auto stream = cpu->device().make_stream("cpu");
     const Tensor x = rig.tensor(DType::bf16, {4, 8}), y = rig.tensor(DType::bf16, {4, 8});
-    EXPECT_THROW(rig.kernels->copy({.from = x, .to = y}, *stream), CheckError);
+    EXPECT_THROW(rig.kernels->run(Copy{.from = x, .to = y}, *stream), CheckError);
     const auto weight = cpu->make_prepared(8, 8);
-    EXPECT_THROW(rig.kernels->linear_fwd({.x = x, .weight = weight.get(), .y = y}, {}, *rig.stream),
-                 CheckError);
+    EXPECT_THROW(
+        rig.kernels->run(LinearFwd{.x = x, .weight = weight.get(), .y = y}, {}, *rig.stream),
+        CheckError);
 }
 
 TEST(MetaKernels, TakeTheSizesOfTheBackendTheyStandFor) {

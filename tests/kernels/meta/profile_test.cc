@@ -3,8 +3,6 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/device_profile.h"
 #include "kernels/meta/meta_kernels.h"
-#include "kernels/meta/op_accesses.h"
-#include "kernels/meta/op_flops.h"
 #include "kernels/meta/op_work.h"
 
 namespace rm {
@@ -23,7 +21,7 @@ TEST(MetaKernels, TakeTimesAndSizesFromTheProfile) {
     EXPECT_EQ(kernels->prepared_bytes(4096, 4096), Bytes{4096 * 4096 * 2});
     EXPECT_EQ(kernels->workspace_bytes(op), speed_of(profile, "linear_fwd").workspace);
 
-    kernels->linear_fwd(op, {}, *stream);
+    kernels->run(op, {}, *stream);
     const double flops = 2.0 * 8192 * 4096 * 4096;
     const auto last = [&] { return recorder.schedule().items.back(); };
     EXPECT_EQ(last().seconds, seconds_of(profile, "linear_fwd", {.amount = flops, .size = flops}));
@@ -41,7 +39,7 @@ TEST(MetaKernels, TakeNoTimeWithoutAProfile) {
     const auto kernels = make_meta_kernels(recorder, {});
     const auto stream = kernels->device().make_stream("compute");
     const Tensor x(kernels->device(), MemoryKind::data, DType::f32, {100});
-    kernels->fill_zero({x}, *stream);
+    kernels->run(FillZero{x}, *stream);
     EXPECT_EQ(recorder.schedule().items.back().seconds, Seconds{});
 }
 
@@ -50,14 +48,15 @@ TEST(OpWork, OfAnEmbeddingIsItsTokensRows) {
     const TensorView tokens(nullptr, DType::i32, {10}), x(nullptr, DType::bf16, {10, 64});
     const TensorView table(nullptr, DType::f32, {128'000, 64});
     const EmbeddingFwd op{.tokens = tokens, .table = table, .x = x};
-    EXPECT_EQ(work_of(op, 0, accesses_of(op)).amount, 2 * 10 * 64 * 2);
+    const OpAccesses accesses = accesses_of(op, {DType::bf16, DType::f32, DType::f32});
+    EXPECT_EQ(work_of(op, 0, accesses).amount, 2 * 10 * 64 * 2);
 }
 
 TEST(OpWork, OfAttentionHasTheKeysThatAQuerySees) {
     const std::vector<rm::Run> queries{{0, 4, 4}}, keys{{0, 0, 6}};  // see 5, 6, 6, 6
     const TensorView q(nullptr, DType::f32, {4, 2, 8}), k(nullptr, DType::f32, {6, 2, 8});
     const AttentionFwd op{.q = q, .k = k, .v = k, .q_runs = queries, .kv_runs = keys};
-    const OpWork work = work_of(op, flops_of(op), accesses_of(op));
+    const OpWork work = work_of(op, flops_of(op), {});
     EXPECT_EQ(work.amount, 4.0 * 8 * 2 * 23);
     EXPECT_EQ(work.size, 23.0 / 4);
     EXPECT_EQ(work.head_dim, 8);

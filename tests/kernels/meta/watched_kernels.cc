@@ -45,26 +45,7 @@ const PairedWeight* weight_of(const Op& op) {
     }
 }
 
-#define RM_WATCHED_OP(name, Op)                                                          \
-    void name(const Op& op, Stream& stream) override {                                   \
-        meta_->name(with_weight(op, &PairedWeight::meta), *meta_stream_);                \
-        watch(                                                                           \
-            #name, weight_of(op), {},                                                    \
-            [&] { real_->name(with_weight(op, &PairedWeight::real), stream); }, stream); \
-    }
-#define RM_WATCHED_OP_WITH_WORKSPACE(name, Op)                                             \
-    Bytes workspace_bytes(const Op& op) const override {                                   \
-        return real_->workspace_bytes(with_weight(op, &PairedWeight::real));               \
-    }                                                                                      \
-    void name(const Op& op, Workspace workspace, Stream& stream) override {                \
-        meta_->name(with_weight(op, &PairedWeight::meta), workspace, *meta_stream_);       \
-        watch(                                                                             \
-            #name, weight_of(op), workspace,                                               \
-            [&] { real_->name(with_weight(op, &PairedWeight::real), workspace, stream); }, \
-            stream);                                                                       \
-    }
-
-class Watching final : public Kernels {
+class Watching final : public AllKernels<Watching> {
 public:
     Watching(DType compute, DeclaredOps& declared)
         : declared_(declared),
@@ -96,34 +77,17 @@ public:
             "prepare", &both, {}, [&] { real_->prepare(weight, *both.real, stream); }, stream);
     }
 
-    RM_WATCHED_OP_WITH_WORKSPACE(linear_fwd, LinearFwd)
-    RM_WATCHED_OP_WITH_WORKSPACE(linear_bwd_input, LinearBwdInput)
-    RM_WATCHED_OP_WITH_WORKSPACE(linear_bwd_weight, LinearBwdWeight)
-    RM_WATCHED_OP(rmsnorm_fwd, RmsNormFwd)
-    RM_WATCHED_OP_WITH_WORKSPACE(rmsnorm_bwd, RmsNormBwd)
-    RM_WATCHED_OP(rope_table, RopeTable)
-    RM_WATCHED_OP(rope_apply, RopeApply)
-    RM_WATCHED_OP(swiglu_fwd, SwigluFwd)
-    RM_WATCHED_OP(swiglu_bwd, SwigluBwd)
-    RM_WATCHED_OP(embedding_fwd, EmbeddingFwd)
-    RM_WATCHED_OP(embedding_bwd, EmbeddingBwd)
-    RM_WATCHED_OP_WITH_WORKSPACE(linear_cross_entropy, LinearCrossEntropy)
-    RM_WATCHED_OP_WITH_WORKSPACE(head_statistics, HeadStatistics)
-    RM_WATCHED_OP(combine_head_statistics, CombineHeadStatistics)
-    RM_WATCHED_OP_WITH_WORKSPACE(head_bwd, HeadBwd)
-    RM_WATCHED_OP(attention_begin, AttentionBegin)
-    RM_WATCHED_OP_WITH_WORKSPACE(attention_fwd, AttentionFwd)
-    RM_WATCHED_OP(attention_finish, AttentionFinish)
-    RM_WATCHED_OP(attention_delta, AttentionDelta)
-    RM_WATCHED_OP_WITH_WORKSPACE(attention_bwd, AttentionBwd)
-    RM_WATCHED_OP(fill_zero, FillZero)
-    RM_WATCHED_OP(copy, Copy)
-    RM_WATCHED_OP(add, Add)
-    RM_WATCHED_OP(copy_heads, CopyHeads)
-    RM_WATCHED_OP(sum_parts, SumParts)
-    RM_WATCHED_OP_WITH_WORKSPACE(sum_squares, SumSquares)
-    RM_WATCHED_OP(clip_factor, ClipFactor)
-    RM_WATCHED_OP(adamw, AdamW)
+    template <typename Op>
+    Bytes scratch_of(const Op& op) const {
+        return real_->workspace_bytes(with_weight(op, &PairedWeight::real));
+    }
+    template <typename Op>
+    void queue(const Op& op, Workspace workspace, Stream& stream) {
+        meta_->run(with_weight(op, &PairedWeight::meta), workspace, *meta_stream_);
+        watch(
+            std::string(Op::kName), weight_of(op), workspace,
+            [&] { real_->run(with_weight(op, &PairedWeight::real), workspace, stream); }, stream);
+    }
 
 private:
     WatchedDevice& watched() { return dynamic_cast<WatchedDevice&>(real_->device()); }
@@ -190,9 +154,6 @@ private:
     std::unique_ptr<Kernels> real_, meta_;
     std::unique_ptr<Stream> meta_stream_;
 };
-
-#undef RM_WATCHED_OP
-#undef RM_WATCHED_OP_WITH_WORKSPACE
 
 }  // namespace
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "kernels/ops/operands.h"
+
+namespace rm {
+
+// sum += sum of squares, in f64.
+struct SumSquares {
+    TensorView x;    // any shape, accum
+    TensorView sum;  // summed into
+
+    static constexpr std::string_view kName = "sum_squares";
+    static constexpr bool kTakesWorkspace = true;
+    void operands(Operands& all) const {
+        all.reads().elements(x, "x", all.types().accum).writes().scalars<"1">(sum, "sum");
+    }
+};
+
+// From the squared norm of all gradients: norm, the factor min(1, max_norm / norm), and whether the
+// norm is finite (1 or 0). max_norm <= 0 never clips.
+struct ClipFactor {
+    TensorView sum;
+    double max_norm = 0;
+    TensorView out;  // norm, factor, finite
+
+    static constexpr std::string_view kName = "clip_factor";
+    void operands(Operands& all) const {
+        all.reads().scalars<"1">(sum, "sum").writes().scalars<"3">(out, "out");
+    }
+};
+
+// AdamW (Loshchilov and Hutter, 2019) with bias correction. Does nothing when clip says not finite.
+// Moments in bf16 are rounded stochastically: up with the probability that makes the expectation
+// exact, drawn from (rounding_seed, step, the element's index in the whole tensor), so that any cut
+// of a tensor over ranks gives the same bits. The update uses the moments before they are rounded.
+struct AdamW {
+    TensorView weight;  // master
+    TensorView grad;    // accum
+    TensorView m;       // accum or bf16
+    TensorView v;       // like m
+    TensorView clip;    // of ClipFactor
+    double learning_rate = 0;
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double eps = 1e-8;
+    double weight_decay = 0;
+    std::int64_t step = 1;            // 1 on the first update
+    std::uint64_t rounding_seed = 0;  // one per tensor
+    // With p = first_element + i, element i is element p of the whole tensor; or, when that is cut
+    // by columns (`columns` > 0 of them here), (p / columns) * all_columns + first_column +
+    // p % columns.
+    std::int64_t first_element = 0;
+    std::int64_t columns = 0;
+    std::int64_t all_columns = 0;
+    std::int64_t first_column = 0;
+
+    static constexpr std::string_view kName = "adamw";
+    void operands(Operands& all) const {
+        const NumericTypes& types = all.types();
+        all.writes().elements(weight, "weight", types.master);
+        all.reads().elements(grad, "grad", types.accum);
+        RM_CHECK(m.dtype() == types.accum || m.dtype() == DType::bf16,
+                 "adamw: m is {}; moments are {} or bf16", shape_string(m), to_string(types.accum));
+        all.writes().elements(m, "m").elements(v, "v", m.dtype());
+        all.reads().scalars<"3">(clip, "clip");
+        RM_CHECK(step >= 1, "adamw: step {}; the first is 1", step);
+        RM_CHECK(columns == 0 ||
+                     (columns > 0 && first_column >= 0 && first_column + columns <= all_columns),
+                 "adamw: columns {}+{} of {}", first_column, columns, all_columns);
+    }
+};
+
+}  // namespace rm
