@@ -15,9 +15,7 @@ struct Token {
     std::int64_t position = 0;
 };
 
-std::vector<Token> expand(std::span<const Run> runs, std::int64_t expected) {
-    RM_CHECK(num_tokens(runs) == expected, "attention: runs of {} tokens for a tensor of {}",
-             num_tokens(runs), expected);
+std::vector<Token> expand(std::span<const Run> runs) {
     std::vector<Token> tokens;
     for (const Run& run : runs) {
         for (std::int64_t i = 0; i < run.length; ++i)
@@ -42,9 +40,8 @@ template <typename Visit>
 void for_each_pair(std::span<const Run> q_runs, std::span<const Run> kv_runs, const Dims& dims,
                    const Visit& visit) {
     const auto Hq = dims["Hq"], Hk = dims["Hk"];
-    RM_CHECK(Hq % Hk == 0, "attention: {} query heads over {} key-value heads", Hq, Hk);
-    const std::vector<Token> queries = expand(q_runs, dims["T"]);
-    const std::vector<Token> keys = expand(kv_runs, dims["S"]);
+    const std::vector<Token> queries = expand(q_runs);
+    const std::vector<Token> keys = expand(kv_runs);
     for (std::size_t t = 0; t < queries.size(); ++t) {
         for (std::int64_t h = 0; h < Hq; ++h) {
             for (std::size_t s = 0; s < keys.size(); ++s) {
@@ -55,25 +52,16 @@ void for_each_pair(std::span<const Run> q_runs, std::span<const Run> kv_runs, co
     }
 }
 
-void bind_state(Dims& dims, const AttentionState& state) {
-    dims.bind<"T Hq D">(state.acc, "acc").bind<"T Hq">(state.m, "m").bind<"T Hq">(state.l, "l");
-}
-
 }  // namespace
 
-void run(const AttentionBegin& op) {
-    Dims dims("attention_begin");
-    bind_state(dims, op.state);
+void run(const AttentionBegin& op, const Dims&) {
     std::fill_n(op.state.acc.as<double>(), op.state.acc.num_elements(), 0.0);
     std::fill_n(op.state.m.as<double>(), op.state.m.num_elements(), -kInf);
     std::fill_n(op.state.l.as<double>(), op.state.l.num_elements(), 0.0);
 }
 
 // Online softmax with blocks of one key: any cut of the keys gives the same bits.
-void run(const AttentionFwd& op) {
-    Dims dims("attention_fwd");
-    bind_state(dims, op.state);
-    dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
+void run(const AttentionFwd& op, const Dims& dims) {
     const auto Hq = dims["Hq"], Hk = dims["Hk"], D = dims["D"];
     for_each_pair(op.q_runs, op.kv_runs, dims, [&](auto t, auto h, auto s, auto hk) {
         const std::int64_t row = t * Hq + h;
@@ -93,10 +81,7 @@ void run(const AttentionFwd& op) {
     });
 }
 
-void run(const AttentionFinish& op) {
-    Dims dims("attention_finish");
-    bind_state(dims, op.state);
-    dims.bind<"T Hq D">(op.out, "out").bind<"T Hq">(op.lse, "lse");
+void run(const AttentionFinish& op, const Dims& dims) {
     const auto D = dims["D"];
     for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {
         const double* acc = op.state.acc.as<double>() + row * D;
@@ -108,10 +93,7 @@ void run(const AttentionFinish& op) {
     }
 }
 
-void run(const AttentionDelta& op) {
-    Dims dims("attention_delta");
-    dims.bind<"T Hq D">(op.d_out, "d_out").bind<"T Hq D">(op.out, "out");
-    dims.bind<"T Hq">(op.delta, "delta");
+void run(const AttentionDelta& op, const Dims& dims) {
     const auto D = dims["D"];
     for (std::int64_t row = 0; row < op.delta.num_elements(); ++row) {
         op.delta.as<double>()[row] =
@@ -119,13 +101,7 @@ void run(const AttentionDelta& op) {
     }
 }
 
-void run(const AttentionBwd& op) {
-    Dims dims("attention_bwd");
-    dims.bind<"T Hq D">(op.q, "q").bind<"S Hk D">(op.k, "k").bind<"S Hk D">(op.v, "v");
-    dims.bind<"T Hq D">(op.d_out, "d_out")
-        .bind<"T Hq">(op.lse, "lse")
-        .bind<"T Hq">(op.delta, "delta");
-    dims.bind<"T Hq D">(op.d_q, "d_q").bind<"S Hk D">(op.d_k, "d_k").bind<"S Hk D">(op.d_v, "d_v");
+void run(const AttentionBwd& op, const Dims& dims) {
     const auto Hq = dims["Hq"], Hk = dims["Hk"], D = dims["D"];
     for_each_pair(op.q_runs, op.kv_runs, dims, [&](auto t, auto h, auto s, auto hk) {
         const std::int64_t row = t * Hq + h;

@@ -56,13 +56,9 @@ void backward_row(const std::vector<double>& d_logits, const double* x, const Te
 
 }  // namespace
 
-void run(const LinearCrossEntropy& op) {
+void run(const LinearCrossEntropy& op, const Dims& dims) {
     const TensorView& head = weight_of(op.head);
     const bool backward = !op.d_x.empty();
-    Dims dims("linear_cross_entropy");
-    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
-    dims.bind<"1">(op.loss_sum, "loss_sum");
-    if (backward) dims.bind<"T C">(op.d_x, "d_x").bind<"V C">(op.d_head, "d_head");
     const auto T = dims["T"], C = dims["C"];
     const VocabularyPart all({}, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
@@ -81,11 +77,8 @@ void run(const LinearCrossEntropy& op) {
     }
 }
 
-void run(const HeadStatistics& op) {
+void run(const HeadStatistics& op, const Dims& dims) {
     const TensorView& head = weight_of(op.head);
-    Dims dims("head_statistics");
-    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
-    dims.bind<"T 3">(op.statistics, "statistics");
     const auto T = dims["T"], C = dims["C"];
     const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
@@ -102,10 +95,7 @@ void run(const HeadStatistics& op) {
     }
 }
 
-void run(const CombineHeadStatistics& op) {
-    Dims dims("combine_head_statistics");
-    dims.bind<"G T 3">(op.parts, "parts").bind<"T">(op.targets, "targets").bind<"T">(op.lse, "lse");
-    dims.bind<"1">(op.loss_sum, "loss_sum");
+void run(const CombineHeadStatistics& op, const Dims& dims) {
     const auto T = dims["T"], G = dims["G"];
     for (std::int64_t t = 0; t < T; ++t) {
         double& lse = op.lse.as<double>()[t];
@@ -125,11 +115,8 @@ void run(const CombineHeadStatistics& op) {
     }
 }
 
-void run(const HeadBwd& op) {
+void run(const HeadBwd& op, const Dims& dims) {
     const TensorView& head = weight_of(op.head);
-    Dims dims("head_bwd");
-    dims.bind<"T C">(op.x, "x").bind<"V C">(head, "head").bind<"T">(op.targets, "targets");
-    dims.bind<"T">(op.lse, "lse").bind<"T C">(op.d_x, "d_x").bind<"V C">(op.d_head, "d_head");
     const auto T = dims["T"], C = dims["C"];
     const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {

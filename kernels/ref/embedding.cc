@@ -5,9 +5,7 @@
 
 namespace rm::ref {
 
-void run(const EmbeddingFwd& op) {
-    Dims dims("embedding_fwd");
-    dims.bind<"T">(op.tokens, "tokens").bind<"V C">(op.table, "table").bind<"T C">(op.x, "x");
+void run(const EmbeddingFwd& op, const Dims& dims) {
     const auto T = dims["T"], C = dims["C"];
     const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {
@@ -20,10 +18,7 @@ void run(const EmbeddingFwd& op) {
     }
 }
 
-void run(const EmbeddingBwd& op) {
-    Dims dims("embedding_bwd");
-    dims.bind<"T">(op.tokens, "tokens").bind<"T C">(op.d_x, "d_x");
-    dims.bind<"V C">(op.d_table, "d_table");
+void run(const EmbeddingBwd& op, const Dims& dims) {
     const auto T = dims["T"], C = dims["C"];
     const VocabularyPart part(op.rows, dims["V"]);
     for (std::int64_t t = 0; t < T; ++t) {

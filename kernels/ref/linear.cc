@@ -8,10 +8,8 @@ const TensorView& weight_of(const PreparedWeight* prepared) {
     return own->view();
 }
 
-void run(const LinearFwd& op) {
+void run(const LinearFwd& op, const Dims& dims) {
     const TensorView& weight = weight_of(op.weight);
-    Dims dims("linear_fwd");
-    dims.bind<"N K">(weight, "weight").bind<"T K">(op.x, "x").bind<"T N">(op.y, "y");
     const auto T = dims["T"], N = dims["N"], K = dims["K"];
     const double* x = op.x.as<double>();
     const double* w = weight.as<double>();
@@ -26,10 +24,8 @@ void run(const LinearFwd& op) {
     }
 }
 
-void run(const LinearBwdInput& op) {
+void run(const LinearBwdInput& op, const Dims& dims) {
     const TensorView& weight = weight_of(op.weight);
-    Dims dims("linear_bwd_input");
-    dims.bind<"N K">(weight, "weight").bind<"T N">(op.d_y, "d_y").bind<"T K">(op.d_x, "d_x");
     const auto T = dims["T"], N = dims["N"], K = dims["K"];
     const double* d_y = op.d_y.as<double>();
     const double* w = weight.as<double>();
@@ -44,9 +40,7 @@ void run(const LinearBwdInput& op) {
     }
 }
 
-void run(const LinearBwdWeight& op) {
-    Dims dims("linear_bwd_weight");
-    dims.bind<"T N">(op.d_y, "d_y").bind<"T K">(op.x, "x").bind<"N K">(op.d_weight, "d_weight");
+void run(const LinearBwdWeight& op, const Dims& dims) {
     const auto T = dims["T"], N = dims["N"], K = dims["K"];
     const double* d_y = op.d_y.as<double>();
     const double* x = op.x.as<double>();

@@ -21,8 +21,8 @@ public:
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         const TensorView to = ref::weight_of(&prepared);
         stream.enqueue("prepare", [from = weight, to] {
-            Dims("prepare").bind<"N K">(to, "prepared").bind<"N K">(from, "weight");
-            ref::run(Copy{.from = from, .to = to});
+            ref::run(Copy{.from = from, .to = to},
+                     Dims("prepare").bind<"N K">(to, "prepared").bind<"N K">(from, "weight"));
         });
     }
 
@@ -33,7 +33,8 @@ public:
     // Shapes are checked when the op runs, so a wrong one is the stream's error.
     template <typename Op>
     void queue(const Op& op, Workspace /*workspace*/, Stream& stream) {
-        stream.enqueue(Op::kName, [op] { ref::run(op); });
+        stream.enqueue(Op::kName,
+                       [op, types = types()] { ref::run(op, check_operands(op, types)); });
     }
 
 private:

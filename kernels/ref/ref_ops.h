@@ -2,9 +2,9 @@
 
 #include "kernels/kernels.h"
 
-// The oracle's mathematics, one function per op, run at once on the calling thread.
-// Every floating tensor is f64. Sums run in ascending token order, straight into their target, so
-// that cutting an op along its tokens changes no bit.
+// The oracle's mathematics, one function per op with its checked dims, run at once on the calling
+// thread. Every floating tensor is f64. Sums run in ascending token order, straight into their
+// target, so that cutting an op along its tokens changes no bit.
 namespace rm::ref {
 
 class RefPreparedWeight final : public PreparedWeight {
@@ -21,7 +21,7 @@ private:
 
 const TensorView& weight_of(const PreparedWeight* prepared);
 
-#define RM_OP(Op) void run(const Op& op);
+#define RM_OP(Op) void run(const Op& op, const Dims& dims);
 RM_EACH_OP(RM_OP)
 #undef RM_OP
 

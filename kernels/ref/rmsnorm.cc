@@ -4,10 +4,7 @@
 
 namespace rm::ref {
 
-void run(const RmsNormFwd& op) {
-    Dims dims("rmsnorm_fwd");
-    dims.bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
-    dims.bind<"T C">(op.y, "y").bind<"T">(op.rstd, "rstd");
+void run(const RmsNormFwd& op, const Dims& dims) {
     const auto T = dims["T"], C = dims["C"];
     const double* weight = op.weight.as<double>();
     for (std::int64_t t = 0; t < T; ++t) {
@@ -24,10 +21,7 @@ void run(const RmsNormFwd& op) {
 }
 
 // With g = d_y * weight: d_x = rstd g - x rstd^3 mean(g x).
-void run(const RmsNormBwd& op) {
-    Dims dims("rmsnorm_bwd");
-    dims.bind<"T C">(op.d_y, "d_y").bind<"T C">(op.x, "x").bind<"C">(op.weight, "weight");
-    dims.bind<"T">(op.rstd, "rstd").bind<"T C">(op.d_x, "d_x").bind<"C">(op.d_weight, "d_weight");
+void run(const RmsNormBwd& op, const Dims& dims) {
     const auto T = dims["T"], C = dims["C"];
     const double* weight = op.weight.as<double>();
     double* d_weight = op.d_weight.as<double>();

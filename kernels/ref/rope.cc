@@ -5,14 +5,7 @@
 
 namespace rm::ref {
 
-void run(const RopeTable& op) {
-    Dims dims("rope_table");
-    dims.bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
-    const auto T = dims["T"], half = dims["half"];
-    RM_CHECK(num_tokens(op.runs) == T, "rope_table: runs of {} tokens, tables of {}",
-             num_tokens(op.runs), T);
-    RM_CHECK(static_cast<std::int64_t>(op.inv_freq.size()) == half,
-             "rope_table: {} frequencies, tables of {}", op.inv_freq.size(), half);
+void run(const RopeTable& op, const Dims&) {
     double* cos = op.cos.as<double>();
     double* sin = op.sin.as<double>();
     for (const Run& run : op.runs) {
@@ -27,11 +20,8 @@ void run(const RopeTable& op) {
     }
 }
 
-void run(const RopeApply& op) {
-    Dims dims("rope_apply");
-    dims.bind<"T H D">(op.x, "x").bind<"T half">(op.cos, "cos").bind<"T half">(op.sin, "sin");
+void run(const RopeApply& op, const Dims& dims) {
     const auto T = dims["T"], H = dims["H"], D = dims["D"], half = dims["half"];
-    RM_CHECK(D == 2 * half, "rope_apply: tables of {} frequencies for head dim {}", half, D);
     // Backward is the transpose; with scale 1 that is the rotation by the negative angle.
     const double sign = op.rotation == Rotation::forward ? 1 : -1;
     for (std::int64_t t = 0; t < T; ++t) {

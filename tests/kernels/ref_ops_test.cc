@@ -207,7 +207,7 @@ TEST_F(RefOps, AttentionChecksRunsAndHeads) {
     const auto queue = [&](Kernels& kernels, Stream& s) { kernels.run(op, {}, s); };
     EXPECT_THAT(error_of(queue), HasSubstr("3 query heads over 2 key-value heads"));
     op.k = op.v = view(k, {2, 1, 2}).rows(0, 2).reshaped({4, 1, 1});
-    EXPECT_THAT(error_of(queue), HasSubstr("runs of 2 tokens for a tensor of 4"));
+    EXPECT_THAT(error_of(queue), HasSubstr("kv_runs of 2 tokens for tensors of 4"));
 }
 
 TEST_F(RefOps, CopyConvertsBetweenFloatingTypes) {
@@ -226,7 +226,7 @@ TEST_F(RefOps, CopyConvertsBetweenFloatingTypes) {
         error_of([&](Kernels& k, Stream& s) {
             k.run(Copy{.from = TensorView(tokens.data(), DType::i32, {2}), .to = narrow_view}, s);
         }),
-        HasSubstr("does not convert i32 to f32"));
+        HasSubstr("i32 is not converted to f32"));
 }
 
 }  // namespace
