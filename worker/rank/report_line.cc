@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/train/json_members.h"
+#include "engine/json/json_members.h"
 
 namespace rm {
 
