@@ -16,11 +16,10 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
-    "Attention's work (query-key pairs) on the slots of a ring, as documents are placed and as "
-    "plain\n"
-    "zigzag of the whole packed sequence would have it: the largest over the mean of the slots, "
-    "of\n"
-    "the worst ring step and of all steps together. 1 is even. Computed, nothing is timed.\n";
+    "Attention's work (query-key pairs) on the slots of a ring, as documents are placed and as\n"
+    "plain zigzag of the whole packed sequence would have it: the largest over the mean of the\n"
+    "slots, of the worst ring step and of all steps together. 1 is even. Computed, nothing is "
+    "timed.\n";
 
 enum class DocumentKind { lognormal, one };
 struct Arguments {

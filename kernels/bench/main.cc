@@ -17,10 +17,9 @@ namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench gemm|fp8|attention|ops|step|peak [--device cpu|cuda] [--dtype f32|bf16] "
-    "[--peer "
-    "torch]\n"
-    "                  [--threads N] [--context TOKENS] [--repeats N] [--clock wall|cpu] [--json]\n"
+    "usage: ring-bench gemm|fp8|attention|ops|step|peak [--device cpu|cuda] [--dtype f32|bf16]\n"
+    "                  [--peer torch] [--threads N] [--context TOKENS] [--repeats N]\n"
+    "                  [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "       ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
     "       ring-bench arena [--only NAME] [--dump DIR]\n"
@@ -30,12 +29,11 @@ constexpr std::string_view kUsage =
     "       ring-bench dry-run [--repeats N] [--ranks one|every]\n"
     "       ring-bench predict [--steps N] [--jobs NAME,...] [--profiles DIR] [--json FILE]\n"
     "       ring-bench placement [--nodes N] [--seeds N] [--budget N] [--json]\n"
-    "Rates of a backend, medians of repeated runs, beside the machine's measured peak. "
-    "Others\n"
-    "take turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with "
-    "--peer\n"
-    "torch, libtorch by way of Debian's python3-torch. Their ratio is their time over ours. On a "
-    "busy\n"
+    "Rates of a backend, medians of repeated runs, beside the machine's measured peak. Others "
+    "take\n"
+    "turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with --peer "
+    "torch,\n"
+    "libtorch by way of Debian's python3-torch. Their ratio is their time over ours. On a busy\n"
     "machine measure by CPU time (--clock cpu).\n";
 
 // Measures ops of a backend; null: only the peak is measured.

@@ -10,7 +10,8 @@
 #include "kernels/bench/arguments.h"
 #include "kernels/bench/bench.h"
 #include "kernels/bench/commands.h"
-#include "kernels/bench/overlap_rig.h"
+#include "kernels/bench/ranks.h"
+#include "kernels/cpu/cpu_kernels.h"
 
 namespace rm::bench {
 namespace {
@@ -32,6 +33,108 @@ struct Arguments {
     int repeats = 7;
     Output output = Output::table;
 };
+
+// The job that ranks as threads train, over links on which every message takes `delay`.
+struct OverlapRig {
+    Mesh mesh;
+    ModelConfig model;
+    std::int64_t context = 0;
+    int zero = 0;      // ZeRO stage
+    double delay = 0;  // seconds
+    int repeats = 7;
+};
+
+// Seconds of a pass over one micro-batch, each the mean of the ranks.
+struct PassTimes {
+    double all = 0;        // the pass from its start to its end
+    double attention = 0;  // within it, waits for hops included
+    double ring = 0;       // within that: compute waiting for hops
+    double gather = 0;     // compute waiting for weights
+    double reduce = 0;     // compute waiting for gradients to be summed
+};
+struct StepTimes {
+    PassTimes forward;
+    PassTimes backward;  // with the head
+};
+
+constexpr std::int64_t kTile = 512;
+
+// One thread of compute, on the CPU in f32.
+class Rank {
+public:
+    Rank(const OverlapRig& rig, std::unique_ptr<Transport> transport)
+        : kernels_(make_cpu_kernels({.num_threads = 1})),
+          rank_(*kernels_, std::move(transport),
+                {.model = rig.model, .mesh = rig.mesh, .zero = rig.zero},
+                {rig.context, {.tile_tokens = kTile, .chunk_tokens = kTile}, rig.model.rope}),
+          engine_(rank_.engine()),
+          loss_(kernels_->device(), MemoryKind::data, DType::f64, {1}) {}
+
+    // A micro-batch in the middle of a step.
+    StepTimes pass() {
+        Model& model = engine_.model();
+        Stream& compute = engine_.streams().compute;
+        const MicroBatch& micro = rank_.batch().micro_batches.at(0);
+        kernels_->device().upload(micro.tokens.data(), model.tokens(), compute);
+        kernels_->device().upload(micro.targets.data(), model.targets(), compute);
+        model.queue_loss_and_gradients(micro.runs, 1e-3, loss_, Accumulate::more);
+        engine_.streams().communication.synchronize();
+        compute.synchronize();
+        return take();
+    }
+
+private:
+    StepTimes take() {
+        Model& model = engine_.model();
+        ModelTimers& timers = model.timers();
+        PassTimers& ring = model.ring_exposed();
+        PassTimers& gather = engine_.weights().gather_exposed();
+        return {{timers.forward.take(), timers.attention.forward.take(), ring.forward.take(),
+                 gather.forward.take()},
+                {timers.backward.take(), timers.attention.backward.take(), ring.backward.take(),
+                 gather.backward.take(), engine_.weights().drain_exposed().take()}};
+    }
+
+    std::unique_ptr<Kernels> kernels_;
+    TrainingRank rank_;
+    RankEngine& engine_;
+    Tensor loss_;
+};
+
+void add(PassTimes& sum, const PassTimes& x, double share) {
+    sum.all += share * x.all;
+    sum.attention += share * x.attention;
+    sum.ring += share * x.ring;
+    sum.gather += share * x.gather;
+    sum.reduce += share * x.reduce;
+}
+
+StepTimes mean(const std::vector<StepTimes>& ranks) {
+    StepTimes sum;
+    const double share = 1 / static_cast<double>(ranks.size());
+    for (const StepTimes& rank : ranks) {
+        add(sum.forward, rank.forward, share);
+        add(sum.backward, rank.backward, share);
+    }
+    return sum;
+}
+
+// The first step is not counted.
+std::vector<StepTimes> run_rig(const OverlapRig& rig) {
+    const auto num_ranks = static_cast<std::size_t>(rig.mesh.num_ranks());
+    std::vector<std::vector<StepTimes>> by_step(static_cast<std::size_t>(rig.repeats) + 1,
+                                                std::vector<StepTimes>(num_ranks));
+    run_ranks(
+        rig.mesh, {Seconds{rig.delay}}, rig.repeats + 1,
+        [&](std::unique_ptr<Transport> transport) { return Rank(rig, std::move(transport)); },
+        [&](std::size_t index, Rank& rank, int step) {
+            by_step[static_cast<std::size_t>(step)][index] = rank.pass();
+        });
+    std::vector<StepTimes> steps;
+    for (std::size_t step = 1; step < by_step.size(); ++step)
+        steps.push_back(mean(by_step[step]));
+    return steps;
+}
 
 // Something that is to be hidden: in one pass, so many times, behind `compute` seconds each.
 struct Subject {

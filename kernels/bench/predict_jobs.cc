@@ -100,25 +100,13 @@ std::unique_ptr<Kernels> kernels_of(const PredictJob& job) {
 class Rank {
 public:
     Rank(const PredictJob& job, std::unique_ptr<Transport> transport)
-        : transport_(std::move(transport)),
-          kernels_(kernels_of(job)),
+        : kernels_(kernels_of(job)),
           host_(job.optimizer == OptimizerPlace::host ? kernels_of(job) : nullptr),
-          engine_(*kernels_, *transport_, progress_,
-                  {.model = job.model,
-                   .mesh = mesh_of(job),
-                   .rank = transport_->rank(),
-                   .host = host_.get()}) {
-        engine_.state().initialize(1);
-        const Status entered = engine_.enter(job.shape);
-        RM_CHECK(entered.ok(), "{}: {}", job.name, entered.error().message);
-        Rng rng(1);
-        batch_ = engine_.cut({random_sample(rng, job.shape.context, job.model.vocabulary)});
-    }
+          rank_(*kernels_, std::move(transport),
+                {.model = job.model, .mesh = mesh_of(job), .host = host_.get()}, job.shape) {}
 
     StepParts step() {
-        const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
-        StepResult result = engine_.trainer().step(batch_, optimizer, Trainer::Wish::none);
-        RM_CHECK(result.finite, "step {} is not finite", num_steps_);
+        StepResult result = rank_.step();
         double update = result.phase_seconds["optimizer"];
         // A rank that is alone waits for gradients only where the host takes and squares them.
         if (host_ != nullptr) update += result.phase_seconds["reduce_exposed"];
@@ -129,16 +117,12 @@ public:
                 .phases = result.phase_seconds};
     }
 
-    const StageArenas& arenas() const { return engine_.arenas(); }
+    const StageArenas& arenas() { return rank_.engine().arenas(); }
 
 private:
-    ProgressPage progress_{};
-    std::unique_ptr<Transport> transport_;
     std::unique_ptr<Kernels> kernels_;
     std::unique_ptr<Kernels> host_;
-    RankEngine engine_;
-    StepBatch batch_;
-    std::int64_t num_steps_ = 0;
+    TrainingRank rank_;
 };
 
 // One rank's measurements.

@@ -25,34 +25,6 @@ ModelConfig step_model() {
             .feed_forward = 1536};
 }
 
-// One rank that trains alone.
-class OneRank {
-public:
-    OneRank(Kernels& kernels, const ModelConfig& model, std::int64_t context, std::int64_t tile)
-        : transport_(make_local_transport(make_local_hub(1), {})),
-          engine_(kernels, *transport_, progress_, {.model = model}) {
-        engine_.state().initialize(1);
-        const Status entered =
-            engine_.enter({context, {.tile_tokens = tile, .chunk_tokens = context}, model.rope});
-        RM_CHECK(entered.ok(), "{}", entered.error().message);
-        Rng rng(1);
-        batch_ = engine_.cut({random_sample(rng, context, model.vocabulary)});
-    }
-
-    void step() {
-        const OptimizerStep optimizer{.learning_rate = 1e-4, .step = ++num_steps_};
-        const StepResult result = engine_.trainer().step(batch_, optimizer, Trainer::Wish::none);
-        RM_CHECK(result.finite, "step {} is not finite", num_steps_);
-    }
-
-private:
-    ProgressPage progress_{};
-    std::unique_ptr<Transport> transport_;
-    RankEngine engine_;
-    StepBatch batch_;
-    std::int64_t num_steps_ = 0;
-};
-
 }  // namespace
 
 void bench_step(Kernels& kernels, const Options& usual_options) {
@@ -61,7 +33,9 @@ void bench_step(Kernels& kernels, const Options& usual_options) {
     const std::int64_t usual = options.on_gpu ? kGpuContext : kContext;
     const std::int64_t context = options.context != 0 ? options.context : usual;
     const ModelConfig m = options.on_gpu ? gpu_step_model() : step_model();
-    OneRank rank(kernels, m, context, options.on_gpu ? 8192 : 512);
+    const std::int64_t tile = options.on_gpu ? 8192 : 512;
+    TrainingRank rank(kernels, make_local_transport(make_local_hub(1), {}), {.model = m},
+                      {context, {.tile_tokens = tile, .chunk_tokens = context}, m.rope});
     const auto tokens = static_cast<double>(context);
     const Work work{
         .name = format("step L {} C {} Hq {} Hk {} D {} F {} V {} T {}", m.num_layers, m.hidden,

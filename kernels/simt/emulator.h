@@ -5,11 +5,16 @@
 #include <functional>
 #include <stdexcept>
 
-#include "kernels/simt/extent.h"
-
 // Runs the blocks of a CUDA grid on one OS thread, every CUDA thread a fiber. Tests only; what it
 // proves and what it does not: docs/kernels/emulator.md.
 namespace rm::simt {
+
+// The size of a grid, in blocks; or a block's place in it.
+struct Extent {
+    int x = 1;
+    int y = 1;
+    int z = 1;
+};
 
 // An error of a kernel that a GPU would not forgive: a barrier that not all threads reach, a warp
 // function called in two places, a misaligned copy, a copy that nobody waited for. Names block,

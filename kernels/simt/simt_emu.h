@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/simt/extent.h"
+#include "kernels/simt/emulator.h"
 
 // simt.h on the emulator: what a kernel body calls, only inside emulate(). The accesses to the
 // kernel's memory are made here, in the body's own translation unit, where the sanitizers see them;
