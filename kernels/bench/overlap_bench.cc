@@ -87,8 +87,8 @@ private:
     StepTimes take() {
         Model& model = engine_.model();
         ModelTimers& timers = model.timers();
-        PassTimers& ring = model.ring_exposed();
-        PassTimers& gather = engine_.weights().gather_exposed();
+        LayerPassTimers& ring = model.ring_exposed();
+        LayerPassTimers& gather = engine_.weights().gather_exposed();
         return {{timers.forward.take(), timers.attention.forward.take(), ring.forward.take(),
                  gather.forward.take()},
                 {timers.backward.take(), timers.attention.backward.take(), ring.backward.take(),
