@@ -4,8 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
-
 // The commands of ring-bench that have a file of their own. Each takes the words after its name and
 // returns the exit code; `ring-bench NAME --help` says what it measures.
 namespace rm::bench {
@@ -21,13 +19,5 @@ int run_tokenize(std::span<char*> words);
 
 // A profile's provenance: measured by this command, here and today.
 std::string measured_by(std::string_view command);
-
-// Which chunks of a long context are gone over: a sample of them, or all.
-enum class Chunks { sampled, all };
-
-// A table of the dry run's: chunks of a context in windows against seconds and memory, of the dry
-// run and of the plan that every rank makes at its start. Chunks::all leaves out rows that would
-// take minutes.
-Status print_chunk_table(Chunks chunks);
 
 }  // namespace rm::bench

@@ -13,10 +13,7 @@ struct alignas(8) FloatPair {
     float right;
 };
 
-union FloatBits {
-    float value;
-    std::uint32_t bits;
-};
+using simt::FloatBits;
 
 SIMT_FN float not_a_number() {
     FloatBits f;

@@ -112,19 +112,12 @@ struct Fp8ScaleOf : PlainKernel<32, 1> {
         if (simt::thread() != 0) return;
         FloatBits scale;
         scale.value = 1;
-        if (amax > 0 && amax < infinity()) {
+        if (amax > 0 && amax < INFINITY) {
             scale.value = fminf(p.largest / amax, 0x1p126f);
             scale.bits &= 0x7f800000;
         }
         p.scale[0] = scale.value;
         p.scale[1] = 1 / scale.value;
-    }
-
-private:
-    SIMT_FN static float infinity() {
-        FloatBits f;
-        f.bits = 0x7f800000;
-        return f.value;
     }
 };
 

@@ -7,7 +7,7 @@
 // floating point specification, 2023). NaN becomes 0x7f.
 namespace rm::simt {
 
-union FloatAsBits {
+union FloatBits {
     float value;
     std::uint32_t bits;
 };
@@ -15,7 +15,7 @@ union FloatAsBits {
 // kMantissa bits of mantissa, an exponent bias of kBias, and kLargest the largest finite code.
 template <int kMantissa, int kBias, std::uint32_t kLargest>
 SIMT_FN std::uint32_t round_fp8(float x) {
-    FloatAsBits f;
+    FloatBits f;
     f.value = x;
     const std::uint32_t sign = f.bits >> 24 & 0x80;
     f.bits &= 0x7fffffff;
@@ -23,7 +23,7 @@ SIMT_FN std::uint32_t round_fp8(float x) {
     constexpr std::uint32_t kSmallestNormal = static_cast<std::uint32_t>(128 - kBias) << 23;
     if (f.bits < kSmallestNormal) {
         // Adding 2^23 units of the last place rounds to one of them.
-        FloatAsBits magic;
+        FloatBits magic;
         magic.bits = static_cast<std::uint32_t>(128 - kBias - kMantissa + 23) << 23;
         f.value += magic.value;
         return sign | (f.bits - magic.bits);
