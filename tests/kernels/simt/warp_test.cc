@@ -42,6 +42,18 @@ TEST_P(Warps, VotesCountEveryLane) {
     EXPECT_EQ(in_every_lane([] { return ballot(lane() % 3 == 0); })[7], 0x49249249u);
 }
 
+// The sum of a chain of exchanges: no lane reads a result that another round has overwritten.
+TEST_P(Warps, ResultsOfConsecutiveFunctionsDoNotMix) {
+    const auto got = in_every_lane([] {
+        int value = lane();
+        for (int round = 0; round < 50; ++round)
+            value = shfl(value, lane() + 1) + round;
+        return value;
+    });
+    for (std::size_t i = 0; i < 32; ++i)
+        EXPECT_EQ(got[i], static_cast<int>((i + 50) % 32) + 50 * 49 / 2);
+}
+
 TEST_P(Warps, SyncWarpOrdersSharedMemory) {
     std::array<int, 32> got{};
     const auto body = [&](void* raw) {
