@@ -48,7 +48,10 @@ Status read(std::span<char*> words, const Command& command) {
 }  // namespace
 
 Setter text(std::string& to) {
-    return [&to](std::string_view, std::string_view value) { return to = value, Status(); };
+    return [&to](std::string_view, std::string_view value) {
+        to = value;
+        return Status();
+    };
 }
 
 Error not_expected(std::string_view word) {

@@ -55,7 +55,11 @@ Setter one_of(T& to, std::vector<std::pair<std::string_view, std::type_identity_
 Setter text(std::string& to);
 template <typename T>
 Flag alone(std::string_view name, T& to, T value) {
-    return {name, [&to, value](auto, auto) { return to = value, Status(); }, true};
+    const auto set = [&to, value](std::string_view, std::string_view) {
+        to = value;
+        return Status();
+    };
+    return {name, set, true};
 }
 
 struct Command {
