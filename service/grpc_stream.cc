@@ -1,49 +1,19 @@
 #include "service/grpc_stream.h"
 
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
+
 #include <optional>
 #include <utility>
 
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "ringmaster/v1/worker.pb.h"
+#include "service/convert.h"
 #include "service/grpc_util.h"
 #include "service/log.h"
 
 namespace rm {
 namespace {
-
-// Either end of the call: Call is a grpc::*ReaderWriter, Context its context.
-template <typename WireIn, typename In, typename Call, typename Context>
-bool read_converted(Call& call, Context& context, In& message, std::optional<Error>& refused) {
-    WireIn wire;
-    if (!call.Read(&wire)) return false;
-    Result<In> converted = from_proto(wire);
-    if (converted) {
-        message = *std::move(converted);
-        return true;
-    }
-    refused = converted.error();
-    log_event(LogLevel::warning, "session_message_refused", {{"error", refused->message}});
-    context.TryCancel();
-    return false;
-}
-
-class ServerSessionStream final : public MessageStream<WorkerMessage, ControllerMessage> {
-public:
-    using Call = grpc::ServerReaderWriter<pb::ControllerMessage, pb::WorkerMessage>;
-    ServerSessionStream(grpc::ServerContext& context, Call& call)
-        : context_(context), call_(call) {}
-
-    bool read(WorkerMessage& message) override {
-        return read_converted<pb::WorkerMessage>(call_, context_, message, refused_);
-    }
-    bool write(const ControllerMessage& message) override { return call_.Write(to_proto(message)); }
-    void cancel() override { context_.TryCancel(); }
-
-private:
-    grpc::ServerContext& context_;
-    Call& call_;
-    std::optional<Error> refused_;
-};
 
 class ClientSessionStream final : public ClientSession {
 public:
@@ -57,7 +27,17 @@ public:
     }
 
     bool read(ControllerMessage& message) override {
-        return read_converted<pb::ControllerMessage>(*call_, context_, message, refused_);
+        pb::ControllerMessage wire;
+        if (!call_->Read(&wire)) return false;
+        Result<ControllerMessage> converted = from_proto(wire);
+        if (converted) {
+            message = *std::move(converted);
+            return true;
+        }
+        refused_ = converted.error();
+        log_event(LogLevel::warning, "session_message_refused", {{"error", refused_->message}});
+        cancel();
+        return false;
     }
     bool write(const WorkerMessage& message) override { return call_->Write(to_proto(message)); }
     void cancel() override { context_.TryCancel(); }
@@ -79,12 +59,6 @@ private:
 };
 
 }  // namespace
-
-std::unique_ptr<MessageStream<WorkerMessage, ControllerMessage>> session_stream(
-    grpc::ServerContext& context,
-    grpc::ServerReaderWriter<pb::ControllerMessage, pb::WorkerMessage>& call) {
-    return std::make_unique<ServerSessionStream>(context, call);
-}
 
 std::unique_ptr<ClientSession> open_session(std::shared_ptr<grpc::Channel> channel) {
     return std::make_unique<ClientSessionStream>(std::move(channel));

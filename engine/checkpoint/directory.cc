@@ -30,6 +30,13 @@ std::vector<CheckpointName> surplus(const std::vector<CheckpointName>& checkpoin
     return old;
 }
 
+std::string join_sentences(const std::vector<std::string>& sentences) {
+    std::string text;
+    for (const std::string& sentence : sentences)
+        text += format("{}{}", text.empty() ? "" : "; ", sentence);
+    return text;
+}
+
 }  // namespace
 
 Result<VerifiedCheckpoint> verify_named(const std::string& dir, const CheckpointName& name,
@@ -48,13 +55,6 @@ std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
             format("checkpoint {} skipped: it was never finished ({})", entry.name, entry.file));
     }
     return notes;
-}
-
-std::string join_sentences(const std::vector<std::string>& sentences) {
-    std::string text;
-    for (const std::string& sentence : sentences)
-        text += format("{}{}", text.empty() ? "" : "; ", sentence);
-    return text;
 }
 
 Result<DirectoryListing> list_checkpoints(const std::string& dir) {
@@ -90,30 +90,6 @@ Error none_is_whole(const std::string& dir, const std::vector<std::string>& note
     return {ErrorCode::data_loss,
             format("no checkpoint in {} is whole: {}", dir, join_sentences(notes)),
             ErrorFact::no_whole_checkpoint};
-}
-
-Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
-    RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
-    FoundCheckpoint found;
-    for (const CheckpointName& name : listing.checkpoints) {
-        const auto verified = verify_named(dir, name, Verify::hashes);
-        if (!verified) {
-            found.notes.push_back(
-                format("checkpoint {} skipped: {}", name, verified.error().message));
-            continue;
-        }
-        for (std::string& note : unfinished_notes(listing, name))
-            found.notes.push_back(note);
-        for (std::string& note : found.notes)
-            note += format("; using {}", name);
-        found.name = name;
-        found.path = path_of(dir, name);
-        return found;
-    }
-    if (found.notes.empty()) {
-        return make_error(ErrorCode::not_found, "there is no checkpoint in {}", dir);
-    }
-    return none_is_whole(dir, found.notes);
 }
 
 Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,

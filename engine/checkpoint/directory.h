@@ -30,29 +30,16 @@ Result<DirectoryListing> list_checkpoints(const std::string& dir);
 // it can only be a directory of checkpoints.
 bool is_checkpoint(const std::string& path);
 
-struct FoundCheckpoint {
-    std::string path;
-    CheckpointName name;
-    // One sentence for every newer one that was passed over: "checkpoint e1-s20 skipped:
-    // shard-00001-of-00004.safetensors is 4096 bytes, the manifest says 8192; using e1-s10".
-    std::vector<std::string> notes;
-};
-
 // data_loss, for a directory of checkpoints of which `notes` say why each is none.
 Error none_is_whole(const std::string& dir, const std::vector<std::string>& notes);
-
-// The highest (epoch, step) whose manifest and hashes verify. not_found: there is no checkpoint (or
-// no `dir`); data_loss: there are some and none verifies, with all reasons.
-Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir);
 
 // The checkpoint of that name, verified; data_loss where its manifest is another's.
 Result<VerifiedCheckpoint> verify_named(const std::string& dir, const CheckpointName& name,
                                         Verify verify);
-// Sentences, like those above, on what a crash left on the way to something newer than `found`.
+// One sentence, "checkpoint e2-s30 skipped: it was never finished (.tmp-e2-s30)", on each thing
+// that a crash left on the way to something newer than `found`.
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
                                           const CheckpointName& found);
-
-std::string join_sentences(const std::vector<std::string>& sentences);  // by semicolons
 
 // An attempt's knowledge of its job's checkpoints, which it need not read again.
 struct KnownCheckpoints {

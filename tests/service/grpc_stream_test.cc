@@ -9,6 +9,7 @@
 
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/grpc_util.h"
+#include "tests/support/server_session.h"
 
 namespace rm {
 namespace {

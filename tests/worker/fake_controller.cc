@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
 #include "service/convert.h"
-#include "service/grpc_stream.h"
 #include "service/grpc_util.h"
+#include "tests/support/server_session.h"
 
 namespace rm {
 namespace {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/checkpoint/checkpoint_reader.h"
+#include "tests/engine/checkpoint/latest.h"
 #include "tests/engine/checkpoint/sample_state.h"
 
 namespace rm {

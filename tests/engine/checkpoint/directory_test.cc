@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/hash.h"
+#include "tests/engine/checkpoint/latest.h"
 #include "tests/engine/checkpoint/sample_state.h"
 
 namespace rm {

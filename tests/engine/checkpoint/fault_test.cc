@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/engine/checkpoint/latest.h"
 #include "tests/engine/checkpoint/sample_state.h"
 
 namespace rm {
