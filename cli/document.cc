@@ -59,8 +59,8 @@ void emit(YAML::Emitter& out, const Json& value) {
     }
 }
 
-void print(std::ostream& out, const Json& value, DocumentFormat format) {
-    if (format == DocumentFormat::json) {
+void print(std::ostream& out, const Json& value, OutputFormat format) {
+    if (format == OutputFormat::json) {
         out << escaped_c1(value.dump(2)) << '\n';
         return;
     }
@@ -178,21 +178,21 @@ private:
 }  // namespace
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,
-                    DocumentFormat format) {
+                    OutputFormat format) {
     print(out, message_json(message), format);
 }
 
-DocumentFormat document_format(OutputFormat output) {
-    return output == OutputFormat::json ? DocumentFormat::json : DocumentFormat::yaml;
+bool is_document(OutputFormat format) {
+    return format == OutputFormat::json || format == OutputFormat::yaml;
 }
 
-void print_json(std::ostream& out, const std::string& json, DocumentFormat format) {
+void print_json(std::ostream& out, const std::string& json, OutputFormat format) {
     print(out, Json::parse(json), format);
 }
 
 void print_documents(std::ostream& out,
                      const std::vector<const google::protobuf::Message*>& messages,
-                     DocumentFormat format) {
+                     OutputFormat format) {
     Json list = Json::array();
     for (const auto* message : messages)
         list.push_back(message_json(*message));

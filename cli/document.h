@@ -14,21 +14,20 @@ class Message;
 namespace rm {
 
 enum class OutputFormat { table, wide, json, yaml, name, csv };
-enum class DocumentFormat { json, yaml };
-// The document format of an output that is JSON or YAML.
-DocumentFormat document_format(OutputFormat output);
+// JSON and YAML, the formats of the functions below.
+bool is_document(OutputFormat format);
 
 void print_document(std::ostream& out, const google::protobuf::Message& message,
-                    DocumentFormat format);
+                    OutputFormat format);
 // A list, [] when empty.
 void print_documents(std::ostream& out,
                      const std::vector<const google::protobuf::Message*>& messages,
-                     DocumentFormat format);
+                     OutputFormat format);
 // JSON text, as itself (indented) or as YAML.
-void print_json(std::ostream& out, const std::string& json, DocumentFormat format);
+void print_json(std::ostream& out, const std::string& json, OutputFormat format);
 
 template <typename T>
-void print_documents(std::ostream& out, const std::vector<T>& messages, DocumentFormat format) {
+void print_documents(std::ostream& out, const std::vector<T>& messages, OutputFormat format) {
     std::vector<const google::protobuf::Message*> pointers;
     for (const T& message : messages)
         pointers.push_back(&message);

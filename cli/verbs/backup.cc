@@ -50,7 +50,7 @@ Result<ExitCode> run_backup(const BackupOptions& options, VerbContext& context) 
     context.console.note("backed up to " + options.file);
     if (options.output == OutputFormat::table) return ExitCode::ok;
     const nlohmann::ordered_json done = {{"file", options.file}, {"bytes", num_bytes}};
-    print_json(context.console.out.stream, done.dump(), document_format(options.output));
+    print_json(context.console.out.stream, done.dump(), options.output);
     return ExitCode::ok;
 }
 

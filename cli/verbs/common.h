@@ -15,45 +15,33 @@ namespace rm {
 template <typename Message, typename MakeTable>
 void print_list(const Output& out, OutputFormat format, const std::vector<Message>& messages,
                 const MakeTable& table) {
-    switch (format) {
-        case OutputFormat::table:
-        case OutputFormat::csv:
-            table(Detail::usual).print(out);
-            return;
-        case OutputFormat::wide:
-            table(Detail::wide).print(out);
-            return;
-        case OutputFormat::json:
-            print_documents(out.stream, messages, DocumentFormat::json);
-            return;
-        case OutputFormat::yaml:
-            print_documents(out.stream, messages, DocumentFormat::yaml);
-            return;
-        case OutputFormat::name:
-            for (const Message& message : messages)
-                out.stream << out.data(rm::format("{}", message.id())) << '\n';
-            return;
-    }
+    if (is_document(format)) return print_documents(out.stream, messages, format);
+    if (format != OutputFormat::name)
+        return table(format == OutputFormat::wide ? Detail::wide : Detail::usual).print(out);
+    for (const Message& message : messages)
+        out.stream << out.data(rm::format("{}", message.id())) << '\n';
+}
+
+// A reply as a document, or as `print` shows it.
+template <typename Print>
+void print_reply(const Output& out, OutputFormat format, const google::protobuf::Message& reply,
+                 const Print& print) {
+    if (is_document(format)) return print_document(out.stream, reply, format);
+    print();
 }
 
 // One message: its id for `name` and the tables.
 template <typename Message>
 void print_one(const Output& out, OutputFormat format, const Message& message) {
-    if (format == OutputFormat::json || format == OutputFormat::yaml) {
-        print_document(out.stream, message, document_format(format));
-        return;
-    }
+    if (is_document(format)) return print_document(out.stream, message, format);
     out.stream << out.data(rm::format("{}", message.id())) << '\n';
 }
 
 // One document for one message, a list for several; or their ids.
 template <typename Message>
 void print_each(const Output& out, OutputFormat format, const std::vector<Message>& messages) {
-    const bool is_document = format == OutputFormat::json || format == OutputFormat::yaml;
-    if (is_document && messages.size() != 1) {
-        print_documents(out.stream, messages, document_format(format));
-        return;
-    }
+    if (is_document(format) && messages.size() != 1)
+        return print_documents(out.stream, messages, format);
     for (const Message& message : messages)
         print_one(out, format, message);
 }

@@ -1,5 +1,4 @@
 #include "cli/calls.h"
-#include "cli/names.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

@@ -73,7 +73,7 @@ Result<ExitCode> run_doctor(const DoctorOptions& options, VerbContext& context) 
         for (const Check& check : checks)
             print_check(out, check);
     } else {
-        print_json(out.stream, checks_json(checks), document_format(options.output));
+        print_json(out.stream, checks_json(checks), options.output);
     }
     return worst(checks) == Verdict::fail ? ExitCode::error : ExitCode::ok;
 }

@@ -1,5 +1,5 @@
+#include "cli/calls.h"
 #include "cli/job_tables.h"
-#include "cli/names.h"
 #include "cli/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"

@@ -1,7 +1,6 @@
+#include "cli/calls.h"
 #include "cli/describe_job.h"
-#include "cli/document.h"
-#include "cli/names.h"
-#include "cli/verb.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 
 namespace rm {
@@ -18,11 +17,7 @@ Result<ExitCode> run_explain(const ExplainOptions& options, VerbContext& context
     RM_TRY(*request.mutable_job_id(), find_job(client, options.id));
     RM_TRY(const pb::ExplainJobReply reply, client.call(&pb::JobService::Stub::Explain, request));
     const Output& out = context.console.out;
-    if (options.output == OutputFormat::table) {
-        print_explanation(out, reply);
-    } else {
-        print_document(out.stream, reply, document_format(options.output));
-    }
+    print_reply(out, options.output, reply, [&] { print_explanation(out, reply); });
     return ExitCode::ok;
 }
 

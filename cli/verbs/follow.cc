@@ -1,7 +1,6 @@
 #include "cli/follow.h"
 
 #include "cli/calls.h"
-#include "cli/names.h"
 #include "cli/verbs/common.h"
 
 namespace rm {

@@ -69,25 +69,11 @@ void print_csv(const Output& out, const Table& table) {
 
 void print_groups(const Output& out, OutputFormat format, const std::vector<HistoryGroup>& groups,
                   HistoryKey key) {
-    switch (format) {
-        case OutputFormat::table:
-        case OutputFormat::wide:
-            groups_table(groups, key).print(out);
-            return;
-        case OutputFormat::csv:
-            print_csv(out, groups_csv(groups, key));
-            return;
-        case OutputFormat::json:
-            print_json(out.stream, groups_json(groups, key), DocumentFormat::json);
-            return;
-        case OutputFormat::yaml:
-            print_json(out.stream, groups_json(groups, key), DocumentFormat::yaml);
-            return;
-        case OutputFormat::name:
-            for (const HistoryGroup& group : groups)
-                out.stream << out.data(group.name) << '\n';
-            return;
-    }
+    if (is_document(format)) return print_json(out.stream, groups_json(groups, key), format);
+    if (format == OutputFormat::csv) return print_csv(out, groups_csv(groups, key));
+    if (format != OutputFormat::name) return groups_table(groups, key).print(out);
+    for (const HistoryGroup& group : groups)
+        out.stream << out.data(group.name) << '\n';
 }
 
 Result<ExitCode> run_history(const HistoryOptions& options, VerbContext& context) {

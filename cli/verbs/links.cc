@@ -1,9 +1,7 @@
 #include "cli/calls.h"
-#include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/links_file.h"
-#include "cli/names.h"
-#include "cli/verb.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 
 namespace rm {
@@ -19,14 +17,6 @@ struct LinksOptions : VerbOptions {
     int limit = add("--limit", limit, "Measurements of the history [100]", number_from(1));
     OutputFormat output = add_output(output, "table|json|yaml");
 };
-
-// Prints in a document format; true when it has printed.
-bool print_as_document(const Output& out, OutputFormat format,
-                       const google::protobuf::Message& message) {
-    if (format != OutputFormat::json && format != OutputFormat::yaml) return false;
-    print_document(out.stream, message, document_format(format));
-    return true;
-}
 
 void print_map(const Output& out, const pb::LinksReply& links, const LinksOptions& options,
                WallTime now) {
@@ -53,16 +43,16 @@ Result<ExitCode> run_links(const LinksOptions& options, VerbContext& context) {
         request.set_limit(options.limit);
         RM_TRY(const pb::LinkHistoryReply history,
                client.call(&pb::TopologyService::Stub::LinkHistory, request));
-        if (!print_as_document(out, options.output, history))
-            link_history_table(history).print(out);
+        print_reply(out, options.output, history, [&] { link_history_table(history).print(out); });
         return ExitCode::ok;
     }
     RM_TRY(const pb::LinksReply links, read_links(client));
     if (options.output == OutputFormat::json) {
         // The format that `place --links` reads.
         out.stream << out.data(links_text(graph_of(links)));
-    } else if (!print_as_document(out, options.output, links)) {
-        print_map(out, links, options, context.clock.wall());
+    } else {
+        print_reply(out, options.output, links,
+                    [&] { print_map(out, links, options, context.clock.wall()); });
     }
     return ExitCode::ok;
 }

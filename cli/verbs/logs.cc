@@ -4,7 +4,6 @@
 #include "cli/follow.h"
 #include "cli/job_text.h"
 #include "cli/log_printer.h"
-#include "cli/names.h"
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "cli/verb.h"

@@ -1,6 +1,5 @@
 #include "base/words.h"
 #include "cli/calls.h"
-#include "cli/names.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 

@@ -103,8 +103,7 @@ Result<ExitCode> run_place(const PlaceOptions& options, VerbContext& context) {
     if (options.output == OutputFormat::table) {
         print_placement(console.out, report, how_good(solution));
     } else {
-        print_json(console.out.stream, placement_json(report, solution),
-                   document_format(options.output));
+        print_json(console.out.stream, placement_json(report, solution), options.output);
     }
     return ExitCode::ok;
 }

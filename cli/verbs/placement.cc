@@ -1,5 +1,5 @@
+#include "cli/calls.h"
 #include "cli/document.h"
-#include "cli/names.h"
 #include "cli/placement_text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
@@ -24,7 +24,7 @@ Result<ExitCode> run_placement(const PlacementOptions& options, VerbContext& con
     if (options.output == OutputFormat::table) {
         RM_RETURN_IF_ERROR(print_attempt_placement(out, reply, context.clock.wall()));
     } else {
-        print_document(out.stream, reply, document_format(options.output));
+        print_document(out.stream, reply, options.output);
     }
     return ExitCode::ok;
 }

@@ -1,6 +1,5 @@
 #include "cli/calls.h"
 #include "cli/describe_job.h"
-#include "cli/names.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 

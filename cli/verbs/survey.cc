@@ -1,9 +1,8 @@
 #include "cli/calls.h"
-#include "cli/document.h"
 #include "cli/link_tables.h"
 #include "cli/signals.h"
 #include "cli/text.h"
-#include "cli/verb.h"
+#include "cli/verbs/common.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 
 namespace rm {
@@ -45,11 +44,8 @@ Result<ExitCode> run_survey(const SurveyNowOptions& options, VerbContext& contex
         console.note(survey_line(links.survey()));
         print_degraded(console.err, links, context.clock.wall());
     }
-    if (options.output == OutputFormat::name) {
-        console.out.stream << reply.survey() << '\n';
-    } else {
-        print_document(console.out.stream, reply, document_format(options.output));
-    }
+    print_reply(console.out, options.output, reply,
+                [&] { console.out.stream << reply.survey() << '\n'; });
     return ExitCode::ok;
 }
 

@@ -2,10 +2,10 @@
 #include <sstream>
 #include <thread>
 
+#include "cli/calls.h"
 #include "cli/document.h"
 #include "cli/job_tables.h"
 #include "cli/job_text.h"
-#include "cli/names.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cli/text.h"
@@ -109,24 +109,11 @@ void print_top(const Output& out, const TopOptions& options, const pb::TopReply&
 
 void print_once(const Output& out, const TopOptions& options, const pb::TopReply& reply,
                 WallTime now) {
-    switch (options.output) {
-        case OutputFormat::json:
-            print_document(out.stream, reply, DocumentFormat::json);
-            return;
-        case OutputFormat::yaml:
-            print_document(out.stream, reply, DocumentFormat::yaml);
-            return;
-        case OutputFormat::name:
-            for (const pb::TopJob& job : reply.jobs()) {
-                for (const pb::TopRank& rank : job.ranks())
-                    out.stream << format("{}/{}\n", job.job().id(), rank.rank());
-            }
-            return;
-        case OutputFormat::table:
-        case OutputFormat::wide:
-        case OutputFormat::csv:
-            print_top(out, options, reply, now);
-            return;
+    if (is_document(options.output)) return print_document(out.stream, reply, options.output);
+    if (options.output != OutputFormat::name) return print_top(out, options, reply, now);
+    for (const pb::TopJob& job : reply.jobs()) {
+        for (const pb::TopRank& rank : job.ranks())
+            out.stream << format("{}/{}\n", job.job().id(), rank.rank());
     }
 }
 

@@ -6,7 +6,6 @@
 #include "cli/document.h"
 #include "cli/follow.h"
 #include "cli/job_text.h"
-#include "cli/names.h"
 #include "cli/verb.h"
 
 namespace rm {
@@ -82,7 +81,7 @@ Result<ExitCode> run_wait(const WaitOptions& options, VerbContext& context) {
         if (job->state() != pb::JOB_STATE_SUCCEEDED) code = ExitCode::job_failed;
         ended.push_back(*job);
     }
-    if (!as_table) print_documents(out, ended, document_format(options.output));
+    if (!as_table) print_documents(out, ended, options.output);
     return code;
 }
 

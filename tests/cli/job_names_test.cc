@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cli/names.h"
+#include "cli/calls.h"
 
 namespace rm {
 namespace {

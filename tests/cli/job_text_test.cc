@@ -71,17 +71,17 @@ TEST(JobText, SaysThatARunHasDiverged) {
 TEST(Document, PrintsAListOfMessagesAsJsonAndYaml) {
     std::vector<pb::EvaluationReport> list = {sample_evaluation(8)};
     std::ostringstream json;
-    print_documents(json, list, DocumentFormat::json);
+    print_documents(json, list, OutputFormat::json);
     EXPECT_EQ(json.str(),
               "[\n  {\n    \"step\": 8,\n    \"targets\": 65536,\n    \"loss\": 2.71,\n"
               "    \"unigramEntropy\": 3.41,\n    \"bigramEntropy\": 2.61\n  }\n]\n");
     std::ostringstream yaml;
-    print_documents(yaml, list, DocumentFormat::yaml);
+    print_documents(yaml, list, OutputFormat::yaml);
     EXPECT_EQ(yaml.str(),
               "- step: 8\n  targets: 65536\n  loss: 2.71\n  unigramEntropy: 3.41\n"
               "  bigramEntropy: 2.61\n");
     std::ostringstream none;
-    print_documents(none, std::vector<pb::Job>(), DocumentFormat::json);
+    print_documents(none, std::vector<pb::Job>(), OutputFormat::json);
     EXPECT_EQ(none.str(), "[]\n");
 }
 
