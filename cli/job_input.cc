@@ -62,7 +62,7 @@ private:
         const std::string name = is_missing(path) ? hub_name(path, 2) : "";
         if (name.find('/') != std::string::npos) {
             return invalid_argument(
-                "model.from: '{}' is no directory. If it is a name on the Hugging Face Hub: "
+                "model.from: '{}' is not a directory. If it is a name on the Hugging Face Hub: "
                 "nothing "
                 "is downloaded; fetch it with `huggingface-cli download {} --local-dir DIR` and "
                 "give DIR",
@@ -120,7 +120,7 @@ private:
             at = at.parent_path();
         std::error_code failure;
         if (fs::is_directory(at, failure) || failure) return {};
-        return invalid_argument("{}: {} cannot be made, since {} is a file", key, path,
+        return invalid_argument("{}: {} cannot be created because {} is a file", key, path,
                                 at.string());
     }
 

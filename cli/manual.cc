@@ -33,8 +33,8 @@ ManSection exit_section() {
                     "damaged, doctor has found a failure."),
          exit_entry(ExitCode::usage, "An option or the job file is wrong."),
          exit_entry(ExitCode::not_found, "There is no such job, node, context or file."),
-         exit_entry(ExitCode::rejected, "It cannot be, or the controller has refused it."),
-         exit_entry(ExitCode::job_failed, "The job has failed, or somebody else has cancelled it."),
+         exit_entry(ExitCode::rejected, "The request is impossible, or the controller refused it."),
+         exit_entry(ExitCode::job_failed, "The job failed, or another user cancelled it."),
          exit_entry(ExitCode::timed_out, "It took too long."),
          exit_entry(ExitCode::denied, "No credential, or not one for this."),
          exit_entry(ExitCode::interrupted, "Interrupted.")}};

@@ -136,7 +136,8 @@ Result<StepTraffic> traffic_of(const TrafficOptions& options, const Mesh& mesh) 
     if (!options.model.empty()) return traffic_of_model(options, mesh);
     if (mesh.outer_ring() > 1) {
         return invalid_argument(
-            "--bytes knows one ring, the mesh has {} inner ones; give --model with --context",
+            "--bytes describes one ring, but the mesh has {} inner rings; give --model with "
+            "--context",
             mesh.outer_ring());
     }
     return parse_bytes_argument(options.bytes);

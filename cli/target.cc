@@ -90,7 +90,7 @@ Status read_context(const At& at, const std::string& name, const YAML::Node& val
             return at.error(item.second.Mark(), format("{} must be a text", key));
         }
         if (!known->second->empty()) {
-            return at.error(item.first.Mark(), format("context '{}' has two of {}", name, key));
+            return at.error(item.first.Mark(), format("context '{}' gives {} twice", name, key));
         }
         *known->second = item.second.as<std::string>();
     }
@@ -109,7 +109,7 @@ Status add_context(const At& at, const std::string& name, const YAML::Node& valu
     }
     make_absolute(directory_of(at.file), target.security);
     if (config.contexts.emplace(name, std::move(target)).second) return {};
-    return at.error(value.Mark(), format("context '{}' is there twice", name));
+    return at.error(value.Mark(), format("context '{}' is defined twice", name));
 }
 
 Status add_key(const At& at, const YAML::Node& key, const YAML::Node& value, CliConfig& config) {

@@ -33,7 +33,7 @@ std::string cuda_text(int version) {
 }
 
 std::string nccl_text(int version) {
-    if (version == 0) return "of no known version";
+    if (version == 0) return "of unknown version";
     return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
@@ -121,7 +121,7 @@ Check check_cuda_library(const CudaLibraryFacts& library, const DriverFacts& dri
                     : "build with the `cuda` preset: without it, GPUs stay idle"};
     }
     if (!library.error.empty()) {
-        return {name, missing, format("{} does not open: {}", library.path, library.error),
+        return {name, missing, format("cannot open {}: {}", library.path, library.error),
                 "the library and the programs must be of one build"};
     }
     return {name, Verdict::ok, library.path, ""};
@@ -177,7 +177,7 @@ Check check_controller(const ControllerFacts& controller) {
 
 Check check_telemetry(const ControllerFacts& controller) {
     const std::string name = "telemetry";
-    if (controller.error) return {name, Verdict::warn, "not known: no controller answers", ""};
+    if (controller.error) return {name, Verdict::warn, "unknown: no controller answers", ""};
     if (controller.telemetry_dropped == 0) return {name, Verdict::ok, "no reports refused", ""};
     return {name, Verdict::warn,
             format("the controller has refused step reports and log pieces {} since it "

@@ -201,7 +201,7 @@ ControllerFacts controller_facts(const VerbContext& context) {
     const auto target = find_controller(context.target, environment_lookup);
     facts.named = !target || is_named(context.target, target->address);
     if (target) facts.address = target->address;
-    std::ostringstream unread;  // that it tries again is not said: the outcome is
+    std::ostringstream unread;  // retries are not reported, only the outcome
     Console quiet{{unread}, {unread}};
     auto client = VerbContext{quiet, context.clock, context.target}.connect();
     if (!client) {

@@ -173,7 +173,8 @@ Status LocalCluster::wait_until_gone(std::vector<Daemon>& daemons, Seconds limit
         signals.wait_for(kPoll);
     }
     daemons.clear();  // kills
-    return make_error(ErrorCode::deadline_exceeded, "killed, as it did not stop in time: {}", left);
+    return make_error(ErrorCode::deadline_exceeded, "killed because it did not stop in time: {}",
+                      left);
 }
 
 }  // namespace rm

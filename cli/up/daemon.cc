@@ -122,7 +122,7 @@ std::string Daemon::last_words() const {
 Result<std::string> program_beside_this(const std::string& name) {
     const std::string path = (std::filesystem::path(own_path()).parent_path() / name).string();
     if (access(path.c_str(), X_OK) == 0) return path;
-    return make_error(ErrorCode::internal, "{} must lie beside this program, at {}: {}", name, path,
+    return make_error(ErrorCode::internal, "{} must be beside this program, at {}: {}", name, path,
                       std::strerror(errno));
 }
 

@@ -53,7 +53,7 @@ Result<std::vector<std::unique_ptr<TextSource>>> open_inputs(const PrepareDataOp
 void summarize(const PrepareCounts& counts, const PrepareOptions& options, Seconds elapsed,
                Console& console) {
     if (counts.empty_documents > 0) {
-        console.note(format("passed over {}", counted(counts.empty_documents, "empty document")));
+        console.note(format("skipped {}", counted(counts.empty_documents, "empty document")));
     }
     console.out.stream << format("{} {}, {} {} from {} in {}: {}, {} per thread\n{}.bin\n{}.idx\n",
                                  grouped(counts.documents), plural(counts.documents, "document"),

@@ -33,9 +33,9 @@ struct PkiInitOptions : PkiOptions {
 struct PkiIssueOptions : PkiOptions {
     std::string role = add("--role", role, "Role of its holder",
                            required(one_word_of("viewer|submitter|admin|worker|server")));
-    std::string name = add("--name", name,
-                           "Name of its holder; of a worker the node's id, or a prefix of it and *",
-                           {.type = "NAME", .required = true});
+    std::string name = add(
+        "--name", name, "Name of its holder; for a worker, its node id or a prefix followed by *",
+        {.type = "NAME", .required = true});
     std::vector<std::string> subject_names =
         add("--san", subject_names,
             "A host name or address that a server answers to; may be given several times",
@@ -184,7 +184,7 @@ Result<ExitCode> run_pki_revoke(const PkiRevokeOptions& options, VerbContext& co
     RM_RETURN_IF_ERROR(append(directory.deny_list(),
                               format("{}  # {}\n", serial, to_iso8601(context.clock.wall()))));
     context.console.note(
-        format("{} is on {}; a controller that reads another copy needs the line too", serial,
+        format("{} is on {}; a controller that reads another copy needs this line too", serial,
                directory.deny_list()));
     return ExitCode::ok;
 }

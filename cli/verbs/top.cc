@@ -18,7 +18,7 @@ namespace {
 struct TopOptions : VerbOptions {
     std::string id = add("ID", id, "Only this job: its id, a unique prefix of it, or its name");
     bool nodes = add("--nodes", nodes, "One line per node");
-    bool once = add("--once", once, "Print once, also on a terminal");
+    bool once = add("--once", once, "Print once, even on a terminal");
     double interval = add("--interval", interval, "Refresh interval in seconds [1]",
                           {.type = "S", .check = number(0.2, 3600)}, 1);
     OutputFormat output = add_output(output, "table|wide|json|yaml|name");

@@ -79,7 +79,7 @@ TEST(DataPrepare, SaysWhatItWroteAndHowFast) {
     EXPECT_THAT(ran.out, HasSubstr("MB/s per thread\n" + dir.file("out.bin")));
     EXPECT_THAT(ran.err, HasSubstr("2 text files, 11 B"));
     EXPECT_THAT(ran.err, HasSubstr("2 lines of JSON in 1 file,"));
-    EXPECT_THAT(ran.err, HasSubstr("passed over 1 empty document\n"));
+    EXPECT_THAT(ran.err, HasSubstr("skipped 1 empty document\n"));
     EXPECT_EQ(std::filesystem::file_size(dir.file("out.bin")), 34u);
 
     const Ran again = run(words);

@@ -41,8 +41,9 @@ TEST(PlacementArguments, TrafficComesFromBytesOrFromAModel) {
     EXPECT_NE(traffic_of(options, mesh).error().message.find("--bytes"), std::string::npos);
     options.bytes = "ring=1MiB";
     EXPECT_EQ(traffic_of(options, mesh)->size(), 1U);
-    EXPECT_EQ(traffic_of(options, Mesh::make(1, 4, 1, 1, 2).value()).error().message,
-              "--bytes knows one ring, the mesh has 2 inner ones; give --model with --context");
+    EXPECT_EQ(
+        traffic_of(options, Mesh::make(1, 4, 1, 1, 2).value()).error().message,
+        "--bytes describes one ring, but the mesh has 2 inner rings; give --model with --context");
     options.bytes.clear();
     options.model = "llama3-8b";
     EXPECT_EQ(traffic_of(options, mesh).error().message, "--model needs --context");

@@ -116,7 +116,7 @@ TEST(CliConfig, PointsAtWhatIsWrong) {
               "c.yaml:2:9: unknown key 'adress' in context 'lab'; known: address, ca, cert, key, "
               "server_name, token_file");
     EXPECT_EQ(message("contexts:\n  lab: {address: x, address: y}\n"),
-              "c.yaml:2:21: context 'lab' has two of address");
+              "c.yaml:2:21: context 'lab' gives address twice");
     EXPECT_EQ(message("contexts: 3\n"), "c.yaml:1:11: contexts must be {name: {address: ...}}");
     EXPECT_EQ(message("a: [\n").substr(0, 9), "c.yaml:2:");
 }

@@ -222,7 +222,7 @@ TEST_F(Mistakes, OfInputsNameWhatIsNotThere) {
         job("model directory missing", job_with("model", "model: {from: " + path("none") + "}"),
             {"model.from: " + path("none") + " does not exist"}),
         job("a name of the Hub", job_with("model", "model: {from: meta-llama/Llama-3.1-8B}"),
-            {"'meta-llama/Llama-3.1-8B' is no directory", "huggingface-cli download"}),
+            {"'meta-llama/Llama-3.1-8B' is not a directory", "huggingface-cli download"}),
         job("tokenizer gpt2",
             job_with("data", "data: {path: " + path("text") + ", tokenizer: gpt2}"),
             {"data.tokenizer: 'gpt2' is neither", "`bytes`", "tokenizer.json"}),
