@@ -60,6 +60,11 @@ Error data_loss(std::string_view pattern, const Args&... args) {
     return Error{ErrorCode::data_loss, format(pattern, args...)};
 }
 
+// The same error, its message after "where: ".
+inline Error within(std::string_view where, const Error& error) {
+    return {error.code, format("{}: {}", where, error.message), error.fact};
+}
+
 // A value or an Error. `if (!result) return result.error();`
 template <typename T>
 class [[nodiscard]] Result {

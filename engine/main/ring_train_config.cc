@@ -88,7 +88,7 @@ struct EngineWords {
 
 Status apply(const EngineWords& words, RingTrainConfig& config) {
     const auto device = parse_rank_device(words.device);
-    if (!device) return invalid_argument("engine.device: {}", device.error().message);
+    if (!device) return within("engine.device", device.error());
     config.device = *device;
     RM_TRY(config.ranks,
            parse_word("engine.ranks:", words.ranks, {RankKind::threads, RankKind::processes}));

@@ -50,10 +50,6 @@ Result<DType> dtype_from(std::string_view text) {
     return invalid_argument("compute '{}'; f64, f32 or bf16", text);
 }
 
-Error in_file(const std::string& path, const Error& error) {
-    return make_error(error.code, "{}: {}", path, error.message);
-}
-
 }  // namespace
 
 std::string to_json(const DeviceProfile& profile) {
@@ -104,7 +100,7 @@ Result<DeviceProfile> read_device_profile(const std::string& path) {
     if (!file) return make_error(ErrorCode::not_found, "cannot read {}", path);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     auto profile = device_profile_from_json(text);
-    if (!profile) return in_file(path, profile.error());
+    if (!profile) return within(path, profile.error());
     return profile;
 }
 

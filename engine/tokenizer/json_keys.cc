@@ -44,10 +44,6 @@ std::string shown_token(std::string_view token) {
     return shown_text(token);
 }
 
-Error within(std::string_view where, const Error& error) {
-    return {error.code, format("{}: {}", where, error.message)};
-}
-
 Error unsupported(std::string_view what, std::string_view supported) {
     return make_error(ErrorCode::unimplemented, "{} is not supported; supported: {}", what,
                       supported);

@@ -18,8 +18,6 @@ Status only_keys(const nlohmann::json& object, std::initializer_list<std::string
 // For messages: in quotes, as it is where that is safe to print.
 std::string shown_token(std::string_view token);
 
-// The same error, its message after "where: ".
-Error within(std::string_view where, const Error& error);
 Error unsupported(std::string_view what, std::string_view supported);
 
 }  // namespace rm

@@ -49,7 +49,7 @@ Status ModelExport::everyone(const Status& mine) {
     constexpr std::string_view kKey = "export.huggingface";
     const Status all = parts_.meeting.everyone(mine, kKey);
     if (all || mine) return all;
-    return make_error(all.error().code, "{}: {}", kKey, all.error().message);
+    return within(kKey, all.error());
 }
 
 Status ModelExport::try_place() {

@@ -23,6 +23,33 @@ Result<ModelConfig> preset_for(const JobSpec& spec) {
     return model;
 }
 
+// The members that JSON holds as they are; the others are converted where they are read.
+template <typename Visit>
+void visit_members(Visit& visit, Like<ModelConfig> auto& m) {
+    visit(Member{.name = "vocabulary"}, m.vocabulary);
+    visit(Member{.name = "hidden"}, m.hidden);
+    visit(Member{.name = "num_layers"}, m.num_layers);
+    visit(Member{.name = "num_query_heads"}, m.num_query_heads);
+    visit(Member{.name = "num_kv_heads"}, m.num_kv_heads);
+    visit(Member{.name = "head_dim"}, m.head_dim);
+    visit(Member{.name = "feed_forward"}, m.feed_forward);
+    visit(Member{.name = "norm_eps"}, m.norm_eps);
+    visit(Member{.name = "tied_head"}, m.tied_head);
+    visit(Member{.name = "max_positions"}, m.max_positions);
+}
+template <typename Visit>
+void visit_members(Visit& visit, Like<RankConfig> auto& config) {
+    visit(Member{.name = "epoch"}, config.epoch.value);
+    visit(Member{.name = "rank"}, config.rank);
+    visit(Member{.name = "num_threads"}, config.num_threads);
+    visit(Member{.name = "host_memory_bytes"}, config.host_memory);
+    visit(Member{.name = "run_dir"}, config.run_dir);
+    visit(Member{.name = "checkpoint_dir"}, config.checkpoint_dir);
+    visit(Member{.name = "peak_flops"}, config.peak_flops);
+    visit(Member{.name = "peak_name"}, config.peak_name);
+    visit(Member{.name = "stop_after_steps"}, config.stop_after_steps);
+}
+
 // The limits are far above any model, and products of a few sizes stay within 64 bits.
 Status check_sizes(const ModelConfig& m, const std::string& path) {
     struct Size {
@@ -51,10 +78,8 @@ Result<ModelConfig> resolve_model(const JobSpec& spec, const std::optional<Model
     const std::string& from = spec.model.from;
     if (from.empty()) return given ? Result<ModelConfig>(*given) : preset_for(spec);
     if (given) return invalid_argument("model.from: {} has its own sizes; none can be given", from);
-    auto config = read_hf_config(from);
-    if (!config) {
-        return Error{config.error().code, format("model.from: {}", config.error().message)};
-    }
+    const auto config = read_hf_config(from);
+    if (!config) return within("model.from", config.error());
     return config->model;
 }
 
@@ -93,27 +118,17 @@ Result<JobSpec> job_spec_from_json(const json& value) {
 }
 
 json model_config_to_json(const ModelConfig& m) {
-    return {{"vocabulary", m.vocabulary},      {"hidden", m.hidden},
-            {"num_layers", m.num_layers},      {"num_query_heads", m.num_query_heads},
-            {"num_kv_heads", m.num_kv_heads},  {"head_dim", m.head_dim},
-            {"feed_forward", m.feed_forward},  {"norm_eps", m.norm_eps},
-            {"tied_head", m.tied_head},        {"rope", rope_parameters_to_json(m.rope)},
-            {"max_positions", m.max_positions}};
+    json value = {{"rope", rope_parameters_to_json(m.rope)}};
+    JsonWriter writer(value);
+    visit_members(writer, m);
+    return value;
 }
 
 Result<ModelConfig> model_config_from_json(const json& value, const std::string& path) {
     ModelConfig m;
     JsonObject object(value, path);
-    object.read("vocabulary", m.vocabulary)
-        .read("hidden", m.hidden)
-        .read("num_layers", m.num_layers)
-        .read("num_query_heads", m.num_query_heads)
-        .read("num_kv_heads", m.num_kv_heads)
-        .read("head_dim", m.head_dim)
-        .read("feed_forward", m.feed_forward)
-        .read("norm_eps", m.norm_eps)
-        .read("tied_head", m.tied_head)
-        .read("max_positions", m.max_positions);
+    JsonReader reader(object);
+    visit_members(reader, m);
     const json* rope = object.member("rope");
     RM_RETURN_IF_ERROR(object.finish());
     RM_RETURN_IF_ERROR(check_sizes(m, path));
@@ -128,17 +143,9 @@ Result<ModelConfig> model_config_from_json(const json& value, const std::string&
 }
 
 std::string to_json(const RankConfig& config) {
-    json value = {{"spec", job_spec_to_json(config.spec)},
-                  {"plan", plan_to_json(config.plan)},
-                  {"epoch", config.epoch.value},
-                  {"rank", config.rank},
-                  {"num_threads", config.num_threads},
-                  {"host_memory_bytes", config.host_memory.value},
-                  {"run_dir", config.run_dir},
-                  {"checkpoint_dir", config.checkpoint_dir},
-                  {"peak_flops", config.peak_flops},
-                  {"peak_name", config.peak_name},
-                  {"stop_after_steps", config.stop_after_steps}};
+    json value = {{"spec", job_spec_to_json(config.spec)}, {"plan", plan_to_json(config.plan)}};
+    JsonWriter writer(value);
+    visit_members(writer, config);
     if (config.model) value["model"] = model_config_to_json(*config.model);
     return value.dump(2);
 }
@@ -158,15 +165,8 @@ Result<RankConfig> parse_rank_config(std::string_view text) {
     if (const json* model = object.member("model")) {
         RM_TRY(config.model, model_config_from_json(*model, "model"));
     }
-    object.read("epoch", config.epoch.value)
-        .read("rank", config.rank)
-        .read("num_threads", config.num_threads)
-        .read("host_memory_bytes", config.host_memory.value)
-        .read("run_dir", config.run_dir)
-        .read("checkpoint_dir", config.checkpoint_dir)
-        .read("peak_flops", config.peak_flops)
-        .read("peak_name", config.peak_name)
-        .read("stop_after_steps", config.stop_after_steps);
+    JsonReader reader(object);
+    visit_members(reader, config);
     RM_RETURN_IF_ERROR(object.finish());
     return config;
 }

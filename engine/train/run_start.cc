@@ -92,10 +92,7 @@ Result<StartPoint> start_from_checkpoint(RankParts& parts) {
     const std::string& path = parts.config.spec.checkpoint.from;
     RM_TRY(const Checkpointer::Restored restored, parts.checkpointer.restore_from(path));
     const Result<TrainPosition> resumed = resume(parts, restored);
-    if (!resumed) {
-        return make_error(resumed.error().code, "checkpoint.from {}: {}", path,
-                          resumed.error().message);
-    }
+    if (!resumed) return within("checkpoint.from " + path, resumed.error());
     return StartPoint{.position = *resumed};
 }
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/usize.h"
-#include "engine/json/json_object.h"
+#include "engine/json/json_members.h"
 #include "engine/train/rank_config.h"
 
 namespace rm {
@@ -14,6 +14,16 @@ namespace rm {
 using nlohmann::json;
 
 namespace {
+
+// The members that JSON holds as they are.
+template <typename Visit>
+void visit_members(Visit& visit, Like<TrainPosition> auto& position) {
+    visit(Member{.name = "step"}, position.step);
+    visit(Member{.name = "stage"}, position.stage);
+    visit(Member{.name = "stage_step"}, position.stage_step);
+    visit(Member{.name = "tokens_total"}, position.tokens_total);
+    visit(Member{.name = "first_loss"}, position.first_loss);  // not in older checkpoints
+}
 
 Error differs(std::string_view what, const json& there, const json& here) {
     return invalid_argument(
@@ -55,15 +65,13 @@ void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens) 
 
 json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const ModelConfig& model,
                       const std::string& data_hash) {
-    return {{"step", position.step},
-            {"stage", position.stage},
-            {"stage_step", position.stage_step},
-            {"tokens_total", position.tokens_total},
-            {"first_loss", position.first_loss},
-            {"data", to_json(position.data)},
-            {"data_hash", data_hash},
-            {"seed", spec.seed},
-            {"model", model_config_to_json(model)}};
+    json state = {{"data", to_json(position.data)},
+                  {"data_hash", data_hash},
+                  {"seed", spec.seed},
+                  {"model", model_config_to_json(model)}};
+    JsonWriter writer(state);
+    visit_members(writer, position);
+    return state;
 }
 
 Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec,
@@ -71,13 +79,9 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
     ResumePoint point;
     std::uint64_t seed = 0;
     JsonObject object(state, "checkpoint state");
-    object.read("step", point.position.step)
-        .read("stage", point.position.stage)
-        .read("stage_step", point.position.stage_step)
-        .read("tokens_total", point.position.tokens_total)
-        .read("first_loss", point.position.first_loss)  // not in older ones
-        .read("data_hash", point.data_hash)
-        .read("seed", seed);
+    JsonReader reader(object);
+    visit_members(reader, point.position);
+    object.read("data_hash", point.data_hash).read("seed", seed);
     const json* data = object.member("data");
     const json* stored_model = object.member("model");
     RM_RETURN_IF_ERROR(object.finish());
