@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/text.h"
+
 namespace rm {
 namespace {
 
@@ -72,7 +74,7 @@ std::vector<SocketEnds> connected_sockets() {
     std::error_code failed;  // without /proc nothing is known
     std::filesystem::directory_iterator at("/proc/self/fd", failed);
     for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
-        const int fd = std::atoi(at->path().filename().c_str());
+        const int fd = parse_number<int>(at->path().filename().native()).value_or(-1);
         // A descriptor that is no socket has no names.
         const SocketEnds ends{end_of(getsockname, fd), end_of(getpeername, fd)};
         if (!ends.own.empty() && !ends.other.empty()) connected.push_back(ends);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <unordered_map>
+
+#include "base/text.h"
 
 namespace rm {
 namespace {
@@ -12,16 +13,6 @@ namespace {
 enum Column { id, lower, upper, size, group };
 constexpr std::array<std::string_view, 5> kNames = {"id", "lower", "upper", "size", "group"};
 constexpr std::size_t kNumNeeded = 4;  // group may be missing
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        const std::size_t end = text.find(separator);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
 
 // Also as Windows writes them; without the empty one after the last newline.
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -117,12 +108,8 @@ private:
     Result<std::int64_t> number(const std::vector<std::string_view>& fields, Column column,
                                 std::int64_t least, std::int64_t most) const {
         const std::string_view text = fields[place_[column]];
-        std::int64_t value = 0;
-        const char* const end = text.data() + text.size();
-        const auto parsed = std::from_chars(text.data(), end, value);
-        if (parsed.ec == std::errc{} && parsed.ptr == end && value >= least && value <= most) {
-            return value;
-        }
+        const auto value = parse_number<std::int64_t>(text);
+        if (value && *value >= least && *value <= most) return *value;
         return error("column {}: '{}' is not a whole number from {} to {}", kNames[column], text,
                      least, most);
     }
