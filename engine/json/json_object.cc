@@ -19,16 +19,21 @@ std::string JsonObject::path_of(std::string_view key) const {
     return path_.empty() ? std::string(key) : format("{}.{}", path_, key);
 }
 
-const json* JsonObject::member(std::string_view key) {
+const json* JsonObject::find(std::string_view key) {
     asked_.emplace(key);
     if (!value_.is_object()) return nullptr;
     const auto found = value_.find(std::string(key));
-    return found == value_.end() || (is_file() && found->is_null()) ? nullptr : &*found;
+    return found == value_.end() ? nullptr : &*found;
+}
+
+const json* JsonObject::member(std::string_view key) {
+    const json* found = find(key);
+    return found != nullptr && is_file() && found->is_null() ? nullptr : found;
 }
 
 const json& JsonObject::list(std::string_view key) {
     static const json none = json::array();
-    const json* found = member(key);
+    const json* found = find(key);
     if (found == nullptr) return none;
     if (found->is_array()) return *found;
     fail(key, "a list", *found);
@@ -53,9 +58,12 @@ JsonObject& JsonObject::fail(std::string_view key, std::string_view wanted, cons
                       format("{} where {} is expected", shown, wanted)));
 }
 
+JsonObject& JsonObject::missing(std::string_view key) {
+    return keep(error(key, "is missing", "is missing"));
+}
+
 JsonObject& JsonObject::require(std::string_view key) {
-    if (status_ && member(key) == nullptr) keep(error(key, "is missing", "is missing"));
-    return *this;
+    return find(key) == nullptr ? missing(key) : *this;
 }
 
 Status JsonObject::finish() const {
@@ -71,7 +79,7 @@ Status JsonObject::finish() const {
 Result<const json*> field_at(const json& object, std::string_view key) {
     JsonObject members = JsonObject::of_file(object);
     RM_RETURN_IF_ERROR(members.require(key).status());
-    return members.member(key);
+    return &*object.find(std::string(key));
 }
 
 Result<const json*> list_at(const json& object, std::string_view key) {

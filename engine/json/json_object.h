@@ -94,11 +94,11 @@ public:
     JsonObject& read(std::string_view key, std::optional<T>& out) {
         return member(key) == nullptr ? *this : read(key, out.emplace());
     }
-    // An absent member is an error.
+    // An absent member is an error. Without a target, null is there too.
     JsonObject& require(std::string_view key);
     template <typename T>
     JsonObject& require(std::string_view key, T& out) {
-        return require(key).read(key, out);
+        return member(key) == nullptr ? missing(key) : read(key, out);
     }
 
     bool has(std::string_view key) const { return value_.is_object() && value_.contains(key); }
@@ -114,6 +114,8 @@ public:
     const Status& status() const { return status_; }  // the first error; unknown keys are none
 
 private:
+    const nlohmann::json* find(std::string_view key);
+    JsonObject& missing(std::string_view key);
     Error error(std::string_view key, std::string_view in_file,
                 std::string_view in_configuration) const;
     JsonObject& fail(std::string_view key, std::string_view wanted, const nlohmann::json& found);
