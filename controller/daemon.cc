@@ -318,7 +318,10 @@ private:
     UpkeepLoop upkeep_;
     OpsContext ops_;
     ExchangeTable exchange_;
-    SessionContext session_{control_, sessions_, {}, options_.session, &surveys_};
+    SessionContext session_{
+        control_, sessions_, {}, options_.session, [this](const NodeId& node, ProbeReport report) {
+            surveys_.probed(node, std::move(report));
+        }};
     HttpRoutes routes_;
     std::unique_ptr<ClockLoop> clock_loop_;
     std::unique_ptr<HttpServer> http_;

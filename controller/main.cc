@@ -54,38 +54,29 @@ void declare_security(CLI::App& app, Flags& flags) {
 }
 
 void declare(CLI::App& app, Flags& flags) {
+    const auto add = [&app](const char* name, auto& value, const char* type, const char* help) {
+        CLI::Option* option = app.add_option(name, value, help)->capture_default_str();
+        return *type == '\0' ? option : option->type_name(type);
+    };
     app.add_option("--state", flags.state, "Directory of the databases and logs")
         ->type_name("DIR")
         ->required();
-    app.add_option("--listen", flags.listen,
-                   "gRPC address, unix:/path or HOST:PORT; may be given several times; beyond "
-                   "loopback it needs --tls-cert")
-        ->type_name("ADDRESS")
-        ->capture_default_str();
-    app.add_option("--http", flags.http, "HTTP address HOST:PORT, or none")
-        ->type_name("ADDRESS")
-        ->capture_default_str();
+    add("--listen", flags.listen, "ADDRESS",
+        "gRPC address, unix:/path or HOST:PORT; may be given several times; beyond "
+        "loopback it needs --tls-cert");
+    add("--http", flags.http, "ADDRESS", "HTTP address HOST:PORT, or none");
     declare_security(app, flags);
-    app.add_option("--survey", flags.survey,
-                   "auto: measure links when nodes join, now and then, and when they change; "
-                   "manual: only when `ringmaster survey` asks")
-        ->type_name("auto|manual")
-        ->check(rm::one_of({"auto", "manual"}))
-        ->capture_default_str();
-    app.add_option("--survey-budget", flags.survey_budget,
-                   "Share of a running job's time in which its nodes may be probed")
-        ->type_name("PERCENT")
-        ->capture_default_str();
-    app.add_option("--survey-every", flags.survey_every, "Time between automatic surveys")
-        ->type_name("SPAN")
-        ->capture_default_str();
-    app.add_option("--max-bypass", flags.max_bypass,
-                   "How long later jobs may pass one that waits for more devices than are free; "
-                   "then those that become free are kept for it")
-        ->type_name("SPAN")
-        ->capture_default_str();
-    app.add_option("--rank-log-cap", flags.rank_log_cap, "Log kept per rank, such as 64MiB")
-        ->capture_default_str();
+    add("--survey", flags.survey, "auto|manual",
+        "auto: measure links when nodes join, now and then, and when they change; "
+        "manual: only when `ringmaster survey` asks")
+        ->check(rm::one_of({"auto", "manual"}));
+    add("--survey-budget", flags.survey_budget, "PERCENT",
+        "Share of a running job's time in which its nodes may be probed");
+    add("--survey-every", flags.survey_every, "SPAN", "Time between automatic surveys");
+    add("--max-bypass", flags.max_bypass, "SPAN",
+        "How long later jobs may pass one that waits for more devices than are free; "
+        "then those that become free are kept for it");
+    add("--rank-log-cap", flags.rank_log_cap, "", "Log kept per rank, such as 64MiB");
     app.add_option("--restore", flags.restore,
                    "Restore this backup and exit; the controller must be stopped")
         ->type_name("FILE");

@@ -93,7 +93,7 @@ bool Session::take_later(WorkerMessage message) {
     } else if (auto* probed = std::get_if<RootProbed>(&message)) {
         context_.inputs.post(NodeRootProbed{node_, std::move(*probed)});
     } else if (auto* probe = std::get_if<ProbeReport>(&message)) {
-        if (context_.probes != nullptr) context_.probes->probed(node_, std::move(*probe));
+        if (context_.probed) context_.probed(node_, std::move(*probe));
     } else {
         finish(invalid_argument("a session has one hello, its first message"));
     }

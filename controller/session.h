@@ -35,20 +35,14 @@ public:
 
 class SessionRegistry;
 
-// Receives probe results. Called with a session's lock held: implementations store the report and
-// return.
-class ProbeSink {
-public:
-    virtual ~ProbeSink() = default;
-    virtual void probed(const NodeId& node, ProbeReport report) = 0;
-};
-
 struct SessionContext {
     InputSink& inputs;
     SessionRegistry& registry;
     ClusterId cluster;
     SessionOptions options;
-    ProbeSink* probes = nullptr;  // null: reports are dropped
+    // Takes a probe's result, with the session's lock held: stores it and returns. Null: it is
+    // dropped.
+    std::function<void(const NodeId&, ProbeReport)> probed = nullptr;
 };
 
 // One session from its connection to its end. Thread safe; the link is used until detach(). Sends

@@ -1,5 +1,6 @@
 #include "controller/http/fleet_metrics.h"
 
+#include <algorithm>
 #include <array>
 
 #include "controller/core/make_snapshot.h"
@@ -9,12 +10,6 @@ namespace rm {
 namespace {
 
 constexpr Seconds kKeptAfterEnd{120};
-constexpr std::array<NodeState, 3> kNodeStates = {NodeState::ready, NodeState::unreachable,
-                                                  NodeState::gone};
-constexpr std::array<JobState, 7> kJobStates = {
-    JobState::pending,   JobState::starting, JobState::running,  JobState::stopping,
-    JobState::succeeded, JobState::failed,   JobState::cancelled};
-
 using Labels = std::map<std::string, std::string>;
 
 std::string_view to_string(Availability availability) {
@@ -33,14 +28,19 @@ std::string_view to_string(Availability availability) {
 }
 
 // Sets one gauge per state, also to zero.
-template <typename States, typename Counts>
-void set_counts(prometheus::Family<prometheus::Gauge>& family, const States& states,
-                const Counts& counts) {
-    for (const auto state : states) {
-        const auto it = counts.find(state);
-        family.Add({{"state", std::string(to_string(state))}})
-            .Set(it == counts.end() ? 0 : it->second);
-    }
+template <typename Names>
+void set_counts(prometheus::Family<prometheus::Gauge>& family, const Names& states,
+                std::map<std::string_view, int> counts) {
+    for (const std::string_view state : states)
+        family.Add({{"state", std::string(state)}}).Set(counts[state]);
+}
+
+template <typename Rows>
+std::map<std::string_view, int> count_states(const Rows& rows) {
+    std::map<std::string_view, int> counts;
+    for (const auto& [id, row] : rows)
+        ++counts[to_string(row.state)];
+    return counts;
 }
 
 // Seconds that a job may wait: from at once to a day.
@@ -56,6 +56,17 @@ Labels run_labels(const Job& job, const Attempt& attempt) {
             {"context", std::to_string(stages[stage].context)},
             {"user", job.owner},
             {"mesh", to_string(attempt.mesh)}};
+}
+
+constexpr double kBytesPerGbit = 1e9 / 8;
+constexpr const char* kNetwork = "network";
+
+std::string class_of(const InsideSample& sample) {
+    return sample.from == kHostEnd || sample.to == kHostEnd ? "host" : "device_pair";
+}
+
+std::string end_name(const NodeId& node, int device) {
+    return device == kHostEnd ? format("{}:host", node) : format("{}:{}", node, device);
 }
 
 }  // namespace
@@ -100,23 +111,12 @@ void FleetMetrics::observe(const std::vector<Transition>& transitions) {
 void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemetry_refused) {
     telemetry_refused_->Increment(
         std::max(0.0, static_cast<double>(telemetry_refused) - telemetry_refused_->Value()));
-    std::map<NodeState, int> nodes;
-    for (const auto& [id, node] : state.nodes)
-        ++nodes[node.state];
-    set_counts(nodes_, kNodeStates, nodes);
-    std::map<JobState, int> jobs;
-    for (const auto& [id, job] : state.jobs)
-        ++jobs[job.state];
-    set_counts(jobs_, kJobStates, jobs);
-    std::map<Availability, int> devices;
-    for (const PlanningDevice& device : planning_devices(state)) {
-        const bool missing = device.availability == Availability::missing;
-        ++devices[missing ? Availability::unreachable : device.availability];
-    }
-    set_counts(devices_,
-               std::array{Availability::free, Availability::busy, Availability::unreachable,
-                          Availability::drained},
-               devices);
+    set_counts(nodes_, kNames<NodeState>, count_states(state.nodes));
+    set_counts(jobs_, kNames<JobState>, count_states(state.jobs));
+    std::map<std::string_view, int> devices;
+    for (const PlanningDevice& device : planning_devices(state))
+        ++devices[to_string(device.availability)];
+    set_counts(devices_, std::array{"free", "busy", "unreachable", "drained"}, devices);
     update_run_info(state, now);
 }
 
@@ -138,6 +138,66 @@ void FleetMetrics::update_run_info(const State& state, WallTime now) {
 }
 
 std::string FleetMetrics::expose() const {
+    return rm::expose(*registry_);
+}
+
+LinkMetrics::LinkMetrics()
+    : registry_(std::make_unique<prometheus::Registry>()),
+      bandwidth_(gauge_family(*registry_, "ringmaster_link_bandwidth_bytes_per_second",
+                              "Measured by surveys: what src sends to dst when nothing else does. "
+                              "Of many nodes only each one's best, without the other end.")),
+      latency_(gauge_family(*registry_, "ringmaster_link_latency_seconds",
+                            "Measured by surveys, one way: half of the median round trip.")),
+      degraded_(gauge_family(*registry_, "ringmaster_links_degraded",
+                             "Links that are far below their baseline.")),
+      timestamp_(gauge_family(*registry_, "ringmaster_link_survey_timestamp_seconds",
+                              "When the newest measurement of a link was taken; 0: never.")) {}
+
+LinkMetrics::~LinkMetrics() = default;
+
+void LinkMetrics::set_pairs(const LinkBook& book) {
+    for (const auto& [ends, link] : book.links) {
+        const std::map<std::string, std::string> labels = {{"src", ends.first.value},
+                                                           {"dst", ends.second.value}};
+        auto with_class = labels;
+        with_class["class"] = kNetwork;
+        bandwidth_.Add(with_class).Set(link.bandwidth.value * kBytesPerGbit);
+        latency_.Add(labels).Set(link.latency.value);
+    }
+    for (const auto& [id, node] : book.nodes) {
+        for (const InsideSample& sample : node.inside) {
+            bandwidth_
+                .Add({{"src", end_name(id, sample.from)},
+                      {"dst", end_name(id, sample.to)},
+                      {"class", class_of(sample)}})
+                .Set(sample.rate.value * kBytesPerGbit);
+        }
+    }
+}
+
+void LinkMetrics::set_nodes(const LinkBook& book) {
+    for (const auto& [id, node] : book.nodes) {
+        bandwidth_.Add({{"src", id.value}, {"dst", ""}, {"class", kNetwork}})
+            .Set(node.egress.value * kBytesPerGbit);
+        bandwidth_.Add({{"src", ""}, {"dst", id.value}, {"class", kNetwork}})
+            .Set(node.ingress.value * kBytesPerGbit);
+    }
+}
+
+void LinkMetrics::update(const SurveyView& view) {
+    if (view.book.nodes.size() <= kNodesWithPairs) {
+        set_pairs(view.book);
+    } else {
+        set_nodes(view.book);
+    }
+    WallTime newest;
+    for (const auto& [ends, link] : view.book.links)
+        newest = std::max(newest, link.measured);
+    timestamp_.Add({}).Set(static_cast<double>(newest.micros) * 1e-6);
+    degraded_.Add({}).Set(static_cast<double>(view.book.degraded().size()));
+}
+
+std::string LinkMetrics::expose() const {
     return rm::expose(*registry_);
 }
 

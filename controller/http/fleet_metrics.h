@@ -2,12 +2,12 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "controller/core/outcome.h"
+#include "controller/loops/survey_loop.h"
 
 namespace prometheus {
 class Counter;
@@ -48,6 +48,32 @@ private:
     prometheus::Histogram* queue_wait_;
     prometheus::Counter* telemetry_refused_;
     std::map<std::map<std::string, std::string>, prometheus::Gauge*> runs_;  // by labels
+};
+
+// Measured links as metrics: one series per pair of nodes up to kNodesWithPairs of them, above it
+// one per node (what it sends and receives at best, dst or src empty). Thread safe; read from the
+// survey at each scrape.
+class LinkMetrics {
+public:
+    static constexpr std::size_t kNodesWithPairs = 64;
+
+    LinkMetrics();
+    ~LinkMetrics();
+
+    void update(const SurveyView& view);
+    std::string expose() const;
+
+private:
+    template <typename T>
+    using Family = prometheus::Family<T>;
+    void set_pairs(const LinkBook& book);
+    void set_nodes(const LinkBook& book);
+
+    std::unique_ptr<prometheus::Registry> registry_;
+    Family<prometheus::Gauge>& bandwidth_;
+    Family<prometheus::Gauge>& latency_;
+    Family<prometheus::Gauge>& degraded_;
+    Family<prometheus::Gauge>& timestamp_;
 };
 
 }  // namespace rm

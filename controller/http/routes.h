@@ -4,7 +4,6 @@
 
 #include "controller/http/fleet_metrics.h"
 #include "controller/http/json_api.h"
-#include "controller/http/link_metrics.h"
 #include "controller/ops/context.h"
 #include "service/http_server.h"
 #include "service/security/gatekeeper.h"

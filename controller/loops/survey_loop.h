@@ -25,13 +25,6 @@ struct HopReport {
     std::map<int, HopRate> hops;  // by rank that they came from
 };
 
-// Receives each rank's ring hops. Implementations store the report and return at once.
-class HopSink {
-public:
-    virtual ~HopSink() = default;
-    virtual void hopped(HopReport report) = 0;
-};
-
 // The nodes that can be probed now, in order of registration, each with all jobs that have ranks on
 // it and the nodes that those send to.
 std::vector<SurveyNode> survey_nodes(const State& state);
@@ -47,7 +40,7 @@ struct SurveyView {
 // Drives the survey core on a thread of its own: takes nodes from the control state, sends probes
 // to the workers' sessions, stores results in telemetry.db, reports drifts to the control core, and
 // maps ring hops from ranks to nodes.
-class SurveyLoop final : public ProbeSink, public HopSink {
+class SurveyLoop {
 public:
     struct Parts {
         const ControlLoop& control;
@@ -63,8 +56,9 @@ public:
     // The measured links between the surveyed ones of `nodes`.
     LinkGraph graph(const std::vector<NodeId>& nodes) const;
 
-    void probed(const NodeId& node, ProbeReport report) override;
-    void hopped(HopReport report) override;
+    // Both store the report and return at once.
+    void probed(const NodeId& node, ProbeReport report);
+    void hopped(HopReport report);
 
 private:
     SurveyTime now() const { return {parts_.clock.wall(), parts_.clock.mono()}; }

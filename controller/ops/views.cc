@@ -11,37 +11,17 @@ namespace {
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 
-pb::AttemptState to_message(AttemptState state) {
-    switch (state) {
-        case AttemptState::starting:
-            return pb::ATTEMPT_STATE_STARTING;
-        case AttemptState::running:
-            return pb::ATTEMPT_STATE_RUNNING;
-        case AttemptState::stopping:
-            return pb::ATTEMPT_STATE_STOPPING;
-        case AttemptState::succeeded:
-            return pb::ATTEMPT_STATE_SUCCEEDED;
-        case AttemptState::failed:
-            return pb::ATTEMPT_STATE_FAILED;
-        case AttemptState::lost:
-            return pb::ATTEMPT_STATE_LOST;
-        case AttemptState::cancelled:
-            return pb::ATTEMPT_STATE_CANCELLED;
-    }
-    return pb::ATTEMPT_STATE_UNSPECIFIED;
+// The messages' enumerators have the order of the tables' ones, after one for "unspecified".
+template <typename Message, typename State>
+Message to_message(State state) {
+    return static_cast<Message>(static_cast<int>(state) + 1);
 }
-
-pb::NodeState to_message(NodeState state) {
-    switch (state) {
-        case NodeState::ready:
-            return pb::NODE_STATE_READY;
-        case NodeState::unreachable:
-            return pb::NODE_STATE_UNREACHABLE;
-        case NodeState::gone:
-            return pb::NODE_STATE_GONE;
-    }
-    return pb::NODE_STATE_UNSPECIFIED;
-}
+static_assert(static_cast<int>(JobState::cancelled) + 1 == pb::JOB_STATE_CANCELLED &&
+              pb::JobState_MAX == pb::JOB_STATE_CANCELLED);
+static_assert(static_cast<int>(AttemptState::cancelled) + 1 == pb::ATTEMPT_STATE_CANCELLED &&
+              pb::AttemptState_MAX == pb::ATTEMPT_STATE_CANCELLED);
+static_assert(static_cast<int>(NodeState::gone) + 1 == pb::NODE_STATE_GONE &&
+              pb::NodeState_MAX == pb::NODE_STATE_GONE);
 
 pb::Coordinates to_message(const Mesh::Coords& coords) {
     pb::Coordinates message;
@@ -55,7 +35,7 @@ pb::Coordinates to_message(const Mesh::Coords& coords) {
 pb::Attempt to_message(const Attempt& attempt) {
     pb::Attempt message;
     message.set_epoch(attempt.epoch.value);
-    message.set_state(to_message(attempt.state));
+    message.set_state(to_message<pb::AttemptState>(attempt.state));
     *message.mutable_mesh() = to_proto(attempt.mesh);
     message.set_zero(attempt.zero);
     *message.mutable_memory() = to_proto(attempt.memory);
@@ -95,23 +75,7 @@ void add_root(pb::Node& message, const State& state, const Node& node, const Roo
 }  // namespace
 
 pb::JobState to_message(JobState state) {
-    switch (state) {
-        case JobState::pending:
-            return pb::JOB_STATE_PENDING;
-        case JobState::starting:
-            return pb::JOB_STATE_STARTING;
-        case JobState::running:
-            return pb::JOB_STATE_RUNNING;
-        case JobState::stopping:
-            return pb::JOB_STATE_STOPPING;
-        case JobState::succeeded:
-            return pb::JOB_STATE_SUCCEEDED;
-        case JobState::failed:
-            return pb::JOB_STATE_FAILED;
-        case JobState::cancelled:
-            return pb::JOB_STATE_CANCELLED;
-    }
-    return pb::JOB_STATE_UNSPECIFIED;
+    return to_message<pb::JobState>(state);
 }
 
 pb::Job to_message(const State& state, const Job& job, const Now& now) {
@@ -145,7 +109,7 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
                     WallTime now) {
     pb::Node message;
     message.set_id(node.id.value);
-    message.set_state(to_message(node.state));
+    message.set_state(to_message<pb::NodeState>(node.state));
     message.set_session_up(node.session.up);
     *message.mutable_inventory() = to_proto(node.inventory);
     for (const DeviceInfo& device : node.inventory.devices) {

@@ -27,9 +27,7 @@ public:
 
     grpc::Status Submit(grpc::ServerContext* context, const pb::SubmitRequest* request,
                         pb::SubmitReply* reply) override {
-        const auto caller = caller_of(*context, gatekeeper_);
-        if (!caller) return to_grpc(caller.error());
-        return answer(submit_job(ops_, *request, *caller), reply);
+        return answer(called(submit_job, *context, *request), reply);
     }
     grpc::Status List(grpc::ServerContext*, const pb::ListJobsRequest* request,
                       pb::ListJobsReply* reply) override {
@@ -41,15 +39,11 @@ public:
     }
     grpc::Status Cancel(grpc::ServerContext* context, const pb::CancelJobRequest* request,
                         pb::Job* reply) override {
-        const auto caller = caller_of(*context, gatekeeper_);
-        if (!caller) return to_grpc(caller.error());
-        return answer(cancel_job(ops_, *request, *caller), reply);
+        return answer(called(cancel_job, *context, *request), reply);
     }
     grpc::Status Continue(grpc::ServerContext* context, const pb::ContinueJobRequest* request,
                           pb::SubmitReply* reply) override {
-        const auto caller = caller_of(*context, gatekeeper_);
-        if (!caller) return to_grpc(caller.error());
-        return answer(continue_job(ops_, *request, *caller), reply);
+        return answer(called(continue_job, *context, *request), reply);
     }
     grpc::Status Explain(grpc::ServerContext*, const pb::ExplainJobRequest* request,
                          pb::ExplainJobReply* reply) override {
@@ -79,6 +73,12 @@ public:
     }
 
 private:
+    template <typename Reply, typename Request>
+    Result<Reply> called(Result<Reply> (*operation)(OpsContext&, const Request&, const Principal&),
+                         const grpc::ServerContext& context, const Request& request) {
+        RM_TRY(const Principal caller, caller_of(context, gatekeeper_));
+        return operation(ops_, request, caller);
+    }
     // A stream holds its thread until the caller goes.
     template <typename Call>
     grpc::Status seated(grpc::ServerContext& context, const Call& call) {

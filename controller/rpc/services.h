@@ -30,7 +30,8 @@ std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader&
                                                   const std::string& database);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
                                                    OpsContext& context, TelemetryLoop& telemetry,
-                                                   HopSink& hops, const Gatekeeper& gatekeeper);
+                                                   SurveyLoop& surveys,
+                                                   const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control,
                                                        const Gatekeeper& gatekeeper);
 

@@ -206,11 +206,12 @@ private:
 
 class TelemetryReactor final : public TelemetryCall {
 public:
-    TelemetryReactor(OpsContext& ops, TelemetryLoop& telemetry, HopSink& hops, Principal caller)
+    TelemetryReactor(OpsContext& ops, TelemetryLoop& telemetry, SurveyLoop& surveys,
+                     Principal caller)
         : ops_(ops),
           caller_(std::move(caller)),
           telemetry_(telemetry),
-          hops_(hops),
+          surveys_(surveys),
           acks_(std::make_shared<Acks>(*this, incoming_, telemetry)) {
         acks_->read_on();
     }
@@ -234,14 +235,14 @@ private:
         if (!job) return on_kept(claimed_offsets(piece));
         if (const Status sound = check_offset(piece); !sound) return on_kept(sound.error());
         piece.job = *job;
-        if (!incoming_.step().hops().empty()) hops_.hopped(hops_of(incoming_));
+        if (!incoming_.step().hops().empty()) surveys_.hopped(hops_of(incoming_));
         telemetry_.push(std::move(piece), std::move(on_kept));
     }
 
     OpsContext& ops_;
     const Principal caller_;
     TelemetryLoop& telemetry_;
-    HopSink& hops_;
+    SurveyLoop& surveys_;
     pb::TelemetryMessage incoming_;
     const std::shared_ptr<Acks> acks_;  // second owners: pieces on their way to the disk
 };
@@ -257,11 +258,11 @@ private:
 }  // namespace
 
 TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
-                               TelemetryLoop& telemetry, HopSink& hops,
+                               TelemetryLoop& telemetry, SurveyLoop& surveys,
                                const Gatekeeper& gatekeeper) {
     auto caller = caller_of(call, gatekeeper);
     if (!caller) return new RefusedCall(to_grpc(caller.error()));
-    return new TelemetryReactor(context, telemetry, hops, *std::move(caller));
+    return new TelemetryReactor(context, telemetry, surveys, *std::move(caller));
 }
 
 }  // namespace rm

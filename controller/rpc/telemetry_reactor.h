@@ -16,7 +16,7 @@ using TelemetryCall = grpc::ServerBidiReactor<pb::TelemetryMessage, pb::Telemetr
 // Serves one telemetry stream without a thread of its own. gRPC owns the returned reactor, which
 // deletes itself when the call is done.
 TelemetryCall* serve_telemetry(const grpc::CallbackServerContext& call, OpsContext& context,
-                               TelemetryLoop& telemetry, HopSink& hops,
+                               TelemetryLoop& telemetry, SurveyLoop& surveys,
                                const Gatekeeper& gatekeeper);
 
 }  // namespace rm

@@ -14,25 +14,25 @@ namespace {
 class WorkerService final : public pb::WorkerService::CallbackService {
 public:
     WorkerService(const SessionContext& session, OpsContext& ops, TelemetryLoop& telemetry,
-                  HopSink& hops, const Gatekeeper& gatekeeper)
+                  SurveyLoop& surveys, const Gatekeeper& gatekeeper)
         : session_(session),
           ops_(ops),
           telemetry_(telemetry),
-          hops_(hops),
+          surveys_(surveys),
           gatekeeper_(gatekeeper) {}
 
     SessionCall* Session(grpc::CallbackServerContext* call) override {
         return new SessionReactor(*call, session_, gatekeeper_);
     }
     TelemetryCall* Telemetry(grpc::CallbackServerContext* call) override {
-        return serve_telemetry(*call, ops_, telemetry_, hops_, gatekeeper_);
+        return serve_telemetry(*call, ops_, telemetry_, surveys_, gatekeeper_);
     }
 
 private:
     const SessionContext& session_;
     OpsContext& ops_;
     TelemetryLoop& telemetry_;
-    HopSink& hops_;
+    SurveyLoop& surveys_;
     const Gatekeeper& gatekeeper_;
 };
 
@@ -78,8 +78,9 @@ private:
 
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
                                                    OpsContext& context, TelemetryLoop& telemetry,
-                                                   HopSink& hops, const Gatekeeper& gatekeeper) {
-    return std::make_unique<WorkerService>(session, context, telemetry, hops, gatekeeper);
+                                                   SurveyLoop& surveys,
+                                                   const Gatekeeper& gatekeeper) {
+    return std::make_unique<WorkerService>(session, context, telemetry, surveys, gatekeeper);
 }
 std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control,
                                                        const Gatekeeper& gatekeeper) {
