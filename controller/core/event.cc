@@ -82,19 +82,6 @@ FlatRow flatten_meta(const State& state) {
     return row;
 }
 
-Tables flatten_tables(const State& state) {
-    Tables tables;
-    tables[kMetaSubject] = flatten_meta(state);
-    for (const auto& [id, job] : state.jobs)
-        tables[subject_of(job)] = flatten(job);
-    for (const auto& [epoch, attempt] : state.attempts) {
-        tables[subject_of(attempt)] = flatten(attempt);
-    }
-    for (const auto& [id, node] : state.nodes)
-        tables[subject_of(node)] = flatten(node);
-    return tables;
-}
-
 std::vector<Field> difference(const FlatRow& before, const FlatRow& after) {
     std::vector<Field> fields;
     for (const auto& [name, value] : after) {
@@ -109,18 +96,6 @@ std::vector<Field> difference(const FlatRow& before, const FlatRow& after) {
 
 bool is_note(std::string_view kind) {
     return kind.ends_with(".link_degraded") || kind.ends_with(".link_restored");
-}
-
-void fold(Tables& tables, const Event& event) {
-    if (is_note(event.kind)) return;
-    FlatRow& row = tables[event.subject];
-    for (const Field& field : event.fields) {
-        if (field.value) {
-            row[field.name] = *field.value;
-        } else {
-            row.erase(field.name);
-        }
-    }
 }
 
 std::string subject_of(const Job& job) {

@@ -30,21 +30,18 @@ void append_json_string(std::string& out, std::string_view text);  // quoted and
 std::string to_json(const std::vector<Field>& fields);  // one object; every value a string or null
 
 using FlatRow =
-    std::map<std::string, std::string>;         // column -> text; children as "stages.0.context"
-using Tables = std::map<std::string, FlatRow>;  // by subject
+    std::map<std::string, std::string>;  // column -> text; children as "stages.0.context"
 
 FlatRow flatten(const Job& job);
 FlatRow flatten(const Attempt& attempt);
 FlatRow flatten(const Node& node);
 FlatRow flatten_meta(const State& state);
-Tables flatten_tables(const State& state);
 
 // The fields that turn `before` into `after`.
 std::vector<Field> difference(const FlatRow& before, const FlatRow& after);
 // A note's fields are not columns: a note says what happened to a thing while its row stays the
 // same.
 bool is_note(std::string_view kind);
-void fold(Tables& tables, const Event& event);  // notes change nothing
 
 std::string subject_of(const Job& job);
 std::string subject_of(const Attempt& attempt);

@@ -90,13 +90,6 @@ Status check_memory_of(const JobSpec& spec, const Plan& plan) {
     return {};
 }
 
-const DeviceInfo* find_device(const Node& node, int index) {
-    for (const DeviceInfo& device : node.inventory.devices) {
-        if (device.index == index) return &device;
-    }
-    return nullptr;
-}
-
 struct Common {
     std::string kind;
     std::string build;

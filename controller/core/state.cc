@@ -143,6 +143,13 @@ const Node* find_node(const State& state, const NodeId& id) {
     return find_in(state.nodes, id);
 }
 
+const DeviceInfo* find_device(const Node& node, int index) {
+    for (const DeviceInfo& device : node.inventory.devices) {
+        if (device.index == index) return &device;
+    }
+    return nullptr;
+}
+
 const Attempt* newest_attempt(const State& state, const JobId& id) {
     const auto* epochs = find_in(state.attempts_of, id);
     return epochs == nullptr ? nullptr : find_attempt(state, epochs->back());

@@ -208,6 +208,7 @@ void index_attempt(State& state, const Attempt& attempt, WallTime now);
 const Job* find_job(const State& state, const JobId& id);
 const Attempt* find_attempt(const State& state, Epoch epoch);
 const Node* find_node(const State& state, const NodeId& id);
+const DeviceInfo* find_device(const Node& node, int index);
 // The newest attempt of a job; null before the first.
 const Attempt* newest_attempt(const State& state, const JobId& id);
 

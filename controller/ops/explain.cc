@@ -45,11 +45,8 @@ std::string checkpoint_text(const Attempt& attempt) {
 bool is_on_cpu(const State& state, const Attempt& attempt) {
     const DeviceId& first = attempt.ranks.front().device;
     const Node* node = find_node(state, first.node);
-    if (node == nullptr) return false;
-    const auto& devices = node->inventory.devices;
-    return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
-        return device.index == first.index && device.kind == "cpu";
-    });
+    const DeviceInfo* device = node == nullptr ? nullptr : find_device(*node, first.index);
+    return device != nullptr && device->kind == "cpu";
 }
 
 // Names what gives a rank more memory or makes it need less, and is not so already.

@@ -12,14 +12,6 @@ namespace {
 constexpr Seconds kShortestInterval{0.2};
 constexpr std::chrono::milliseconds kLook{100};
 
-const DeviceInfo* find_device(const Node& node, int index) {
-    const auto& devices = node.inventory.devices;
-    const auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
-        return device.index == index;
-    });
-    return found == devices.end() ? nullptr : &*found;
-}
-
 const RankStatus* find_status(const Node& node, Epoch epoch, int rank) {
     const auto reported = node.session.reported.find(epoch);
     if (reported == node.session.reported.end()) return nullptr;

@@ -24,7 +24,4 @@ Schema control_schema();
 Result<std::unique_ptr<Store>> open_control_store(const std::string& path,
                                                   SpaceGuard* space = nullptr);
 
-// The whole event log, oldest first; a connection of its own.
-Result<std::vector<Event>> read_events(const std::string& path);
-
 }  // namespace rm

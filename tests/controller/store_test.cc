@@ -6,6 +6,7 @@
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "controller/store/sqlite.h"
+#include "tests/controller/stored_events.h"
 #include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"
 

@@ -4,6 +4,7 @@
 #include "controller/store/control_store.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 #include "tests/controller/running.h"
+#include "tests/controller/stored_events.h"
 #include "tests/e2e/support/http_get.h"
 
 // A survey over real sessions, from the request to the output of `links` and /metrics. The test

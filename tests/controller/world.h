@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/core/apply.h"
+#include "tests/controller/event_log.h"
 
 // A State under test: every input also checks all invariants and folds the events.
 namespace rm::test {

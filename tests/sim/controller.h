@@ -9,6 +9,7 @@
 
 #include "controller/core/apply.h"
 #include "controller/core/input.h"
+#include "tests/controller/event_log.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/network.h"
 #include "tests/sim/plants.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "controller/core/outcome.h"
+#include "tests/controller/event_log.h"
 
 namespace rm::sim {
 
