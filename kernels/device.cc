@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "kernels/out_of_memory.h"
-
 namespace rm {
 
 std::string_view to_string(MemoryKind kind) {

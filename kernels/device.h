@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,6 +33,16 @@ constexpr std::size_t kNumMemoryKinds = 7;
 std::string_view to_string(MemoryKind kind);
 
 class Device;
+
+// An allocation that a device or the host refused: how much was asked for, for what.
+class OutOfMemory : public std::bad_alloc {
+public:
+    explicit OutOfMemory(std::string message) : message_(std::move(message)) {}
+    const char* what() const noexcept override { return message_.c_str(); }
+
+private:
+    std::string message_;
+};
 
 // Owns device memory; returns it to its device when destroyed. The device outlives its buffers.
 class Buffer {
@@ -126,6 +137,14 @@ public:
 
 private:
     std::exception_ptr cause_;
+};
+
+// The cause of a StreamError where the device does not answer as it should: its memory is damaged,
+// it has left the bus. Another device may do the same work. (Where a device has no more memory the
+// cause is std::bad_alloc.)
+class DeviceFault : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
 };
 
 // Owns host memory that its device copies to and from at full speed. The device outlives it.

@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "kernels/cpu/ops.h"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::cpu {
 namespace {

@@ -3,13 +3,6 @@
 #include "kernels/cpu/ops.h"
 
 namespace rm::cpu {
-
-const CpuPreparedWeight& weight_of(const PreparedWeight* prepared) {
-    const auto* own = dynamic_cast<const CpuPreparedWeight*>(prepared);
-    RM_CHECK(own != nullptr, "cpu was given a prepared weight of another backend, or none");
-    return *own;
-}
-
 namespace {
 
 simd::Type type_of(const TensorView& tensor) {

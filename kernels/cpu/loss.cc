@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "kernels/cpu/ops.h"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/simd/loops.h"
 #include "kernels/cpu/workers.h"
-#include "kernels/kernels.h"
+#include "kernels/prepared_weight.h"
 #include "kernels/scratch.h"
 
 // The backend's ops, by family: `run` on the stream's thread; operands have been checked.
@@ -52,7 +52,9 @@ private:
     std::int64_t num_rows_ = 0, num_columns_ = 0;
     std::unique_ptr<PackedMatrix> forward_, backward_;
 };
-const CpuPreparedWeight& weight_of(const PreparedWeight* prepared);
+inline const CpuPreparedWeight& weight_of(const PreparedWeight* prepared) {
+    return own_weight<CpuPreparedWeight>("cpu", prepared);
+}
 
 void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
 

@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/whole_elements.h"
 
 // Element-wise ops and reductions over whole tensors.
 namespace rm::cpu {

@@ -4,7 +4,6 @@
 #include "kernels/cuda/pick.h"
 #include "kernels/device/head.cuh"
 #include "kernels/scratch.h"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::cuda {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device_fault.h"
 #include "kernels/queue_stream.h"
 
 namespace rm {

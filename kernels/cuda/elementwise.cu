@@ -1,5 +1,5 @@
-#include "kernels/cuda/elements.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/elementwise.cuh"
 
 namespace rm::cuda {

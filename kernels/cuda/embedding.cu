@@ -1,7 +1,6 @@
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/device/embedding.cuh"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::cuda {
 

@@ -2,13 +2,6 @@
 
 // Linear layers: one product each.
 namespace rm::cuda {
-
-const DevicePreparedWeight& weight_of(const PreparedWeight* prepared) {
-    const auto* own = dynamic_cast<const DevicePreparedWeight*>(prepared);
-    RM_CHECK(own != nullptr, "a device was given a prepared weight of another backend, or none");
-    return *own;
-}
-
 namespace {
 
 MatrixProduct product_of(const LinearFwd& op) {

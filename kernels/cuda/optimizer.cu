@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "kernels/cuda/elements.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/pick.h"
 #include "kernels/device/optimizer.cuh"
 #include "kernels/scratch.h"
 

@@ -7,7 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/kernels.h"
 
-// Choices of launchers; those of attention are in attention_pick.h. Host only.
+// Choices of launchers, by shapes and addresses. Host only.
 namespace rm::cuda {
 
 // Whether the memory of all tensors begins where 16 bytes may be read at a time.
@@ -26,6 +26,20 @@ simt::Extent pick_grid(std::int64_t items, std::int64_t per_block, const GpuProf
 inline simt::Extent one_block_each(std::int64_t items) {
     RM_CHECK(items <= std::numeric_limits<int>::max(), "a grid of {} blocks", items);
     return {.x = static_cast<int>(items)};
+}
+
+// An element-wise kernel over params.count elements: K<kWide>, which moves that many at a time,
+// when all tensors begin where that is possible, and K<1> otherwise.
+template <template <int> typename K, int kWide>
+void launch_elements(const Launch& where, std::initializer_list<TensorView> tensors,
+                     const typename K<1>::Params& params) {
+    const auto go = [&]<int kWidth>() {
+        const std::int64_t per_block = static_cast<std::int64_t>(K<kWidth>::kThreads) * kWidth;
+        launch<K<kWidth>>(where, pick_grid<K<kWidth>>(params.count, per_block, where.profile),
+                          params);
+    };
+    if (starts_are_aligned(tensors)) return go.template operator()<kWide>();
+    go.template operator()<1>();
 }
 
 // Threads of the block that keeps a row in registers; 0: the rows are too wide or not aligned.

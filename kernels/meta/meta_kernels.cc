@@ -1,12 +1,12 @@
 #include "kernels/meta/meta_kernels.h"
 
 #include <map>
-#include <type_traits>
 #include <utility>
 
 #include "kernels/meta/device_profile.h"
 #include "kernels/meta/meta_device.h"
 #include "kernels/meta/op_work.h"
+#include "kernels/prepared_weight.h"
 
 namespace rm {
 namespace {
@@ -25,25 +25,7 @@ private:
 };
 
 const MetaPrepared& own(const PreparedWeight* weight) {
-    const auto* prepared = dynamic_cast<const MetaPrepared*>(weight);
-    RM_CHECK(prepared != nullptr, "meta was given a prepared weight of another backend, or none");
-    return *prepared;
-}
-
-// The prepared weight among an op's operands; null: it takes none.
-template <typename Op>
-auto prepared_of(Op& op) {
-    if constexpr (requires { op.head; }) {
-        return &op.head;
-    } else if constexpr (requires { op.weight->num_rows(); }) {
-        return &op.weight;
-    } else {
-        return nullptr;
-    }
-}
-template <typename Op>
-constexpr bool takes_prepared() {
-    return !std::is_null_pointer_v<decltype(prepared_of(std::declval<Op&>()))>;
+    return own_weight<MetaPrepared>("meta", weight);
 }
 
 class MetaKernels final : public AllKernels<MetaKernels> {
@@ -78,7 +60,7 @@ public:
     template <typename Op>
     void queue(const Op& op, Workspace workspace, Stream& stream) {
         OpAccesses accesses = accesses_of(op, options_.types);
-        if constexpr (takes_prepared<Op>()) accesses.read(own(*prepared_of(op)).range());
+        if constexpr (takes_prepared<Op>) accesses.read(own(*prepared_of(op)).range());
         const double flops = flops_of(op);
         const OpWork work = work_of(op, flops, accesses);
         if constexpr (takes_workspace<Op>)
@@ -91,7 +73,7 @@ public:
             if (options_.profile == nullptr) return {};
             return speed_of(*options_.profile, Op::kName).workspace;
         }
-        if constexpr (takes_prepared<Op>()) *prepared_of(op) = &twin_of(*prepared_of(op));
+        if constexpr (takes_prepared<Op>) *prepared_of(op) = &twin_of(*prepared_of(op));
         return options_.like->workspace_bytes(op);
     }
 

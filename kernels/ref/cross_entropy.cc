@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "kernels/ref/ref_ops.h"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::ref {
 namespace {

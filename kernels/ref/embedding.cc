@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "kernels/ref/ref_ops.h"
-#include "kernels/vocabulary_part.h"
 
 namespace rm::ref {
 

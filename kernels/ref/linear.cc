@@ -2,12 +2,6 @@
 
 namespace rm::ref {
 
-const TensorView& weight_of(const PreparedWeight* prepared) {
-    const auto* own = dynamic_cast<const RefPreparedWeight*>(prepared);
-    RM_CHECK(own != nullptr, "ref was given a prepared weight of another backend, or none");
-    return own->view();
-}
-
 void run(const LinearFwd& op, const Dims& dims) {
     const TensorView& weight = weight_of(op.weight);
     const auto T = dims["T"], N = dims["N"], K = dims["K"];

@@ -3,7 +3,6 @@
 #include "base/random.h"
 #include "kernels/bf16.h"
 #include "kernels/ref/ref_ops.h"
-#include "kernels/whole_elements.h"
 
 namespace rm::ref {
 

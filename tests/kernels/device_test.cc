@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/out_of_memory.h"
 #include "tests/support/forwarding_device.h"
 #include "tests/support/refusals.h"
 

@@ -8,7 +8,6 @@
 #include "base/session.h"
 #include "engine/comm/transport.h"
 #include "kernels/device.h"
-#include "kernels/device_fault.h"
 
 namespace rm {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/meta_kernels.h"
+#include "kernels/prepared_weight.h"
 #include "tests/kernels/meta/watched_memory.h"
 
 namespace rm::test {
@@ -27,22 +28,13 @@ const PairedWeight& paired(const PreparedWeight* weight) {
 // The op with the weight as one of the backends has it.
 template <typename Op>
 Op with_weight(Op op, std::unique_ptr<PreparedWeight> PairedWeight::*of) {
-    if constexpr (requires { op.head; }) {
-        op.head = (paired(op.head).*of).get();
-    } else if constexpr (requires { op.weight->num_rows(); }) {
-        op.weight = (paired(op.weight).*of).get();
-    }
+    if constexpr (takes_prepared<Op>) *prepared_of(op) = (paired(*prepared_of(op)).*of).get();
     return op;
 }
 template <typename Op>
 const PairedWeight* weight_of(const Op& op) {
-    if constexpr (requires { op.head; }) {
-        return &paired(op.head);
-    } else if constexpr (requires { op.weight->num_rows(); }) {
-        return &paired(op.weight);
-    } else {
-        return nullptr;
-    }
+    if constexpr (takes_prepared<Op>) return &paired(*prepared_of(op));
+    return nullptr;
 }
 
 class Watching final : public AllKernels<Watching> {
