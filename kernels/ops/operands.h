@@ -10,11 +10,12 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 
-// The words in which kernels/ops describes an op. An op is a struct with a kName and
-//     void operands(Operands& all) const;   // its tensors: shapes, types, which it reads and
-//     writes static constexpr bool kTakesWorkspace = true;   // where it needs scratch on some
-//     backend double flops() const;        // of its matrix products; without it: none worth
-//     counting double moved_bytes() const;  // where it moves less than all bytes of its tensors
+// The words in which kernels/ops describes an op. An op is a struct of its operands, with
+//   * kName, and operands(Operands&): its tensors' shapes and types, and which it reads and writes;
+//   * kTakesWorkspace, where some backend needs scratch for it;
+//   * flops() of its matrix products; without it there are none worth counting;
+//   * kFlopsPerPair, where these are attention's: for a pair of tokens and an element of a query;
+//   * moved_bytes(), where it moves fewer than the bytes of its tensors.
 // Everything that a machine or a test knows about ops follows from these and RM_EACH_OP.
 namespace rm {
 
