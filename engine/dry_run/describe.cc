@@ -1,7 +1,7 @@
-#include "engine/dry_run/describe.h"
-
 #include <algorithm>
 #include <vector>
+
+#include "engine/dry_run/predict.h"
 
 namespace rm {
 namespace {

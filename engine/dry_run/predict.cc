@@ -23,13 +23,16 @@ private:
     mutable std::int64_t asked_ = 0;
 };
 
+Bytes size_of_all(const ArenaTrace& trace) {
+    Bytes all;
+    for (const ArenaBlock& block : trace.blocks)
+        all += block.size;
+    return all;
+}
+
 Result<ArenaPrediction> plan(const ArenaTrace& trace, ArenaReuse reuse) {
-    if (reuse == ArenaReuse::off) {
-        Bytes all;
-        for (const ArenaBlock& block : trace.blocks)
-            all += block.size;
-        return ArenaPrediction{all, peak_live(trace.blocks)};
-    }
+    if (reuse == ArenaReuse::off)
+        return ArenaPrediction{size_of_all(trace), peak_live(trace.blocks)};
     const AskedClock clock;
     RM_TRY(const ArenaResult result, plan_arena(trace, {.timeout = Seconds{1}}, clock));
     return ArenaPrediction{result.plan.peak, result.lower_bound};
@@ -46,11 +49,16 @@ std::optional<ArenaPrediction> repeat(const ArenaTrace& few, const ArenaTrace& m
     if (reuse == ArenaReuse::on)
         return ArenaPrediction{{bound.value + planned.planned.value - planned.lower_bound.value},
                                bound};
-    Bytes all;
-    for (const ArenaBlock& block : few.blocks)
-        all += block.size;
+    const Bytes all = size_of_all(few);
     const std::int64_t added = planned.planned.value - all.value;
     return ArenaPrediction{{all.value + periods * added}, bound};
+}
+
+MemoryReport memory_of(const std::map<std::string, Bytes>& by_kind) {
+    MemoryReport report;
+    for (const auto& [kind, bytes] : by_kind)
+        report.add(kind, bytes);
+    return report;
 }
 
 void set_figures(const StepFigures& figures, Prediction& prediction) {
@@ -59,9 +67,7 @@ void set_figures(const StepFigures& figures, Prediction& prediction) {
     prediction.busy = figures.busy;
     prediction.moved = figures.moved;
     prediction.executed_flops = figures.flops;
-    prediction.state = {};
-    for (const auto& [kind, bytes] : figures.state)
-        prediction.state.add(kind, bytes);
+    prediction.state = memory_of(figures.state);
 }
 
 void set_rates(const RankSpec& spec, const StageShape& shape, const DryRunOptions& options,
@@ -138,9 +144,7 @@ Prediction merge(const Prediction& a, const Prediction& b) {
     raise(merged.moved, b.moved);
     auto state = a.state.by_kind;
     raise(state, b.state.by_kind);
-    merged.state = {};
-    for (const auto& [kind, bytes] : state)
-        merged.state.add(kind, bytes);
+    merged.state = memory_of(state);
     return merged;
 }
 
@@ -192,11 +196,6 @@ Status plan_all(const std::vector<RankRecord>& records, ArenaReuse reuse, Predic
     return {};
 }
 
-std::vector<ClockedSchedule> clock_all(const std::vector<StepSchedule>& schedules,
-                                       const RankSpec& spec, const DryRunOptions& options) {
-    return run_clocks(schedules, groups_of(spec.mesh), options.links);
-}
-
 StepFigures merge(const std::vector<StepFigures>& all) {
     StepFigures merged = *std::max_element(
         all.begin(), all.end(),
@@ -221,8 +220,9 @@ Result<Prediction> predict_all(const RankSpec& spec, const StageShape& shape,
     }
     Prediction prediction;
     RM_RETURN_IF_ERROR(plan_all(records, shape.memory.reuse, prediction));
-    const auto before = clock_all(leading, spec, options);
-    const auto clocked = clock_all(schedules, spec, options);
+    const RankGroups groups = groups_of(spec.mesh);
+    const auto before = run_clocks(leading, groups, options.links);
+    const auto clocked = run_clocks(schedules, groups, options.links);
     std::vector<StepFigures> all;
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
         records[rank].schedule = std::move(schedules[rank]);

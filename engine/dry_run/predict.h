@@ -76,4 +76,7 @@ struct Prediction {
 Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
                            const DryRunOptions& options);
 
+// Lines for people: memory, and with a profile times and rates. `profile` as it was predicted with.
+std::string describe(const Prediction& prediction, const DeviceProfile* profile);
+
 }  // namespace rm

@@ -187,26 +187,30 @@ StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
     return figures;
 }
 
+namespace {
+
+// Makes each figure.
+template <typename Make>
+StepFigures each_figure(Make make) {
+    return {.seconds = make(&StepFigures::seconds),
+            .phases = make(&StepFigures::phases),
+            .busy = make(&StepFigures::busy),
+            .moved = make(&StepFigures::moved),
+            .state = make(&StepFigures::state),
+            .flops = make(&StepFigures::flops)};
+}
+
+}  // namespace
+
 StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods) {
-    return {.seconds = along(few.seconds, more.seconds, periods),
-            .phases = along(few.phases, more.phases, periods),
-            .busy = along(few.busy, more.busy, periods),
-            .moved = along(few.moved, more.moved, periods),
-            .state = along(few.state, more.state, periods),
-            .flops = along(few.flops, more.flops, periods)};
+    return each_figure([&](auto figure) { return along(few.*figure, more.*figure, periods); });
 }
 
 StepFigures extrapolate(const std::array<StepFigures, 3>& samples, const SteadyChunks& chunks) {
-    const auto whole = [&](auto figure) {
+    return each_figure([&](auto figure) {
         return at_end(chunks,
                       std::array{samples[0].*figure, samples[1].*figure, samples[2].*figure});
-    };
-    return {.seconds = whole(&StepFigures::seconds),
-            .phases = whole(&StepFigures::phases),
-            .busy = whole(&StepFigures::busy),
-            .moved = whole(&StepFigures::moved),
-            .state = whole(&StepFigures::state),
-            .flops = whole(&StepFigures::flops)};
+    });
 }
 
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "base/usize.h"
 #include "engine/dry_run/choose_memory.h"
-#include "engine/dry_run/describe.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"
 #include "engine/train/rank_config.h"

@@ -130,14 +130,11 @@ Result<NamedTrace> parse_arena_csv(std::string_view name, std::string_view text)
     return Parser(name).parse(text);
 }
 
-namespace {
-
-// `plan` is null for a trace alone.
-std::string write_columns(const NamedTrace& named, const ArenaPlan* plan) {
+std::string write_arena_csv(const NamedTrace& named, const std::optional<ArenaPlan>& plan) {
     const bool grouped = !named.trace.groups.empty();
     std::string out = "id,lower,upper,size";
     if (grouped) out += ",group";
-    out += plan == nullptr ? "\n" : ",offset\n";
+    out += plan ? ",offset\n" : "\n";
     for (std::size_t i = 0; i < named.ids.size(); ++i) {
         const ArenaBlock& block = named.trace.blocks[i];
         out += format("{},{},{},{}", named.ids[i], block.lower, block.upper, block.size.value);
@@ -145,20 +142,10 @@ std::string write_columns(const NamedTrace& named, const ArenaPlan* plan) {
             const int id = named.trace.groups[i];
             out += id == kNoGroup ? "," : format(",{}", id);
         }
-        if (plan != nullptr) out += format(",{}", plan->offsets[i].value);
+        if (plan) out += format(",{}", plan->offsets[i].value);
         out += '\n';
     }
     return out;
-}
-
-}  // namespace
-
-std::string write_arena_csv(const NamedTrace& named) {
-    return write_columns(named, nullptr);
-}
-
-std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan) {
-    return write_columns(named, &plan);
 }
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,9 +17,7 @@ struct NamedTrace {
 // `name` is what errors call the text; they have its line and column.
 Result<NamedTrace> parse_arena_csv(std::string_view name, std::string_view text);
 
-// Writes the form that parse_arena_csv reads.
-std::string write_arena_csv(const NamedTrace& named);
-// The same columns in their fixed order, and `offset`.
-std::string write_arena_csv(const NamedTrace& named, const ArenaPlan& plan);
+// Writes the form that parse_arena_csv reads; with a plan the column `offset` follows.
+std::string write_arena_csv(const NamedTrace& named, const std::optional<ArenaPlan>& plan = {});
 
 }  // namespace rm

@@ -211,6 +211,15 @@ ArenaOutcome stacked_outcome(std::span<const ArenaBlock> blocks) {
     return outcome;
 }
 
+void ArenaOutcome::offer(std::span<const ArenaBlock> blocks,
+                         std::span<const std::int64_t> offsets) {
+    ArenaPlan other;
+    for (const std::int64_t offset : offsets)
+        other.offsets.push_back({offset});
+    other.peak = peak_of(blocks, other.offsets);
+    if (other.peak < plan.peak) plan = std::move(other);
+}
+
 std::unique_ptr<ArenaSolver> make_greedy_solver() {
     return std::make_unique<GreedySolver>();
 }

@@ -1,8 +1,8 @@
-#include "engine/memory/arena_groups.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
+
+#include "engine/memory/arena_planner.h"
 
 namespace rm {
 namespace {

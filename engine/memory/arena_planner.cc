@@ -2,20 +2,19 @@
 
 #include <algorithm>
 
-#include "engine/memory/arena_groups.h"
 #include "engine/memory/arena_sections.h"
 #include "engine/memory/arena_validator.h"
 
 namespace rm {
 namespace {
 
-struct Part {
+struct TimePart {
     std::vector<int> members;
     std::vector<ArenaBlock> blocks;
     ArenaOutcome outcome;
 };
 
-ArenaPlan plan_of_part(const Part& part, const ArenaPlan& whole) {
+ArenaPlan plan_of_part(const TimePart& part, const ArenaPlan& whole) {
     ArenaPlan plan;
     for (const int i : part.members)
         plan.offsets.push_back(whole.offsets[static_cast<std::size_t>(i)]);
@@ -23,10 +22,10 @@ ArenaPlan plan_of_part(const Part& part, const ArenaPlan& whole) {
     return plan;
 }
 
-std::vector<Part> make_parts(std::span<const ArenaBlock> blocks, const ArenaPlan& start) {
-    std::vector<Part> parts;
+std::vector<TimePart> make_parts(std::span<const ArenaBlock> blocks, const ArenaPlan& start) {
+    std::vector<TimePart> parts;
     for (std::vector<int>& members : split_by_time(blocks)) {
-        Part part{std::move(members), {}, {}};
+        TimePart part{std::move(members), {}, {}};
         for (const int i : part.members)
             part.blocks.push_back(blocks[static_cast<std::size_t>(i)]);
         part.outcome = {plan_of_part(part, start), peak_live(part.blocks)};
@@ -35,9 +34,9 @@ std::vector<Part> make_parts(std::span<const ArenaBlock> blocks, const ArenaPlan
     return parts;
 }
 
-ArenaOutcome join(const std::vector<Part>& parts, std::size_t num_blocks) {
+ArenaOutcome join(const std::vector<TimePart>& parts, std::size_t num_blocks) {
     ArenaOutcome whole{{std::vector<Bytes>(num_blocks), {}}, {}};
-    for (const Part& part : parts) {
+    for (const TimePart& part : parts) {
         for (std::size_t k = 0; k < part.members.size(); ++k) {
             whole.plan.offsets[static_cast<std::size_t>(part.members[k])] =
                 part.outcome.plan.offsets[k];
@@ -71,18 +70,18 @@ MonoTime deadline_of(const ArenaOptions& options, const Clock& clock) {
 void ArenaWork::improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
                         ArenaOutcome& best) const {
     if (goal.is_reached(best)) return;
-    std::vector<Part> parts = make_parts(blocks, best.plan);
+    std::vector<TimePart> parts = make_parts(blocks, best.plan);
     ArenaGoal rest = goal;
     rest.enough = std::max(goal.enough, best.bound);
-    for (Part& part : parts) {
+    for (TimePart& part : parts) {
         skyline_->improve(part.blocks, rest, limits_, part.outcome);
         if (!rest.is_reached(part.outcome))
             greedy_->improve(part.blocks, rest, limits_, part.outcome);
     }
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    std::stable_sort(parts.begin(), parts.end(), [](const TimePart& a, const TimePart& b) {
         return a.outcome.plan.peak > b.outcome.plan.peak;
     });
-    for (Part& part : parts) {
+    for (TimePart& part : parts) {
         if (exact_ != nullptr) exact_->improve(part.blocks, rest, limits_, part.outcome);
         rest.enough = std::max(rest.enough, part.outcome.bound);
     }

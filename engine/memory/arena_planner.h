@@ -26,7 +26,7 @@ struct ArenaResult {
 };
 
 // Offsets for every block of the trace. Where it has groups, inside each group first, equal groups
-// once, then over groups as single blocks (engine/memory/arena_groups.h); if that is not good
+// once, then over groups as single blocks (plan_grouped); if that is not good
 // enough, over all blocks, with that plan to improve on. Comes back at the timeout, or soon after
 // `stop` is set, with the best plan so far; one that is left out never stops. Errors: a trace that
 // check_trace refuses; a solver this build does not have.
@@ -52,5 +52,12 @@ private:
     const ArenaSolver* exact_;  // null: the quick ones only
     ArenaLimits limits_;
 };
+
+// Two levels, as in MEMO (arXiv:2407.12117): the blocks of each group (a layer's forward, a layer's
+// backward) are placed relative to each other; then groups, as single blocks that live from their
+// first block's begin to their last one's end and are as large as their plan, are placed among the
+// blocks without a group. Groups that are equal but for a shift in time are solved once. A block
+// that outlives its layer is better left without a group: it would keep the whole layer's bytes.
+ArenaPlan plan_grouped(const ArenaTrace& trace, const ArenaGoal& goal, const ArenaWork& work);
 
 }  // namespace rm

@@ -138,20 +138,9 @@ public:
 private:
     static Verdict apply(const Round::Decision& decision, std::span<const ArenaBlock> blocks,
                          ArenaOutcome& best) {
-        switch (decision.verdict) {
-            case Verdict::stopped:
-                return decision.verdict;
-            case Verdict::impossible:
-                best.bound = std::max(best.bound, Bytes{decision.least_peak});
-                return decision.verdict;
-            case Verdict::placed:
-                break;
-        }
-        ArenaPlan plan;
-        for (const std::int64_t offset : decision.offsets)
-            plan.offsets.push_back({offset});
-        plan.peak = peak_of(blocks, plan.offsets);
-        if (plan.peak < best.plan.peak) best.plan = std::move(plan);
+        if (decision.verdict == Verdict::impossible)
+            best.bound = std::max(best.bound, Bytes{decision.least_peak});
+        if (decision.verdict == Verdict::placed) best.offer(blocks, decision.offsets);
         return decision.verdict;
     }
 

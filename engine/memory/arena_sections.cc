@@ -60,14 +60,4 @@ ArenaSections make_sections(std::span<const ArenaBlock> blocks) {
     return sections;
 }
 
-std::vector<std::int64_t> section_totals(std::span<const ArenaBlock> blocks,
-                                         const ArenaSections& sections) {
-    std::vector<std::int64_t> totals(static_cast<std::size_t>(sections.num_sections));
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        for (int s = sections.first[i]; s < sections.end[i]; ++s)
-            totals[static_cast<std::size_t>(s)] += blocks[i].size.value;
-    }
-    return totals;
-}
-
 }  // namespace rm

@@ -19,8 +19,4 @@ struct ArenaSections {
 };
 ArenaSections make_sections(std::span<const ArenaBlock> blocks);
 
-// For each section the bytes live in it.
-std::vector<std::int64_t> section_totals(std::span<const ArenaBlock> blocks,
-                                         const ArenaSections& sections);
-
 }  // namespace rm

@@ -270,14 +270,10 @@ public:
     }
 
 private:
-    static void take(const std::optional<std::vector<std::int64_t>>& offsets,
-                     std::span<const ArenaBlock> blocks, ArenaOutcome& best) {
-        if (!offsets) return;
-        ArenaPlan plan;
-        for (const std::int64_t offset : *offsets)
-            plan.offsets.push_back({offset});
-        plan.peak = peak_of(blocks, plan.offsets);
-        if (plan.peak < best.plan.peak) best.plan = std::move(plan);
+    using Offsets = std::optional<std::vector<std::int64_t>>;
+    static void take(const Offsets& offsets, std::span<const ArenaBlock> blocks,
+                     ArenaOutcome& best) {
+        if (offsets) best.offer(blocks, *offsets);
     }
 };
 

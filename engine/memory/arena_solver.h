@@ -25,6 +25,8 @@ struct ArenaOutcome {
     ArenaPlan plan;
     Bytes bound;  // no plan has a lower peak
     bool proved() const { return plan.peak <= bound; }
+    // Takes these places where they have a lower peak.
+    void offer(std::span<const ArenaBlock> blocks, std::span<const std::int64_t> offsets);
 };
 
 // How far to go.

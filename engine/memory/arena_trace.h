@@ -24,8 +24,7 @@ inline bool live_together(const ArenaBlock& a, const ArenaBlock& b) {
 
 inline constexpr int kNoGroup = -1;
 
-// Blocks of one group (a layer) are placed relative to each other first:
-// engine/memory/arena_groups.h.
+// Blocks of one group (a layer) are placed relative to each other first (plan_grouped).
 struct ArenaTrace {
     std::vector<ArenaBlock> blocks;
     std::vector<int> groups;  // of each block, or kNoGroup; empty: no block has one

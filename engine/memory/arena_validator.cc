@@ -13,6 +13,7 @@ Error wrong(std::string_view pattern, const auto&... args) {
 }
 
 Status check_pair(const ArenaTrace& trace, const ArenaPlan& plan, std::size_t i, std::size_t j) {
+    if (i > j) std::swap(i, j);
     const ArenaBlock& a = trace.blocks[i];
     const ArenaBlock& b = trace.blocks[j];
     const bool apart_in_time = a.upper <= b.lower || b.upper <= a.lower;
@@ -43,16 +44,11 @@ Status check_pairs(const ArenaTrace& trace, const ArenaPlan& plan) {
         for (; ends[num_ended].first <= time; ++num_ended)
             live.erase(plan.offsets[ends[num_ended].second].value);
         const auto [place, is_new] = live.try_emplace(plan.offsets[i].value, i);
-        if (!is_new)
-            return check_pair(trace, plan, std::min(i, place->second), std::max(i, place->second));
-        if (place != live.begin()) {
-            const std::size_t below = std::prev(place)->second;
-            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, below), std::max(i, below)));
-        }
-        if (const auto next = std::next(place); next != live.end()) {
-            const std::size_t above = next->second;
-            RM_RETURN_IF_ERROR(check_pair(trace, plan, std::min(i, above), std::max(i, above)));
-        }
+        if (!is_new) return check_pair(trace, plan, i, place->second);
+        if (place != live.begin())
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, i, std::prev(place)->second));
+        if (const auto above = std::next(place); above != live.end())
+            RM_RETURN_IF_ERROR(check_pair(trace, plan, i, above->second));
     }
     return {};
 }

@@ -19,15 +19,27 @@ public:
     void add(const Op& op) {
         total_ += flops_of(op);
     }
-    void add(const AttentionFwd& op);
-    void add(const AttentionBwd& op);
+    void add(const AttentionFwd& op) {
+        total_ += op.flops(pairs(op.q_runs, op.kv_runs));
+    }
+    void add(const AttentionBwd& op) {
+        total_ += op.flops(pairs(op.q_runs, op.kv_runs));
+    }
 
     // Since the last call. The runs of the ops until then may go.
-    double take();
+    double take() {
+        pairs_.clear();
+        return std::exchange(total_, 0);
+    }
 
 private:
     using Runs = std::pair<const Run*, std::size_t>;
-    double pairs(std::span<const Run> queries, std::span<const Run> keys);
+    double pairs(std::span<const Run> queries, std::span<const Run> keys) {
+        const auto [at, added] =
+            pairs_.try_emplace({{queries.data(), queries.size()}, {keys.data(), keys.size()}}, 0.0);
+        if (added) at->second = static_cast<double>(attended_pairs(queries, keys));
+        return at->second;
+    }
 
     double total_ = 0;
     std::map<std::pair<Runs, Runs>, double> pairs_;  // every layer asks for the same

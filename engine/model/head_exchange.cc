@@ -11,13 +11,11 @@ TensorView with_heads(const TensorView& rows) {  // (tokens, heads) as (tokens, 
 
 HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
                            const RankLayout& layout, const RankShapes& shapes)
-    : streams_(streams),
-      memory_(memory),
+    : memory_(memory),
       ulysses_(layout.ulysses),
       index_(layout.ulysses_index),
       shapes_(shapes),
-      ready_(streams.kernels.device().make_event()),
-      arrived_(streams.kernels.device().make_event()) {
+      exchange_(streams) {
     const std::int64_t group = model.num_query_heads / model.num_kv_heads;
     const HeadShare heads = head_share(model, layout.tensor, layout.tensor_index);
     const std::int64_t run = shapes.attended_q / shapes.attended_kv;
@@ -45,14 +43,10 @@ TensorView HeadExchange::block(const TensorView& blocks, int rank) const {
 
 void HeadExchange::exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in) {
     if (ulysses_ == 1) return;
-    streams_.order.record(streams_.compute, *ready_);
-    streams_.order.wait(streams_.communication, *ready_);
-    for (const auto& [out, in] : out_and_in)
-        streams_.communicator.all_to_all(GroupKey::ulysses, out, in);
-    streams_.order.record(streams_.communication, *arrived_);
-    exposed_.begin(streams_.compute);
-    streams_.order.wait(streams_.compute, *arrived_);
-    exposed_.end(streams_.compute);
+    exchange_([&](Communicator& communicator) {
+        for (const auto& [out, in] : out_and_in)
+            communicator.all_to_all(GroupKey::ulysses, out, in);
+    });
 }
 
 // Cuts tokens (T, Hq, D) by heads into a block for each rank; this rank's goes where it is used.

@@ -37,7 +37,7 @@ public:
     // d_q in the compute type; d_kv in accum, sums of replicated heads.
     void grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv);
 
-    StreamTimer& exposed() { return exposed_; }
+    StreamTimer& exposed() { return exchange_.exposed(); }
 
 private:
     void exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in);
@@ -53,7 +53,6 @@ private:
 
     ArenaTensor like(std::string_view what, const TensorView& x) const;
 
-    RankStreams streams_;
     StepMemory& memory_;
     int ulysses_;
     int index_;
@@ -61,9 +60,7 @@ private:
     bool same_kv_heads_ = true;
     // By ulysses rank: which of the key-value heads here its attention uses, in its order.
     std::vector<std::vector<std::int64_t>> kv_heads_;
-    std::unique_ptr<Event> ready_;
-    std::unique_ptr<Event> arrived_;
-    StreamTimer exposed_;
+    ExposedExchange exchange_;
 };
 
 }  // namespace rm

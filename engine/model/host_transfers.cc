@@ -90,15 +90,13 @@ void HostTransfers::synchronize() {
 }
 
 void HostTransfers::bring_squares(const TensorView& to) {
-    streams_.order.record(stream(), *squared_);
-    streams_.order.wait(streams_.compute, *squared_);
+    streams_.order.follow(streams_.compute, stream(), *squared_);
     device_.upload(squares_.data(), to, streams_.compute);
 }
 
 const TensorView& HostTransfers::take_clip(const TensorView& clip) {
     device_.download(clip, clip_.data(), streams_.compute);
-    streams_.order.record(streams_.compute, *clipped_);
-    streams_.order.wait(stream(), *clipped_);
+    streams_.order.follow(stream(), streams_.compute, *clipped_);
     return clip_;
 }
 

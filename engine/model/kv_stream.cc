@@ -176,8 +176,7 @@ RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& o
 void RingKvGrad::start_first_hops() {
     const int first = order_.backward(0);
     const int round_start = first - 1;
-    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
-    buffers_.order_of_streams.wait(buffers_.communication, *buffers_.own_ready);
+    buffers_.order_of_streams.follow(buffers_.communication, ops_.stream(), *buffers_.own_ready);
     if (round_start > 0) {
         buffers_.communicator.ring_shift(GroupKey::ring_outer, own_, view(round_start));
     }
@@ -258,8 +257,7 @@ void RingKvGrad::done() {
     if (!last) pass_on();
     ++position_;
     if (last) return;
-    buffers_.order_of_streams.record(ops_.stream(), *buffers_.summed);
-    buffers_.order_of_streams.wait(buffers_.communication, *buffers_.summed);
+    buffers_.order_of_streams.follow(buffers_.communication, ops_.stream(), *buffers_.summed);
     start_hops();
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/model/block.h"
-#include "engine/model/pass_memory.h"
 #include "engine/model/rope.h"
 
 namespace rm {

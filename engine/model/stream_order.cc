@@ -8,7 +8,7 @@
 namespace rm {
 namespace {
 
-void merge(StreamOrder::Clock& into, const StreamOrder::Clock& clock) {
+void merge(StreamOrder::VectorClock& into, const StreamOrder::VectorClock& clock) {
     for (std::size_t i = 0; i < into.size(); ++i)
         into[i] = std::max(into[i], clock[i]);
 }
@@ -86,8 +86,8 @@ bool StreamOrder::wait(Stream& stream, const Event& event) {
 void StreamOrder::joined(const Stream& stream) {
     const std::size_t index = index_of(stream);
     advance(stream, index);
-    const Clock over = known_[index];
-    for (Clock& known : known_)
+    const VectorClock over = known_[index];
+    for (VectorClock& known : known_)
         merge(known, over);
 }
 

@@ -28,14 +28,14 @@ protected:
 class StreamOrder {
 public:
     static constexpr std::size_t kMaxStreams = 8;
-    using Clock = std::array<std::int64_t, kMaxStreams>;
+    using VectorClock = std::array<std::int64_t, kMaxStreams>;
 
     // The point that an event stood for when it was recorded.
     struct Mark {
         const Event* event = nullptr;  // null: nothing, which nobody waits for
         const Stream* stream = nullptr;
         std::size_t index = 0;  // of the stream
-        Clock clock{};
+        VectorClock clock{};
         // `other` is a mark of the same stream.
         bool is_later_than(const Mark& other) const { return clock[index] > other.clock[index]; }
     };
@@ -46,6 +46,11 @@ public:
     // always waited for.
     bool wait(Stream& stream, const Event& event);
     bool wait(Stream& stream, const Mark& mark);
+    // Orders later work of `stream` after all work that `first` has been given.
+    void follow(Stream& stream, Stream& first, Event& event) {
+        record(first, event);
+        wait(stream, event);
+    }
     // For all of them; first for those that do not follow from another, then most of the rest do.
     void wait_all(Stream& stream, std::span<const Mark> marks);
     bool needs_wait(const Stream& stream, const Mark& mark);
@@ -60,8 +65,8 @@ private:
 
     std::vector<const Stream*> streams_;
     std::array<PendingWaits*, kMaxStreams> pending_{};
-    std::array<Clock, kMaxStreams> known_{};  // by stream
-    Clock num_queued_{};                      // of each stream, at its last mark
+    std::array<VectorClock, kMaxStreams> known_{};  // by stream
+    VectorClock num_queued_{};                      // of each stream, at its last mark
     std::unordered_map<const Event*, Mark> latest_;
 };
 

@@ -3,11 +3,7 @@
 namespace rm {
 
 TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes, int size, int index)
-    : streams_(streams),
-      size_(size),
-      index_(index),
-      ready_(streams.kernels.device().make_event()),
-      arrived_(streams.kernels.device().make_event()) {
+    : size_(size), index_(index), exchange_(streams) {
     const auto make = [&](MemoryKind kind, std::int64_t rows) {
         return Tensor(streams.kernels.device(), kind, streams.kernels.types().compute,
                       {rows, shapes.C});
@@ -19,19 +15,6 @@ TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes, i
     sum_ = make(MemoryKind::communication, shapes.tile / size);
 }
 
-// Communication that is queued from here on sees the results of compute.
-void TensorTiles::begin() {
-    streams_.order.record(streams_.compute, *ready_);
-    streams_.order.wait(streams_.communication, *ready_);
-}
-
-void TensorTiles::end() {
-    streams_.order.record(streams_.communication, *arrived_);
-    exposed_.begin(streams_.compute);
-    streams_.order.wait(streams_.compute, *arrived_);
-    exposed_.end(streams_.compute);
-}
-
 TensorView TensorTiles::place(const TokenRange& tile) const {
     const std::int64_t rows = tile.count / size_;
     return whole_->rows(index_ * rows, rows);
@@ -39,10 +22,7 @@ TensorView TensorTiles::place(const TokenRange& tile) const {
 
 TensorView TensorTiles::gather(const Ops& /*ops*/, const TokenRange& tile) {
     const TensorView whole = whole_->rows(0, tile.count);
-    if (size_ == 1) return whole;
-    begin();
-    streams_.communicator.all_gather(GroupKey::tensor, whole);
-    end();
+    gather_parts(whole);
     return whole;
 }
 
@@ -61,9 +41,9 @@ TensorView TensorTiles::exchange(const Ops& ops, const TokenRange& tile) {
     const std::int64_t rows = tile.count / size_;
     const TensorView parts = parts_->rows(0, tile.count);
     ops(Copy{partial_->rows(index_ * rows, rows), parts.rows(index_ * rows, rows)});
-    begin();
-    streams_.communicator.all_to_all(GroupKey::tensor, partial(tile), parts);
-    end();
+    exchange_([&](Communicator& communicator) {
+        communicator.all_to_all(GroupKey::tensor, partial(tile), parts);
+    });
     return parts.reshaped({size_, rows, parts.dim(1)});
 }
 
@@ -83,9 +63,8 @@ void TensorTiles::add_linear(const Ops& ops, const TokenRange& tile, const Tenso
 
 void TensorTiles::gather_parts(const TensorView& parts) {
     if (size_ == 1) return;
-    begin();
-    streams_.communicator.all_gather(GroupKey::tensor, parts);
-    end();
+    exchange_(
+        [&](Communicator& communicator) { communicator.all_gather(GroupKey::tensor, parts); });
 }
 
 }  // namespace rm

@@ -38,23 +38,18 @@ public:
 
     int size() const { return size_; }
     int index() const { return index_; }
-    StreamTimer& exposed() { return exposed_; }
+    StreamTimer& exposed() { return exchange_.exposed(); }
 
 private:
     TensorView exchange(const Ops& ops, const TokenRange& tile);
-    void begin();
-    void end();
 
-    RankStreams streams_;
     int size_;
     int index_;
     Tensor whole_;    // (tile, C) compute
     Tensor partial_;  // (tile, C) compute
     Tensor parts_;    // (tile, C) compute: one part per rank; none in a group of one
     Tensor sum_;      // (tile / tensor, C) compute; likewise
-    std::unique_ptr<Event> ready_;
-    std::unique_ptr<Event> arrived_;
-    StreamTimer exposed_;
+    ExposedExchange exchange_;
 };
 
 }  // namespace rm

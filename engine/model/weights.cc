@@ -165,11 +165,10 @@ void Weights::wait_for(const Ops& ops, int unit, LayerPass pass) {
     send(unit);
     const bool from_host = host_stale(unit);
     // With several ranks, the gather has waited for it.
-    if (from_host && state_.share().zero_size == 1) wait_for_host(unit);
+    if (from_host && state_.share().zero_size == 1)
+        streams_.wait_exposed(*gather_buffer(unit).staged, update_exposed_);
     StreamTimer& exposed = from_host ? update_exposed_ : gather_exposed_.of(pass);
-    exposed.begin(streams_.compute);
-    streams_.order.wait(streams_.compute, *gather_buffer(unit).arrived);
-    exposed.end(streams_.compute);
+    streams_.wait_exposed(*gather_buffer(unit).arrived, exposed);
     if (from_host) keep_part(ops, unit);
 }
 
@@ -383,9 +382,7 @@ void Weights::square(int unit, const TensorView& sum, const Ops& ops) {
 // Adds the sums that have arrived in the buffer to this rank's part; the host has done so itself.
 void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
     if (buffer.unit == kNone) return;
-    exposed.begin(streams_.compute);
-    streams_.order.wait(streams_.compute, host_ ? *buffer.taken : *buffer.reduced);
-    exposed.end(streams_.compute);
+    streams_.wait_exposed(host_ ? *buffer.taken : *buffer.reduced, exposed);
     if (!host_) {
         const Part part = state_.part_in_unit(buffer.unit);
         ops(Add{buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit)});
@@ -402,18 +399,13 @@ void Weights::finish_gradients(const Ops& ops) {
     wait_until_formed(stream);  // norms
     if (!host_ && !state_.tensor_shared_grads().empty()) {
         // Communication must see the gradients that compute has just drained.
-        streams_.order.record(streams_.compute, *grads_ready_);
-        streams_.order.wait(stream, *grads_ready_);
+        streams_.order.follow(stream, streams_.compute, *grads_ready_);
         for (const SharedGrad& shared : state_.tensor_shared_grads())
             streams_.communicator.all_reduce_sum(GroupKey::tensor, shared.grad);
     }
     streams_.communicator.all_reduce_sum(GroupKey::world, norm_grads_);
     streams_.order.record(stream, *grads_summed_);
-    if (!host_) {
-        reduce_exposed_.begin(streams_.compute);
-        streams_.order.wait(streams_.compute, *grads_summed_);
-        return reduce_exposed_.end(streams_.compute);
-    }
+    if (!host_) return streams_.wait_exposed(*grads_summed_, reduce_exposed_);
     // Compute waits for the squares of them all; then every buffer has been taken.
     for (GradBuffer& buffer : grads_)
         buffer.unit = kNone;

@@ -146,7 +146,6 @@ private:
     void renew_from_host(const Ops& ops);
     void queue_updates(int unit);
     void queue_all_updates();
-    void wait_for_host(int unit);
     void keep_part(const Ops& ops, int unit);
     void renew(const Ops& ops, const UpdateUnit& update);
     void finish_renewal(const Ops& ops, int unit);

@@ -93,12 +93,6 @@ void Weights::queue_all_updates() {
     updates_.clear();
 }
 
-void Weights::wait_for_host(int unit) {
-    update_exposed_.begin(streams_.compute);
-    streams_.order.wait(streams_.compute, *gather_buffer(unit).staged);
-    update_exposed_.end(streams_.compute);
-}
-
 void Weights::finish_update() {
     if (!host_) return;
     queue_all_updates();

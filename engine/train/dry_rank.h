@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "engine/model/pass_memory.h"
+#include "engine/model/step_memory.h"
 #include "engine/train/rank_engine.h"
 #include "kernels/meta/meta_kernels.h"
 

@@ -34,11 +34,11 @@ TEST(ArenaCsv, ReadsGroupsAndBlocksWithoutOne) {
 
 TEST(ArenaCsv, WritesWhatItReadAndTheOffsets) {
     const auto named = parse_arena_csv("t.csv", "id,lower,upper,size\na,0,2,4\nb,1,3,2\n").value();
-    EXPECT_EQ(write_arena_csv(named, {{{0}, {4}}, {6}}),
+    EXPECT_EQ(write_arena_csv(named, ArenaPlan{{{0}, {4}}, {6}}),
               "id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,2,4\n");
     const auto grouped =
         parse_arena_csv("t.csv", "id,group,lower,upper,size\na,3,0,1,2\nb,,0,1,2\n").value();
-    EXPECT_EQ(write_arena_csv(grouped, {{{0}, {2}}, {4}}),
+    EXPECT_EQ(write_arena_csv(grouped, ArenaPlan{{{0}, {2}}, {4}}),
               "id,lower,upper,size,group,offset\na,0,1,2,3,0\nb,0,1,2,,2\n");
 }
 

@@ -1,11 +1,10 @@
 // A sample of a long context's chunks against all of them: the same requests, and no race at the
 // places that the sample's plan gives them.
-#include "engine/model/chunk_sample.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "engine/model/rank_layout.h"
 #include "engine/train/dry_rank.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/support/rank_rig.h"
