@@ -84,7 +84,7 @@ QueryKeyValue Attention::make_inputs(int layer, std::int64_t tokens, std::int64_
 }
 
 TokenWindow Attention::group_window(const SequenceRuns& runs, TokenStore& store, RowAccess access) {
-    std::vector<Opening> list;
+    std::vector<Visit> list;
     for (const QueryGroup& group : runs.query_groups)
         list.push_back({group.rows, access});
     const bool whole = layout_.memory.working == WorkingSet::whole;

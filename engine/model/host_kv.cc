@@ -6,21 +6,21 @@ namespace rm {
 namespace {
 
 // Every query group goes over chunks 0 to its own, and accesses its own as `first`.
-Openings chunk_openings(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
-    std::vector<Opening> list;
+Visits chunk_visits(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
+    std::vector<Visit> list;
     for (const QueryChunk& chunk : chunks)
         list.push_back({chunk.range, access});
-    return Openings::up_to_each(std::move(list), first);
+    return Visits::up_to_each(std::move(list), first);
 }
 
 TokenWindow key_window(StepMemory& memory, TokenStore& store, const std::vector<QueryChunk>& chunks,
                        std::int64_t most_rows) {
-    return {memory, store, chunk_openings(chunks, RowAccess::read, RowAccess::read), most_rows};
+    return {memory, store, chunk_visits(chunks, RowAccess::read, RowAccess::read), most_rows};
 }
 
 TokenWindow key_grad_window(StepMemory& memory, TokenStore& store,
                             const std::vector<QueryChunk>& chunks, std::int64_t most_rows) {
-    return {memory, store, chunk_openings(chunks, RowAccess::update, RowAccess::write), most_rows};
+    return {memory, store, chunk_visits(chunks, RowAccess::update, RowAccess::write), most_rows};
 }
 
 KvGradStream::Gradients host_gradients(StepMemory& memory, DType accum, const TokenStore& k) {

@@ -78,17 +78,17 @@ TokenStore kept_store(StepMemory& memory, BufferName name, DType dtype,
     return {memory, name, kept_place(memory.policy()), dtype, shape};
 }
 
-Openings Openings::up_to_each(std::vector<Opening> list, RowAccess last) {
-    Openings openings(std::move(list));
-    const std::size_t count = openings.list_.size();
-    openings.size_ = count * (count + 1) / 2;
-    openings.last_ = last;
-    return openings;
+Visits Visits::up_to_each(std::vector<Visit> list, RowAccess last) {
+    Visits visits(std::move(list));
+    const std::size_t count = visits.list_.size();
+    visits.size_ = count * (count + 1) / 2;
+    visits.last_ = last;
+    return visits;
 }
 
-Opening Openings::operator[](std::size_t index) const {
+Visit Visits::operator[](std::size_t index) const {
     if (!last_) return list_[index];
-    // Pass p begins with opening p (p + 1) / 2; the root may be off by one.
+    // Pass p begins with visit p (p + 1) / 2; the root may be off by one.
     auto pass = static_cast<std::size_t>((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
     while (pass * (pass + 1) / 2 > index)
         --pass;
@@ -98,20 +98,20 @@ Opening Openings::operator[](std::size_t index) const {
     return {list_[block].rows, block == pass ? *last_ : list_[block].access};
 }
 
-std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess access) {
-    std::vector<Opening> list;
+std::vector<Visit> visits(const std::vector<TokenRange>& rows, RowAccess access) {
+    std::vector<Visit> list;
     for (const TokenRange& range : rows)
         list.push_back({range, access});
     return list;
 }
 
-TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Openings openings,
+TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Visits visits,
                          std::int64_t most_rows)
-    : memory_(&memory), store_(&store), openings_(std::move(openings)) {
+    : memory_(&memory), store_(&store), visits_(std::move(visits)) {
     if (!on_host()) return;
     const auto ahead = static_cast<std::size_t>(memory.policy().prefetch);
     const TensorView rows = like({}, store.view_, most_rows);
-    slots_.resize(std::min(ahead + 1, openings_.size()));
+    slots_.resize(std::min(ahead + 1, visits_.size()));
     for (Slot& slot : slots_) {
         slot.memory = rows.rank() == 2
                           ? memory.on_device(store.name_, rows.dtype(), {rows.dim(0), rows.dim(1)})
@@ -125,30 +125,30 @@ TokenWindow::~TokenWindow() {
         memory_->release_after(std::move(slot.memory), slot.free);
 }
 
-TensorView TokenWindow::slot_rows(std::size_t opening) {
-    return like(slot(opening).memory.view(), store_->view_, openings_[opening].rows.count);
+TensorView TokenWindow::slot_rows(std::size_t visit) {
+    return like(slot(visit).memory.view(), store_->view_, visits_[visit].rows.count);
 }
 
-TensorView TokenWindow::host_rows(std::size_t opening) const {
-    const TokenRange rows = openings_[opening].rows;
+TensorView TokenWindow::host_rows(std::size_t visit) const {
+    const TokenRange rows = visits_[visit].rows;
     return store_->view_.rows(rows.first, rows.count);
 }
 
-// Whether an opening from the current one on, before this one, will write some of its rows.
-bool TokenWindow::is_written_before(std::size_t opening) const {
-    for (std::size_t i = current_; i < opening; ++i) {
-        const bool writes = openings_[i].access != RowAccess::read;
-        if (writes && overlap(openings_[i].rows, openings_[opening].rows)) return true;
+// Whether a visit from the current one on, before this one, will write some of its rows.
+bool TokenWindow::is_written_before(std::size_t visit) const {
+    for (std::size_t i = current_; i < visit; ++i) {
+        const bool writes = visits_[i].access != RowAccess::read;
+        if (writes && overlap(visits_[i].rows, visits_[visit].rows)) return true;
     }
     return false;
 }
 
-// As far as there are slots. The slot of an opening is that of the one `slots` before it.
+// As far as there are slots. The slot of a visit is that of the one `slots` before it.
 bool TokenWindow::bring_ahead() {
-    const std::size_t end = std::min(openings_.size(), current_ + slots_.size());
+    const std::size_t end = std::min(visits_.size(), current_ + slots_.size());
     bool any = false;
     for (; brought_ < end && !is_written_before(brought_); ++brought_) {
-        if (openings_[brought_].access == RowAccess::write || openings_[brought_].rows.count == 0)
+        if (visits_[brought_].access == RowAccess::write || visits_[brought_].rows.count == 0)
             continue;
         bring(brought_);
         any = true;
@@ -156,13 +156,13 @@ bool TokenWindow::bring_ahead() {
     return any;
 }
 
-void TokenWindow::bring(std::size_t opening) {
-    std::vector<StreamOrder::Mark> marks = {slot(opening).free};
+void TokenWindow::bring(std::size_t visit) {
+    std::vector<StreamOrder::Mark> marks = {slot(visit).free};
     if (marks[0].event == nullptr) memory_->add_former_users(marks);
-    store_->add_marks(openings_[opening].rows, marks);
+    store_->add_marks(visits_[visit].rows, marks);
     Stream& from_host = memory_->from_host();
     memory_->order().wait_all(from_host, marks);
-    memory_->device().upload(host_rows(opening).data(), slot_rows(opening), from_host);
+    memory_->device().upload(host_rows(visit).data(), slot_rows(visit), from_host);
 }
 
 void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
@@ -171,13 +171,13 @@ void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
 }
 
 void TokenWindow::begin() {
-    RM_CHECK(!open_ && current_ < openings_.size(), "opening {} of {} rows of {}", current_,
-             openings_.size(), to_string(store_->name_));
+    RM_CHECK(!open_ && current_ < visits_.size(), "visit {} of {} rows of {}", current_,
+             visits_.size(), to_string(store_->name_));
     open_ = true;
     if (!on_host()) return;
-    const Opening opening = openings_[current_];
-    memory_->wait_soon(opening.access == RowAccess::write ? slot(current_).free
-                                                          : slot(current_).arrived);
+    const Visit visit = visits_[current_];
+    memory_->wait_soon(visit.access == RowAccess::write ? slot(current_).free
+                                                        : slot(current_).arrived);
 }
 
 void TokenWindow::end(const StreamOrder::Mark& used) {
@@ -186,7 +186,7 @@ void TokenWindow::end(const StreamOrder::Mark& used) {
 }
 
 bool TokenWindow::send() {
-    if (!writes(current_) || openings_[current_].rows.count == 0) return false;
+    if (!writes(current_) || visits_[current_].rows.count == 0) return false;
     memory_->order().wait(memory_->to_host(), slot(current_).free);
     memory_->device().download(slot_rows(current_), host_rows(current_).data(), memory_->to_host());
     return true;
@@ -195,7 +195,7 @@ bool TokenWindow::send() {
 void TokenWindow::note_sent(const StreamOrder::Mark& mark) {
     if (!writes(current_)) return;
     slot(current_).free = mark;
-    store_->note_stored(openings_[current_].rows, mark);
+    store_->note_stored(visits_[current_].rows, mark);
 }
 
 void WindowGroup::add(TokenWindow& window) {
@@ -248,7 +248,7 @@ void WindowGroup::close() {
 
 TensorView TokenWindow::at(const TokenRange& rows) const {
     if (!on_host()) return store_->view_.rows(rows.first, rows.count);
-    const TokenRange open = openings_[current_].rows;
+    const TokenRange open = visits_[current_].rows;
     const Slot& here = slots_[current_ % slots_.size()];
     return like(here.memory.view(), store_->view_, open.count)
         .rows(rows.first - open.first, rows.count);

@@ -61,38 +61,38 @@ TokenStore kept_store(StepMemory& memory, BufferName name, DType dtype,
 
 // How a window accesses the rows that it is opened on.
 enum class RowAccess { read, write, update };
-struct Opening {
+struct Visit {
     TokenRange rows;
     RowAccess access = RowAccess::read;
 };
 
-// The openings of a window, in their order.
-class Openings {
+// The visits of a window, in their order.
+class Visits {
 public:
-    Openings() = default;
-    Openings(std::vector<Opening> list)  // NOLINT(google-explicit-constructor)
+    Visits() = default;
+    Visits(std::vector<Visit> list)  // NOLINT(google-explicit-constructor)
         : list_(std::move(list)), size_(list_.size()) {}
     // One pass after the other: each opens the rows of `list` up to its own, which it opens
     // as `last` says. None of them is written down: there are as many as pairs.
-    static Openings up_to_each(std::vector<Opening> list, RowAccess last);
+    static Visits up_to_each(std::vector<Visit> list, RowAccess last);
 
     std::size_t size() const { return size_; }
-    Opening operator[](std::size_t index) const;
+    Visit operator[](std::size_t index) const;
 
 private:
-    std::vector<Opening> list_;
+    std::vector<Visit> list_;
     std::size_t size_ = 0;
     std::optional<RowAccess> last_;  // nothing: one pass over the list
 };
 
-// Goes over a store's rows in a known order of openings. For a store on the host: `prefetch`
+// Goes over a store's rows in a known order of visits. For a store on the host: `prefetch`
 // windows of the policy are brought ahead on the from-host stream, what was written leaves on the
 // to-host stream. Opened and closed by a WindowGroup; between the two, compute is queued on at().
 class TokenWindow {
 public:
     TokenWindow() = default;  // of nothing
-    // `most_rows`: of any opening. Borrows both.
-    TokenWindow(StepMemory& memory, TokenStore& store, Openings openings, std::int64_t most_rows);
+    // `most_rows`: of any visit. Borrows both.
+    TokenWindow(StepMemory& memory, TokenStore& store, Visits visits, std::int64_t most_rows);
     TokenWindow(TokenWindow&&) noexcept = default;
     TokenWindow& operator=(TokenWindow&&) = delete;
     ~TokenWindow();
@@ -100,7 +100,7 @@ public:
     // Rows of the store within the open ones.
     TensorView at(const TokenRange& rows) const;
     // All open rows.
-    TensorView rows() const { return at(openings_[current_].rows); }
+    TensorView rows() const { return at(visits_[current_].rows); }
     bool empty() const { return store_ == nullptr; }
 
 private:
@@ -112,12 +112,12 @@ private:
         StreamOrder::Mark arrived;  // what was brought
     };
     bool on_host() const { return store_ != nullptr && store_->place_ == TokenStore::Place::host; }
-    Slot& slot(std::size_t opening) { return slots_[opening % slots_.size()]; }
-    TensorView slot_rows(std::size_t opening);
-    TensorView host_rows(std::size_t opening) const;
-    bool writes(std::size_t opening) const { return openings_[opening].access != RowAccess::read; }
-    bool is_written_before(std::size_t opening) const;
-    void bring(std::size_t opening);
+    Slot& slot(std::size_t visit) { return slots_[visit % slots_.size()]; }
+    TensorView slot_rows(std::size_t visit);
+    TensorView host_rows(std::size_t visit) const;
+    bool writes(std::size_t visit) const { return visits_[visit].access != RowAccess::read; }
+    bool is_written_before(std::size_t visit) const;
+    void bring(std::size_t visit);
 
     // A group calls these for all of its windows in turn. Those that bring something return true;
     // the mark that follows covers what they have brought or sent.
@@ -131,10 +131,10 @@ private:
 
     StepMemory* memory_ = nullptr;
     TokenStore* store_ = nullptr;
-    Openings openings_;
+    Visits visits_;
     std::vector<Slot> slots_;
     std::size_t current_ = 0;  // open, or next to be
-    std::size_t brought_ = 0;  // openings before it are there, on their way, or need not be
+    std::size_t brought_ = 0;  // visits before it are there, on their way, or need not be
     std::size_t noted_ = 0;    // of those, whose mark is known
     bool open_ = false;
 };
@@ -165,7 +165,7 @@ private:
     std::vector<TokenWindow*> on_host_;
 };
 
-// Openings of the same kind, one after the other.
-std::vector<Opening> openings(const std::vector<TokenRange>& rows, RowAccess access);
+// Visits of the same kind, one after the other.
+std::vector<Visit> visits(const std::vector<TokenRange>& rows, RowAccess access);
 
 }  // namespace rm

@@ -29,7 +29,7 @@ protected:
     TokenStore store(TokenStore::Place place) {
         return {memory_, {"rows"}, place, DType::f64, {kRows, kWidth}};
     }
-    TokenWindow window(TokenStore& store, std::vector<Opening> list, std::int64_t most) {
+    TokenWindow window(TokenStore& store, std::vector<Visit> list, std::int64_t most) {
         return {memory_, store, std::move(list), most};
     }
     // Every row its own number, times `factor`, in chunks of `rows`.
@@ -37,7 +37,7 @@ protected:
         std::vector<TokenRange> cut;
         for (std::int64_t first = 0; first < kRows; first += rows)
             cut.push_back({first, std::min(rows, kRows - first)});
-        TokenWindow out = window(store, openings(cut, RowAccess::write), rows);
+        TokenWindow out = window(store, visits(cut, RowAccess::write), rows);
         WindowGroup group(memory_, out);
         for (const TokenRange& range : cut) {
             group.open();
@@ -57,7 +57,7 @@ protected:
     std::vector<double> read(TokenStore& store, const std::vector<TokenRange>& cut,
                              std::int64_t most) {
         Tensor seen(kernels_->device(), MemoryKind::data, DType::f64, {kRows, kWidth});
-        TokenWindow in = window(store, openings(cut, RowAccess::read), most);
+        TokenWindow in = window(store, visits(cut, RowAccess::read), most);
         WindowGroup group(memory_, in);
         for (const TokenRange& range : cut) {
             group.open();
@@ -112,7 +112,7 @@ TEST_P(TokenStores, KeepUpdatesOfRowsThatComeByAgain) {
     TokenStore rows = store(TokenStore::Place::host);
     fill(rows, 4, 1);
     // Triangular, as key-value chunks come by.
-    std::vector<Opening> list;
+    std::vector<Visit> list;
     for (std::int64_t pass = 0; pass < 3; ++pass) {
         for (std::int64_t chunk = 0; chunk <= pass; ++chunk)
             list.push_back({{4 * chunk, 4}, RowAccess::update});
@@ -120,9 +120,9 @@ TEST_P(TokenStores, KeepUpdatesOfRowsThatComeByAgain) {
     {
         TokenWindow both = window(rows, list, 4);
         WindowGroup group(memory_, both);
-        for (const Opening& opening : list) {
+        for (const Visit& visit : list) {
             group.open();
-            ops_(Add{numbers(opening.rows, 1), both.rows()});
+            ops_(Add{numbers(visit.rows, 1), both.rows()});
             group.close();
         }
     }
@@ -149,21 +149,21 @@ TEST_P(TokenStores, HaveNoWholeOnTheDeviceWhenTheyAreOnTheHost) {
     EXPECT_EQ(store(TokenStore::Place::device).whole().dim(0), kRows);
 }
 
-TEST(Openings, UpToEachAreThoseOfEveryPass) {
+TEST(Visits, UpToEachAreThoseOfEveryPass) {
     constexpr std::int64_t kCount = 70;
-    std::vector<Opening> list;
+    std::vector<Visit> list;
     for (std::int64_t i = 0; i < kCount; ++i)
         list.push_back({{10 * i, 10}, RowAccess::update});
-    const Openings openings = Openings::up_to_each(list, RowAccess::write);
+    const Visits visits = Visits::up_to_each(list, RowAccess::write);
     std::size_t index = 0;
     for (std::int64_t pass = 0; pass < kCount; ++pass) {
         for (std::int64_t block = 0; block <= pass; ++block) {
-            const Opening opening = openings[index++];
-            EXPECT_EQ(opening.rows.first, 10 * block);
-            EXPECT_EQ(opening.access, block == pass ? RowAccess::write : RowAccess::update);
+            const Visit visit = visits[index++];
+            EXPECT_EQ(visit.rows.first, 10 * block);
+            EXPECT_EQ(visit.access, block == pass ? RowAccess::write : RowAccess::update);
         }
     }
-    EXPECT_EQ(index, openings.size());
+    EXPECT_EQ(index, visits.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Prefetch, TokenStores, testing::Values(0, 1, 2, 4));
