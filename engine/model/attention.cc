@@ -59,8 +59,7 @@ Attention::Attention(const RankStreams& streams, StepMemory& memory, const Model
       ops_(ops),
       timers_(timers),
       heads_(streams, memory, model, layout, shapes),
-      ring_(streams.kernels, memory, streams.communicator, streams.communication, shapes.S,
-            shapes.attended_kv, shapes.D),
+      ring_(streams, memory, shapes.S, shapes.attended_kv, shapes.D),
       scale_(1 / std::sqrt(static_cast<double>(shapes.D))) {}
 
 QueryKeyValue Attention::make_inputs(int layer, std::int64_t tokens, std::int64_t query_heads,

@@ -53,19 +53,15 @@ int RingOrder::backward(int n) const {
     return (n / inner + 1) % outer * inner + (n % inner + 1) % inner;
 }
 
-RingBuffers::RingBuffers(Kernels& kernels, StepMemory& memory, Communicator& comm,
-                         Stream& comm_stream, std::int64_t slot_tokens, std::int64_t num_kv_heads,
-                         std::int64_t head_dim)
-    : communicator(comm),
-      communication(comm_stream),
-      order_of_streams(memory.order()),
-      order(comm),
+RingBuffers::RingBuffers(const RankStreams& rank_streams, StepMemory& memory,
+                         std::int64_t slot_tokens, std::int64_t num_kv_heads, std::int64_t head_dim)
+    : streams(rank_streams),
+      order(streams.communicator),
       memory_(memory),
-      types_(kernels.types()),
       rows_(2 * slot_tokens),
       num_kv_heads_(num_kv_heads),
       head_dim_(head_dim) {
-    Device& device = kernels.device();
+    Device& device = memory.device();
     for (Events& events : events_)
         events = {device.make_event(), device.make_event()};
     for (auto* event : {&own_ready, &summed, &hops_over})
@@ -84,14 +80,14 @@ ArenaTensor RingBuffers::make(std::string_view what, DType dtype) const {
 RingBuffers::Blocks RingBuffers::make_blocks() const {
     Blocks blocks;
     for (int i = 0; i < std::min(2, order.inner - 1); ++i)
-        blocks[static_cast<std::size_t>(i)] = make("ring block", types_.compute);
+        blocks[static_cast<std::size_t>(i)] = make("ring block", memory_.types().compute);
     for (int i = 0; i < std::min(2, order.outer - 1); ++i)
-        blocks[static_cast<std::size_t>(2 + i)] = make("ring block", types_.compute);
+        blocks[static_cast<std::size_t>(2 + i)] = make("ring block", memory_.types().compute);
     return blocks;
 }
 
 ArenaTensor RingBuffers::make_sum() const {
-    return make("ring sum", types_.accum);
+    return make("ring sum", memory_.types().accum);
 }
 
 TensorView RingBlocks::view(int block) const {
@@ -106,14 +102,15 @@ KvBlock RingBlocks::block(int block) const {
 RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
                const std::vector<std::vector<Run>>& slot_runs)
     : RingBlocks(buffers, ops, own, slot_runs) {
-    buffers_.order_of_streams.record(ops_.stream(), *buffers_.own_ready);
+    buffers_.streams.order.record(ops_.stream(), *buffers_.own_ready);
 }
 
 // The block that lay in this place must have been used. Before the layer's first hop all are free.
 void RingKv::wait_until_free(int block) {
     bool& is_used = is_used_[buffers_.place(block)];
     if (std::exchange(is_used, true))
-        buffers_.order_of_streams.wait(buffers_.communication, *buffers_.events(block).consumed);
+        buffers_.streams.order.wait(buffers_.streams.communication,
+                                    *buffers_.events(block).consumed);
 }
 
 // Towards the next step of this round, and towards the next round.
@@ -122,7 +119,6 @@ void RingKv::start_hops() {
     const int round_start = block_ - step;
     const int next_start = round_start + order_.inner;
     const bool last_step = step + 1 == order_.inner;
-    Stream& communication = buffers_.communication;
     Shifts shifts;
     if (!last_step) {
         wait_until_free(block_ + 1);
@@ -133,10 +129,11 @@ void RingKv::start_hops() {
         shifts.push_back({GroupKey::ring_outer, part(view(round_start), order_.inner, step),
                           part(view(next_start), order_.inner, step)});
     }
-    buffers_.communicator.ring_shifts(std::move(shifts));
+    buffers_.streams.communicator.ring_shifts(std::move(shifts));
     // The whole of the next round's first block is there when its last part is.
     if (block_ + 1 < order_.num_blocks())
-        buffers_.order_of_streams.record(communication, *buffers_.events(block_ + 1).arrived);
+        buffers_.streams.order.record(buffers_.streams.communication,
+                                      *buffers_.events(block_ + 1).arrived);
 }
 
 KvBlock RingKv::next() {
@@ -148,18 +145,15 @@ KvBlock RingKv::next() {
 // To the current block; what other ranks need of it leaves.
 void RingKv::move_on() {
     if (block_ == 0) {
-        buffers_.order_of_streams.wait(buffers_.communication, *buffers_.own_ready);
+        buffers_.streams.order.wait(buffers_.streams.communication, *buffers_.own_ready);
     } else {
-        buffers_.exposed.forward.begin(ops_.stream());
-        buffers_.order_of_streams.wait(ops_.stream(), *buffers_.events(block_).arrived);
-        buffers_.exposed.forward.end(ops_.stream());
+        buffers_.streams.wait_exposed(*buffers_.events(block_).arrived, buffers_.exposed.forward);
     }
     start_hops();
 }
 
 void RingKv::done() {
-    if (block_ > 0)
-        buffers_.order_of_streams.record(ops_.stream(), *buffers_.events(block_).consumed);
+    if (block_ > 0) buffers_.streams.order.record(ops_.stream(), *buffers_.events(block_).consumed);
     ++block_;
 }
 
@@ -176,12 +170,13 @@ RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& o
 void RingKvGrad::start_first_hops() {
     const int first = order_.backward(0);
     const int round_start = first - 1;
-    buffers_.order_of_streams.follow(buffers_.communication, ops_.stream(), *buffers_.own_ready);
+    buffers_.streams.order.follow(buffers_.streams.communication, ops_.stream(),
+                                  *buffers_.own_ready);
     if (round_start > 0) {
-        buffers_.communicator.ring_shift(GroupKey::ring_outer, own_, view(round_start));
+        buffers_.streams.communicator.ring_shift(GroupKey::ring_outer, own_, view(round_start));
     }
-    buffers_.communicator.ring_shift(order_.inner_key, view(round_start), view(first));
-    buffers_.order_of_streams.record(buffers_.communication, *buffers_.hops_over);
+    buffers_.streams.communicator.ring_shift(order_.inner_key, view(round_start), view(first));
+    buffers_.streams.order.record(buffers_.streams.communication, *buffers_.hops_over);
 }
 
 // Starts the hops that the current block's compute hides: the sum that this rank added to last, and
@@ -194,8 +189,8 @@ void RingKvGrad::start_hops() {
     const int next = position_ + 1 < order_.num_blocks() ? order_.backward(position_ + 1) : 0;
     if (order_.step(next) > 0) shifts.push_back({order_.inner_key, view(next - 1), view(next)});
     if (!ends_round()) add_outer_hops(shifts);
-    buffers_.communicator.ring_shifts(std::move(shifts));
-    buffers_.order_of_streams.record(buffers_.communication, *buffers_.hops_over);
+    buffers_.streams.communicator.ring_shifts(std::move(shifts));
+    buffers_.streams.order.record(buffers_.streams.communication, *buffers_.hops_over);
 }
 
 // A part of the block that starts the next round, and of the sum of the rounds before. Both have
@@ -213,9 +208,7 @@ void RingKvGrad::add_outer_hops(Shifts& shifts) const {
 }
 
 void RingKvGrad::wait_for_hops() {
-    buffers_.exposed.backward.begin(ops_.stream());
-    buffers_.order_of_streams.wait(ops_.stream(), *buffers_.hops_over);
-    buffers_.exposed.backward.end(ops_.stream());
+    buffers_.streams.wait_exposed(*buffers_.hops_over, buffers_.exposed.backward);
 }
 
 KvGradBlock RingKvGrad::next() {
@@ -257,7 +250,7 @@ void RingKvGrad::done() {
     if (!last) pass_on();
     ++position_;
     if (last) return;
-    buffers_.order_of_streams.follow(buffers_.communication, ops_.stream(), *buffers_.summed);
+    buffers_.streams.order.follow(buffers_.streams.communication, ops_.stream(), *buffers_.summed);
     start_hops();
 }
 

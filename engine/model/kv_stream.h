@@ -87,9 +87,8 @@ struct RingOrder {
 // S tokens of a ring slot, Hk key-value heads of this rank.
 class RingBuffers {
 public:
-    RingBuffers(Kernels& kernels, StepMemory& memory, Communicator& communicator,
-                Stream& communication, std::int64_t slot_tokens, std::int64_t num_kv_heads,
-                std::int64_t head_dim);
+    RingBuffers(const RankStreams& streams, StepMemory& memory, std::int64_t slot_tokens,
+                std::int64_t num_kv_heads, std::int64_t head_dim);
 
     struct Events {
         std::unique_ptr<Event> arrived;
@@ -104,9 +103,7 @@ public:
     Blocks make_blocks() const;
     ArenaTensor make_sum() const;  // (2S, Hk, D) accum
 
-    Communicator& communicator;
-    Stream& communication;
-    StreamOrder& order_of_streams;
+    const RankStreams streams;
     const RingOrder order;
     std::unique_ptr<Event> own_ready;  // compute has made this rank's keys and values
     std::unique_ptr<Event> summed;     // the events of a backward pass
@@ -117,7 +114,6 @@ private:
     ArenaTensor make(std::string_view what, DType dtype) const;
 
     StepMemory& memory_;
-    NumericTypes types_;
     std::int64_t rows_;
     std::int64_t num_kv_heads_;
     std::int64_t head_dim_;

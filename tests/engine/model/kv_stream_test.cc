@@ -37,7 +37,7 @@ public:
         : communicator(transport, kernels->device(), *communication, mesh, progress),
           streams{*kernels, *compute, *communication, communicator, *to_host, *from_host, order},
           memory(streams, arena, arena, {}),
-          buffers(*kernels, memory, communicator, *communication, kTokens, kHeads, kHeadDim),
+          buffers(streams, memory, kTokens, kHeads, kHeadDim),
           ops(*kernels, {}, *compute) {
         for (int slot = 0; slot < mesh.size(Axis::ring); ++slot) {
             slot_runs.push_back({{.document = slot, .first = 0, .length = kTokens}});
