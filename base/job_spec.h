@@ -77,6 +77,16 @@ struct StageSpec {
     std::int64_t sequences_per_step() const { return batch / context; }
 };
 
+// A type of numbers that a job names: `fp32` or `bf16`.
+enum class Precision { fp32, bf16 };
+// The one that a valid job's word names.
+constexpr Precision precision_of(std::string_view word) {
+    return word == "bf16" ? Precision::bf16 : Precision::fp32;
+}
+constexpr int bytes_of(Precision precision) {
+    return precision == Precision::bf16 ? 2 : 4;
+}
+
 // Where master weights and moments live and the update runs.
 enum class OptimizerPlace { device, host };
 constexpr auto vocabulary_of(OptimizerPlace) {

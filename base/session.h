@@ -33,7 +33,9 @@ struct DeviceInfo {
     int num_threads = 1;  // of a CPU slot
     bool operator==(const DeviceInfo&) const = default;
 
-    const Peak& peak(std::string_view precision) const { return precision == "bf16" ? bf16 : fp32; }
+    const Peak& peak(Precision precision) const {
+        return precision == Precision::bf16 ? bf16 : fp32;
+    }
 };
 
 struct Inventory {

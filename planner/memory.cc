@@ -19,7 +19,7 @@ std::int64_t parts_of(const JobSpec& spec, int num_ranks) {
 
 // In fp32 a weight and its gradient, and two moments.
 std::int64_t bytes_per_parameter(const JobSpec& spec) {
-    return 4 + 4 + 2 * (spec.optimizer.moments == "bf16" ? 2 : 4);
+    return 4 + 4 + 2 * bytes_of(precision_of(spec.optimizer.moments));
 }
 
 bool is_known(const JobSpec& spec, const UsableDevices& devices) {

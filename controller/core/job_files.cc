@@ -271,8 +271,7 @@ FilesNeed files_needed(const State& state, const Job& job) {
     need.copies = job.spec.checkpoint.keep + 1;
     need.parameters = parameters_of(job.spec.model);
     if (job.spec.checkpoint.dir.empty()) need.default_checkpoints = state.checkpoint_root;
-    const int moment = job.spec.optimizer.moments == "bf16" ? 2 : 4;
-    need.parameter_bytes = 4 + 2 * moment;
+    need.parameter_bytes = 4 + 2 * bytes_of(precision_of(job.spec.optimizer.moments));
     // The controller asks only nodes that declare roots about a model.
     if (!job.spec.model.from.empty() && !state.declaring.empty()) {
         need.most_parameters = most_parameters(job.spec, devices_for(state, job.spec));

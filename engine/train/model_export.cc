@@ -31,7 +31,7 @@ private:
 };
 
 StorageType ModelExport::type() const {
-    return spec_.precision == "bf16" ? StorageType::bf16 : StorageType::f32;
+    return compute_type(spec_) == DType::bf16 ? StorageType::bf16 : StorageType::f32;
 }
 
 HfExport ModelExport::options(const std::string& path) const {

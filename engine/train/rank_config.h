@@ -37,12 +37,12 @@ struct RankConfig {
 
 // The type that the rank's kernels must compute in.
 inline DType compute_type(const JobSpec& spec) {
-    return spec.precision == "bf16" ? DType::bf16 : DType::f32;
+    return precision_of(spec.precision) == Precision::bf16 ? DType::bf16 : DType::f32;
 }
 
 // The type of AdamW's moments; nothing: as the sums.
 inline std::optional<DType> moment_type(const JobSpec& spec) {
-    if (spec.optimizer.moments == "bf16") return DType::bf16;
+    if (precision_of(spec.optimizer.moments) == Precision::bf16) return DType::bf16;
     return std::nullopt;
 }
 

@@ -25,7 +25,7 @@ JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh) {
                                   {.context = longest->context,
                                    .batch = longest->batch,
                                    .zero = spec.zero,
-                                   .compute_bytes = spec.precision == "bf16" ? 2 : 4});
+                                   .compute_bytes = bytes_of(precision_of(spec.precision))});
     return traffic;
 }
 

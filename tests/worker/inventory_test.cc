@@ -83,8 +83,8 @@ TEST(Inventory, SlotsShareTheMachine) {
     EXPECT_EQ(devices[1].kind, "cpu");
     EXPECT_EQ(devices[1].num_threads, 2);
     EXPECT_EQ(devices[1].memory, Bytes{1000});
-    EXPECT_EQ(devices[1].peak("fp32"), (Peak{1.6e9, share.fp32.name}));
-    EXPECT_EQ(devices[1].peak("bf16"), (Peak{3.2e9, share.bf16.name}));
+    EXPECT_EQ(devices[1].peak(Precision::fp32), (Peak{1.6e9, share.fp32.name}));
+    EXPECT_EQ(devices[1].peak(Precision::bf16), (Peak{3.2e9, share.bf16.name}));
 }
 
 // Two ranks that filled two cores of four slots had an MFU of 130 %.
@@ -92,7 +92,7 @@ TEST(Inventory, ASlotOfACrowdedMachineHasThePeakOfOneCore) {
     const Peak machine{8e9, "fp32 8 GFLOP/s measured"};
     const auto device = cpu_devices(1, {.num_slots = 64, .num_cores = 2, .fp32 = machine})[0];
     EXPECT_EQ(device.num_threads, 1);
-    EXPECT_EQ(device.peak("fp32"), (Peak{4e9, machine.name}));
+    EXPECT_EQ(device.peak(Precision::fp32), (Peak{4e9, machine.name}));
 }
 
 TEST(Devices, AreCpuSlotsOnly) {

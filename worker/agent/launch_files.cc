@@ -73,6 +73,7 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
                           const Inventory& inventory, const RankTerms& terms,
                           const std::string& run_dir) {
     const DeviceInfo& device = device_of(inventory, rank.device);
+    const Peak& peak = device.peak(precision_of(launch.spec.precision));
     return {.spec = launch.spec,
             .plan = launch.plan,
             .epoch = launch.epoch,
@@ -81,8 +82,8 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
             .host_memory = terms.memory,
             .run_dir = run_dir,
             .checkpoint_dir = launch.checkpoint_dir,
-            .peak_flops = device.peak(launch.spec.precision).flops,
-            .peak_name = device.peak(launch.spec.precision).name};
+            .peak_flops = peak.flops,
+            .peak_name = peak.name};
 }
 
 }  // namespace rm
