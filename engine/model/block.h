@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "base/model_preset.h"
 #include "engine/model/activations.h"
 #include "engine/model/attention.h"
@@ -15,14 +17,12 @@ struct RotaryTables {
     TokenStore sin;  // (T, D/2) accum
 };
 
-// Told where in a block other communication may be queued: what a layer needs goes first.
-class BlockListener {
-public:
-    virtual ~BlockListener() = default;
+// Called where in a block other communication may be queued: what a layer needs goes first.
+struct BlockListener {
     // Backward: the first hop of the ring is on its way.
-    virtual void on_first_hop() = 0;
+    std::function<void()> on_first_hop;
     // All that attention sends has been queued: what is sent next may take until the next layer.
-    virtual void on_attention_sent() = 0;
+    std::function<void()> on_attention_sent;
 };
 
 // Everything but weights and activations that a block works with; borrowed for one micro-batch.
@@ -36,7 +36,7 @@ struct BlockContext {
     TensorTiles& tiles;
     Attention& attention;
     const Ops& ops;
-    BlockListener& listener;
+    const BlockListener& listener;
 
     // For the next loop over tiles.
     Windows windows() const {

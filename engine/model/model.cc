@@ -1,7 +1,6 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace rm {
@@ -95,7 +94,7 @@ struct Model::MicroPass {
         model.memory_.end_pass();
         model.passes_.end();
     }
-    BlockContext context(BlockListener& listener) {
+    BlockContext context(const BlockListener& listener) {
         return {model.config_, model.layout_,    runs,       rotary,  model.memory_, model.scratch_,
                 model.tiles_,  model.attention_, model.ops_, listener};
     }
@@ -179,23 +178,6 @@ void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
     weights_.release_embedding_grad();
 }
 
-namespace {
-
-// A layer's communication besides its own, in either pass.
-class SendWhenAsked final : public BlockListener {
-public:
-    SendWhenAsked(std::function<void()> first_hop, std::function<void()> attention_sent)
-        : first_hop_(std::move(first_hop)), attention_sent_(std::move(attention_sent)) {}
-    void on_first_hop() override { first_hop_(); }
-    void on_attention_sent() override { attention_sent_(); }
-
-private:
-    std::function<void()> first_hop_;
-    std::function<void()> attention_sent_;
-};
-
-}  // namespace
-
 void Model::show_residual(int layer, const TokenStore& x) const {
     if (!watcher_ || kept_place(layout_.memory) == TokenStore::Place::host) return;
     watcher_(layer, x.whole());
@@ -215,7 +197,7 @@ void Model::queue_forward(MicroPass& pass) {
         const int next = last ? table().head_unit : table().layer_unit(layer + 1);
         weights_.prefetch(ops_, next);
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
-        SendWhenAsked sender([] {}, [&] { weights_.send_prefetched(next); });
+        const BlockListener sender{{}, [&] { weights_.send_prefetched(next); }};
         TokenStore x_next = pass.residual(layer + 1);
         LayerKept* kept =
             pass.keeps ? &pass.kept.emplace_back(memory_, layout_, shapes_, layer) : nullptr;
@@ -296,15 +278,14 @@ void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
         const auto send_weights = [&] {
             if (layer > 0) weights_.send_prefetched(table().layer_unit(layer - 1));
         };
-        SendWhenAsked sender(
-            [&] {
-                // The tiles of a tensor group would wait for them.
-                if (tiles_.size() == 1) send_weights();
-            },
-            [&] {
-                send_weights();
-                if (!first) weights_.send_gradients(layer + 1);
-            });
+        const BlockListener sender{[&] {
+                                       // The tiles of a tensor group would wait for them.
+                                       if (tiles_.size() == 1) send_weights();
+                                   },
+                                   [&] {
+                                       send_weights();
+                                       if (!first) weights_.send_gradients(layer + 1);
+                                   }};
         LayerKept kept = std::move(pass.kept.back());
         pass.kept.pop_back();
         block_backward(pass.context(sender), weights, layer, std::move(kept), d_x);

@@ -40,9 +40,10 @@ WeightState::WeightState(Kernels& kernels, const ModelConfig& model, const Weigh
 }
 
 void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host) {
-    const auto [compute, accum, master] = kernels.types();
-    RM_CHECK(host == nullptr || (host->types().accum == accum && host->types().master == master),
-             "state of {} on the host, whose kernels have {}", to_string(master),
+    const NumericTypes types = kernels.types();
+    RM_CHECK(host == nullptr ||
+                 (host->types().accum == types.accum && host->types().master == types.master),
+             "state of {} on the host, whose kernels have {}", to_string(types.master),
              host == nullptr ? "" : to_string(host->types().master));
     const auto make = [&](MemoryKind kind, DType dtype, std::int64_t elements) {
         TensorView view(nullptr, dtype, {elements});
@@ -60,14 +61,14 @@ void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host)
     };
     const std::int64_t whole = table_.unit_elements;
     const std::int64_t part = whole / share_.zero_size;
-    weights_ = make(MemoryKind::weights, master, state_whole() ? whole : part);
-    grads_ = make(MemoryKind::gradients, accum, grads_whole() ? whole : part);
-    moments1_ = make(MemoryKind::optimizer, moments, state_whole() ? whole : part);
-    moments2_ = make(MemoryKind::optimizer, moments, state_whole() ? whole : part);
-    norms_ = {make(MemoryKind::weights, master, table_.norm_elements),
-              make(MemoryKind::gradients, accum, table_.norm_elements),
-              make(MemoryKind::optimizer, moments, table_.norm_elements),
-              make(MemoryKind::optimizer, moments, table_.norm_elements)};
+    const auto make_flat = [&](std::int64_t state, std::int64_t gradients) {
+        return Flat{make(MemoryKind::weights, types.master, state),
+                    make(MemoryKind::gradients, types.accum, gradients),
+                    make(MemoryKind::optimizer, moments, state),
+                    make(MemoryKind::optimizer, moments, state)};
+    };
+    units_ = make_flat(state_whole() ? whole : part, grads_whole() ? whole : part);
+    norms_ = make_flat(table_.norm_elements, table_.norm_elements);
 }
 
 Part WeightState::part_in_unit(int index) const {
@@ -75,28 +76,28 @@ Part WeightState::part_in_unit(int index) const {
     return {count * share_.zero_index, count};
 }
 
-TensorView WeightState::master_part(int index) const {
+TensorView WeightState::part_of_unit(const TensorView& units, bool whole, int index) const {
     const Part part = part_in_unit(index);
     const std::int64_t first = unit(index).first;
-    return state_whole() ? weights_.rows(first + part.first, part.count)
-                         : weights_.rows(first / share_.zero_size, part.count);
+    return units.rows(whole ? first + part.first : first / share_.zero_size, part.count);
+}
+
+TensorView WeightState::master_part(int index) const {
+    return part_of_unit(units_.weights, state_whole(), index);
 }
 
 TensorView WeightState::grad_part(int index) const {
-    const Part part = part_in_unit(index);
-    const std::int64_t first = unit(index).first;
-    return grads_whole() ? grads_.rows(first + part.first, part.count)
-                         : grads_.rows(first / share_.zero_size, part.count);
+    return part_of_unit(units_.grads, grads_whole(), index);
 }
 
 TensorView WeightState::whole_weights(int index) const {
     RM_CHECK(state_whole(), "whole weights at ZeRO stage {}", share_.stage);
-    return weights_.rows(unit(index).first, unit(index).num_elements);
+    return units_.weights.rows(unit(index).first, unit(index).num_elements);
 }
 
 TensorView WeightState::whole_grads(int index) const {
     RM_CHECK(grads_whole(), "whole gradients at ZeRO stage {}", share_.stage);
-    return grads_.rows(unit(index).first, unit(index).num_elements);
+    return units_.grads.rows(unit(index).first, unit(index).num_elements);
 }
 
 TensorView WeightState::view(const TensorView& units, const TensorView& norms, int index) const {
@@ -107,16 +108,21 @@ TensorView WeightState::view(const TensorView& units, const TensorView& norms, i
         .reshaped({p.part_shape[0], p.part_shape[1]});
 }
 
-StatePiece WeightState::norm_piece(int index, Part range) const {
-    const std::int64_t at = parameter(index).first + range.first;
-    const auto rows = [&](const TensorView& flat) { return flat.rows(at, range.count); };
+// `state`, `grad`: where the range begins in the flat buffers.
+StatePiece WeightState::piece_at(const Flat& flat, int index, Part range, std::int64_t state,
+                                 std::int64_t grad) {
     return {index,
             range.first,
             range.count,
-            rows(norms_.weights),
-            rows(norms_.grads),
-            rows(norms_.moments1),
-            rows(norms_.moments2)};
+            flat.weights.rows(state, range.count),
+            flat.grads.rows(grad, range.count),
+            flat.moments1.rows(state, range.count),
+            flat.moments2.rows(state, range.count)};
+}
+
+StatePiece WeightState::norm_piece(int index, Part range) const {
+    const std::int64_t first = parameter(index).first + range.first;
+    return piece_at(norms_, index, range, first, first);
 }
 
 // `range`: elements of the parameter's part.
@@ -127,15 +133,8 @@ StatePiece WeightState::unit_piece(int index, Part range) const {
     const std::int64_t in_unit = p.first + range.first;
     const std::int64_t whole = first + in_unit;
     const std::int64_t sharded = first / share_.zero_size + in_unit - part.first;
-    const std::int64_t state = state_whole() ? whole : sharded;
-    const std::int64_t grad = grads_whole() ? whole : sharded;
-    return {index,
-            range.first,
-            range.count,
-            weights_.rows(state, range.count),
-            grads_.rows(grad, range.count),
-            moments1_.rows(state, range.count),
-            moments2_.rows(state, range.count)};
+    return piece_at(units_, index, range, state_whole() ? whole : sharded,
+                    grads_whole() ? whole : sharded);
 }
 
 void WeightState::list_pieces() {
@@ -168,7 +167,8 @@ void WeightState::list_pieces() {
 
 void WeightState::initialize(std::uint64_t seed) {
     HostBlocks blocks(device_);
-    const auto fill = weights_.dtype() == DType::f64 ? fill_normal<double> : fill_normal<float>;
+    const auto fill =
+        units_.weights.dtype() == DType::f64 ? fill_normal<double> : fill_normal<float>;
     for (const StatePiece& piece : held_) {
         const Status filled =
             blocks.write(piece.weight, [&](std::int64_t first, const TensorView& block) {
@@ -182,7 +182,8 @@ void WeightState::initialize(std::uint64_t seed) {
 }
 
 void WeightState::zero_moments() {
-    for (const TensorView* moments : {&moments1_, &moments2_, &norms_.moments1, &norms_.moments2})
+    for (const TensorView* moments :
+         {&units_.moments1, &units_.moments2, &norms_.moments1, &norms_.moments2})
         device_.zero(*moments);
 }
 

@@ -65,25 +65,30 @@ public:
     // A whole unit: weights at stage 0, gradients at stages 0 and 1.
     TensorView whole_weights(int unit) const;
     TensorView whole_grads(int unit) const;
-    const TensorView& all_grads() const { return grads_; }
+    const TensorView& all_grads() const { return units_.grads; }
     const TensorView& norm_weights() const { return norms_.weights; }
     const TensorView& norm_grads() const { return norms_.grads; }
     // In the part's shape. Weights: where they are held whole. Norms: always.
-    TensorView weight(int parameter) const { return view(weights_, norms_.weights, parameter); }
-    TensorView grad(int parameter) const { return view(grads_, norms_.grads, parameter); }
+    TensorView weight(int parameter) const {
+        return view(units_.weights, norms_.weights, parameter);
+    }
+    TensorView grad(int parameter) const { return view(units_.grads, norms_.grads, parameter); }
 
     // Host side, while no work is queued. Values depend on (seed, parameter, element) only.
     void initialize(std::uint64_t seed);
     void zero_moments();
 
 private:
-    struct Norms {
+    struct Flat {
         TensorView weights, grads, moments1, moments2;
     };
     bool grads_whole() const { return share_.stage < 2; }
     bool state_whole() const { return share_.stage < 1; }
     void allocate(Kernels& kernels, DType moments, const Kernels* host);
     TensorView view(const TensorView& units, const TensorView& norms, int parameter) const;
+    TensorView part_of_unit(const TensorView& units, bool whole, int unit) const;
+    static StatePiece piece_at(const Flat& flat, int parameter, Part range, std::int64_t state,
+                               std::int64_t grad);
     StatePiece norm_piece(int parameter, Part range) const;
     StatePiece unit_piece(int parameter, Part range) const;
     void list_pieces();
@@ -94,11 +99,9 @@ private:
     std::vector<Tensor> device_memory_;  // one of these owns what follows
     std::vector<PinnedBuffer> host_memory_;
     std::array<Bytes, kNumMemoryKinds> host_bytes_{};
-    TensorView weights_;   // master; units one after another, whole or this rank's parts
-    TensorView grads_;     // accum
-    TensorView moments1_;  // accum or bf16
-    TensorView moments2_;
-    Norms norms_;
+    // Weights in master, gradients in accum, moments in accum or bf16.
+    Flat units_;  // one after another, whole or this rank's parts
+    Flat norms_;
     std::vector<StatePiece> held_;
     std::vector<StatePiece> owned_;
     std::vector<SharedGrad> tensor_shared_grads_;
