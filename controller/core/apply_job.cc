@@ -53,7 +53,6 @@ void handle(Step& step, const SubmitJob& input) {
     job.owner = input.owner;
     job.spec = input.spec;
     job.yaml = input.yaml;
-    job.owner = input.owner;
     job.continues = input.continues;
     job.submitted = step.now();
     job.blocking_reasons = {{"waiting to be scheduled"}};

@@ -44,6 +44,46 @@ void open_session(Step& step, const Hello& hello) {
     });
 }
 
+// Null, and the refusal is said, where there is no such node.
+const Node* named(Step& step, const NodeId& id) {
+    const Node* node = find_node(step.state(), id);
+    if (node == nullptr) {
+        step.reply(make_error(ErrorCode::not_found, "there is no node '{}'", id));
+    }
+    return node;
+}
+
+// Attempts that are stopping already have their reason.
+void stop_what_runs_on(Step& step, const NodeId& node) {
+    const std::string cause =
+        format("node {} is drained: {}", node, find_node(step.state(), node)->drained);
+    for (const Epoch epoch : expected_on(step.state(), node)) {
+        if (find_attempt(step.state(), epoch)->state >= AttemptState::stopping) continue;
+        step.change_attempt(epoch, "attempt.drained",
+                            [&](Attempt& attempt) { attempt.cause = cause; });
+        stop_attempt(step, epoch, StopReason::drain, StopMode::graceful);
+    }
+}
+
+std::vector<Field> fields_of(const LinkDrifted& drift) {
+    return {{"from", drift.from.value},
+            {"to", drift.to.value},
+            {"baseline_gbit_per_s", format("{:.3}", drift.baseline.value)},
+            {"gbit_per_s", format("{:.3}", drift.now.value)}};
+}
+
+// The subjects that it affects: the attempts that may use the link, or else the sending node.
+std::vector<std::string> subjects_of(const State& state, const LinkDrifted& drift) {
+    std::vector<std::string> subjects;
+    for (const Attempt* attempt : live_attempts(state)) {
+        const std::set<NodeId> nodes = attempt->nodes();
+        const bool uses = nodes.contains(drift.from) && nodes.contains(drift.to);
+        if (uses) subjects.push_back(subject_of(*attempt));
+    }
+    if (subjects.empty()) subjects.push_back(subject_of(state.nodes.at(drift.from)));
+    return subjects;
+}
+
 }  // namespace
 
 std::vector<Epoch> expected_on(const State& state, const NodeId& node) {
@@ -122,6 +162,63 @@ void handle(Step& step, const NodeUnreachable& input) {
     if (node == nullptr || node->session.up || node->state != NodeState::ready) return;
     step.change_node(input.node, "node.unreachable",
                      [](Node& changed) { changed.state = NodeState::unreachable; });
+    step.planning_changed();
+}
+
+void handle(Step& step, const DrainNode& input) {
+    if (named(step, input.node) == nullptr) return;
+    step.change_node(input.node, "node.drained", [&](Node& node) {
+        node.drained = input.reason.empty() ? "by an admin" : input.reason;
+    });
+    if (!input.keep_running) stop_what_runs_on(step, input.node);
+    step.planning_changed();
+    step.reply(JobId{});
+}
+
+void handle(Step& step, const ResumeNode& input) {
+    if (named(step, input.node) == nullptr) return;
+    step.change_node(input.node, "node.resumed", [](Node& node) { node.drained.clear(); });
+    step.planning_changed();
+    step.reply(JobId{});
+}
+
+void handle(Step& step, const NodeGone& input) {
+    const Node* node = named(step, input.node);
+    if (node == nullptr) return;
+    if (node->session.up) {
+        return step.reply(make_error(ErrorCode::failed_precondition,
+                                     "node {} has a session, so it is not gone; drain it, or stop "
+                                     "its worker first",
+                                     input.node));
+    }
+    step.change_node(input.node, "node.gone",
+                     [](Node& changed) { changed.state = NodeState::gone; });
+    const std::string reason = input.reason.empty() ? "an admin says so" : input.reason;
+    for (const Epoch epoch : expected_on(step.state(), input.node))
+        take_gone(step, input.node, epoch, reason);
+    step.planning_changed();
+    step.reply(JobId{});
+}
+
+void handle(Step& step, const LinkDrifted& input) {
+    const State& state = step.state();
+    const std::pair ends{input.from, input.to};
+    const bool known =
+        find_node(state, input.from) != nullptr && find_node(state, input.to) != nullptr;
+    // A repeated report changes nothing.
+    if (!known || state.degraded_links.contains(ends) == input.degraded) return;
+    step.change_links([&](auto& links) {
+        if (input.degraded) {
+            links[ends] = {input.baseline, input.now, step.now()};
+        } else {
+            links.erase(ends);
+        }
+    });
+    const std::string what = input.degraded ? "link_degraded" : "link_restored";
+    for (const std::string& subject : subjects_of(state, input)) {
+        const std::string kind = subject.substr(0, subject.find('/'));
+        step.note(format("{}.{}", kind, what), subject, fields_of(input));
+    }
     step.planning_changed();
 }
 

@@ -56,6 +56,14 @@ bool is_here(const Attempt& attempt, const NodeId& node, int rank) {
            attempt.ranks[static_cast<std::size_t>(rank)].device.node == node;
 }
 
+// Whether a rank on this node has a state that passes.
+template <typename Passes>
+bool any_on(const Attempt& attempt, const NodeId& node, const Passes& passes) {
+    return std::any_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
+        return rank.device.node == node && passes(rank.state);
+    });
+}
+
 // The failing ranks of this report in the order they died on their node.
 std::vector<RankStatus> failures(const Attempt& attempt, const NodeId& node,
                                  const AttemptStatus& status) {
@@ -199,9 +207,7 @@ void take_gone(Step& step, const NodeId& node, Epoch epoch, const std::string& r
 void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot) {
     const Attempt* attempt = find_attempt(step.state(), epoch);
     const bool launched =
-        std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
-            return rank.device.node == node && rank.state != RankState::placed;
-        });
+        any_on(*attempt, node, [](RankState state) { return state != RankState::placed; });
     // Never launched there, and still wanted: the launch is due again.
     if (!launched && attempt->state < AttemptState::stopping) return;
     if (boot == Boot::another) return take_gone(step, node, epoch, "its machine was restarted");
@@ -233,9 +239,7 @@ void handle(Step& step, const NodeRefused& input) {
     const Attempt* attempt = find_attempt(step.state(), epoch);
     if (attempt == nullptr) return;
     const bool placed =
-        std::any_of(attempt->ranks.begin(), attempt->ranks.end(), [&](const RankRecord& rank) {
-            return rank.device.node == input.node && rank.state == RankState::placed;
-        });
+        any_on(*attempt, input.node, [](RankState state) { return state == RankState::placed; });
     if (!placed) return;
     if (attempt->state < AttemptState::stopping) {
         note_launch_failure(step, input.node, *attempt, input.refused.reason);

@@ -116,10 +116,6 @@ Value encode(const std::vector<NodeId>& nodes) {
     return encode_lines(nodes, [](const NodeId& node) { return node.value; });
 }
 
-Value encode(StopMode mode) {
-    return std::string(mode == StopMode::now ? "now" : "graceful");
-}
-
 Value encode(const std::optional<double>& number) {
     return number ? to_text(*number) : std::string();
 }
@@ -228,13 +224,6 @@ Status decode(const Value& value, std::optional<Bytes>& bytes) {
     bytes.reset();
     if (text.empty()) return {};
     RM_TRY(bytes, parse_bytes(text));
-    return {};
-}
-
-Status decode(const Value& value, StopMode& mode) {
-    std::string text;
-    RM_RETURN_IF_ERROR(decode(value, text));
-    mode = text == "now" ? StopMode::now : StopMode::graceful;
     return {};
 }
 

@@ -27,11 +27,10 @@ Value encode(const std::vector<std::string>& lines);   // one per line
 Value encode(const Reasons& reasons);                  // the same, with kind and remedy
 Value encode(const std::vector<DataSource>& sources);  // the same, as texts
 Value encode(const std::vector<DeviceId>& devices);    // the same: "n1:0"
-Value encode(StopMode mode);
-Value encode(const std::optional<double>& number);  // all its digits, or empty
-Value encode(const std::optional<Bytes>& bytes);    // "40GiB", or empty
-Value encode(const std::vector<double>& numbers);   // one per line
-Value encode(const std::vector<NodeId>& nodes);     // the same
+Value encode(const std::optional<double>& number);     // all its digits, or empty
+Value encode(const std::optional<Bytes>& bytes);       // "40GiB", or empty
+Value encode(const std::vector<double>& numbers);      // one per line
+Value encode(const std::vector<NodeId>& nodes);        // the same
 
 template <typename T>
 concept Whole = std::is_integral_v<T>;
@@ -79,7 +78,6 @@ Status decode(const Value& value, std::vector<std::string>& lines);
 Status decode(const Value& value, Reasons& reasons);
 Status decode(const Value& value, std::vector<DataSource>& sources);
 Status decode(const Value& value, std::vector<DeviceId>& devices);
-Status decode(const Value& value, StopMode& mode);
 Status decode(const Value& value, std::optional<double>& number);
 Status decode(const Value& value, std::optional<Bytes>& bytes);
 Status decode(const Value& value, std::optional<WallTime>& time);

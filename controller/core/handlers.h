@@ -14,9 +14,9 @@ void handle(Step& step, const CancelJob& input);         // apply_job.cc
 void handle(Step& step, const NodeHello& input);         // apply_node.cc
 void handle(Step& step, const NodeSessionDown& input);   // apply_node.cc
 void handle(Step& step, const NodeUnreachable& input);   // apply_node.cc
-void handle(Step& step, const NodeGone& input);          // apply_drain.cc
-void handle(Step& step, const DrainNode& input);         // apply_drain.cc
-void handle(Step& step, const ResumeNode& input);        // apply_drain.cc
+void handle(Step& step, const NodeGone& input);          // apply_node.cc
+void handle(Step& step, const DrainNode& input);         // apply_node.cc
+void handle(Step& step, const ResumeNode& input);        // apply_node.cc
 void handle(Step& step, const AskToPublish& input);      // apply_publish.cc
 void handle(Step& step, const NodeStatus& input);        // apply_status.cc
 void handle(Step& step, const NodeRefused& input);       // apply_status.cc
@@ -25,7 +25,7 @@ void handle(Step& step, const CommandsDue& input);       // apply_time.cc
 void handle(Step& step, const NodeRoots& input);         // questions.cc
 void handle(Step& step, const NodeFilesChecked& input);  // questions.cc
 void handle(Step& step, const NodeRootProbed& input);    // root_probes.cc
-void handle(Step& step, const LinkDrifted& input);       // apply_links.cc
+void handle(Step& step, const LinkDrifted& input);       // apply_node.cc
 
 // Adds attempts that this worker was commanded to run and that the tables have forgotten. The
 // newest of a job continues; the others are told to stop. Their ranks on other nodes are filled in

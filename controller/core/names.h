@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "base/reason.h"
 #include "base/result.h"
+#include "base/session.h"
 
 // The states of ARCHITECTURE.md's vocabulary, and the few enums beside them, with their names.
 namespace rm {
@@ -38,6 +39,8 @@ inline constexpr std::array<std::string_view, 5> kNames<RankState>{"placed", "la
 template <>
 inline constexpr std::array<std::string_view, 4> kNames<StopReason>{"none", "cancel", "failure",
                                                                     "drain"};
+template <>
+inline constexpr std::array<std::string_view, 2> kNames<StopMode>{"graceful", "now"};
 template <>
 inline constexpr auto kNames<FailureClass> = [] {
     std::array<std::string_view, kFailures.size()> names;

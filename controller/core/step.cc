@@ -28,6 +28,14 @@ void Step::record(std::string_view kind, std::string subject, std::vector<Field>
     outcome_.events.push_back({now_, std::string(kind), std::move(subject), std::move(fields)});
 }
 
+template <typename Row>
+bool Step::record_change(std::string_view event, const Row& row, const FlatRow& before) {
+    std::vector<Field> fields = difference(before, flatten(row));
+    const bool changed = !fields.empty();
+    if (changed) record(event, subject_of(row), std::move(fields));
+    return changed;
+}
+
 void Step::touch_job(const JobId& id) {
     state_.revisions[id] = state_.version;
 }
@@ -70,9 +78,7 @@ void Step::change_job(const JobId& id, std::string_view event,
     const bool reopened = state_.restored.micros != 0 && job.state == JobState::starting;
     RM_CHECK(!is_terminal(from) || job.state == from || reopened, "job {} is {} and becomes {}", id,
              to_string(from), to_string(job.state));
-    std::vector<Field> fields = difference(before, flatten(job));
-    if (fields.empty()) return;
-    record(event, subject_of(job), std::move(fields));
+    if (!record_change(event, job, before)) return;
     outcome_.changes.jobs.insert(id);
     touch_job(id);
     if (job.state == from) return;
@@ -112,9 +118,7 @@ void Step::change_attempt(Epoch epoch, std::string_view event,
     change(attempt);
     RM_CHECK(!is_terminal(from) || attempt.state == from, "attempt {} is {} and becomes {}", epoch,
              to_string(from), to_string(attempt.state));
-    std::vector<Field> fields = difference(before, flatten(attempt));
-    if (fields.empty()) return;
-    record(event, subject_of(attempt), std::move(fields));
+    if (!record_change(event, attempt, before)) return;
     index_attempt(state_, attempt, steady_);
     outcome_.changes.attempts.insert(epoch);
     look_for_commands();
@@ -133,10 +137,7 @@ void Step::change_node(const NodeId& id, std::string_view event,
     Node& node = row(state_.nodes, id);
     const FlatRow before = flatten(node);
     change(node);
-    std::vector<Field> fields = difference(before, flatten(node));
-    if (fields.empty()) return;
-    record(event, subject_of(node), std::move(fields));
-    outcome_.changes.nodes.insert(id);
+    if (record_change(event, node, before)) outcome_.changes.nodes.insert(id);
 }
 
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {

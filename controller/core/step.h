@@ -74,6 +74,9 @@ public:
 
 private:
     void record(std::string_view kind, std::string subject, std::vector<Field> fields);
+    // False: the row is as it was before.
+    template <typename Row>
+    bool record_change(std::string_view event, const Row& row, const FlatRow& before);
     void touch_job(const JobId& id);
     void enter_queue(const JobId& id);
 

@@ -124,10 +124,17 @@ std::string query_value(std::string_view query, std::string_view name) {
     return "";
 }
 
-Result<ApiAnswer> api_list_jobs(const ApiCall& call) {
-    pb::ListJobsRequest request;
+// The request for the page that the query names.
+template <typename Request>
+Request page_request(const ApiCall& call) {
+    Request request;
     request.set_page_size(kPage);
     request.set_page_token(query_value(call.request.query, "page_token"));
+    return request;
+}
+
+Result<ApiAnswer> api_list_jobs(const ApiCall& call) {
+    auto request = page_request<pb::ListJobsRequest>(call);
     request.set_include_ended(true);
     return answer(list_jobs(call.ops, request));
 }
@@ -154,9 +161,7 @@ Result<ApiAnswer> api_cancel_job(const ApiCall& call) {
 }
 
 Result<ApiAnswer> api_history(const ApiCall& call) {
-    pb::HistoryRequest request;
-    request.set_page_size(kPage);
-    request.set_page_token(query_value(call.request.query, "page_token"));
+    auto request = page_request<pb::HistoryRequest>(call);
     request.set_name(query_value(call.request.query, "name"));
     request.set_owner(query_value(call.request.query, "user"));
     request.set_model(query_value(call.request.query, "model"));
@@ -173,10 +178,7 @@ Result<ApiAnswer> api_history(const ApiCall& call) {
 }
 
 Result<ApiAnswer> api_list_nodes(const ApiCall& call) {
-    pb::ListNodesRequest request;
-    request.set_page_size(kPage);
-    request.set_page_token(query_value(call.request.query, "page_token"));
-    return answer(list_nodes(call.ops, request));
+    return answer(list_nodes(call.ops, page_request<pb::ListNodesRequest>(call)));
 }
 
 Result<ApiAnswer> api_get_node(const ApiCall& call) {

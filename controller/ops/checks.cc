@@ -11,6 +11,7 @@ using google::protobuf::Reflection;
 
 constexpr std::size_t kMaxText = 4096;  // PATH_MAX
 constexpr int kMaxItems = 4096;
+constexpr std::size_t kMaxRequestId = 128;
 constexpr std::int64_t kMaxWhole = std::int64_t{1} << 53;
 
 Status check_text(const FieldDescriptor& field, const std::string& text) {
@@ -89,6 +90,12 @@ Status check_message(const Message& message) {
                                                 : check_value(message, *field, -1));
     }
     return {};
+}
+
+Status check_request_id(const std::string& id, std::string_view what) {
+    if (!id.empty() && id.size() <= kMaxRequestId) return {};
+    return invalid_argument("request_id: {} bytes; give 1 to {}, new for each {}", id.size(),
+                            kMaxRequestId, what);
 }
 
 Status check_owner(const State& state, const JobId& id, const Principal& caller,

@@ -5,8 +5,6 @@
 namespace rm {
 namespace {
 
-constexpr std::size_t kMaxRequestId = 128;
-
 Error refused(const Job& job, std::string_view what, const std::string& remedy) {
     return make_error(ErrorCode::failed_precondition, "job {} {}; {}", job.id, what, remedy);
 }
@@ -57,15 +55,11 @@ Result<SubmitJob> continuation(const State& state, const std::string& text,
 
 Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobRequest& request,
                                      const Principal& caller) {
-    const std::string& request_id = request.request_id();
-    if (request_id.empty() || request_id.size() > kMaxRequestId) {
-        return invalid_argument("request_id: {} bytes; give 1 to {}, new for each continuation",
-                                request_id.size(), kMaxRequestId);
-    }
+    RM_RETURN_IF_ERROR(check_request_id(request.request_id(), "continuation"));
     RM_TRY(SubmitJob next, context.control.read([&](const State& state) {
         return continuation(state, request.job_id(), caller);
     }));
-    next.request = {request_id};
+    next.request = {request.request_id()};
     next.random = context.random();
     if (!caller.is_local()) next.owner = caller.name;
     RM_TRY(const JobId id, context.control.call(std::move(next)));

@@ -9,7 +9,6 @@
 namespace rm {
 namespace {
 
-constexpr std::size_t kMaxRequestId = 128;
 constexpr std::size_t kMaxYaml = 1 << 20;
 
 // Workers read the paths, and their working directories are unknown here.
@@ -22,11 +21,7 @@ Status check_path(std::string_view key, const std::string& path) {
 }
 
 Status check_request(const pb::SubmitRequest& request) {
-    const std::string& id = request.request_id();
-    if (id.empty() || id.size() > kMaxRequestId) {
-        return invalid_argument("request_id: {} bytes; give 1 to {}, new for each submission",
-                                id.size(), kMaxRequestId);
-    }
+    RM_RETURN_IF_ERROR(check_request_id(request.request_id(), "submission"));
     if (request.spec().yaml().size() > kMaxYaml) {
         return invalid_argument("yaml: {} bytes; at most {}", request.spec().yaml().size(),
                                 kMaxYaml);

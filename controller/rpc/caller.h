@@ -20,7 +20,13 @@ inline Result<Principal> caller_of(const grpc::ServerContextBase& context,
 
 // PERMISSION_DENIED if a worker's credential is not for this node. Other callers pass: their role
 // decides what they may call.
-Status check_speaks_for(const Principal& caller, const NodeId& node);
+inline Status check_speaks_for(const Principal& caller, const NodeId& node) {
+    if (caller.role != Role::worker || speaks_for(caller.name, node.value)) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "the certificate of '{}' is not valid for node '{}'; issue one whose name "
+                      "is the node's id, or a prefix of it followed by *",
+                      caller.name, node);
+}
 
 // Converts an operation's result into the end of its unary call.
 template <typename Reply>

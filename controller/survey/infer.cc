@@ -24,10 +24,7 @@ Matrix square(int size, double value) {
                   std::vector<double>(static_cast<std::size_t>(size), value));
 }
 
-double& cell(Matrix& matrix, int row, int column) {
-    return matrix[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
-}
-double cell(const Matrix& matrix, int row, int column) {
+auto& cell(auto& matrix, int row, int column) {
     return matrix[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
 }
 template <typename T>
@@ -78,10 +75,7 @@ Nearness nearness_of(const InferredNetwork& network, const Matrix& best) {
     Nearness near(best.size(), std::vector<std::optional<double>>(best.size()));
     for (int a = 0; a < size; ++a) {
         for (int b = 0; b < size; ++b) {
-            if (a != b) {
-                near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] =
-                    nearness(network, best, a, b);
-            }
+            if (a != b) cell(near, a, b) = nearness(network, best, a, b);
         }
     }
     return near;
@@ -125,7 +119,7 @@ public:
         for (int a = 0; a < size_; ++a) {
             group_[static_cast<std::size_t>(a)] = a;
             for (int b = 0; b < size_; ++b) {
-                const auto& near = nodes[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+                const auto& near = cell(nodes, a, b);
                 cell(sum_, a, b) = near.value_or(0);
                 cell(count_, a, b) = near ? 1 : 0;
             }
