@@ -30,11 +30,6 @@ HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const
     if (shapes.attended_kv != shapes.Hk) same_kv_heads_ = false;
 }
 
-ArenaTensor HeadExchange::like(std::string_view what, const TensorView& x) const {
-    if (x.rank() == 2) return memory_.on_device({what}, x.dtype(), {x.dim(0), x.dim(1)});
-    return memory_.on_device({what}, x.dtype(), {x.dim(0), x.dim(1), x.dim(2)});
-}
-
 // Block `rank` of a tensor that holds the tokens of every ulysses rank in turn.
 TensorView HeadExchange::block(const TensorView& blocks, int rank) const {
     const std::int64_t rows = blocks.dim(0) / ulysses_;
@@ -89,8 +84,8 @@ void HeadExchange::sum_kv(const Ops& ops, const TensorView& own, const TensorVie
 }
 
 void HeadExchange::project_to_heads(const Ops& ops, const Sides& q, const Sides& kv) {
-    const ArenaTensor q_blocks = like("ulysses q", q.attended);
-    const ArenaTensor kv_blocks = like("ulysses kv", kv.attended);
+    const ArenaTensor q_blocks = memory_.on_device({"ulysses q"}, q.attended);
+    const ArenaTensor kv_blocks = memory_.on_device({"ulysses kv"}, kv.attended);
     const KeyValueRows tokens = key_value(kv.tokens), send = key_value(kv_blocks),
                        heads = key_value(kv.attended);
     scatter_queries(ops, q.tokens, q_blocks, q.attended);
@@ -100,14 +95,14 @@ void HeadExchange::project_to_heads(const Ops& ops, const Sides& q, const Sides&
 }
 
 void HeadExchange::out_to_tokens(const Ops& ops, const Sides& out) {
-    const ArenaTensor blocks = like("ulysses out", out.attended);
+    const ArenaTensor blocks = memory_.on_device({"ulysses out"}, out.attended);
     exchange({{out.attended, blocks}});
     join_queries(ops, out.attended, blocks, out.tokens);
 }
 
 void HeadExchange::out_grads_to_heads(const Ops& ops, const Sides& d_out, const Sides& delta) {
-    const ArenaTensor blocks = like("ulysses d_out", d_out.attended);
-    const ArenaTensor delta_blocks = like("ulysses delta", delta.attended);
+    const ArenaTensor blocks = memory_.on_device({"ulysses d_out"}, d_out.attended);
+    const ArenaTensor delta_blocks = memory_.on_device({"ulysses delta"}, delta.attended);
     scatter_queries(ops, d_out.tokens, blocks, d_out.attended);
     scatter_queries(ops, with_heads(delta.tokens), with_heads(delta_blocks),
                     with_heads(delta.attended));
@@ -115,8 +110,8 @@ void HeadExchange::out_grads_to_heads(const Ops& ops, const Sides& d_out, const 
 }
 
 void HeadExchange::grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv) {
-    const ArenaTensor blocks = like("ulysses d_q", d_q.attended);
-    const ArenaTensor kv_blocks = like("ulysses d_kv", d_kv.attended);
+    const ArenaTensor blocks = memory_.on_device({"ulysses d_q"}, d_q.attended);
+    const ArenaTensor kv_blocks = memory_.on_device({"ulysses d_kv"}, d_kv.attended);
     const KeyValueRows heads = key_value(d_kv.attended), received = key_value(kv_blocks),
                        tokens = key_value(d_kv.tokens);
     exchange({{d_q.attended, blocks}, {heads.k, received.k}, {heads.v, received.v}});

@@ -51,8 +51,6 @@ private:
     void sum_kv(const Ops& ops, const TensorView& own, const TensorView& received,
                 const TensorView& tokens) const;
 
-    ArenaTensor like(std::string_view what, const TensorView& x) const;
-
     StepMemory& memory_;
     int ulysses_;
     int index_;

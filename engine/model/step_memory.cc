@@ -15,6 +15,11 @@ StepMemory::~StepMemory() {
     order().set_pending(streams_.compute, nullptr);
 }
 
+ArenaTensor StepMemory::on_device(BufferName name, const TensorView& like) {
+    if (like.rank() == 2) return on_device(name, like.dtype(), {like.dim(0), like.dim(1)});
+    return on_device(name, like.dtype(), {like.dim(0), like.dim(1), like.dim(2)});
+}
+
 // Whether all that may wait for a mark of this class has passed it: nobody will be given a wait for
 // it any more.
 bool StepMemory::is_over(const StreamOrder::Mark& mark) const {

@@ -65,6 +65,8 @@ public:
     ArenaTensor on_device(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
         return {*this, name, dtype, shape};
     }
+    // With the type and the two or three dims of `like`.
+    ArenaTensor on_device(BufferName name, const TensorView& like);
     ArenaTensor on_host(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
         return {host_, name, dtype, shape};
     }

@@ -112,12 +112,8 @@ TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Visits visits,
     const auto ahead = static_cast<std::size_t>(memory.policy().prefetch);
     const TensorView rows = like({}, store.view_, most_rows);
     slots_.resize(std::min(ahead + 1, visits_.size()));
-    for (Slot& slot : slots_) {
-        slot.memory = rows.rank() == 2
-                          ? memory.on_device(store.name_, rows.dtype(), {rows.dim(0), rows.dim(1)})
-                          : memory.on_device(store.name_, rows.dtype(),
-                                             {rows.dim(0), rows.dim(1), rows.dim(2)});
-    }
+    for (Slot& slot : slots_)
+        slot.memory = memory.on_device(store.name_, rows);
 }
 
 TokenWindow::~TokenWindow() {
