@@ -113,7 +113,7 @@ struct NodeSession {
     std::map<std::string, FilesAnswer> files;      // by CheckFiles::key
 };
 
-// A running probe of which nodes share one directory under a root's name; core/root_probes.h.
+// A running probe of which nodes share one directory under a root's name; core/questions.h.
 struct RootProbe {
     std::string nonce;
     NodeId writer;
