@@ -43,10 +43,7 @@ public:
 
     grpc::Status Exchange(grpc::ServerContext* context, const pb::ExchangeRequest* request,
                           pb::ExchangeReply* reply) override {
-        const auto caller = caller_of(*context, gatekeeper_);
-        if (!caller) return to_grpc(caller.error());
-        const Status own = check_speaks_for(*caller, {request->node_id()});
-        if (!own) return to_grpc(own);
+        if (const Status own = check_caller(*context, *request); !own) return to_grpc(own);
         ExchangeTable::Request wanted{
             {request->epoch()}, request->group(), {request->node_id()}, {}};
         for (const auto& [rank, blob] : request->blobs())
@@ -60,15 +57,18 @@ public:
 
     grpc::Status Publish(grpc::ServerContext* context, const pb::PublishRequest* request,
                          pb::PublishReply* /*reply*/) override {
-        const auto caller = caller_of(*context, gatekeeper_);
-        if (!caller) return to_grpc(caller.error());
-        const Status own = check_speaks_for(*caller, {request->node_id()});
-        if (!own) return to_grpc(own);
+        if (const Status own = check_caller(*context, *request); !own) return to_grpc(own);
         const auto answer = control_.call(AskToPublish{{request->epoch()}});
         return answer ? grpc::Status::OK : to_grpc(answer.error());
     }
 
 private:
+    template <typename Request>
+    Status check_caller(const grpc::ServerContext& context, const Request& request) const {
+        RM_TRY(const Principal caller, caller_of(context, gatekeeper_));
+        return check_speaks_for(caller, {request.node_id()});
+    }
+
     ExchangeTable& table_;
     ControlLoop& control_;
     const Gatekeeper& gatekeeper_;
