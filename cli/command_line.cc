@@ -6,11 +6,11 @@
 #include <deque>
 #include <map>
 
-#include "base/session.h"
-#include "cli/manual.h"
-#include "cli/text.h"
+#include "cli/man/manual.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "options/usage.h"
+#include "spec/session.h"
 
 namespace rm {
 namespace {

@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "cli/console.h"
-#include "cli/target.h"
+#include "cli/client/target.h"
+#include "cli/screen/console.h"
 #include "cli/verb.h"
 #include "service/man_page.h"
 

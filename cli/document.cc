@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
-#include "cli/text.h"
+#include "cli/show/text.h"
 
 namespace rm {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/verb.h"
 
-#include "cli/text.h"
+#include "cli/show/text.h"
 
 namespace rm {
 

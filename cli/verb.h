@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cli/client.h"
-#include "cli/console.h"
+#include "cli/client/client.h"
+#include "cli/client/target.h"
 #include "cli/document.h"
-#include "cli/target.h"
+#include "cli/screen/console.h"
 #include "options/checks.h"
 
 // A verb of `ringmaster` is one file of verbs/: its options and its action. verbs/table.cc lists

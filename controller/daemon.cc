@@ -20,7 +20,7 @@
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "planner/child/planning_child.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
 #include "service/state_dir.h"
 

@@ -14,7 +14,7 @@
 #include "options/examples.h"
 #include "options/usage.h"
 #include "planner/child/planning_child.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
 #include "service/machine.h"
 #include "service/man_page.h"

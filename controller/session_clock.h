@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/loop.h"
+#include "base/os/loop.h"
 
 namespace rm {
 

@@ -1,7 +1,7 @@
 #include "planner/memory.h"
 
-#include "base/model_preset.h"
 #include "base/words.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 namespace {

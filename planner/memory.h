@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "base/job_spec.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "spec/job_spec.h"
 
 // Whether the state of a model alone - weights, gradients and moments, without anything of a step -
 // fits the devices of a cluster: what fails here no placement can hold.

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/job_spec.h"
+#include "spec/job_spec.h"
 
 namespace rm {
 

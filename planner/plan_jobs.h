@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/plan.h"
 #include "planner/snapshot.h"
+#include "spec/plan.h"
 
 // Plans what one snapshot holds: the same for the same snapshot.
 //  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/job_spec.h"
-#include "base/reason.h"
+#include "spec/job_spec.h"
+#include "spec/reason.h"
 #include "topology/links.h"
 
 // The input of a plan: plain values, which can be sent to another process.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/job_spec.h"
+#include "spec/job_spec.h"
 #include "spec/member.h"
 
 // The members of a job, for every form that it takes: see member.h. The structured bindings are

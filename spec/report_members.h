@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/report.h"
 #include "spec/member.h"
+#include "spec/report.h"
 
 // The members of a rank's reports, for every form: see member.h. The names state the units.
 namespace rm {

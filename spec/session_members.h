@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/session.h"
 #include "spec/job_members.h"
+#include "spec/session.h"
 
 // The members of the messages between workers and the controller, for every form: see member.h.
 // Each has one name in all forms, which states the unit.

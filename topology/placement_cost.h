@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mesh.h"
+#include "spec/mesh.h"
 #include "topology/routes.h"
 
 // The cost of a placement: the predicted time of a step's communication on measured links. Solver,

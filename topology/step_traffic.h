@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/model_preset.h"
+#include "spec/model_preset.h"
 #include "topology/placement_cost.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/text.h"
+#include "cli/show/text.h"
 
 namespace rm {
 namespace {

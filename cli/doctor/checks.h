@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "cli/table.h"
+#include "cli/show/table.h"
 
 // The assessment of a machine by `doctor`. Pure: facts in, one line each out; facts.h finds them.
 namespace rm {

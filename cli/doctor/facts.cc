@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 #include "cli/up/daemon.h"
 
 namespace rm {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/words.h"
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 
 namespace rm {
 namespace {

@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "cli/client.h"
-#include "cli/console.h"
-#include "cli/signals.h"
+#include "cli/client/client.h"
+#include "cli/client/signals.h"
+#include "cli/screen/console.h"
 #include "cli/up/cluster_file.h"
 #include "cli/up/daemon.h"
 #include "ringmaster/v1/job.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "service/state_dir.h"
 
 namespace rm {

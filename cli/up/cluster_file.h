@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/target.h"
+#include "cli/client/target.h"
 
 // DIR/ringmaster.json: tells `ringmaster --state DIR ...` how to reach a cluster made by `up`.
 namespace rm {

@@ -1,11 +1,11 @@
 #include <thread>
 
-#include "base/report.h"
-#include "cli/calls.h"
-#include "cli/follow.h"
-#include "cli/job_text.h"
-#include "cli/text.h"
+#include "cli/client/calls.h"
+#include "cli/client/follow.h"
+#include "cli/show/job_text.h"
+#include "cli/show/text.h"
 #include "cli/up/cluster.h"
+#include "spec/report.h"
 
 namespace rm {
 namespace {

@@ -1,5 +1,5 @@
-#include "cli/job_text.h"
-#include "cli/text.h"
+#include "cli/show/job_text.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/admin.grpc.pb.h"

@@ -9,7 +9,7 @@
 #include "cli/document.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 namespace rm {
 namespace {

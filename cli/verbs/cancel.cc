@@ -1,5 +1,5 @@
-#include "cli/calls.h"
-#include "cli/job_text.h"
+#include "cli/client/calls.h"
+#include "cli/show/job_text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/format.h"
+#include "cli/client/signals.h"
 #include "cli/document.h"
-#include "cli/job_tables.h"
-#include "cli/signals.h"
+#include "cli/show/job_tables.h"
 #include "cli/verb.h"
 
 namespace rm {

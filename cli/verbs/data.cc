@@ -3,9 +3,9 @@
 #include <thread>
 
 #include "base/units.h"
-#include "cli/progress_display.h"
-#include "cli/signals.h"
-#include "cli/text.h"
+#include "cli/client/signals.h"
+#include "cli/screen/progress_display.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "engine/data/data_format.h"
 #include "engine/data/prepare.h"

@@ -1,9 +1,9 @@
-#include "base/session.h"
 #include "cli/doctor/checks.h"
 #include "cli/doctor/facts.h"
 #include "cli/document.h"
-#include "cli/text.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
+#include "spec/session.h"
 
 namespace rm {
 namespace {

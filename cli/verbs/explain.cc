@@ -1,5 +1,5 @@
-#include "cli/calls.h"
-#include "cli/describe_job.h"
+#include "cli/client/calls.h"
+#include "cli/show/describe_job.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

@@ -1,6 +1,6 @@
-#include "cli/follow.h"
+#include "cli/client/follow.h"
 
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 #include "cli/verbs/common.h"
 
 namespace rm {

@@ -1,8 +1,8 @@
 #include <sstream>
 
-#include "cli/history_groups.h"
-#include "cli/job_text.h"
-#include "cli/text.h"
+#include "cli/show/history_groups.h"
+#include "cli/show/job_text.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/job.grpc.pb.h"

@@ -1,6 +1,6 @@
-#include "cli/calls.h"
-#include "cli/link_tables.h"
-#include "cli/links_file.h"
+#include "cli/client/calls.h"
+#include "cli/input/links_file.h"
+#include "cli/show/link_tables.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 

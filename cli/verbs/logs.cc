@@ -1,11 +1,11 @@
 #include <thread>
 
-#include "cli/calls.h"
-#include "cli/follow.h"
-#include "cli/job_text.h"
-#include "cli/log_printer.h"
-#include "cli/signals.h"
-#include "cli/text.h"
+#include "cli/client/calls.h"
+#include "cli/client/follow.h"
+#include "cli/client/signals.h"
+#include "cli/screen/log_printer.h"
+#include "cli/show/job_text.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

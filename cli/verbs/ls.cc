@@ -1,4 +1,4 @@
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 

@@ -1,5 +1,5 @@
 #include "base/words.h"
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 

@@ -1,8 +1,8 @@
 #include "base/words.h"
 #include "cli/document.h"
-#include "cli/links_file.h"
-#include "cli/placement_arguments.h"
-#include "cli/placement_text.h"
+#include "cli/input/links_file.h"
+#include "cli/input/placement_arguments.h"
+#include "cli/show/placement_text.h"
 #include "cli/verb.h"
 #include "planner/placement/explain.h"
 

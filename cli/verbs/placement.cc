@@ -1,6 +1,6 @@
-#include "cli/calls.h"
+#include "cli/client/calls.h"
 #include "cli/document.h"
-#include "cli/placement_text.h"
+#include "cli/show/placement_text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 

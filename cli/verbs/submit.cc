@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/roots.h"
-#include "cli/calls.h"
-#include "cli/job_input.h"
+#include "cli/client/calls.h"
+#include "cli/input/job_input.h"
 #include "cli/verbs/common.h"
 #include "service/machine.h"
+#include "spec/roots.h"
 
 namespace rm {
 namespace {

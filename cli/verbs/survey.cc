@@ -1,7 +1,7 @@
-#include "cli/calls.h"
-#include "cli/link_tables.h"
-#include "cli/signals.h"
-#include "cli/text.h"
+#include "cli/client/calls.h"
+#include "cli/client/signals.h"
+#include "cli/show/link_tables.h"
+#include "cli/show/text.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/topology.grpc.pb.h"
 

@@ -2,13 +2,13 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/calls.h"
+#include "cli/client/calls.h"
+#include "cli/client/signals.h"
 #include "cli/document.h"
-#include "cli/job_tables.h"
-#include "cli/job_text.h"
-#include "cli/screen.h"
-#include "cli/signals.h"
-#include "cli/text.h"
+#include "cli/screen/screen.h"
+#include "cli/show/job_tables.h"
+#include "cli/show/job_text.h"
+#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 

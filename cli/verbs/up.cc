@@ -1,9 +1,9 @@
 #include <filesystem>
 
 #include "base/clock.h"
-#include "cli/calls.h"
-#include "cli/job_input.h"
-#include "cli/text.h"
+#include "cli/client/calls.h"
+#include "cli/input/job_input.h"
+#include "cli/show/text.h"
 #include "cli/up/cluster.h"
 #include "cli/verb.h"
 #include "service/address.h"

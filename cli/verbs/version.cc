@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "base/session.h"
 #include "cli/verb.h"
+#include "spec/session.h"
 
 namespace rm {
 namespace {

@@ -2,10 +2,10 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/calls.h"
+#include "cli/client/calls.h"
+#include "cli/client/follow.h"
 #include "cli/document.h"
-#include "cli/follow.h"
-#include "cli/job_text.h"
+#include "cli/show/job_text.h"
 #include "cli/verb.h"
 
 namespace rm {

@@ -1,6 +1,6 @@
 #include "controller/core/due.h"
 #include "controller/core/handlers.h"
-#include "controller/core/questions.h"
+#include "controller/core/roots/questions.h"
 
 namespace rm {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "controller/core/due.h"
 #include "controller/core/input.h"
-#include "controller/core/job_files.h"
+#include "controller/core/roots/job_files.h"
 
 namespace rm {
 namespace {

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "controller/core/due.h"
-#include "controller/core/questions.h"
-#include "controller/core/retry.h"
+#include "controller/core/jobs/retry.h"
+#include "controller/core/roots/questions.h"
 
 namespace rm {
 namespace {

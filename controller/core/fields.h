@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/job_spec.h"
-#include "base/reason.h"
-#include "base/session.h"
 #include "base/words.h"
 #include "controller/core/names.h"
+#include "spec/job_spec.h"
+#include "spec/reason.h"
+#include "spec/session.h"
 
 // A column value, in SQLite's three types, and the conversions of every column type to and from it.
 namespace rm {

@@ -4,10 +4,10 @@
 #include <array>
 #include <string_view>
 
-#include "base/failure.h"
-#include "base/reason.h"
 #include "base/result.h"
-#include "base/session.h"
+#include "spec/failure.h"
+#include "spec/reason.h"
+#include "spec/session.h"
 
 // The states of ARCHITECTURE.md's vocabulary, and the few enums beside them, with their names.
 namespace rm {

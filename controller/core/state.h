@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/job_spec.h"
-#include "base/plan.h"
-#include "base/reason.h"
-#include "base/session.h"
 #include "controller/core/names.h"
+#include "spec/job_spec.h"
+#include "spec/plan.h"
+#include "spec/reason.h"
+#include "spec/session.h"
 
 // The controller's knowledge. The tables of control.db are the durable part (core/columns.h lists
 // it); sessions and indexes are rebuilt at start. Only core/step.h changes a State. Times are of

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "controller/core/make_snapshot.h"
-#include "service/metrics.h"
+#include "controller/core/jobs/make_snapshot.h"
+#include "service/http/metrics.h"
 
 namespace rm {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "controller/ops/context.h"
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 #include "service/security/gatekeeper.h"
 
 namespace rm {

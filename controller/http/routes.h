@@ -5,7 +5,7 @@
 #include "controller/http/fleet_metrics.h"
 #include "controller/http/json_api.h"
 #include "controller/ops/context.h"
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 #include "service/security/gatekeeper.h"
 
 namespace rm {

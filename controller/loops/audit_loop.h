@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "base/audit.h"
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "controller/core/outcome.h"
 #include "controller/store/audit_store.h"
+#include "spec/audit.h"
 
 namespace rm {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "controller/loops/control_loop.h"
 
 namespace rm {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "controller/core/input.h"
 #include "controller/core/outcome.h"
 #include "controller/store/store.h"

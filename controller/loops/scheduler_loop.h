@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/loop.h"
-#include "controller/core/make_snapshot.h"
+#include "base/os/loop.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "controller/loops/control_loop.h"
 #include "planner/plan_jobs.h"
 

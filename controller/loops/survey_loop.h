@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/loop.h"
-#include "base/report.h"
+#include "base/os/loop.h"
 #include "controller/loops/control_loop.h"
 #include "controller/session.h"
 #include "controller/store/survey_store.h"
 #include "controller/survey/survey_core.h"
+#include "spec/report.h"
 
 namespace rm {
 

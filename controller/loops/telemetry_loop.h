@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "controller/loops/update_signal.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"

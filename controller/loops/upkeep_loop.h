@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "controller/store/space_guard.h"
 
 namespace rm {

@@ -1,6 +1,6 @@
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 namespace rm {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 namespace rm {
 namespace {

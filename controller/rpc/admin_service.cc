@@ -10,7 +10,7 @@
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 namespace rm {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/ids.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "service/security/gatekeeper.h"
 #include "service/security/grpc_auth.h"
 

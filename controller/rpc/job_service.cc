@@ -6,7 +6,7 @@
 #include "controller/rpc/services.h"
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 namespace rm {
 namespace {

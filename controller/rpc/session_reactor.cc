@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "controller/rpc/caller.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
 
 namespace rm {

@@ -9,7 +9,7 @@
 
 #include "controller/session.h"
 #include "ringmaster/v1/worker.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "service/security/gatekeeper.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 #include "controller/rpc/session_reactor.h"
 #include "controller/rpc/telemetry_reactor.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 namespace rm {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/audit.h"
 #include "controller/store/sqlite.h"
+#include "spec/audit.h"
 
 namespace rm {
 

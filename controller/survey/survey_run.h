@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/probe.h"
 #include "controller/survey/infer.h"
+#include "spec/probe.h"
 
 namespace rm {
 

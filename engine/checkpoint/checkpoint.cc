@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/checkpoint/durable_file.h"
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 
 namespace rm {
 namespace {

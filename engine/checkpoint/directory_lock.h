@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/os/unique_fd.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 
 namespace rm {
 

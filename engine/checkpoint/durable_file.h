@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/fault.h"
+#include "base/os/unique_fd.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 
 // Files that are on the disk when the call says so. Every system call passes a fault point first;
 // an InjectedFault is the death of the process at that place. Errors name the path and the system's

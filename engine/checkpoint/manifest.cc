@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/checkpoint/safetensors.h"
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
 

@@ -14,7 +14,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "engine/checkpoint/slice.h"
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 
 namespace rm {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/data/shown_text.h"
+#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/checkpoint/safetensors.h"
-#include "engine/data/shown_text.h"
+#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

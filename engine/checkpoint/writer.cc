@@ -12,7 +12,7 @@
 #include "engine/checkpoint/durable_file.h"
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/safetensors.h"
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 #include "engine/json/parse_json.h"
 
 namespace rm {

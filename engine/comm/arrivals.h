@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "base/report.h"
 #include "base/units.h"
+#include "spec/report.h"
 
 namespace rm {
 

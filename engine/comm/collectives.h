@@ -6,7 +6,7 @@
 
 #include "base/usize.h"
 #include "engine/comm/staging.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "kernels/tensor.h"
 
 // Collectives, written once over Transport. Blocking: called inside the communication stream (see

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "base/mesh.h"
 #include "base/usize.h"
 #include "engine/comm/collectives.h"
 #include "engine/comm/pulse.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "kernels/device.h"
+#include "spec/mesh.h"
 
 namespace rm {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 
 // Shared by the transports and exchanges: how a message is named in errors, and small checks.
 namespace rm {

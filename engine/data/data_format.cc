@@ -5,12 +5,12 @@
 #include <cctype>
 #include <filesystem>
 
-#include "engine/data/file_bytes.h"
-#include "engine/data/jsonl_text.h"
-#include "engine/data/text_corpus.h"
-#include "engine/data/text_tokens.h"
-#include "engine/data/token_files.h"
-#include "engine/data/token_formats.h"
+#include "engine/data/file/file_bytes.h"
+#include "engine/data/text/jsonl_text.h"
+#include "engine/data/text/text_corpus.h"
+#include "engine/data/tokens/text_tokens.h"
+#include "engine/data/tokens/token_files.h"
+#include "engine/data/tokens/token_formats.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace rm {

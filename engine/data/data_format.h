@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/data/text_source.h"
-#include "engine/data/token_source.h"
+#include "engine/data/text/text_source.h"
+#include "engine/data/tokens/token_source.h"
 
 namespace rm {
 

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "base/result.h"
-#include "engine/data/text_source.h"
+#include "engine/data/text/text_source.h"
 
 namespace rm {
 

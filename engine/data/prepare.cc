@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/words.h"
-#include "engine/data/megatron_writer.h"
+#include "engine/data/tokens/megatron_writer.h"
 
 namespace rm {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/data/text_source.h"
+#include "engine/data/text/text_source.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/data/token_source.h"
+#include "engine/data/tokens/token_source.h"
 
 namespace rm {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "base/job_spec.h"
 #include "base/result.h"
 #include "engine/data/split.h"
-#include "engine/data/token_source.h"
+#include "engine/data/tokens/token_source.h"
+#include "spec/job_spec.h"
 
 namespace rm {
 

@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "engine/data/data_format.h"
-#include "engine/data/hash.h"
-#include "engine/data/text_tokens.h"
+#include "engine/data/file/hash.h"
+#include "engine/data/tokens/text_tokens.h"
 
 namespace rm {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/job_spec.h"
 #include "base/result.h"
 #include "engine/data/mixed_stream.h"
 #include "engine/data/split.h"
-#include "engine/data/text_source.h"
-#include "engine/data/token_source.h"
+#include "engine/data/text/text_source.h"
+#include "engine/data/tokens/token_source.h"
+#include "spec/job_spec.h"
 
 namespace rm {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/memory_policy.h"
 #include "engine/dry_run/predict.h"
+#include "spec/memory_policy.h"
 
 namespace rm {
 

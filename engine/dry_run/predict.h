@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
-#include "base/report.h"
 #include "engine/schedule/clock.h"
 #include "engine/train/rank_engine.h"
 #include "kernels/meta/device_profile.h"
+#include "spec/report.h"
 
 // Predicts a step: runs the engine's own schedule on the meta device, timed by a profile of the
 // machine. Nothing is measured and nothing runs: the same question has the same answer everywhere.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/model/rank_layout.h"
+#include "engine/windows/rank_layout.h"
 
 namespace rm {
 namespace {

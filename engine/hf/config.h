@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/model_preset.h"
 #include "base/result.h"
+#include "spec/model_preset.h"
 
 // config.json of a Hugging Face directory (docs/formats/huggingface.md).
 namespace rm {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/data/shown_text.h"
+#include "engine/data/file/shown_text.h"
 #include "engine/hf/config.h"
 #include "engine/hf/convert.h"
 #include "engine/model/nonfinite.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/data/shown_text.h"
+#include "engine/data/file/shown_text.h"
 #include "engine/json/json_object.h"
 
 namespace rm {

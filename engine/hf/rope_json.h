@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/model_preset.h"
 #include "base/result.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 

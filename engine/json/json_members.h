@@ -7,11 +7,11 @@
 #include <map>
 #include <string>
 
-#include "base/mesh.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/json/json_object.h"
 #include "spec/job_members.h"
+#include "spec/mesh.h"
 #include "spec/report_members.h"
 
 // Described structures as JSON objects. A name has the unit of its bare number: warmup_steps,

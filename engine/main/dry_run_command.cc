@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/mesh.h"
 #include "base/text.h"
 #include "base/usize.h"
 #include "engine/dry_run/choose_memory.h"
@@ -12,6 +11,7 @@
 #include "engine/train/rank_config.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/meta/meta_kernels.h"
+#include "spec/mesh.h"
 
 namespace rm {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 
 namespace rm {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
 
 namespace rm {
 

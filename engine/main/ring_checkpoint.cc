@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/model_preset.h"
 #include "base/random.h"
 #include "base/usize.h"
 #include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"
 #include "engine/model/parameters.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 namespace {

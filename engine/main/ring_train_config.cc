@@ -7,13 +7,13 @@
 #include <sstream>
 #include <thread>
 
-#include "base/mesh.h"
 #include "base/usize.h"
 #include "base/words.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
-#include "engine/model/rank_layout.h"
 #include "engine/train/rank_config.h"
+#include "engine/windows/rank_layout.h"
+#include "spec/mesh.h"
 
 namespace rm {
 

@@ -3,12 +3,12 @@
 #include <optional>
 #include <string>
 
-#include "base/job_spec.h"
-#include "base/model_preset.h"
-#include "base/plan.h"
 #include "base/result.h"
 #include "engine/main/rank_device.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
+#include "spec/job_spec.h"
+#include "spec/model_preset.h"
+#include "spec/plan.h"
 
 namespace rm {
 

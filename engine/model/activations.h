@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/model/attention.h"
+#include "engine/attention/attention.h"
 
 namespace rm {
 

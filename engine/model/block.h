@@ -2,12 +2,12 @@
 
 #include <functional>
 
-#include "base/model_preset.h"
+#include "engine/attention/attention.h"
 #include "engine/model/activations.h"
-#include "engine/model/attention.h"
 #include "engine/model/tensor_tiles.h"
 #include "engine/model/weights.h"
-#include "engine/model/windows.h"
+#include "engine/windows/windows.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 

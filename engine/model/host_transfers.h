@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/units.h"
-#include "engine/model/ops.h"
-#include "engine/model/rank_streams.h"
 #include "engine/model/weight_state.h"
+#include "engine/streams/ops.h"
+#include "engine/streams/rank_streams.h"
 
 namespace rm {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/mesh.h"
-#include "base/model_preset.h"
+#include "spec/mesh.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 

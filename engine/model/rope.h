@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/model_preset.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "engine/model/ops.h"
-#include "engine/model/rank_layout.h"
-#include "engine/model/rank_streams.h"
+#include "engine/streams/ops.h"
+#include "engine/streams/rank_streams.h"
+#include "engine/windows/rank_layout.h"
 
 namespace rm {
 

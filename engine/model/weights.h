@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "engine/model/host_transfers.h"
-#include "engine/model/ops.h"
-#include "engine/model/rank_layout.h"
-#include "engine/model/rank_streams.h"
 #include "engine/model/weight_state.h"
+#include "engine/streams/ops.h"
+#include "engine/streams/rank_streams.h"
+#include "engine/windows/rank_layout.h"
 
 namespace rm {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/model/rank_streams.h"
 #include "engine/model/weight_state.h"
+#include "engine/streams/rank_streams.h"
 
 namespace rm {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "engine/data/shown_text.h"
+#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
 #include "engine/tokenizer/json_keys.h"

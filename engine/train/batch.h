@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/mesh.h"
 #include "base/result.h"
 #include "engine/data/mixed_stream.h"
-#include "engine/model/rank_layout.h"
+#include "engine/windows/rank_layout.h"
+#include "spec/mesh.h"
 
 namespace rm {
 

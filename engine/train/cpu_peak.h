@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "base/report.h"
 #include "base/result.h"
 #include "kernels/tensor.h"
+#include "spec/report.h"
 
 namespace rm {
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "engine/model/step_memory.h"
 #include "engine/train/rank_engine.h"
+#include "engine/windows/step_memory.h"
 #include "kernels/meta/meta_kernels.h"
 
 namespace rm {

@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "base/ids.h"
-#include "base/job_spec.h"
-#include "base/model_preset.h"
-#include "base/plan.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "kernels/tensor.h"
+#include "spec/job_spec.h"
+#include "spec/model_preset.h"
+#include "spec/plan.h"
 
 namespace rm {
 

@@ -5,9 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/job_spec.h"
 #include "base/layout.h"
-#include "base/place_documents.h"
 #include "engine/comm/communicator.h"
 #include "engine/model/model.h"
 #include "engine/model/weight_state.h"
@@ -15,6 +13,8 @@
 #include "engine/train/batch.h"
 #include "engine/train/progress.h"
 #include "engine/train/trainer.h"
+#include "spec/job_spec.h"
+#include "spec/place_documents.h"
 
 namespace rm {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/report.h"
 #include "base/result.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
+#include "spec/report.h"
 
 // Reports as one line of JSON (no newline): metrics.jsonl and what a rank hands its worker.
 namespace rm {

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string_view>
 
-#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/matmul/matmul.h"
 #include "kernels/kernels.h"
 
 // The backend of the device kernels, made of its parts. `cuda` gives it CUDA's runtime and

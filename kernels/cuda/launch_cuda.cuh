@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/library/cuda_device.h"
 
 namespace rm {
 

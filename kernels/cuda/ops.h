@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/matmul/matmul.h"
 #include "kernels/prepared_weight.h"
 
 // The launchers: one file per op family, compiled by nvcc for `cuda` and as C++ for `emu`. Operands

@@ -2,7 +2,7 @@
 
 #include "planner/child/planning_members.h"
 #include "ringmaster/v1/planning.pb.h"
-#include "service/proto_members.h"
+#include "service/convert/proto_members.h"
 
 namespace rm {
 namespace {

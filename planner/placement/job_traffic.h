@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/job_spec.h"
+#include "spec/job_spec.h"
 #include "topology/placement_cost.h"
 
 namespace rm {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "base/job_spec.h"
 #include "planner/placement/graph_devices.h"
+#include "spec/job_spec.h"
 
 namespace rm {
 

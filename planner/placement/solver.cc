@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/words.h"
-#include "planner/placement/construct.h"
-#include "planner/placement/search.h"
+#include "planner/placement/solver/construct.h"
+#include "planner/placement/solver/search.h"
 
 namespace rm {
 namespace {

@@ -4,7 +4,7 @@
 #include <openssl/err.h>
 #include <sys/socket.h>
 
-#include "base/unique_fd.h"
+#include "base/os/unique_fd.h"
 #include "service/security/openssl.h"
 
 namespace rm {

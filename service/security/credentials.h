@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "service/security/authenticator.h"
 #include "service/security/client_security.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/audit.h"
 #include "service/security/authenticator.h"
 #include "service/security/role.h"
+#include "spec/audit.h"
 
 namespace rm {
 

@@ -4,7 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <grpcpp/security/auth_context.h>
 
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 namespace rm {
 namespace {

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <span>
 
+#include "service/job_file/yaml_fields.h"
 #include "service/state_dir.h"
-#include "service/yaml_fields.h"
 
 namespace rm {
 namespace {

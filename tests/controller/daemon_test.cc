@@ -9,7 +9,7 @@
 #include "controller/store/control_store.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
 #include "tests/controller/running.h"
-#include "tests/controller/stored_events.h"
+#include "tests/controller/store/stored_events.h"
 
 namespace rm::test {
 namespace {

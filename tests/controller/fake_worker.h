@@ -9,8 +9,8 @@
 #include <optional>
 #include <thread>
 
-#include "service/grpc_stream.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_stream.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/controller/world.h"
 
 namespace rm::test {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/session.h"
+#include "spec/session.h"
 
 // The two ends of a session in memory. cancel() on either ends both.
 namespace rm::test {

@@ -5,7 +5,7 @@
 
 #include "controller/core/input.h"
 #include "ringmaster/v1/worker.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 // Messages as programs of each protocol sent them (tests/golden/protocol) mean what they meant.
 namespace rm::test {

@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/e2e/support/e2e_test.h"
 
 namespace rm::e2e {

@@ -1,6 +1,6 @@
 #include <csignal>
 
-#include "base/session.h"
+#include "spec/session.h"
 #include "tests/e2e/support/e2e_test.h"
 
 namespace rm::e2e {

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "engine/data/token_formats.h"
+#include "engine/data/tokens/token_formats.h"
 
 // The input is a whole .idx. One that is accepted has documents that follow each other, and
 // survives being written again.

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/kernels/cuda/device_cases.h"
 

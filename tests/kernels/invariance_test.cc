@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/attention_cuts.h"
+#include "tests/kernels/attention/attention_cuts.h"
 #include "tests/kernels/factories.h"
 #include "tests/kernels/op_cases.h"
 #include "tests/support/some_cases.h"

@@ -404,5 +404,5 @@ void NaiveKernels<T, S>::run(const AdamW& op, Workspace, Stream&) {
 
 }  // namespace rm::test
 
-#include "tests/kernels/naive_attention.h"
+#include "tests/kernels/attention/naive_attention.h"
 #include "tests/kernels/naive_loss.h"

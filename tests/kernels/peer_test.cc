@@ -1,4 +1,4 @@
-#include "kernels/bench/peer.h"
+#include "bench/kernels/peer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

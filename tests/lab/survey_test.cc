@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "cli/links_file.h"
+#include "cli/input/links_file.h"
 #include "planner/placement/problem.h"
 #include "tests/e2e/support/connections.h"
 #include "tests/lab/surveyed_lab.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "service/yaml_fields.h"
+#include "service/job_file/yaml_fields.h"
 
 namespace rm::lab {
 namespace {

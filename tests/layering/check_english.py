@@ -12,7 +12,7 @@ import re
 import sys
 
 FOLDERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "proto", "service", "controller",
-           "worker", "cli", "cmake", "scripts", "tests")
+           "worker", "cli", "bench", "cmake", "scripts", "tests")
 SLASHES = {".h", ".cc", ".cu", ".cuh", ".proto"}
 HASHES = {".py", ".sh", ".cmake", ".txt"}
 # A comment begins a line, or stands behind code and two blanks at least.

@@ -11,7 +11,7 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
-LAYERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker", "cli")
+LAYERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker", "cli", "bench")
 PROTO = ["ringmaster/", "google/protobuf/", "grpc", "grpcpp/"]
 SERVICE = PROTO + ["boost/", "openssl/", "spdlog/", "yaml-cpp/", "prometheus/"]
 ENGINE = ["nlohmann/", "xxhash.h", "pcre2.h", "zstd.h"]
@@ -32,16 +32,16 @@ RULES = {
     "kernels/device": (["kernels/device", "kernels/simt/simt.h"], []),
     "kernels/cuda": (["base", "kernels"], ["cuda", "cublas"]),
     # A program over both, not a part of the library.
-    "kernels/bench": (["base", "spec", "options", "kernels", "engine", "planner"], ["nlohmann/", "oneapi/"]),
+    "bench": (["base", "spec", "topology", "options", "kernels", "engine", "planner", "bench"], ["nlohmann/", "oneapi/"]),
     "engine": (["base", "spec", "kernels", "engine"], ENGINE),
     "engine/main": (["base", "spec", "options", "kernels", "engine"], [*ENGINE, "CLI/"]),
     # The one reader of JSON, for all parts above.
-    "engine/json": (["base", "spec", "engine/json", "engine/data/shown_text.h"], ["nlohmann/"]),
+    "engine/json": (["base", "spec", "engine/json", "engine/data/file/shown_text.h"], ["nlohmann/"]),
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
     "engine/schedule": (["base", "kernels", "engine/json", "engine/memory", "engine/schedule"], ["nlohmann/"]),
     "engine/comm": (["base", "spec", "kernels", "engine/comm"], ["gloo/"]),
-    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/hash.h", "engine/data/shown_text.h",
+    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/file/hash.h", "engine/data/file/shown_text.h",
                            "engine/json"], ENGINE),
     "engine/data": (["base", "spec", "kernels", "engine/data", "engine/json", "engine/tokenizer"], ENGINE),
     "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data", "engine/json"], ENGINE),
@@ -119,7 +119,7 @@ PLANTED = [
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
     ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
-    ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert.h"'),
+    ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert/convert.h"'),
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),
     ("engine/tokenizer/x.cc", '"engine/data/split.h"'), ("engine/json/x.cc", '"engine/data/split.h"'),
     ("worker/rank/x.cc", '"service/log.h"'), ("cli/x.cc", '"engine/train/trainer.h"'),
@@ -133,7 +133,7 @@ PLANTED = [
 def self_test():
     missed = [f"{path} including {include}" for path, include in PLANTED
               if not violations(pathlib.Path(path), f"#include {include}\n")]
-    clean = violations(pathlib.Path("engine/train/x.cc"), '#include "base/mesh.h"\n#include <vector>\n')
+    clean = violations(pathlib.Path("engine/train/x.cc"), '#include "spec/mesh.h"\n#include <vector>\n')
     for case in missed:
         print(f"not found: {case}")
     return 1 if missed or clean else 0

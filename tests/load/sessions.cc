@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "tests/load/channels.h"
 
 namespace rm::load {

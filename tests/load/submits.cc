@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "ringmaster/v1/job.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/load/channels.h"
 
 namespace rm::load {

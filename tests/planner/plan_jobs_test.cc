@@ -1,6 +1,6 @@
 #include "planner/plan_jobs.h"
 
-#include "controller/core/make_snapshot.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "planner/mesh.h"
 #include "tests/controller/world.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 

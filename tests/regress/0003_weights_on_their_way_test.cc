@@ -2,7 +2,7 @@
 // for: members end in the reverse of their order, and the buffers came after the stream.
 #include <gtest/gtest.h>
 
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "engine/train/rank_engine.h"
 #include "kernels/cpu/cpu_kernels.h"
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 
 namespace rm {
 namespace {

@@ -1,4 +1,4 @@
-#include "controller/core/make_snapshot.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 

@@ -12,8 +12,8 @@
 #include <mutex>
 
 #include "ringmaster/v1/node.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "service/machine.h"
 
 namespace rm {

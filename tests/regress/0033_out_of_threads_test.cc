@@ -8,8 +8,8 @@
 #include "controller/exchange.h"
 #include "controller/rpc/seats.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/controller/running.h"
 #include "worker/rpc/grpc_rendezvous.h"
 

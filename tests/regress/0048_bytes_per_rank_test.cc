@@ -2,8 +2,8 @@
 // each rank reads its part once and verifies it on the way. (`ring-checkpoint bench` does the same
 // at the size of an 8B model.)
 #include "engine/comm/communicator.h"
-#include "engine/train/checkpointer.h"
 #include "engine/train/rank_engine.h"
+#include "engine/train/save/checkpointer.h"
 #include "tests/support/four_ranks.h"
 
 namespace rm {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
-#include "engine/data/megatron_writer.h"
+#include "engine/data/tokens/megatron_writer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 

@@ -2,12 +2,12 @@
 
 #include <sstream>
 
-#include "cli/describe_job.h"
-#include "cli/job_tables.h"
-#include "cli/link_tables.h"
-#include "cli/log_printer.h"
-#include "cli/placement_text.h"
-#include "cli/table.h"
+#include "cli/screen/log_printer.h"
+#include "cli/show/describe_job.h"
+#include "cli/show/job_tables.h"
+#include "cli/show/link_tables.h"
+#include "cli/show/placement_text.h"
+#include "cli/show/table.h"
 #include "cli/up/cluster.h"
 #include "planner/placement/explain.h"
 

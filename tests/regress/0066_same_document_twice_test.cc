@@ -3,7 +3,7 @@
 
 #include "cli/document.h"
 #include "ringmaster/v1/job.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 // `show -o json` had the keys of maps in an order that changed from call to call, states in words
 // that no table has, and whole numbers as texts.

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "service/job_file.h"
+#include "service/job_file/job_file.h"
 
 // `wandb` was answered with "the nearest known is 'name'", `lr` with 'batch'; `1,024` in braces
 // with "024: unknown key"; a tab with "illegal block entry"; of three errors one was told.

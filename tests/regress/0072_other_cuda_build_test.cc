@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 
 // librm_cuda.so said the number 1 in every build, and its user compared it with 1: libraries of two
 // builds, between which objects with virtual functions pass, mixed without a word. Beside this test

@@ -2,7 +2,7 @@
 // Hub, or one that no device can hold, was accepted with exit code 0 and failed when its turn came.
 #include <gmock/gmock.h>
 
-#include "cli/job_input.h"
+#include "cli/input/job_input.h"
 #include "tests/e2e/support/e2e_test.h"
 
 namespace rm::e2e {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ringmaster/v1/node.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 namespace rm {
 namespace {

@@ -1,5 +1,5 @@
-#include "controller/core/job_files.h"
-#include "controller/core/make_snapshot.h"
+#include "controller/core/jobs/make_snapshot.h"
+#include "controller/core/roots/job_files.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 

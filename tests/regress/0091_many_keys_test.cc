@@ -5,8 +5,8 @@
 #include <ctime>
 
 #include "base/format.h"
-#include "service/job_file.h"
-#include "service/yaml_tree.h"
+#include "service/job_file/job_file.h"
+#include "service/job_file/yaml_tree.h"
 
 namespace rm {
 namespace {

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "controller/ops/explain.h"
+#include "controller/ops/explain/explain.h"
 #include "tests/controller/pair.h"
 
 // `explain` advised what ends the same way again: after too little memory `continue` or another

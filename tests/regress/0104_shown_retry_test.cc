@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
-#include "controller/ops/explain.h"
+#include "controller/ops/explain/explain.h"
 #include "controller/ops/views.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "tests/controller/pair.h"
 
 // The steady time of a retry was shown as wall time: with a clock set forward by two hours the job

@@ -4,7 +4,7 @@
 // more than three times as long.
 #include <chrono>
 
-#include "engine/data/megatron_writer.h"
+#include "engine/data/tokens/megatron_writer.h"
 #include "tests/support/four_ranks.h"
 
 namespace rm {

@@ -1,6 +1,6 @@
 // A rank that its node could not run (a program that did not begin, no room for its files, no
 // threads) counted as a failing rank: the retries went to the same node until none were left.
-#include "controller/core/make_snapshot.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 

@@ -4,14 +4,14 @@
 
 #include <sstream>
 
-#include "cli/describe_job.h"
-#include "cli/link_tables.h"
-#include "cli/progress_display.h"
+#include "cli/screen/progress_display.h"
+#include "cli/show/describe_job.h"
+#include "cli/show/link_tables.h"
 #include "engine/data/data_format.h"
-#include "engine/data/megatron_writer.h"
 #include "engine/data/prepare.h"
+#include "engine/data/tokens/megatron_writer.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "tests/cli/sample_job.h"
+#include "tests/cli/show/sample_job.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {

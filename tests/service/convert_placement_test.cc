@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ringmaster/v1/topology.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 namespace rm {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/convert.h"
+#include "service/convert/convert.h"
 
 #include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/util/message_differencer.h>

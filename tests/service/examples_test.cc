@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "service/job_file.h"
+#include "service/job_file/job_file.h"
 
 namespace rm {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/grpc_stream.h"
+#include "service/grpc/grpc_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/support/server_session.h"
 
 namespace rm {

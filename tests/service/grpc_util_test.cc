@@ -1,4 +1,4 @@
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_util.h"
 
 #include <fcntl.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "ringmaster/v1/node.grpc.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {

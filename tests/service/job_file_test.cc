@@ -1,4 +1,4 @@
-#include "service/job_file.h"
+#include "service/job_file/job_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "service/metrics.h"
+#include "service/http/metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/session.h"
 #include "spec/report_members.h"
+#include "spec/session.h"
 #include "spec/session_members.h"
 
 // Random values of base types. The structured bindings, here and where a type is described, are the

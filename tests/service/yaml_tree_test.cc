@@ -1,4 +1,4 @@
-#include "service/yaml_tree.h"
+#include "service/job_file/yaml_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "controller/core/apply.h"
 #include "controller/core/due.h"
 #include "controller/core/input.h"
-#include "controller/core/make_snapshot.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "planner/plan_jobs.h"
 
 namespace rm::sim {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/session.h"
+#include "spec/session.h"
 #include "tests/sim/simulator.h"
 
 // The streams between the workers and the controller. Each direction of a stream is ordered and

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "base/job_spec.h"
-#include "base/mesh.h"
-#include "base/model_preset.h"
-#include "base/plan.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "engine/train/trainer.h"
 #include "kernels/kernels.h"
+#include "spec/job_spec.h"
+#include "spec/mesh.h"
+#include "spec/model_preset.h"
+#include "spec/plan.h"
 
 namespace rm::test {
 

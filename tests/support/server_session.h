@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "base/session.h"
 #include "ringmaster/v1/worker.pb.h"
-#include "service/convert.h"
+#include "service/convert/convert.h"
 #include "service/log.h"
+#include "spec/session.h"
 
 namespace rm {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/fault.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
 #include "tests/support/rank_rig.h"
 
 namespace rm::test {

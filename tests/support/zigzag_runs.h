@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/place_documents.h"
+#include "spec/place_documents.h"
 
 namespace rm {
 

@@ -5,9 +5,9 @@
 #include <new>
 #include <system_error>
 
-#include "base/session.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 #include "kernels/device.h"
+#include "spec/session.h"
 
 namespace rm {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "tests/support/server_session.h"
 
 namespace rm {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/agent/telemetry_spool.h"
 
 namespace rm {

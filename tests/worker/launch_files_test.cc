@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/train/rank_config.h"
-#include "service/job_file.h"
+#include "service/job_file/job_file.h"
 #include "tests/service/random_values.h"
 
 namespace rm {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/agent/line_tail.h"
 #include "worker/dir/attempt_dir.h"
 #include "worker/dir/progress_file.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/agent/attempt_view.h"
 #include "worker/agent/exchange_server.h"
 #include "worker/agent/launch_files.h"

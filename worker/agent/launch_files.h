@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/session.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
+#include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 
 namespace rm {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/dir/unix_socket.h"
 
 namespace rm {

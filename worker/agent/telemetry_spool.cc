@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/report.h"
+#include "spec/report.h"
 #include "worker/dir/files.h"
 #include "worker/rank/report_line.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/report.h"
 #include "base/units.h"
+#include "spec/report.h"
 #include "worker/agent/line_tail.h"
 #include "worker/dir/attempt_dir.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/session.h"
+#include "spec/session.h"
 
 // The worker's decisions as a pure state machine: fencing, launching, re-attaching, what the
 // controller is told. Time arrives inside inputs; files, processes and streams are reached through

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/os/unique_fd.h"
 #include "service/address.h"
 
 namespace rm {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 #include "service/security/authenticator.h"
 
 namespace rm {

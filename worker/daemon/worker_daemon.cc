@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "engine/train/cpu_peak.h"
-#include "service/grpc_util.h"
-#include "service/http_server.h"
+#include "service/grpc/grpc_util.h"
+#include "service/http/http_server.h"
 #include "service/log.h"
 #include "service/machine.h"
 #include "service/state_dir.h"

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/port_range.h"
+#include "base/os/port_range.h"
 #include "base/result.h"
-#include "base/session.h"
 #include "base/units.h"
 #include "base/words.h"
+#include "spec/session.h"
 #include "worker/dir/process.h"
 
 // The directory of one attempt on one node, through which daemon, shim and ranks share state. The

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/unique_fd.h"
+#include "base/os/unique_fd.h"
 
 namespace rm {
 namespace {

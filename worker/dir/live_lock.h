@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/os/unique_fd.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 
 namespace rm {
 

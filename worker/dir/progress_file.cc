@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/os/unique_fd.h"
 #include "worker/dir/files.h"
 
 namespace rm {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/os/unique_fd.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 
 // Unix stream sockets that live in a directory and carry lines. The directory is reached through

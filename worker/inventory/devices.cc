@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 #include "worker/inventory/inventory.h"
 
 namespace rm {

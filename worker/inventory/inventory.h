@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/session.h"
+#include "spec/session.h"
 
 // Facts about this machine. A fact that cannot be read is empty or 0.
 namespace rm {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "base/report.h"
+#include "spec/report.h"
 #include "worker/metrics/series.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/metrics.h"
+#include "service/http/metrics.h"
 
 namespace rm {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/probe.h"
+#include "spec/probe.h"
 
 namespace rm {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/probe.h"
+#include "spec/probe.h"
 
 namespace rm {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/probe.h"
 #include "base/result.h"
+#include "spec/probe.h"
 #include "worker/probe/wire.h"
 
 namespace rm {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "base/loop.h"
-#include "base/probe.h"
+#include "base/os/loop.h"
+#include "spec/probe.h"
 #include "worker/probe/inside_probe.h"
 
 namespace rm {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "base/port_range.h"
+#include "base/os/port_range.h"
+#include "base/os/unique_fd.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 
 // The protocol by which one worker probes another, over TCP between their data addresses. A probe

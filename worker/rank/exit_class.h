@@ -10,7 +10,7 @@ namespace rm {
 // How far a rank had got when it failed.
 enum class Reached { setup, training };
 
-// The exit code (kRank... of base/session.h) for an error of run_rank. An invalid job, a run that
+// The exit code (kRank... of spec/session.h) for an error of run_rank. An invalid job, a run that
 // diverges and tokens beyond the vocabulary are bad input on every node. A file that is missing or
 // damaged before training may be whole on another node; later, it may have been removed, which a
 // retry detects during setup.

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/report.h"
+#include "spec/report.h"
 #include "worker/dir/files.h"
 
 namespace rm {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
-#include "engine/train/run_rank.h"
+#include "base/os/unique_fd.h"
+#include "engine/train/run/run_rank.h"
 #include "worker/rank/report_line.h"
 
 namespace rm {

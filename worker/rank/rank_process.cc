@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/session.h"
 #include "engine/comm/communicator.h"
 #include "engine/train/rank_config.h"
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 #include "worker/dir/files.h"
 #include "worker/dir/progress_file.h"

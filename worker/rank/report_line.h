@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "base/clock.h"
-#include "base/report.h"
 #include "base/result.h"
+#include "spec/report.h"
 
 // The lines of rank-N.reports.jsonl, from a rank to its worker. Format:
 // docs/formats/shim_directory.md.

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/roots.h"
+#include "spec/roots.h"
 #include "worker/roots/index_hash.h"
 
 namespace rm {

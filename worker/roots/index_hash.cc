@@ -9,8 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/unique_fd.h"
-#include "engine/data/hash.h"
+#include "base/os/unique_fd.h"
+#include "engine/data/file/hash.h"
 #include "worker/dir/files.h"
 
 namespace rm {

@@ -12,7 +12,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "base/unique_fd.h"
+#include "base/os/unique_fd.h"
 #include "worker/dir/files.h"
 
 namespace rm {

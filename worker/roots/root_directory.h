@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/roots.h"
+#include "spec/roots.h"
 #include "worker/roots/root_paths.h"
 
 // Operations in a root's own directory: looking at it, and the small files by which workers find

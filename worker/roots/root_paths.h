@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/roots.h"
-#include "base/session.h"
+#include "spec/roots.h"
+#include "spec/session.h"
 
 namespace rm {
 

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/loop.h"
-#include "base/roots.h"
+#include "base/os/loop.h"
+#include "spec/roots.h"
 #include "worker/roots/index_hash.h"
 
 namespace rm {

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
 
 namespace rm {

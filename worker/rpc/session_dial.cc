@@ -3,8 +3,8 @@
 #include <atomic>
 #include <utility>
 
-#include "service/grpc_stream.h"
-#include "service/grpc_util.h"
+#include "service/grpc/grpc_stream.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
 #include "service/security/client_security.h"
 

@@ -4,12 +4,12 @@
 #include <thread>
 #include <utility>
 
-#include "base/loop.h"
-#include "base/report.h"
+#include "base/os/loop.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
-#include "service/convert.h"
-#include "service/grpc_util.h"
+#include "service/convert/convert.h"
+#include "service/grpc/grpc_util.h"
 #include "service/log.h"
+#include "spec/report.h"
 #include "worker/session/backoff.h"
 
 namespace rm {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "base/session.h"
+#include "spec/session.h"
 
 namespace rm {
 

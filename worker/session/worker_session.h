@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/loop.h"
+#include "base/os/loop.h"
 #include "base/result.h"
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/core/worker_core.h"
 #include "worker/session/backoff.h"
 #include "worker/session/outbox.h"

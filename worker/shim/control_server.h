@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/dir/unix_socket.h"
 
 namespace rm {

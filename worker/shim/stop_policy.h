@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/session.h"
+#include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 
 namespace rm {

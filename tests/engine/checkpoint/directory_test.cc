@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 #include "tests/engine/checkpoint/latest.h"
 #include "tests/engine/checkpoint/sample_state.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/fault.h"
-#include "base/mesh.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
+#include "spec/mesh.h"
 
 // Ranks as threads of one process, each with its own transport of the kind under test.
 namespace rm::testing {

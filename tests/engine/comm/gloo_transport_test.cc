@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "engine/comm/pair_table.h"
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/pair_table.h"
+#include "engine/comm/transport/transport.h"
 #include "tests/engine/comm/cluster.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "engine/comm/pair_table.h"
+#include "engine/comm/transport/pair_table.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "engine/comm/transport.h"
+#include "engine/comm/transport/transport.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "engine/data/text_source.h"
+#include "engine/data/text/text_source.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {

@@ -1,4 +1,4 @@
-#include "engine/data/hash.h"
+#include "engine/data/file/hash.h"
 
 #include <gtest/gtest.h>
 

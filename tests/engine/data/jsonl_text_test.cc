@@ -1,4 +1,4 @@
-#include "engine/data/jsonl_text.h"
+#include "engine/data/text/jsonl_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

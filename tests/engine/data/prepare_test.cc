@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "engine/data/data_format.h"
-#include "engine/data/token_files.h"
+#include "engine/data/tokens/token_files.h"
 #include "engine/tokenizer/tokenizer_json.h"
 #include "tests/engine/data/text_files.h"
 #include "tests/support/bpe_trainer.h"

@@ -1,4 +1,4 @@
-#include "engine/data/text_corpus.h"
+#include "engine/data/text/text_corpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/data/megatron_writer.h"
-#include "engine/data/text_corpus.h"
-#include "engine/data/text_tokens.h"
+#include "engine/data/text/text_corpus.h"
+#include "engine/data/tokens/megatron_writer.h"
+#include "engine/data/tokens/text_tokens.h"
 #include "tests/support/temp_dir.h"
 
 namespace rm {

@@ -1,4 +1,4 @@
-#include "engine/data/token_files.h"
+#include "engine/data/tokens/token_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "engine/data/megatron_writer.h"
-#include "engine/data/token_formats.h"
+#include "engine/data/tokens/megatron_writer.h"
+#include "engine/data/tokens/token_formats.h"
 #include "tests/engine/data/text_files.h"
 
 namespace rm {

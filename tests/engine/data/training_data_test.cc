@@ -8,7 +8,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "engine/data/megatron_writer.h"
+#include "engine/data/tokens/megatron_writer.h"
 #include "tests/engine/data/text_files.h"
 #include "tests/support/bpe_trainer.h"
 

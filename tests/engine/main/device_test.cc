@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"

@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "engine/checkpoint/checkpoint_reader.h"
-#include "engine/train/checkpointer.h"
 #include "engine/train/rank_engine.h"
+#include "engine/train/save/checkpointer.h"
 #include "tests/support/rank_rig.h"
 #include "tests/support/some_cases.h"
 #include "tests/support/temp_dir.h"

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "engine/model/rank_layout.h"
 #include "engine/train/dry_rank.h"
+#include "engine/windows/rank_layout.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/support/rank_rig.h"
 

@@ -7,7 +7,7 @@
 #include "engine/main/ring_train_config.h"
 #include "engine/train/rank_config.h"
 #include "engine/train/report_json.h"
-#include "engine/train/train_position.h"
+#include "engine/train/save/train_position.h"
 #include "tests/service/random_values.h"
 
 namespace rm {

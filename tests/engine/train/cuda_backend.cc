@@ -1,4 +1,4 @@
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 #include "tests/engine/train/device_backend.h"
 
 namespace rm::test {

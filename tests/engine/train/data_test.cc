@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/model_preset.h"
 #include "base/random.h"
-#include "base/report.h"
-#include "engine/data/megatron_writer.h"
-#include "engine/train/run_rank.h"
+#include "engine/data/tokens/megatron_writer.h"
+#include "engine/train/run/run_rank.h"
+#include "spec/model_preset.h"
+#include "spec/report.h"
 #include "tests/support/bpe_trainer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"

@@ -1,6 +1,6 @@
 // The planner meets the lower bound for the requests of the engine's passes, for every model size,
 // policy and mesh. `ring-bench arena` measures how fast it is.
-#include "kernels/bench/engine_traces.h"
+#include "bench/engine/engine_traces.h"
 
 #include <gtest/gtest.h>
 

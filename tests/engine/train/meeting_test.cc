@@ -1,4 +1,4 @@
-#include "engine/train/meeting.h"
+#include "engine/train/save/meeting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // with the bits of a run that was never stopped.
 #include <gtest/gtest.h>
 
-#include "engine/train/run_rank.h"
+#include "engine/train/run/run_rank.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 

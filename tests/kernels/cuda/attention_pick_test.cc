@@ -1,10 +1,10 @@
-#include "kernels/cuda/attention_pick.h"
+#include "kernels/cuda/attention/attention_pick.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/check.h"
-#include "kernels/cuda/attention_runs.h"
+#include "kernels/cuda/attention/attention_runs.h"
 
 namespace rm::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/emu/emu_kernels.h"
-#include "tests/kernels/attention_problem.h"
+#include "tests/kernels/attention/attention_problem.h"
 
 // Every attention kernel once, small, for the thread sanitizer: a report fails the program.
 namespace rm::test {

@@ -7,8 +7,8 @@
 
 #include "kernels/emu/emu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
-#include "tests/kernels/attention_cuts.h"
-#include "tests/kernels/attention_problem.h"
+#include "tests/kernels/attention/attention_cuts.h"
+#include "tests/kernels/attention/attention_problem.h"
 #include "tests/kernels/naive.h"
 #include "tests/support/zigzag_runs.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 
 namespace rm {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/random.h"
-#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/device/optimizer.cuh"
 #include "kernels/emu/emu_kernels.h"

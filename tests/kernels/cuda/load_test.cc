@@ -1,4 +1,4 @@
-#include "kernels/cuda/load.h"
+#include "kernels/cuda/library/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

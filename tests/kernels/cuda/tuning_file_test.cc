@@ -1,4 +1,4 @@
-#include "kernels/cuda/tuning_file.h"
+#include "kernels/cuda/matmul/tuning_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "planner/placement/evaluator.h"
+#include "planner/placement/solver/evaluator.h"
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "planner/placement/planted.h"
+#include "bench/placement/planted.h"
 
 namespace rm {
 namespace {

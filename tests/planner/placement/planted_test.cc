@@ -1,4 +1,4 @@
-#include "planner/placement/planted.h"
+#include "bench/placement/planted.h"
 
 #include <gtest/gtest.h>
 

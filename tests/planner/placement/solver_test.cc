@@ -5,9 +5,9 @@
 
 #include <set>
 
+#include "bench/placement/planted.h"
 #include "planner/placement/devices.h"
 #include "planner/placement/explain.h"
-#include "planner/placement/planted.h"
 
 namespace rm {
 namespace {

@@ -1,0 +1,156 @@
+#include "controller/core/jobs/make_snapshot.h"
+
+#include <algorithm>
+
+#include "controller/core/jobs/retry.h"
+#include "controller/core/roots/job_files.h"
+
+namespace rm {
+namespace {
+
+std::string describe(const State& state, const Holder& holder) {
+    const Attempt* attempt = find_attempt(state, holder.epoch);
+    if (attempt != nullptr && is_terminal(attempt->state)) {
+        return format("what may be left of attempt {}", holder.epoch);
+    }
+    if (attempt != nullptr) return "job " + holder.job.value;
+    return format("attempt {}, which this controller does not know", holder.epoch);
+}
+
+// A node that has been away too long is missing, as are the devices that it may still hold: the
+// time they become free is unknown.
+Availability availability_of(const Node& node, bool is_held) {
+    if (!node.session.up && node.state != NodeState::ready) return Availability::missing;
+    if (is_held) return Availability::busy;
+    if (!node.session.up) return Availability::unreachable;
+    return node.drained.empty() ? Availability::free : Availability::drained;
+}
+
+// The first kMaxPlanned in queue order; behind them the others, in any.
+std::vector<const Job*> queue(const State& state) {
+    std::vector<const Job*> pending;
+    for (const JobId& id : state.live_jobs) {
+        const Job* job = find_job(state, id);
+        if (job->state == JobState::pending) pending.push_back(job);
+    }
+    const std::size_t planned = std::min(pending.size(), kMaxPlanned);
+    std::partial_sort(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(planned),
+                      pending.end(), [](const Job* a, const Job* b) {
+                          return std::pair(b->spec.priority, a->number) <
+                                 std::pair(a->spec.priority, b->number);
+                      });
+    return pending;
+}
+
+PlanningJob describe(const State& state, const Job& job, WallTime now) {
+    PlanningJob out{.id = job.id,
+                    .spec = job.spec,
+                    .waiting_since = state.queued.at(job.id),
+                    .excluded = job.excluded,
+                    .waits = {}};
+    // The reason it went back to the queue with says when its time comes.
+    if (backs_off(job, now)) out.waits = job.blocking_reasons.front();
+    if (const Reason hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
+    return out;
+}
+
+// Jobs with the same files share what is found about them.
+class Files {
+public:
+    Files(const State& state, WallTime now)
+        : state_(state), now_(now), nodes_differ_(nodes_differ(state)) {}
+
+    int of(const Job& job) {
+        if (!nodes_differ_) return -1;
+        const FilesNeed need = files_needed(state_, job);
+        const std::string key =
+            format("{}{} {} {} {}", need.check.key, need.copies, need.parameters,
+                   need.parameter_bytes, need.default_checkpoints);
+        const auto [known, fresh] = known_.try_emplace(key, static_cast<int>(found.size()));
+        if (fresh) found.push_back(convert(job_files(state_, need, now_)));
+        return known->second;
+    }
+
+    std::vector<PlanningFiles> found;
+
+private:
+    static PlanningFiles convert(const JobFiles& files) {
+        PlanningFiles out{.nodes = {}, .reasons = files.reasons, .waits = files.waits};
+        for (const auto& [id, node] : files.nodes)
+            out.nodes[id] = {to_string(node.against), node.place};
+        return out;
+    }
+
+    const State& state_;
+    const WallTime now_;
+    const bool nodes_differ_;
+    std::map<std::string, int> known_;
+};
+
+bool is_told(const Job& job) {
+    return job.blocking_reasons.size() == 1 &&
+           job.blocking_reasons.front().kind == ReasonKind::behind;
+}
+
+}  // namespace
+
+Reason behind_reason() {
+    return {format("waits behind {} jobs", kMaxPlanned), "fits after one of them",
+            ReasonKind::behind};
+}
+
+std::vector<JobId> planned_jobs(const State& state) {
+    std::vector<JobId> ids;
+    for (const Job* job : queue(state)) {
+        if (ids.size() == kMaxPlanned) break;
+        ids.push_back(job->id);
+    }
+    return ids;
+}
+
+std::vector<PlanningDevice> planning_devices(const State& state) {
+    std::vector<PlanningDevice> devices;
+    const auto holders = device_holders(state);
+    for (const Node* node : nodes_by_registration(state)) {
+        if (node->state == NodeState::gone) continue;
+        for (const DeviceInfo& info : node->inventory.devices) {
+            PlanningDevice device{
+                .id = {node->id, info.index}, .kind = info.kind, .build = node->build};
+            const auto holder = holders.find(device.id);
+            device.availability = availability_of(*node, holder != holders.end());
+            if (device.availability == Availability::busy) {
+                device.held_by = describe(state, holder->second);
+            }
+            devices.push_back(std::move(device));
+        }
+    }
+    return devices;
+}
+
+PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
+    PlanningSnapshot snapshot{
+        .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
+    const std::vector<const Job*> pending = queue(state);
+    Files files(state, now);
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+        if (i < kMaxPlanned) {
+            snapshot.pending.push_back(describe(state, *pending[i], now));
+            snapshot.pending.back().files = files.of(*pending[i]);
+        } else if (!is_told(*pending[i])) {
+            snapshot.behind.push_back(pending[i]->id);
+        }
+    }
+    snapshot.files = std::move(files.found);
+    snapshot.devices = planning_devices(state);
+    return snapshot;
+}
+
+void add_links(PlanningSnapshot& snapshot, const MeasuredLinks& measured) {
+    std::vector<NodeId> nodes;
+    for (const PlanningDevice& device : snapshot.devices) {
+        if (nodes.empty() || nodes.back() != device.id.node) nodes.push_back(device.id.node);
+    }
+    snapshot.links = measured(nodes);
+}
+
+}  // namespace rm

@@ -1,0 +1,123 @@
+#include "engine/attention/head_exchange.h"
+
+namespace rm {
+namespace {
+
+TensorView with_heads(const TensorView& rows) {  // (tokens, heads) as (tokens, heads, 1)
+    return rows.reshaped({rows.dim(0), rows.dim(1), 1});
+}
+
+}  // namespace
+
+HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
+                           const RankLayout& layout, const RankShapes& shapes)
+    : memory_(memory),
+      ulysses_(layout.ulysses),
+      index_(layout.ulysses_index),
+      shapes_(shapes),
+      exchange_(streams) {
+    const std::int64_t group = model.num_query_heads / model.num_kv_heads;
+    const HeadShare heads = head_share(model, layout.tensor, layout.tensor_index);
+    const std::int64_t run = shapes.attended_q / shapes.attended_kv;
+    for (int rank = 0; rank < ulysses_; ++rank) {
+        std::vector<std::int64_t>& used = kv_heads_.emplace_back();
+        for (std::int64_t i = 0; i < shapes.attended_kv; ++i) {
+            const std::int64_t query = heads.q_first + rank * shapes.attended_q + i * run;
+            used.push_back(query / group - heads.kv_first);
+            if (used.back() != i) same_kv_heads_ = false;
+        }
+    }
+    if (shapes.attended_kv != shapes.Hk) same_kv_heads_ = false;
+}
+
+// Block `rank` of a tensor that holds the tokens of every ulysses rank in turn.
+TensorView HeadExchange::block(const TensorView& blocks, int rank) const {
+    const std::int64_t rows = blocks.dim(0) / ulysses_;
+    return blocks.rows(rank * rows, rows);
+}
+
+void HeadExchange::exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in) {
+    if (ulysses_ == 1) return;
+    exchange_([&](Communicator& communicator) {
+        for (const auto& [out, in] : out_and_in)
+            communicator.all_to_all(GroupKey::ulysses, out, in);
+    });
+}
+
+// Cuts tokens (T, Hq, D) by heads into a block for each rank; this rank's goes where it is used.
+void HeadExchange::scatter_queries(const Ops& ops, const TensorView& tokens, const TensorView& send,
+                                   const TensorView& own) const {
+    for (int rank = 0; rank < ulysses_; ++rank) {
+        const TensorView target = block(rank == index_ ? own : send, rank);
+        ops(CopyHeads{tokens, target, rank * shapes_.attended_q, 0, shapes_.attended_q});
+    }
+}
+
+// The reverse: heads of these tokens from every rank, side by side.
+void HeadExchange::join_queries(const Ops& ops, const TensorView& own, const TensorView& received,
+                                const TensorView& tokens) const {
+    for (int rank = 0; rank < ulysses_; ++rank) {
+        const TensorView source = block(rank == index_ ? own : received, rank);
+        ops(CopyHeads{source, tokens, 0, rank * shapes_.attended_q, shapes_.attended_q});
+    }
+}
+
+void HeadExchange::scatter_kv(const Ops& ops, const TensorView& tokens, const TensorView& send,
+                              const TensorView& own) const {
+    for (int rank = 0; rank < ulysses_; ++rank) {
+        const TensorView target = block(rank == index_ ? own : send, rank);
+        const auto& heads = kv_heads_[static_cast<std::size_t>(rank)];
+        for (std::size_t i = 0; i < heads.size(); ++i)
+            ops(CopyHeads{tokens, target, heads[i], static_cast<std::int64_t>(i), 1});
+    }
+}
+
+void HeadExchange::sum_kv(const Ops& ops, const TensorView& own, const TensorView& received,
+                          const TensorView& tokens) const {
+    ops(FillZero{tokens});
+    for (int rank = 0; rank < ulysses_; ++rank) {
+        const TensorView source = block(rank == index_ ? own : received, rank);
+        const auto& heads = kv_heads_[static_cast<std::size_t>(rank)];
+        for (std::size_t i = 0; i < heads.size(); ++i)
+            ops(CopyHeads{source, tokens, static_cast<std::int64_t>(i), heads[i], 1, Into::add});
+    }
+}
+
+void HeadExchange::project_to_heads(const Ops& ops, const Sides& q, const Sides& kv) {
+    const ArenaTensor q_blocks = memory_.on_device({"ulysses q"}, q.attended);
+    const ArenaTensor kv_blocks = memory_.on_device({"ulysses kv"}, kv.attended);
+    const KeyValueRows tokens = key_value(kv.tokens), send = key_value(kv_blocks),
+                       heads = key_value(kv.attended);
+    scatter_queries(ops, q.tokens, q_blocks, q.attended);
+    scatter_kv(ops, tokens.k, send.k, heads.k);
+    scatter_kv(ops, tokens.v, send.v, heads.v);
+    exchange({{q_blocks, q.attended}, {send.k, heads.k}, {send.v, heads.v}});
+}
+
+void HeadExchange::out_to_tokens(const Ops& ops, const Sides& out) {
+    const ArenaTensor blocks = memory_.on_device({"ulysses out"}, out.attended);
+    exchange({{out.attended, blocks}});
+    join_queries(ops, out.attended, blocks, out.tokens);
+}
+
+void HeadExchange::out_grads_to_heads(const Ops& ops, const Sides& d_out, const Sides& delta) {
+    const ArenaTensor blocks = memory_.on_device({"ulysses d_out"}, d_out.attended);
+    const ArenaTensor delta_blocks = memory_.on_device({"ulysses delta"}, delta.attended);
+    scatter_queries(ops, d_out.tokens, blocks, d_out.attended);
+    scatter_queries(ops, with_heads(delta.tokens), with_heads(delta_blocks),
+                    with_heads(delta.attended));
+    exchange({{blocks, d_out.attended}, {delta_blocks, delta.attended}});
+}
+
+void HeadExchange::grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv) {
+    const ArenaTensor blocks = memory_.on_device({"ulysses d_q"}, d_q.attended);
+    const ArenaTensor kv_blocks = memory_.on_device({"ulysses d_kv"}, d_kv.attended);
+    const KeyValueRows heads = key_value(d_kv.attended), received = key_value(kv_blocks),
+                       tokens = key_value(d_kv.tokens);
+    exchange({{d_q.attended, blocks}, {heads.k, received.k}, {heads.v, received.v}});
+    join_queries(ops, d_q.attended, blocks, d_q.tokens);
+    sum_kv(ops, heads.k, received.k, tokens.k);
+    sum_kv(ops, heads.v, received.v, tokens.v);
+}
+
+}  // namespace rm

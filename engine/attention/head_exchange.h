@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/streams/ops.h"
+#include "engine/windows/rank_layout.h"
+#include "engine/windows/step_memory.h"
+
+namespace rm {
+
+// Ulysses (Jacobs et al., DeepSpeed-Ulysses): an all-to-all between the ranks of a ulysses group
+// trades tokens for heads, so that attention sees all S tokens of the ring slot with a share of the
+// heads, and back. Key-value heads that several ranks need are sent to each; their gradients come
+// back from each and are summed here, in rank order, in the accumulation type.
+//
+// Where the group is one rank and attention's heads are those projected, both sides are the same
+// and nothing is called.
+class HeadExchange {
+public:
+    HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
+                 const RankLayout& layout, const RankShapes& shapes);
+
+    // Both sides are the same.
+    bool direct() const { return ulysses_ == 1 && same_kv_heads_; }
+
+    // From what the projections work on to what attention works on, and back. Shapes: tokens
+    // (T, Hq, D) and (2T, Hk, D), attended (S, attended_q, D) and (2S, attended_kv, D); delta
+    // without D.
+    struct Sides {
+        TensorView tokens;
+        TensorView attended;
+    };
+    void project_to_heads(const Ops& ops, const Sides& q, const Sides& kv);
+    void out_to_tokens(const Ops& ops, const Sides& out);
+    void out_grads_to_heads(const Ops& ops, const Sides& d_out, const Sides& delta);
+    // d_q in the compute type; d_kv in accum, sums of replicated heads.
+    void grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv);
+
+    StreamTimer& exposed() { return exchange_.exposed(); }
+
+private:
+    void exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in);
+    TensorView block(const TensorView& blocks, int rank) const;
+    void scatter_queries(const Ops& ops, const TensorView& tokens, const TensorView& send,
+                         const TensorView& own) const;
+    void join_queries(const Ops& ops, const TensorView& own, const TensorView& received,
+                      const TensorView& tokens) const;
+    void scatter_kv(const Ops& ops, const TensorView& tokens, const TensorView& send,
+                    const TensorView& own) const;
+    void sum_kv(const Ops& ops, const TensorView& own, const TensorView& received,
+                const TensorView& tokens) const;
+
+    StepMemory& memory_;
+    int ulysses_;
+    int index_;
+    RankShapes shapes_;
+    bool same_kv_heads_ = true;
+    // By ulysses rank: which of the key-value heads here its attention uses, in its order.
+    std::vector<std::vector<std::int64_t>> kv_heads_;
+    ExposedExchange exchange_;
+};
+
+}  // namespace rm

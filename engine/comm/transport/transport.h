@@ -1,0 +1,126 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fault.h"
+#include "base/os/port_range.h"
+#include "base/units.h"
+#include "engine/comm/arrivals.h"
+#include "engine/comm/exchange.h"
+
+namespace rm {
+
+class TransportError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// One message in flight. Its memory must not be touched until Transport::wait returned for it.
+struct MessageHandle {
+    std::int64_t id = -1;
+};
+
+// An established connection, its ends as the socket names them: "127.0.0.2:40112", "[::1]:40112".
+struct Connection {
+    int peer = 0;  // its rank
+    std::string own;
+    std::string other;
+};
+
+// Byte ranges between ranks; all that `local` and `gloo` implement. Messages between one
+// pair of ranks arrive in the order they were sent; the receiver names the exact length (a sender
+// that disagrees is an error on `local` and a timeout on `gloo`). Never to oneself. Nothing moves
+// before both sides have posted, so a send may be waited for only when its receive does not depend
+// on that wait. Called by one thread (the rank's communication stream), except abort(). The first
+// TransportError ends the transport: no message in flight touches memory after it, every later call
+// throws the same reason, and peers see this rank as gone.
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual std::string_view name() const = 0;
+    virtual int rank() const = 0;
+    virtual int num_ranks() const = 0;
+
+    virtual MessageHandle send(int to, std::span<const std::byte> bytes) = 0;
+    virtual MessageHandle recv(int from, std::span<std::byte> bytes) = 0;
+    // Throws TransportError naming the peer: timed out, peer gone, or aborted.
+    virtual void wait(MessageHandle handle) = 0;
+    // Every wait, now and later, throws with this reason. Any thread.
+    virtual void abort(const std::string& reason) = 0;
+
+    // The address it listens on, without a port, and its connections by ascending rank, as they
+    // were when it was made; empty where ranks are threads of one process.
+    virtual std::string address() const { return ""; }
+    virtual std::vector<Connection> connections() const { return {}; }
+
+    // How long one wait may take from now on: what the phase at hand does decides. Any thread.
+    void set_timeout(Seconds timeout) { timeout_seconds_ = timeout.value; }
+    Seconds timeout() const { return {timeout_seconds_.load()}; }
+
+    // Bytes of payload of the messages whose wait returned, since the start. Any thread.
+    std::int64_t bytes_sent() const { return bytes_sent_.load(); }
+    std::int64_t bytes_received() const { return bytes_received_.load(); }
+    // Time spent inside wait(), since the start. Any thread.
+    Seconds waited() const { return {static_cast<double>(waited_nanos_.load()) * 1e-9}; }
+    // How fast messages have come since the last call, by peer. Any thread, one at a time.
+    std::map<int, HopRate> take_arrivals() { return arrivals_.take(); }
+
+protected:
+    Transport() = default;
+    Transport(const std::vector<int>& peers, Seconds timeout)
+        : arrivals_(peers), timeout_seconds_(timeout.value) {}
+
+    Arrivals arrivals_;
+    std::atomic<std::int64_t> bytes_sent_{0};
+    std::atomic<std::int64_t> bytes_received_{0};
+    std::atomic<std::int64_t> waited_nanos_{0};
+
+private:
+    std::atomic<double> timeout_seconds_{60};
+};
+
+// The ranks each rank talks to: neighbours on every ring of the mesh (see communicator.h), sorted.
+using PeerTable = std::vector<std::vector<int>>;  // indexed by rank
+
+// Fault points: `transport.send` and `transport.recv`, passed once per message.
+struct TransportOptions {
+    int rank = 0;
+    int num_ranks = 1;
+    std::vector<int> peers;  // connections to make, mutual; empty means none
+    PortRange ports;         // to listen on for ranks at other addresses; of every rank
+    Seconds timeout{60};     // of connecting, and at first of one wait; comes from the plan
+    Faults* faults = nullptr;
+    // Shows whom a wait is for: 1 + its rank, 0 between waits. Null: nobody looks.
+    std::atomic<std::int32_t>* waits_for = nullptr;
+    // True ends the wait for peers that have yet to connect, with an error. Null: nobody asks.
+    const std::atomic<bool>* stop = nullptr;
+};
+
+// Ranks as threads of one process; make one hub and one transport per rank from it. With a delay
+// every message takes that long from when both sides have posted it, as on a link of that latency:
+// for measuring what of it is hidden.
+class LocalHub;
+struct LocalLinks {
+    Seconds delay;  // of every message
+};
+std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links = {});
+std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
+                                                const TransportOptions& options);
+
+// TCP through gloo's pairs, bound to `address` (a local IP) and ports of `options.ports`, or that
+// the kernel chooses for peers at the same address and where there is no range. Publishes one blob
+// through `exchange`, group "gloo", with a range its address before that, group "address", and
+// connects to `options.peers` only. Not encrypted.
+// Throws TransportError, also when this build has no gloo.
+std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
+                                               const TransportOptions& options);
+
+}  // namespace rm

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/os/unique_fd.h"
+#include "base/result.h"
+#include "engine/data/file/content_hash.h"
+
+namespace rm {
+
+// A file open for reading at any place, by any number of threads. Reads and not a mapping: a
+// file that shrinks is an error here and would be SIGBUS there.
+class FileBytes {
+public:
+    // not_found or permission_denied; invalid_argument for what is no regular file.
+    static Result<FileBytes> open(const std::string& path);
+
+    const std::string& path() const { return path_; }
+    std::int64_t size() const { return size_; }  // when it was opened
+
+    // failed_precondition when the file ends before that.
+    Status read(std::int64_t offset, std::span<std::byte> out) const;
+    // All of it, in blocks.
+    Status visit(const ReadWatch& watch,
+                 const std::function<void(std::span<const std::byte>)>& block) const;
+
+private:
+    FileBytes(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+    std::string path_;
+    UniqueFd fd_;
+    std::int64_t size_ = 0;
+};
+
+// Hashes files whose names do not matter.
+Result<std::string> content_hash_of(std::span<const FileBytes* const> files,
+                                    const ReadWatch& watch);
+
+}  // namespace rm

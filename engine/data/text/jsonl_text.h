@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/data/file/file_bytes.h"
+#include "engine/data/text/text_source.h"
+
+namespace rm {
+
+// A document per line of JSON Lines files: an object whose "text" is the document; its other keys
+// are not looked at. Lines of white space are passed over. A line that is anything else is an error
+// naming file and line, when it is read.
+class JsonlText : public TextSource {
+public:
+    // `files`: paths in order; `root`, which their names in messages are relative to. Finds the
+    // lines, without reading what they say. invalid_argument when there is none.
+    static Result<std::unique_ptr<JsonlText>> open(const std::string& path,
+                                                   const std::vector<std::string>& files,
+                                                   const ReadWatch& watch = {});
+
+    const std::string& path() const override { return path_; }
+    std::string describe() const override;
+    std::int64_t num_documents() const override { return std::ssize(lines_); }
+    std::string document_name(std::int64_t document) const override;
+    std::int64_t stored_bytes(std::int64_t document) const override;
+    std::unique_ptr<TextReader> make_reader() const override;
+    Result<std::string> content_hash(const ReadWatch& watch) const override;
+
+    // The text of one line.
+    Result<std::string> text_of(std::int64_t document) const;
+
+private:
+    struct Line {
+        std::int64_t file;    // index
+        std::int64_t number;  // from 1
+        std::int64_t offset;
+        std::int64_t bytes;
+    };
+    explicit JsonlText(std::string path) : path_(std::move(path)) {}
+    Status find_lines(std::int64_t file, const ReadWatch& watch);
+    const Line& line(std::int64_t document) const {
+        return lines_.at(static_cast<std::size_t>(document));
+    }
+
+    std::string path_;
+    std::vector<FileBytes> files_;
+    std::vector<Line> lines_;
+};
+
+}  // namespace rm

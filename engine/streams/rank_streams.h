@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "engine/comm/communicator.h"
+#include "engine/streams/stream_order.h"
+#include "kernels/kernels.h"
+
+namespace rm {
+
+// Adds up how long a stream spends between begin and end, as the stream plays them. One at a time.
+class StreamTimer {
+public:
+    void begin(Stream& stream) {
+        stream.call_host("timer", [this] { started_ = now(); });
+    }
+    void end(Stream& stream) {
+        stream.call_host("timer", [this] { nanos_ += now() - started_; });
+    }
+    // Seconds since the last take(); call while the stream is idle.
+    double take() {
+        const double seconds = static_cast<double>(nanos_) * 1e-9;
+        nanos_ = 0;
+        return seconds;
+    }
+
+private:
+    static std::int64_t now() {
+        return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    }
+    std::int64_t started_ = 0;
+    std::int64_t nanos_ = 0;
+};
+
+// Where a rank's state lives and is updated when that is the host; everything is borrowed.
+struct HostSide {
+    Kernels& kernels;  // of a host device
+    Stream& stream;    // a host stream of the device that computes
+};
+
+// One rank's streams and its way to the others; everything is borrowed.
+struct RankStreams {
+    Kernels& kernels;
+    Stream& compute;
+    Stream& communication;
+    Communicator& communicator;
+    Stream& to_host;  // of what waits on the host, and back
+    Stream& from_host;
+    StreamOrder& order;              // of all these, and of their owners' own
+    const HostSide* host = nullptr;  // null: state lives on the device
+
+    // Compute waits for the event; `exposed`: for how long.
+    void wait_exposed(const Event& event, StreamTimer& exposed) const {
+        exposed.begin(compute);
+        order.wait(compute, event);
+        exposed.end(compute);
+    }
+};
+
+// Communication in the midst of compute, which waits for it.
+class ExposedExchange {
+public:
+    explicit ExposedExchange(const RankStreams& streams)
+        : streams_(streams),
+          ready_(streams.kernels.device().make_event()),
+          arrived_(streams.kernels.device().make_event()) {}
+    // `queue` calls the communicator.
+    template <typename Queue>
+    void operator()(Queue queue) {
+        streams_.order.follow(streams_.communication, streams_.compute, *ready_);
+        queue(streams_.communicator);
+        streams_.order.record(streams_.communication, *arrived_);
+        streams_.wait_exposed(*arrived_, exposed_);
+    }
+    StreamTimer& exposed() { return exposed_; }
+
+private:
+    RankStreams streams_;
+    std::unique_ptr<Event> ready_;
+    std::unique_ptr<Event> arrived_;
+    StreamTimer exposed_;
+};
+
+// A pass over the layers.
+enum class LayerPass { forward, backward };
+
+struct LayerPassTimers {
+    StreamTimer forward;
+    StreamTimer backward;
+    StreamTimer& of(LayerPass pass) { return pass == LayerPass::forward ? forward : backward; }
+    double take() { return forward.take() + backward.take(); }
+};
+
+}  // namespace rm

@@ -1,0 +1,60 @@
+#include "engine/train/run/evaluate.h"
+
+#include <cmath>
+
+#include "engine/train/report_json.h"
+
+namespace rm {
+namespace {
+
+// Nothing: no held-out token can be scored. Sequence n goes to data rank n mod data as in training.
+Result<std::optional<StepBatch>> held_out_batch(RankParts& parts) {
+    const auto samples = parts.data->evaluation_samples(parts.engine.layout().context,
+                                                        parts.config.spec.evaluation.tokens);
+    if (!samples) {
+        if (samples.error().code != ErrorCode::invalid_argument) return samples.error();
+        parts.note(format("no evaluation: {}", samples.error().message));
+        return std::optional<StepBatch>();
+    }
+    if (samples->empty()) return std::optional<StepBatch>();
+    const StepBatch batch = parts.engine.cut(*samples);
+    if (batch.num_targets > 0) return std::optional(batch);
+    parts.note("no evaluation: no held-out token has a target");
+    return std::optional<StepBatch>();
+}
+
+// Missing in the report while the text is still being read.
+std::optional<TextEntropies> entropies(const RankParts& parts) {
+    const auto found = parts.study.entropies();
+    if (!found) return std::nullopt;
+    if (*found) return **found;
+    parts.note(format("no entropies of the text: {}", found->error().message));
+    return std::nullopt;
+}
+
+void report(const RankParts& parts, EvaluationReport evaluation) {
+    if (const auto text = entropies(parts)) {
+        evaluation.unigram_entropy = text->unigram;
+        evaluation.bigram_entropy = text->bigram;
+    }
+    parts.append_metrics(to_json(evaluation));
+    parts.env.observer.on_evaluation(evaluation);
+}
+
+}  // namespace
+
+Status evaluate(RankParts& parts, RunState& state) {
+    if (parts.config.spec.evaluation.tokens == 0 || state.is_evaluated()) return {};
+    parts.env.progress.phase = Phase::evaluation;
+    RM_TRY(const std::optional<StepBatch> batch, held_out_batch(parts));
+    if (!batch) return {};
+    const std::int64_t step = state.position.step;
+    const double total = parts.engine.trainer().total_loss(*batch);
+    state.evaluated = {step, std::isfinite(total)};
+    const double loss = total / static_cast<double>(batch->num_targets);
+    if (parts.is_first())
+        report(parts, {.step = step, .targets = batch->num_targets, .loss = loss});
+    return {};
+}
+
+}  // namespace rm

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/fault.h"
+#include "engine/checkpoint/directory_lock.h"
+#include "engine/data/training_data.h"
+#include "engine/train/rank_engine.h"
+#include "engine/train/run/data_study.h"
+#include "engine/train/run/run_rank.h"
+#include "engine/train/save/checkpointer.h"
+#include "engine/train/save/meeting.h"
+
+namespace rm {
+
+// Kernels that update state on the host; null where the state is on the device.
+std::unique_ptr<Kernels> make_host_kernels(const RankConfig& config);
+
+// `host`: of make_host_kernels, borrowed.
+RankSpec rank_spec_of(const RankConfig& config, const ModelConfig& model, Kernels* host);
+
+// Everything that one rank's run works with, from its first step to its last. In order of
+// construction: a member borrows only from those above it and ends before them.
+struct RankParts {
+    RankParts(const RankConfig& config, const RankEnvironment& environment,
+              const ModelConfig& model, std::unique_ptr<Kernels> host);
+    RankParts(const RankParts&) = delete;
+    RankParts& operator=(const RankParts&) = delete;
+
+    bool is_first() const { return config.rank == 0; }
+    // Rank 0 tells people; the other ranks say nothing.
+    void note(const std::string& text) const;
+    // Rank 0 adds a line to metrics.jsonl, where the run has a directory.
+    void append_metrics(const std::string& json) const;
+
+    const RankConfig& config;
+    RankEnvironment env;
+    const ModelConfig model;
+    std::optional<TrainingData> data;     // from check_before_start() on
+    const std::unique_ptr<Kernels> host;  // null: state lives on the device
+    RankEngine engine;
+    Faults no_faults;
+    Faults& faults;
+    Meeting meeting;
+    DirectoryLock directory;  // rank 0, of the checkpoints
+    Checkpointer checkpointer;
+    DataStudy study;
+};
+
+}  // namespace rm

@@ -1,0 +1,149 @@
+#include "engine/train/run/step_runner.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "engine/train/report_json.h"
+#include "engine/train/run/first_nonfinite.h"
+
+namespace rm {
+
+StepRunner::StepRunner(RankParts& parts, const CheckpointDuty& duty)
+    : parts_(parts),
+      duty_(duty),
+      checkpoint_bytes_(parts.checkpointer.own_bytes()),
+      reporter_(parts) {}
+
+Status StepRunner::enter_stage(const TrainPosition& position) {
+    if (open_stage_ == position.stage) return {};
+    const StageSpec& spec = spec_of(position);
+    RM_RETURN_IF_ERROR(
+        parts_.engine.enter(stage_shape(parts_.model, spec, parts_.config.plan.memory)));
+    open_stage_ = position.stage;
+    slowest_step_ = 0;
+    parts_.env.progress.collectives.pulse.forget();
+    return {};
+}
+
+// From the work of a step, at a tenth of the peak.
+double StepRunner::estimated_seconds(const StageSpec& spec) const {
+    constexpr double kUnknownPeak = 1e9;    // FLOP/s of a thread
+    constexpr double kDoneAgain = 4.0 / 3;  // the forward pass, at most
+    const RankConfig& config = parts_.config;
+    const double peak =
+        config.peak_flops > 0 ? config.peak_flops : kUnknownPeak * config.num_threads;
+    const auto S = static_cast<double>(spec.context);
+    const double pairs = static_cast<double>(spec.sequences_per_step()) * S * S;
+    const double work = kDoneAgain *
+                        training_flops(parts_.model, static_cast<double>(spec.batch), pairs) /
+                        config.plan.mesh.num_ranks();
+    return work / (0.1 * peak);
+}
+
+// How long a rank may wait for another within a step: the plan's limit, or three whole steps where
+// these take longer. A checkpoint under way may hold a rank up for as long as its own part takes on
+// a slow disk.
+Seconds StepRunner::timeout(const StageSpec& spec) const {
+    constexpr double kSteps = 3;
+    const double step = slowest_step_ > 0 ? slowest_step_ : estimated_seconds(spec);
+    Seconds timeout{std::max(parts_.config.plan.collective_timeout.value, kSteps * step)};
+    if (parts_.checkpointer.writing()) timeout += time_on_disk(checkpoint_bytes_);
+    return timeout;
+}
+
+Result<StepInput> StepRunner::take_input(const TrainPosition& position) {
+    const StageSpec& spec = spec_of(position);
+    const Stopwatch watch;
+    RM_TRY(const std::vector<Sample> sequences,
+           take_sequences(parts_.data->stream(), spec.sequences_per_step(), spec.context));
+    StepInput input{.spec = spec,
+                    .stage = position.stage,
+                    .batch = parts_.engine.cut(sequences),
+                    .learning_rate = learning_rate_at(spec, position.stage_step + 1)};
+    input.data_seconds = watch.seconds();
+    return input;
+}
+
+void StepRunner::count(const StepInput& input, RunState& state) {
+    advance(state.position, parts_.config.spec, input.spec.batch);
+    state.position.data = parts_.data->stream().position();
+}
+
+void StepRunner::end_step(const StepInput& input, const TrainPosition& position) {
+    if (position.stage != input.stage && parts_.is_first())
+        parts_.env.observer.on_stage_done(input.stage, position.step);
+    parts_.env.progress.collectives.pulse.end_step();
+}
+
+// It counts as a step: the data go on.
+Result<StepResult> StepRunner::skip_without_target(const StepInput& input, RunState& state) {
+    count(input, state);
+    const std::int64_t step = state.position.step;
+    state.health.add_without_target(step);
+    parts_.note(format(
+        "step {} has no target and changes nothing: every document in it is one token", step));
+    if (state.health.starved()) return state.health.starved_error();
+    end_step(input, state.position);
+    return StepResult{};
+}
+
+OptimizerStep StepRunner::optimizer_step(const StepInput& input, const RunState& state) const {
+    const JobSpec& spec = parts_.config.spec;
+    const Checkpointer& checkpointer = parts_.checkpointer;
+    return {.spec = spec.optimizer,
+            .seed = spec.seed,
+            .learning_rate = input.learning_rate,
+            .step = state.position.step + 1,
+            .state_in_use = checkpointer.writing() ? &checkpointer.written() : nullptr};
+}
+
+// Rank 0 says when the time for a checkpoint has come, so that all ranks make it after the same
+// step: the last whose end still lies within the interval.
+Trainer::Wish StepRunner::wish() const {
+    const std::int64_t most = parts_.config.stop_after_steps;
+    const bool enough = most > 0 && num_steps_ >= most;
+    if (parts_.env.stop || enough) return Trainer::Wish::stop;
+    return parts_.is_first() && duty_.is_time(last_seconds_) ? Trainer::Wish::checkpoint
+                                                             : Trainer::Wish::none;
+}
+
+void StepRunner::report(const StepReporter::Done& step) {
+    last_report_ = reporter_.make(step);
+    parts_.append_metrics(to_json(last_report_));
+    parts_.env.observer.on_step(last_report_);
+}
+
+// After a step: whether the run can go on.
+Status StepRunner::judge(const StepInput& input, const StepResult& result, RunState& state) {
+    StepHealth& health = state.health;
+    health.add({state.position.step, input.learning_rate, result.loss, result.finite});
+    if (!health.hopeless()) return {};
+    if (parts_.checkpointer.writing()) RM_RETURN_IF_ERROR(parts_.checkpointer.abandon());
+    return health.hopeless_error(first_nonfinite(parts_.engine, input.batch));
+}
+
+Result<StepResult> StepRunner::step(RunState& state) {
+    ProgressPage& progress = parts_.env.progress;
+    TrainPosition& position = state.position;
+    parts_.env.transport.set_timeout(timeout(spec_of(position)));
+    progress.phase = Phase::data;
+    progress.step = position.step + 1;
+    progress.collectives.pulse.begin_step();
+    const Stopwatch watch;
+    RM_TRY(const StepInput input, take_input(position));
+    ++num_steps_;
+    parts_.faults.pass("trainer.step");
+    if (input.batch.num_targets == 0) return skip_without_target(input, state);
+    const StepResult result =
+        parts_.engine.trainer().step(input.batch, optimizer_step(input, state), wish());
+    last_seconds_ = watch.seconds();
+    slowest_step_ = std::max(slowest_step_, result.seconds + input.data_seconds);
+    count(input, state);
+    if (position.step == 1 && result.finite) position.first_loss = result.loss;
+    report({result, input, position});
+    RM_RETURN_IF_ERROR(judge(input, result, state));
+    end_step(input, position);
+    return result;
+}
+
+}  // namespace rm

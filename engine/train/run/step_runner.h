@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/usize.h"
+#include "engine/train/run/rank_parts.h"
+#include "engine/train/run/run_state.h"
+#include "engine/train/run/step_reporter.h"
+#include "engine/train/save/checkpoint_duty.h"
+#include "spec/report.h"
+
+namespace rm {
+
+// Takes a run's steps one by one and reports them. Collective.
+class StepRunner {
+public:
+    // Borrows both.
+    StepRunner(RankParts& parts, const CheckpointDuty& duty);
+
+    // Makes the buffers of the stage that the next step belongs to, where it has not.
+    Status enter_stage(const TrainPosition& position);
+
+    // Trains on the next sequences and moves `state` on. An error says why the run cannot go on:
+    // the data cannot be read, or max_skipped steps in a row were of no use.
+    Result<StepResult> step(RunState& state);
+
+    // The last step's, of this run.
+    const StepReport& last_report() const { return last_report_; }
+
+private:
+    const StageSpec& spec_of(const TrainPosition& position) const {
+        return parts_.config.spec.stages[usize(position.stage)];
+    }
+    Seconds timeout(const StageSpec& spec) const;
+    double estimated_seconds(const StageSpec& spec) const;
+    Result<StepInput> take_input(const TrainPosition& position);
+    Result<StepResult> skip_without_target(const StepInput& input, RunState& state);
+    OptimizerStep optimizer_step(const StepInput& input, const RunState& state) const;
+    Trainer::Wish wish() const;
+    void count(const StepInput& input, RunState& state);
+    void report(const StepReporter::Done& step);
+    void end_step(const StepInput& input, const TrainPosition& position);
+    Status judge(const StepInput& input, const StepResult& result, RunState& state);
+
+    RankParts& parts_;
+    const CheckpointDuty& duty_;
+    const Bytes checkpoint_bytes_;  // that this rank writes
+    StepReporter reporter_;
+    StepReport last_report_;
+    int open_stage_ = -1;
+    double slowest_step_ = 0;  // of the stage, seconds
+    double last_seconds_ = 0;
+    std::int64_t num_steps_ = 0;  // of this run
+};
+
+}  // namespace rm

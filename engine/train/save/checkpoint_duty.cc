@@ -1,0 +1,74 @@
+#include "engine/train/save/checkpoint_duty.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rm {
+
+void CheckpointDuty::start(const StartPoint& point) {
+    saved_step_ = published_step_ = point.published_step;
+    since_saved_ = {};
+}
+
+bool CheckpointDuty::is_time(double last_step_seconds) const {
+    const CheckpointSpec& checkpoint = parts_.config.spec.checkpoint;
+    if (checkpoint.every_steps > 0 || checkpoint.every.value == 0) return false;
+    return since_saved_.seconds() + 2 * last_step_seconds > checkpoint.every.value;
+}
+
+// An alarm; it is tried again when the next one is due. Where there is no next one it is the end:
+// an attempt that may be tried again is better than steps that nobody has.
+Status CheckpointDuty::not_written(std::int64_t step, const Error& why, const RunState& state) {
+    saved_step_ = published_step_;
+    if (state.is_last_chance() && step == state.position.step) return why;
+    if (parts_.is_first()) {
+        parts_.env.observer.on_alarm(format(
+            "no checkpoint of step {}: {}; training goes on, the newest is {}", step, why.message,
+            published_step_ < 0 ? "none" : format("of step {}", published_step_)));
+    }
+    return {};
+}
+
+Status CheckpointDuty::begin(const RunState& state) {
+    const TrainPosition& position = state.position;
+    if (!parts_.checkpointer.enabled() || saved_step_ == position.step) return {};
+    // A checkpoint of weights that may be broken would push out a good one.
+    owed_ = !state.weights_are_good();
+    if (owed_) return {};
+    parts_.env.progress.phase = Phase::checkpoint;
+    parts_.engine.weights().finish_update();
+    nlohmann::json saved;
+    // The hash of the data is added when it is published.
+    if (parts_.is_first()) saved = checkpoint_state(position, parts_.config.spec, parts_.model, "");
+    since_saved_ = {};  // also when it fails: the next is due an interval later
+    const Status begun = parts_.checkpointer.begin(position, std::move(saved));
+    if (!begun) return not_written(position.step, begun.error(), state);
+    saved_step_ = position.step;
+    return {};
+}
+
+Status CheckpointDuty::give_up() {
+    owed_ = true;
+    saved_step_ = published_step_;
+    return parts_.checkpointer.abandon();
+}
+
+Status CheckpointDuty::finish(const RunState& state) {
+    Checkpointer& checkpointer = parts_.checkpointer;
+    if (!checkpointer.writing()) return {};
+    parts_.env.progress.phase = Phase::checkpoint;
+    // The first step with the saved weights shows whether they are finite.
+    if (!state.weights_are_good()) return give_up();
+    const auto saved =
+        checkpointer.finish([this](nlohmann::json& written, Activity& activity) -> Status {
+            RM_TRY(written["data_hash"], parts_.study.content_hash(activity));
+            return {};
+        });
+    if (!saved) return not_written(saved_step_, saved.error(), state);
+    published_step_ = saved->step;
+    if (!parts_.is_first()) return {};
+    parts_.env.observer.on_checkpoint(saved->step, saved->path, saved->seconds);
+    if (!saved->trouble.empty()) parts_.env.observer.on_alarm(saved->trouble);
+    return {};
+}
+
+}  // namespace rm

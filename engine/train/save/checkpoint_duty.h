@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/train/run/data_study.h"
+#include "engine/train/run/rank_parts.h"
+#include "engine/train/run/run_state.h"
+
+namespace rm {
+
+// Decides when a run saves, what it must not save, and what follows from a checkpoint that fails.
+// Collective: every rank makes the same calls after the same steps.
+class CheckpointDuty {
+public:
+    explicit CheckpointDuty(RankParts& parts) : parts_(parts) {}  // borrowed
+
+    // Before the first step.
+    void start(const StartPoint& point);
+
+    // By this rank's clock: the next step but one would end after the interval, when this and the
+    // next take as long as the last did. False where steps are counted instead.
+    bool is_time(double last_step_seconds) const;
+    // One was due while steps were not finite.
+    bool owed() const { return owed_; }
+
+    // Begins to save the state, unless it has been saved or may be broken.
+    Status begin(const RunState& state);
+    // After the next step's optimizer, or at the end: publishes what has been begun, or gives it up
+    // where the weights in it turned out to be broken.
+    Status finish(const RunState& state);
+
+private:
+    Status not_written(std::int64_t step, const Error& why, const RunState& state);
+    Status give_up();
+
+    RankParts& parts_;
+    std::int64_t saved_step_ = -1;
+    std::int64_t published_step_ = -1;
+    Stopwatch since_saved_;  // since the newest checkpoint's state was taken, or the start
+    bool owed_ = false;
+};
+
+}  // namespace rm

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/layout.h"
+#include "spec/memory_policy.h"
+#include "spec/mesh.h"
+#include "spec/model_preset.h"
+#include "spec/place_documents.h"
+#include "spec/plan.h"
+
+namespace rm {
+
+// The chunks that a dry run goes over: some at the front and some at the back of a long context.
+// The chunks between them repeat the same work and are left out: docs/memory.md says why that finds
+// the same requests, races and times.
+struct ChunkSample {
+    enum class Queries { sampled, all };
+    std::size_t front = 0;
+    std::size_t back = 0;
+    // Whether attention's queries are left out with the tokens. Where keys are whole on the device,
+    // every chunk of queries meets another number of them, so none stands for another.
+    Queries queries = Queries::sampled;
+    // By which the sampled chunks keep tiles; nothing: the policy's.
+    std::optional<double> alpha = {};
+};
+
+// Kept tiles lie in the same places of every `chunks` chunks, for this alpha: the policy's where
+// that repeats after few chunks, else the nearest that does.
+struct KeptPeriod {
+    std::int64_t chunks = 1;
+    double alpha = 0;
+};
+KeptPeriod kept_period(const MemoryPolicy& policy);
+
+// Enough for what a pass requests and for its order: every slot of a window is used again and
+// again, and every place of kept tiles is met.
+ChunkSample planning_sample(const MemoryPolicy& policy);
+
+// A tile of the T tokens. The activations of some tiles are kept for the backward pass, those of
+// the others are computed again.
+struct Tile {
+    TokenRange range;
+    std::int64_t kept_first = -1;  // its first row among the kept ones; -1: not kept
+    bool kept() const { return kept_first >= 0; }
+    TokenRange kept_rows() const { return {kept_first, range.count}; }
+};
+using Chunk = std::vector<Tile>;
+
+// The part of a tile that each of `tensor` ranks holds, among the rows of all tiles' parts.
+inline TokenRange shard_of(const TokenRange& tile, int tensor) {
+    return {tile.first / tensor, tile.count / tensor};
+}
+
+// Rows of a tensor chunk by chunk.
+struct RowCut {
+    std::vector<TokenRange> ranges;
+    std::int64_t most = 0;   // of one chunk
+    std::int64_t total = 0;  // of all
+};
+
+// Which tokens one rank holds and how they are cut: sizes only, the same for every sequence of a
+// stage. A ring slot's S tokens are cut into `ulysses` equal consecutive parts, one per rank, for
+// all that works token by token; attention sees all S of them with a share of the heads. Ranks of
+// one tensor group hold the same T tokens, and of activations that are sharded by token the tensor
+// rank i the i-th part of every tile.
+struct RankLayout {
+    std::int64_t context = 0;       // tokens of the sequence
+    std::int64_t padded = 0;        // a multiple of what the mesh needs
+    std::int64_t slot_tokens = 0;   // S = padded / ring
+    std::int64_t local_tokens = 0;  // T = S / ulysses
+    int ring = 1;
+    int ring_slot = 0;
+    int ulysses = 1;
+    int ulysses_index = 0;
+    int tensor = 1;
+    int tensor_index = 0;
+    std::vector<Chunk> chunks;  // of the T tokens
+    RowCut tokens;              // of tensors with a row per token
+    RowCut shards;              // per token of this tensor rank's part of every tile
+    RowCut kept;                // of what is kept, per token
+    RowCut kept_shards;         // likewise
+    std::int64_t max_tile = 0;
+    // The most tokens of the slot that attention takes at once; see QueryChunk.
+    std::int64_t max_query_chunk = 0;
+    MemoryPolicy memory;
+    std::optional<ChunkSample> sample;  // what `chunks` and the cuts list; nothing: all
+};
+
+// Errors of padded_length; and when `tensor` does not divide the tile, naming tiles that it does.
+Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
+                                    const MemoryPolicy& memory);
+
+// Which heads a tensor rank works on.
+struct HeadShare {
+    std::int64_t q_first = 0;
+    std::int64_t q_count = 0;
+    std::int64_t kv_first = 0;  // the key-value heads that its query heads use
+    std::int64_t kv_count = 0;
+};
+HeadShare head_share(const ModelConfig& model, int tensor, int index);
+
+// Sizes of one rank's tensors. Token by token it works on T tokens and its tensor share of heads
+// and features, and of the residual stream it holds Ts of them; attention sees the slot's S tokens
+// and a share of those heads.
+struct RankShapes {
+    RankShapes(const ModelConfig& model, const RankLayout& layout);
+
+    std::int64_t T = 0;           // tokens
+    std::int64_t Ts = 0;          // T / tensor
+    std::int64_t S = 0;           // tokens of the slot: ulysses x T
+    std::int64_t tile = 0;        // tokens of the longest tile
+    std::int64_t C = 0;           // hidden
+    std::int64_t F = 0;           // feed-forward / tensor
+    std::int64_t D = 0;           // head dim
+    std::int64_t Hq = 0;          // query heads / tensor
+    std::int64_t Hk = 0;          // key-value heads that those use
+    std::int64_t attended_q = 0;  // query heads in attention: Hq / ulysses
+    // Key-value heads in attention: of the query heads there, each run of attended_q / attended_kv
+    // uses one.
+    std::int64_t attended_kv = 0;
+};
+
+// Leaves out all chunks but the sample's. Sizes and places stay those of the whole context.
+void sample_chunks(RankLayout& layout, const ChunkSample& sample);
+
+// Consecutive tokens of a slot that attention takes at once. They are cut at tiles of their runs,
+// as near below multiples of chunk_tokens as these allow: their number does not depend on the runs.
+struct QueryChunk {
+    TokenRange range;  // of the S tokens
+    std::vector<Run> runs;
+};
+// The state that attention holds at one time: all query chunks while keys and values come by, or
+// each of them alone, with the key-value chunks up to its own.
+struct QueryGroup {
+    TokenRange rows;  // of the S tokens
+    std::size_t first_chunk = 0;
+    std::size_t num_chunks = 0;
+};
+
+// The documents of one sequence as this rank's kernels are told of them.
+struct SequenceRuns {
+    std::vector<Run> local;                  // of the T tokens
+    std::vector<std::vector<Run>> by_chunk;  // the same, of every chunk
+    std::vector<std::vector<Run>> by_slot;   // of the S tokens of every ring slot
+    std::vector<QueryChunk> query_chunks;    // of the own slot's
+    std::vector<QueryGroup> query_groups;
+};
+SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout);
+// A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.
+SequenceRuns padding_runs(const RankLayout& layout);
+
+// This rank's T tokens as pieces of the padded sequence.
+std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout);
+
+}  // namespace rm

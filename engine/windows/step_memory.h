@@ -1,0 +1,132 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/memory/step_arena.h"
+#include "engine/streams/rank_streams.h"
+#include "spec/plan.h"
+
+namespace rm {
+
+// The passes over one micro-batch: loss and gradients, the loss alone, the last hidden states.
+enum class PassKind { train, loss, hidden };
+constexpr std::array<PassKind, 3> kPassKinds = {PassKind::train, PassKind::loss, PassKind::hidden};
+
+// The arenas of a rank, pass by pass.
+class PassMemory {
+public:
+    virtual ~PassMemory() = default;
+    virtual StepArena& device() = 0;
+    virtual StepArena& host() = 0;
+    virtual void begin(PassKind kind) = 0;
+    virtual void end() = 0;
+};
+
+// The requests of each kind of pass, with their places.
+struct ArenaPasses {
+    std::array<PassRequests, kPassKinds.size()> by_kind;
+    Bytes size;  // the most that a pass takes
+
+    PassRequests& of(PassKind kind) { return by_kind[static_cast<std::size_t>(kind)]; }
+    const PassRequests& of(PassKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
+};
+struct StageArenas {
+    ArenaPasses device;
+    ArenaPasses host;
+};
+
+// How long the compute stream waited for what moves between host and device.
+struct OffloadTimers {
+    StreamTimer attention;  // while it attends
+    StreamTimer tokens;     // in the loops over chunks of tokens
+};
+
+// The memory of a pass and the streams that move it: what lies on the device for a while (device
+// arena), what waits on the host (host arena, pinned), and what the compute stream waits for.
+class StepMemory final : public PendingWaits, private StepArena {
+public:
+    // Borrows all.
+    StepMemory(const RankStreams& streams, StepArena& device, StepArena& host,
+               const MemoryPolicy& policy);
+    StepMemory(const StepMemory&) = delete;
+    StepMemory& operator=(const StepMemory&) = delete;
+    ~StepMemory() override;
+
+    // Nothing of an earlier pass is still moving.
+    void begin_pass();
+    // Waits for all that still moves and gives it back.
+    void end_pass();
+
+    ArenaTensor on_device(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
+        return {*this, name, dtype, shape};
+    }
+    // With the type and the two or three dims of `like`.
+    ArenaTensor on_device(BufferName name, const TensorView& like);
+    ArenaTensor on_host(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
+        return {host_, name, dtype, shape};
+    }
+    // Gives a buffer back when `mark` has been passed: two settle() from now, so that nobody stands
+    // still for it.
+    void release_after(ArenaTensor buffer, const StreamOrder::Mark& mark);
+    // Where a loop over chunks ends.
+    void settle();
+
+    StreamOrder& order() { return streams_.order; }
+    Stream& to_host() { return streams_.to_host; }
+    Stream& from_host() { return streams_.from_host; }
+    StreamOrder::Mark record(Stream& stream);
+    // The compute stream waits before its next op, once for all that is asked for until then, and
+    // is timed.
+    void wait_soon(const StreamOrder::Mark& mark);
+    void flush() override;
+    StreamOrder::Mark passed() { return record(streams_.compute); }
+    // A stream besides compute waits for these before it is the first to touch a buffer: the marks
+    // of everyone who may have had its bytes before.
+    void add_former_users(std::vector<StreamOrder::Mark>& marks);
+    Device& device() const { return streams_.kernels.device(); }
+    const MemoryPolicy& policy() const { return policy_; }
+    NumericTypes types() const { return streams_.kernels.types(); }
+    OffloadTimers& exposed() { return exposed_; }
+    void enter_attention() { current_ = &exposed_.attention; }
+    void leave_attention() { current_ = &exposed_.tokens; }
+
+private:
+    struct Leaving {
+        ArenaTensor buffer;
+        StreamOrder::Mark mark;
+    };
+    using Marks = std::array<StreamOrder::Mark, StreamOrder::kMaxStreams>;  // by their stream
+
+    TensorView request(BufferName name, DType dtype,
+                       std::initializer_list<std::int64_t> shape) override;
+    void release(const TensorView& buffer) override;
+    static void note(Marks& marks, const StreamOrder::Mark& mark);
+    void give_back(std::vector<Leaving>& buffers);
+    void join_users();
+    bool is_over(const StreamOrder::Mark& mark) const;
+
+    RankStreams streams_;
+    StepArena& device_;
+    StepArena& host_;
+    const MemoryPolicy policy_;
+    struct UsedEvent {
+        std::unique_ptr<Event> event;
+        StreamOrder::Mark mark;
+    };
+    std::deque<UsedEvent> events_;       // in the order of their records
+    std::vector<Leaving> leaving_;       // since the last settle()
+    std::vector<Leaving> leaving_next_;  // since the one before
+    Marks pending_{};                    // what compute waits for before its next op
+    Marks users_{};                      // of the buffers that have been given back
+    Marks unjoined_{};  // of those, what compute waits for before bytes are given out again
+    bool used_by_compute_ = false;  // of those, some up to now
+    OffloadTimers exposed_;
+    StreamTimer* current_ = &exposed_.tokens;
+};
+
+}  // namespace rm

@@ -1,0 +1,92 @@
+#include <cuda_runtime.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "kernels/cuda/device_kernels.h"
+#include "kernels/cuda/library/cuda_device.h"
+#include "kernels/cuda/library/load.h"
+#include "kernels/cuda/matmul/matmul_cublaslt.h"
+
+// The door of librm_cuda.so.
+namespace rm {
+
+Result<std::unique_ptr<Fp8Linear>> make_cuda_fp8_linear(Device& device, const Fp8LinearSize& size);
+
+namespace {
+
+// 13010 is 13.1.
+std::string version_text(int version) {
+    return format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// A driver serves every toolkit of its major version and those before.
+Status check_driver() {
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    if (driver == 0) {
+        return make_error(ErrorCode::unavailable,
+                          "this machine has no NVIDIA driver (libcuda.so.1 is not found)");
+    }
+    if (driver / 1000 >= CUDART_VERSION / 1000) return {};
+    return make_error(ErrorCode::unavailable,
+                      "the driver is too old: it serves CUDA {}, this build needs {}",
+                      version_text(driver), version_text(CUDART_VERSION));
+}
+
+Status check_device(int ordinal) {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess && status != cudaErrorNoDevice) {
+        return make_error(ErrorCode::unavailable, "the driver fails: {}",
+                          cudaGetErrorString(status));
+    }
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (ordinal < count) return {};
+    return make_error(ErrorCode::unavailable, "device {} was asked for, the driver shows {}{}",
+                      ordinal, count,
+                      visible == nullptr ? "" : format(" (CUDA_VISIBLE_DEVICES={})", visible));
+}
+
+Status check(int device) {
+    RM_CHECK(device >= 0, "device {}; CUDA counts from 0", device);
+    RM_RETURN_IF_ERROR(check_driver());
+    return check_device(device);
+}
+
+Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
+    RM_RETURN_IF_ERROR(check(options.device));
+    const GpuProfile profile = cuda_profile(options.device);
+    std::unique_ptr<Device> device = make_cuda_device(options.device);
+    RM_TRY(std::unique_ptr<cuda::MatMul> matmul,
+           make_cublaslt_matmul(options.device, options.tuning_file));
+    return make_device_kernels({.name = "cuda",
+                                .device = std::move(device),
+                                .matmul = std::move(matmul),
+                                .profile = profile},
+                               {.reproducible = options.reproducible,
+                                .explain = explains("kernels") ? &std::cerr : nullptr});
+}
+
+}  // namespace
+}  // namespace rm
+
+#define RM_EXPORT extern "C" __attribute__((visibility("default")))
+
+RM_EXPORT const char* rm_cuda_build() {
+    return rm::cuda_library_build();
+}
+
+RM_EXPORT void rm_cuda_check(int device, rm::Status& status) {
+    status = rm::check(device);
+}
+
+RM_EXPORT void rm_cuda_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,
+                                       rm::Result<std::unique_ptr<rm::Fp8Linear>>& linear) {
+    linear = rm::make_cuda_fp8_linear(device, size);
+}
+
+RM_EXPORT void rm_cuda_make_kernels(const rm::CudaOptions& options,
+                                    rm::Result<std::unique_ptr<rm::Kernels>>& kernels) {
+    kernels = rm::make_kernels(options);
+}

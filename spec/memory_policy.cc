@@ -1,0 +1,91 @@
+#include "spec/memory_policy.h"
+
+#include <algorithm>
+
+namespace rm {
+namespace {
+
+constexpr std::int64_t kPreferredChunk = 4096;  // tokens
+
+Status check_sizes(const MemorySpec& memory) {
+    if (memory.tile < kTileUnit || memory.tile % kTileUnit != 0) {
+        return invalid_argument("memory.tile: {} must be a positive multiple of {} tokens",
+                                memory.tile, kTileUnit);
+    }
+    if (memory.chunk < 0 || memory.chunk % memory.tile != 0) {
+        return invalid_argument("memory.chunk: {} must be a multiple of the tile, {} tokens",
+                                memory.chunk, memory.tile);
+    }
+    if (memory.alpha && !(*memory.alpha >= 0 && *memory.alpha <= 1)) {
+        return invalid_argument("memory.alpha: {} must be between 0 and 1, or auto", *memory.alpha);
+    }
+    if (memory.prefetch < 0 || memory.prefetch > kMostPrefetch) {
+        return invalid_argument("memory.prefetch: {} chunks; must be 0 to {}", memory.prefetch,
+                                kMostPrefetch);
+    }
+    return {};
+}
+
+Status check_limit(std::string_view key, const std::optional<Bytes>& limit) {
+    if (!limit || limit->value > 0) return {};
+    return invalid_argument(
+        "memory.{}: {} must be a positive size such as 40GiB; without the key "
+        "there is no limit",
+        key, exact_text(*limit));
+}
+
+Status check_windows(const MemorySpec& memory, const Mesh* parallel) {
+    if (memory.windows != Switch::on) return {};
+    if (memory.offload == Switch::off) {
+        return invalid_argument(
+            "memory.windows: on needs what is kept on the host, and "
+            "memory.offload is off; set it to on or auto");
+    }
+    if (parallel == nullptr) return {};
+    const int ring = parallel->size(Axis::ring);
+    const int ulysses = parallel->size(Axis::ulysses);
+    if (ring == 1 && ulysses == 1) return {};
+    return invalid_argument(
+        "memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, here "
+        "they are {} and {}; change them or set windows to off",
+        ring, ulysses);
+}
+
+}  // namespace
+
+std::string to_string(const MemoryPolicy& policy) {
+    const auto limit = [](std::string_view of, Bytes most) {
+        return most.value > 0 ? format(", {} at most {}", of, exact_text(most)) : "";
+    };
+    return format("tile {}, chunk {}, keeps {}, alpha {}, kept on the {}, {}, prefetch {}{}{}{}",
+                  policy.tile_tokens, policy.chunk_tokens, to_string(policy.keep), policy.alpha,
+                  to_string(policy.kept),
+                  policy.working == WorkingSet::windows ? "in windows" : "layers whole",
+                  policy.prefetch, policy.reuse == ArenaReuse::off ? ", buffers separate" : "",
+                  limit("device", policy.device), limit("host", policy.host));
+}
+
+Status check_memory(const MemorySpec& memory, const Mesh* parallel) {
+    RM_RETURN_IF_ERROR(check_sizes(memory));
+    RM_RETURN_IF_ERROR(check_limit("device", memory.device));
+    RM_RETURN_IF_ERROR(check_limit("host", memory.host));
+    return check_windows(memory, parallel);
+}
+
+MemoryPolicy resolve_memory(const MemorySpec& spec) {
+    const bool windows = spec.windows == Switch::on;
+    const bool offload = spec.offload == Switch::on || windows;
+    const std::int64_t chunk = std::max(spec.tile, kPreferredChunk / spec.tile * spec.tile);
+    return {.tile_tokens = spec.tile,
+            .chunk_tokens = spec.chunk > 0 ? spec.chunk : chunk,
+            .keep = spec.keep.value_or(Keep::input_and_attention),
+            .alpha = spec.alpha.value_or(1),
+            .kept = offload ? KeptPlace::host : KeptPlace::device,
+            .working = windows ? WorkingSet::windows : WorkingSet::whole,
+            .prefetch = spec.prefetch,
+            .reuse = spec.arena,
+            .device = spec.device.value_or(Bytes{}),
+            .host = spec.host.value_or(Bytes{})};
+}
+
+}  // namespace rm

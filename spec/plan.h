@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "spec/memory_policy.h"
+#include "spec/mesh.h"
+
+namespace rm {
+
+// mesh + placement + memory policy + limits. The planner makes it from a snapshot; the controller
+// validates it against the current state before use.
+struct Plan {
+    Mesh mesh;
+    int zero = 0;                     // ZeRO stage
+    std::vector<DeviceId> placement;  // indexed by rank
+    MemoryPolicy memory;
+    Seconds collective_timeout{60};
+    bool operator==(const Plan&) const = default;
+};
+
+}  // namespace rm

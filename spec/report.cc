@@ -1,0 +1,100 @@
+#include "spec/report.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace rm {
+namespace {
+
+std::string rate(const StepReport& report) {
+    const double speed = static_cast<double>(report.tokens) / report.seconds;
+    if (!(report.seconds > 0)) return "-";
+    if (speed >= 1e6) return format("{:.2}M", speed / 1e6);
+    if (speed >= 1e4) return format("{:.0}k", speed / 1e3);
+    return format("{:.0}", speed);
+}
+
+// Lists the bytes that each axis moved and the share of the step that waited; the words appear
+// once.
+std::string traffic(const StepReport& report) {
+    std::string text;
+    for (const std::string_view name : {"ring", "ulysses", "tensor", "gradient"}) {
+        const auto axis = report.axes.find(std::string(name));
+        if (axis == report.axes.end() || axis->second.bytes_sent == 0) continue;
+        const double waiting = std::min(1.0, axis->second.wait_seconds / report.seconds);
+        text += format("{}{} {} ({:.1}%{})", text.empty() ? "  " : ", ", name,
+                       Bytes{axis->second.bytes_sent}, waiting * 100,
+                       text.empty() ? " of the step spent waiting" : "");
+    }
+    return text;
+}
+
+// " at 10.77.0.3", without the port; empty where there is no address.
+std::string at(const std::string& address) {
+    const std::size_t port = address.rfind(':');
+    return address.empty() ? "" : " at " + address.substr(0, port);
+}
+
+std::string peer_text(const ConnectedReport& report, int peer) {
+    const auto connection = report.peers.find(peer);
+    const bool known = connection != report.peers.end();
+    return format("rank {}{}", peer, known ? at(connection->second.other) : "");
+}
+
+}  // namespace
+
+std::string connected_line(const ConnectedReport& report) {
+    std::string line =
+        format("rank {}{}", report.rank, report.address.empty() ? "" : " at " + report.address);
+    std::string before = " ";
+    for (const auto& [name, ring] : report.rings) {
+        if (name != "ring") before += format("in {} ", name);
+        line += format("{}sends to {} and receives from {}", before,
+                       peer_text(report, ring.sends_to), peer_text(report, ring.receives_from));
+        before = "; ";
+    }
+    if (!report.rings.empty()) return line;
+    before = " is connected to ";
+    for (const auto& [peer, connection] : report.peers) {
+        line += before + peer_text(report, peer);
+        before = ", ";
+    }
+    return line;
+}
+
+std::string step_line(const StepReport& r, std::string_view peak_name) {
+    std::string line = format("step {}/{}  loss {:.4}  grad {:.2}  {}  {} tok/s", r.step,
+                              r.num_steps, r.loss, r.grad_norm, Seconds{r.seconds}, rate(r));
+    if (r.causal_mfu > 0) {
+        line += format("  MFU {:.1}% (causal, {})", r.causal_mfu * 100, peak_name);
+    }
+    if (r.memory.total.value > 0) line += format("  mem {}", r.memory.total);
+    if (r.seconds > 0) line += traffic(r);
+    if (!r.finite) line += "  not finite: update skipped";
+    return line;
+}
+
+std::string diverged_line(const StepReport& r) {
+    return format(
+        "the run has diverged: the loss of step {} is {:.4}, and a run that learns stays below "
+        "{:.2}; lower the learning rate or warm up longer",
+        r.step, r.loss, r.diverged_above);
+}
+
+std::string evaluation_line(const EvaluationReport& r) {
+    if (r.unigram_entropy <= 0) {
+        return format("validation at step {}: {:.4} nats/token on {} held-out tokens", r.step,
+                      r.loss, r.targets);
+    }
+    return format(
+        "validation at step {}: {:.4} nats/byte on {} held-out bytes (baselines: unigram {:.3}, "
+        "bigram {:.3})",
+        r.step, r.loss, r.targets, r.unigram_entropy, r.bigram_entropy);
+}
+
+std::string stage_done_line(int stage, std::int64_t step) {
+    return format("stage {} done at step {}", stage + 1, step);
+}
+
+}  // namespace rm
