@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/usize.h"
 
 // Expected failures. The codes are those of gRPC, so that a status crosses the wire unchanged.
 namespace rm {

@@ -15,9 +15,9 @@ namespace {
 
 std::vector<float> small_numbers(Bench::Shape shape) {
     const std::int64_t count = TensorView(nullptr, DType::f32, shape).num_elements();
-    std::vector<float> numbers(static_cast<std::size_t>(count));
+    std::vector<float> numbers(usize(count));
     for (std::int64_t i = 0; i < count; ++i)
-        numbers[static_cast<std::size_t>(i)] = static_cast<float>(i * 7919 % 1009) / 1009 - 0.5f;
+        numbers[usize(i)] = static_cast<float>(i * 7919 % 1009) / 1009 - 0.5f;
     return numbers;
 }
 
@@ -78,9 +78,9 @@ TensorView Bench::compute(Shape shape) {
 }
 
 TensorView Bench::tokens(std::int64_t count, std::int64_t below) {
-    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    std::vector<std::int32_t> numbers(usize(count));
     for (std::int64_t i = 0; i < count; ++i)
-        numbers[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 7919 % below);
+        numbers[usize(i)] = static_cast<std::int32_t>(i * 7919 % below);
     return upload(DType::i32, {count}, numbers.data());
 }
 

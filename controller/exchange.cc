@@ -14,7 +14,7 @@ Status check_rank(const ExchangeTable::Request& request, const std::vector<NodeI
         return invalid_argument("attempt {} has ranks 0 to {}, not {}", request.epoch,
                                 placement.size() - 1, rank);
     }
-    const NodeId& home = placement[static_cast<std::size_t>(rank)];
+    const NodeId& home = placement[usize(rank)];
     if (home != request.node) {
         return invalid_argument("rank {} of attempt {} is on node {}, not {}", rank, request.epoch,
                                 home, request.node);

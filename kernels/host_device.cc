@@ -17,11 +17,11 @@ constexpr bool kPoison = false;
 
 // All bits set is a NaN in every floating type we use, and an impossible token.
 void poison(void* data, Bytes size) {
-    if (kPoison) std::memset(data, 0xff, static_cast<std::size_t>(size.value));
+    if (kPoison) std::memset(data, 0xff, usize(size.value));
 }
 
 void* allocate_aligned(std::size_t alignment, Bytes size) {
-    const auto wanted = static_cast<std::size_t>(size.value);
+    const auto wanted = usize(size.value);
     return std::aligned_alloc(alignment, (wanted / alignment + 1) * alignment);  // never zero
 }
 

@@ -64,7 +64,7 @@ TensorView TensorView::reshaped(std::initializer_list<std::int64_t> shape) const
 }
 
 std::span<std::byte> TensorView::bytes() const {
-    return {static_cast<std::byte*>(data_), static_cast<std::size_t>(num_bytes().value)};
+    return {static_cast<std::byte*>(data_), usize(num_bytes().value)};
 }
 
 std::string shape_string(const TensorView& tensor) {

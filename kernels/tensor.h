@@ -27,7 +27,7 @@ public:
     TensorView(void* data, DType dtype, std::initializer_list<std::int64_t> shape);
 
     int rank() const { return rank_; }
-    std::int64_t dim(int i) const { return shape_[static_cast<std::size_t>(i)]; }
+    std::int64_t dim(int i) const { return shape_[usize(i)]; }
     std::int64_t num_elements() const;
     Bytes num_bytes() const { return {num_elements() * size_of(dtype_)}; }
     DType dtype() const { return dtype_; }

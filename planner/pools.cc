@@ -19,7 +19,7 @@ bool contains(const std::vector<DeviceId>& devices, const DeviceId& device) {
 
 const PlanningFiles& files_of(const PlanningSnapshot& snapshot, const PlanningJob& job) {
     static const PlanningFiles kNothing;
-    return job.files < 0 ? kNothing : snapshot.files[static_cast<std::size_t>(job.files)];
+    return job.files < 0 ? kNothing : snapshot.files[usize(job.files)];
 }
 
 std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,

@@ -24,7 +24,7 @@ constexpr std::array<Level, 4> kLevels = {{{"debug", spdlog::level::debug},
                                            {"error", spdlog::level::err}}};
 
 const Level& at(LogLevel level) {
-    return kLevels.at(static_cast<std::size_t>(level));
+    return kLevels.at(usize(level));
 }
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {

@@ -46,7 +46,7 @@ Result<std::string> read_all(int fd, const std::string& path) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return system_error("cannot read", path, errno);
         if (got == 0) return contents;
-        contents.append(buffer, static_cast<std::size_t>(got));
+        contents.append(buffer, usize(got));
         if (contents.size() > kMaxSmallFile) {
             return make_error(ErrorCode::out_of_range, "{} is larger than {}", path,
                               to_string(Bytes{kMaxSmallFile}));

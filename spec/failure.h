@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/usize.h"
+
 // How ranks end and why attempts fail, each in one table: an exit code is a row of kRankExits, a
 // failure class is a row of kFailures. Retries, the database and `explain` read these rows.
 namespace rm {
@@ -64,7 +66,7 @@ inline constexpr std::array kFailures{
     FailureRow{FailureClass::lost, "lost", Retried::yes, Culprit::cluster, kReadLog}};
 
 constexpr const FailureRow& row_of(FailureClass failure) {
-    return kFailures.at(static_cast<std::size_t>(failure));
+    return kFailures.at(usize(failure));
 }
 constexpr std::string_view to_string(FailureClass failure) {
     return row_of(failure).name;

@@ -95,7 +95,7 @@ std::vector<int> Mesh::group(int rank, const std::vector<Axis>& axes) const {
     for (int other = 0; other < num_ranks(); ++other) {
         const Coords theirs = coords(other);
         const bool same = std::all_of(kAxes.begin(), kAxes.end(), [&](Axis axis) {
-            const auto i = static_cast<std::size_t>(axis);
+            const auto i = usize(axis);
             return mine[i] == theirs[i] || std::find(axes.begin(), axes.end(), axis) != axes.end();
         });
         if (same) members.push_back(other);

@@ -34,10 +34,10 @@ public:
 
     int inner_ring() const { return inner_ring_ == 0 ? size(Axis::ring) : inner_ring_; }
     int outer_ring() const { return size(Axis::ring) / inner_ring(); }
-    int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+    int size(Axis axis) const { return sizes_[usize(axis)]; }
     int num_ranks() const;
     Coords coords(int rank) const;
-    int coord(int rank, Axis axis) const { return coords(rank)[static_cast<std::size_t>(axis)]; }
+    int coord(int rank, Axis axis) const { return coords(rank)[usize(axis)]; }
     int rank(const Coords& coords) const;
 
     // The ranks that differ from `rank` along `axis` only, in axis order; includes `rank`.

@@ -84,9 +84,9 @@ class Packing {
 public:
     Packing(const Sequence& sequence, int ring)
         : sequence_(&sequence),
-          room_(static_cast<std::size_t>(ring), sequence.padded / ring),
-          slots_(static_cast<std::size_t>(ring)),
-          work_(static_cast<std::size_t>(ring * ring)) {}
+          room_(usize(ring), sequence.padded / ring),
+          slots_(usize(ring)),
+          work_(usize(ring * ring)) {}
 
     // The remainder of the division by R goes to the slots with the most room, so room stays equal
     // within a token as long as all documents are cut this way.
@@ -175,8 +175,7 @@ private:
     }
 
     std::size_t most_room() const {
-        return static_cast<std::size_t>(std::max_element(room_.begin(), room_.end()) -
-                                        room_.begin());
+        return usize(std::max_element(room_.begin(), room_.end()) - room_.begin());
     }
 
     // Tokens for each slot; the remainder goes to the slots with the most room.
@@ -188,7 +187,7 @@ private:
                          [&](std::size_t a, std::size_t b) { return room_[a] > room_[b]; });
         std::vector<std::int64_t> tokens(slots_.size(), length / ring);
         for (std::int64_t i = 0; i < length % ring; ++i)
-            ++tokens[order[static_cast<std::size_t>(i)]];
+            ++tokens[order[usize(i)]];
         return tokens;
     }
 
@@ -212,7 +211,7 @@ std::size_t count_longer(const Sequence& sequence, std::span<const std::size_t> 
     const auto end = std::find_if(order.begin(), order.end(), [&](std::size_t document) {
         return sequence.lengths[document] <= tokens;
     });
-    return static_cast<std::size_t>(end - order.begin());
+    return usize(end - order.begin());
 }
 
 // Zigzag-cuts the long documents, then more of them, a few at a time, until the work is even.

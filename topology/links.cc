@@ -56,7 +56,7 @@ Status check_interior(const NodeInterior& interior, int index) {
         return invalid_argument("interior {} has {} devices; it must have 1 or more", index,
                                 interior.num_devices);
     }
-    const auto n = static_cast<std::size_t>(interior.num_devices);
+    const auto n = usize(interior.num_devices);
     if (interior.pairs.size() != n * n) {
         return invalid_argument("interior {} has {} device pairs; {} devices need {}", index,
                                 interior.pairs.size(), n, n * n);
@@ -103,9 +103,8 @@ Status check_network(const LinkGraph& graph) {
         for (int to = 0; to < graph.num_nodes(); ++to) {
             if (from == to) continue;
             RM_RETURN_IF_ERROR(check_link(graph.between(from, to), [&] {
-                return format("link from node {} to {}",
-                              graph.nodes[static_cast<std::size_t>(from)].id,
-                              graph.nodes[static_cast<std::size_t>(to)].id);
+                return format("link from node {} to {}", graph.nodes[usize(from)].id,
+                              graph.nodes[usize(to)].id);
             }));
         }
     }
@@ -151,7 +150,7 @@ int LinkGraph::num_devices() const {
 
 LinkGraph uniform_graph(const std::vector<NodeId>& nodes, int devices_per_node, Link network,
                         Link inside) {
-    const auto devices = static_cast<std::size_t>(devices_per_node);
+    const auto devices = usize(devices_per_node);
     LinkGraph graph;
     graph.interiors.push_back({devices_per_node, std::vector<Link>(devices * devices, inside), {}});
     for (const NodeId& id : nodes)

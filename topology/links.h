@@ -36,8 +36,7 @@ struct NodeInterior {
         pairs;  // (num_devices, num_devices), row = sender; the diagonal means nothing
     std::vector<HostBridge> bridges;
     const Link& pair(int from, int to) const {
-        return pairs[static_cast<std::size_t>(from) * static_cast<std::size_t>(num_devices) +
-                     static_cast<std::size_t>(to)];
+        return pairs[usize(from) * usize(num_devices) + usize(to)];
     }
     bool operator==(const NodeInterior&) const = default;
 };
@@ -71,7 +70,7 @@ struct LinkGraph {
     int num_devices(int node) const { return interior_of(node).num_devices; }
     int num_devices() const;  // of all nodes
     const NodeInterior& interior_of(int node) const {
-        return interiors[static_cast<std::size_t>(nodes[static_cast<std::size_t>(node)].interior)];
+        return interiors[usize(nodes[usize(node)].interior)];
     }
     Link& between(int from, int to) { return network[place(from, to)]; }
     const Link& between(int from, int to) const { return network[place(from, to)]; }
@@ -79,9 +78,7 @@ struct LinkGraph {
     bool operator==(const LinkGraph&) const = default;
 
 private:
-    std::size_t place(int from, int to) const {
-        return static_cast<std::size_t>(from) * nodes.size() + static_cast<std::size_t>(to);
-    }
+    std::size_t place(int from, int to) const { return usize(from) * nodes.size() + usize(to); }
 };
 
 // Identical nodes, every pair of them joined by `network` and every pair of devices by `inside`; a

@@ -16,7 +16,7 @@ constexpr std::array<Axis, 3> kGradientAxes = {Axis::data, Axis::ring, Axis::uly
 int group_key(const Mesh& mesh, int rank, std::span<const Axis> along) {
     Mesh::Coords coords = mesh.coords(rank);
     for (const Axis axis : along)
-        coords[static_cast<std::size_t>(axis)] = 0;
+        coords[usize(axis)] = 0;
     return mesh.rank(coords);
 }
 
@@ -28,7 +28,7 @@ void add_ring(const std::vector<int>& ring, std::int64_t bytes, std::vector<Flow
 
 void add_double_ring(const std::vector<int>& ring, const CommPhase& phase, int inner,
                      std::vector<Flow>& flows) {
-    const auto places = static_cast<std::size_t>(inner);
+    const auto places = usize(inner);
     for (std::size_t first = 0; first < ring.size(); first += places) {
         const auto begin = ring.begin() + static_cast<std::ptrdiff_t>(first);
         add_ring({begin, begin + inner}, phase.bytes.value, flows);
@@ -134,8 +134,8 @@ PlacementCost placement_cost(const Routes& routes, const Mesh& mesh, const StepT
     for (const CommPhase& phase : traffic) {
         PhaseLoad load(routes);
         for (const Flow& flow : flows_of(mesh, phase)) {
-            const Route route = routes.route(placement[static_cast<std::size_t>(flow.from)],
-                                             placement[static_cast<std::size_t>(flow.to)]);
+            const Route route =
+                routes.route(placement[usize(flow.from)], placement[usize(flow.to)]);
             load.add(route, flow.bytes);
             cost.link_time += Seconds{static_cast<double>(flow.bytes) / routes.alone(route)};
         }
@@ -160,7 +160,7 @@ Status check_placement(const LinkGraph& graph, const Mesh& mesh,
             return invalid_argument("rank {} is on node number {}; there are {}", rank, at.node,
                                     graph.num_nodes());
         }
-        const NodeId& id = graph.nodes[static_cast<std::size_t>(at.node)].id;
+        const NodeId& id = graph.nodes[usize(at.node)].id;
         if (at.device < 0 || at.device >= graph.num_devices(at.node)) {
             return invalid_argument("rank {} is on device {} of node {}, which has {}", rank,
                                     at.device, id, graph.num_devices(at.node));

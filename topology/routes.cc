@@ -18,7 +18,7 @@ std::vector<bool> members_of(const std::vector<int>& members, const std::vector<
                              std::size_t num_nodes) {
     std::vector<bool> in(num_nodes, members.empty());
     for (const int node : members.empty() ? others : members)
-        in[static_cast<std::size_t>(node)] = !members.empty();
+        in[usize(node)] = !members.empty();
     return in;
 }
 
@@ -31,11 +31,10 @@ Routes::Routes(const LinkGraph& graph) : graph_(graph) {
         seconds_per_byte_.push_back(seconds_per_byte_of(node.ingress));
     add_trunks();
     for (const NodeInterior& interior : graph.interiors) {
-        std::vector<int>& below =
-            bridges_of_.emplace_back(static_cast<std::size_t>(interior.num_devices), -1);
+        std::vector<int>& below = bridges_of_.emplace_back(usize(interior.num_devices), -1);
         for (std::size_t b = 0; b < interior.bridges.size(); ++b) {
             for (const int device : interior.bridges[b].devices)
-                below[static_cast<std::size_t>(device)] = static_cast<int>(b);
+                below[usize(device)] = static_cast<int>(b);
         }
     }
     for (int node = 0; node < graph.num_nodes(); ++node)
@@ -70,7 +69,7 @@ void Routes::add_trunks() {
         for (const auto& [sender, a] : zones) {
             for (const auto& [receiver, b] : zones) {
                 if (!sender[2 * t] || !receiver[2 * t + 1]) continue;
-                trunks_between_[static_cast<std::size_t>(a * num_zones_ + b)].push_back(resource);
+                trunks_between_[usize(a * num_zones_ + b)].push_back(resource);
             }
         }
     }
@@ -92,16 +91,15 @@ void Routes::use(Route& route, int resource) const {
 }
 
 int Routes::bridge_of(Endpoint at) const {
-    const auto interior =
-        static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(at.node)].interior);
-    return bridges_of_[interior][static_cast<std::size_t>(at.device)];
+    const auto interior = usize(graph_.nodes[usize(at.node)].interior);
+    return bridges_of_[interior][usize(at.device)];
 }
 
 void Routes::use_bridge(Route& route, Endpoint at, Part part) const {
     const int bridge = bridge_of(at);
     if (bridge < 0) return;
     const int devices = graph_.num_devices(at.node);
-    use(route, interior_base_[static_cast<std::size_t>(at.node)] + devices * devices + 2 * bridge +
+    use(route, interior_base_[usize(at.node)] + devices * devices + 2 * bridge +
                    (part == Part::down ? 1 : 0));
 }
 
@@ -115,17 +113,16 @@ Route Routes::route(Endpoint from, Endpoint to) const {
     if (link.flow.value > 0) route.flow = link.flow.value * kBytesPerGbit;
     route.latency = link.latency.value;
     if (inside) {
-        use(route, interior_base_[static_cast<std::size_t>(from.node)] +
-                       from.device * graph_.num_devices(from.node) + to.device);
+        use(route, interior_base_[usize(from.node)] + from.device * graph_.num_devices(from.node) +
+                       to.device);
         if (bridge_of(from) == bridge_of(to)) return route;
     } else {
         const int n = graph_.num_nodes();
         use(route, from.node);
         use(route, n + to.node);
         use(route, network_base_ + from.node * n + to.node);
-        route.trunks = trunks_between_[static_cast<std::size_t>(
-            zone_of_[static_cast<std::size_t>(from.node)] * num_zones_ +
-            zone_of_[static_cast<std::size_t>(to.node)])];
+        route.trunks = trunks_between_[usize(zone_of_[usize(from.node)] * num_zones_ +
+                                             zone_of_[usize(to.node)])];
     }
     use_bridge(route, from, Part::up);
     use_bridge(route, to, Part::down);
@@ -140,26 +137,25 @@ double Routes::alone(const Route& route) const {
 
 std::string Routes::interior_name(int node, int offset) const {
     const NodeInterior& interior = graph_.interior_of(node);
-    const NodeId& id = graph_.nodes[static_cast<std::size_t>(node)].id;
+    const NodeId& id = graph_.nodes[usize(node)].id;
     const int pairs = interior.num_devices * interior.num_devices;
     if (offset < pairs) {
         return format("link {}:{} -> {}:{}", id, offset / interior.num_devices, id,
                       offset % interior.num_devices);
     }
     const int bridge = (offset - pairs) / 2;
-    return format("host bridge {} of {}, {}",
-                  interior.bridges[static_cast<std::size_t>(bridge)].name, id,
+    return format("host bridge {} of {}, {}", interior.bridges[usize(bridge)].name, id,
                   (offset - pairs) % 2 == 0 ? "up" : "down");
 }
 
 std::string Routes::name(int resource) const {
     const int n = graph_.num_nodes();
-    const auto id = [&](int node) { return graph_.nodes[static_cast<std::size_t>(node)].id; };
+    const auto id = [&](int node) { return graph_.nodes[usize(node)].id; };
     if (resource < n) return format("egress of {}", id(resource));
     if (resource < 2 * n) return format("ingress of {}", id(resource - n));
     const int trunk = resource - 2 * n;
     if (trunk < static_cast<int>(graph_.trunks.size())) {
-        return format("trunk {}", graph_.trunks[static_cast<std::size_t>(trunk)].name);
+        return format("trunk {}", graph_.trunks[usize(trunk)].name);
     }
     if (resource >= network_base_) {
         const int pair = resource - network_base_;
@@ -167,7 +163,7 @@ std::string Routes::name(int resource) const {
     }
     const auto above = std::upper_bound(interior_base_.begin(), interior_base_.end(), resource);
     const int node = static_cast<int>(above - interior_base_.begin()) - 1;
-    return interior_name(node, resource - interior_base_[static_cast<std::size_t>(node)]);
+    return interior_name(node, resource - interior_base_[usize(node)]);
 }
 
 }  // namespace rm

@@ -47,9 +47,7 @@ public:
     const LinkGraph& graph() const { return graph_; }
     int num_resources() const { return static_cast<int>(seconds_per_byte_.size()); }
     // 0 for a resource that is not a limit; no route names such a resource.
-    double seconds_per_byte(int resource) const {
-        return seconds_per_byte_[static_cast<std::size_t>(resource)];
-    }
+    double seconds_per_byte(int resource) const { return seconds_per_byte_[usize(resource)]; }
     Route route(Endpoint from, Endpoint to) const;
     // Bytes per second of one transfer that has its path to itself.
     double alone(const Route& route) const;

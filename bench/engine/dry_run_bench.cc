@@ -183,7 +183,7 @@ Status dry_run(const ChunkJob& job, Chunks chunks, const DeviceProfile& profile)
 Status plan(const ChunkJob& job, Chunks chunks) {
     const auto like = make_cpu_kernels({.num_threads = 1, .compute = DType::bf16});
     StageShape shape = job.shape;
-    if (chunks == Chunks::all) shape.sample = ChunkSample{static_cast<std::size_t>(shape.context)};
+    if (chunks == Chunks::all) shape.sample = ChunkSample{usize(shape.context)};
     RM_TRY([[maybe_unused]] const StageArenas arenas, plan_arenas(job.spec, shape, *like));
     return {};
 }

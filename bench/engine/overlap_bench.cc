@@ -121,14 +121,14 @@ StepTimes mean(const std::vector<StepTimes>& ranks) {
 
 // The first step is not counted.
 std::vector<StepTimes> run_rig(const OverlapRig& rig) {
-    const auto num_ranks = static_cast<std::size_t>(rig.mesh.num_ranks());
-    std::vector<std::vector<StepTimes>> by_step(static_cast<std::size_t>(rig.repeats) + 1,
+    const auto num_ranks = usize(rig.mesh.num_ranks());
+    std::vector<std::vector<StepTimes>> by_step(usize(rig.repeats) + 1,
                                                 std::vector<StepTimes>(num_ranks));
     run_ranks(
         rig.mesh, {Seconds{rig.delay}}, rig.repeats + 1,
         [&](std::unique_ptr<Transport> transport) { return Rank(rig, std::move(transport)); },
         [&](std::size_t index, Rank& rank, int step) {
-            by_step[static_cast<std::size_t>(step)][index] = rank.pass();
+            by_step[usize(step)][index] = rank.pass();
         });
     std::vector<StepTimes> steps;
     for (std::size_t step = 1; step < by_step.size(); ++step)

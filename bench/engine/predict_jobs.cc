@@ -182,7 +182,7 @@ Result<ForetoldStep> foretell(const PredictJob& job, const DeviceProfile& profil
 
 RealSteps run_steps(const PredictJob& job, int num_steps) {
     const Mesh mesh = mesh_of(job);
-    std::vector<RankSteps> ranks(static_cast<std::size_t>(mesh.num_ranks()));
+    std::vector<RankSteps> ranks(usize(mesh.num_ranks()));
     run_ranks(
         mesh, {}, num_steps + 1,
         [&](std::unique_ptr<Transport> transport) { return Rank(job, std::move(transport)); },

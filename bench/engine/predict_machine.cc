@@ -20,7 +20,7 @@ DeviceProfile measure_alone(const CoreUse& use, Seconds budget) {
 }
 
 DeviceProfile measure_together(const CoreUse& use, Seconds budget) {
-    std::vector<DeviceProfile> profiles(static_cast<std::size_t>(use.num_users));
+    std::vector<DeviceProfile> profiles(usize(use.num_users));
     std::vector<std::thread> users;
     for (DeviceProfile& profile : profiles)
         users.emplace_back([&profile, &use, budget] { profile = measure_alone(use, budget); });
@@ -39,7 +39,7 @@ std::vector<double> exchange(std::int64_t size) {
     const auto run_rank = [&](int rank) {
         const auto transport =
             make_local_transport(hub, {.rank = rank, .num_ranks = 2, .peers = {1 - rank}});
-        std::vector<std::byte> out(static_cast<std::size_t>(size)), in(out.size());
+        std::vector<std::byte> out(usize(size)), in(out.size());
         for (int i = 0; i < kMessages; ++i) {
             const double begin = now({});
             const MessageHandle received = transport->recv(1 - rank, in);

@@ -24,7 +24,7 @@ public:
         const Status entered = engine_.enter(shape);
         RM_CHECK(entered.ok(), "{}", entered.error().message);
         Rng rng(1);
-        std::vector<Sample> samples(static_cast<std::size_t>(spec.mesh.size(Axis::data)));
+        std::vector<Sample> samples(usize(spec.mesh.size(Axis::data)));
         for (Sample& sample : samples)
             sample = random_sample(rng, shape.context, spec.model.vocabulary);
         batch_ = engine_.cut(samples);
@@ -69,7 +69,7 @@ void run_ranks(const Mesh& mesh, const LocalLinks& links, int num_steps, const M
     const auto hub = make_local_hub(num_ranks, links);
     std::barrier together(num_ranks);
     const auto run_rank = [&](int number) {
-        const auto index = static_cast<std::size_t>(number);
+        const auto index = usize(number);
         auto rank = make(make_local_transport(
             hub, {.rank = number, .num_ranks = num_ranks, .peers = peers_of(mesh)[index]}));
         for (int i = 0; i < num_steps; ++i) {

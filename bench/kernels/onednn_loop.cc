@@ -86,7 +86,7 @@ public:
     double run() {
         const double start = now(options_);
         pool_.parallel_for(static_cast<std::int64_t>(shares_.size()),
-                           [&](std::int64_t i) { shares_[static_cast<std::size_t>(i)]->run(); });
+                           [&](std::int64_t i) { shares_[usize(i)]->run(); });
         return now(options_) - start;
     }
 

@@ -93,7 +93,7 @@ Result<std::string> TorchPeer::ask(const std::string& line) {
         std::array<char, 4096> buffer{};
         const ssize_t size = ::read(from_, buffer.data(), buffer.size());
         if (size <= 0) return make_error(ErrorCode::unavailable, "the torch peer ended");
-        received_.append(buffer.data(), static_cast<std::size_t>(size));
+        received_.append(buffer.data(), usize(size));
     }
     const std::string answer = received_.substr(0, end);
     received_.erase(0, end + 1);

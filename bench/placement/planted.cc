@@ -13,7 +13,7 @@ constexpr int kRack = 32;
 constexpr std::int64_t kMegabyte = 1'000'000;
 
 std::vector<int> shuffled(int count, Rng& rng) {
-    std::vector<int> list(static_cast<std::size_t>(count));
+    std::vector<int> list(usize(count));
     std::iota(list.begin(), list.end(), 0);
     for (std::size_t i = list.size() - 1; i > 0; --i)
         std::swap(list[i], list[rng.below(i + 1)]);
@@ -87,7 +87,7 @@ public:
     }
 
 private:
-    static std::size_t size(int n) { return static_cast<std::size_t>(n); }
+    static std::size_t size(int n) { return usize(n); }
     int num_nodes() const { return static_cast<int>(order_.size()); }
     double around(double rate) { return rate * (0.995 + 0.01 * rng_.uniform()); }
 

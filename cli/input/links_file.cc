@@ -146,8 +146,7 @@ private:
         }
         NodeInterior interior;
         interior.num_devices = devices;
-        interior.pairs.assign(static_cast<std::size_t>(devices) * static_cast<std::size_t>(devices),
-                              Link{});
+        interior.pairs.assign(usize(devices) * usize(devices), Link{});
         if (fields.has("link")) {
             RM_TRY(const Link link, default_link(fields.at("link"), fields.path("link")));
             std::fill(interior.pairs.begin(), interior.pairs.end(), link);
@@ -171,8 +170,7 @@ private:
             return invalid_argument("{}: `from` and `to` are two devices, 0 to {}", where,
                                     interior.num_devices - 1);
         }
-        RM_TRY(interior.pairs[static_cast<std::size_t>(from * interior.num_devices + to)],
-               link_of(fields));
+        RM_TRY(interior.pairs[usize(from * interior.num_devices + to)], link_of(fields));
         return {};
     }
 

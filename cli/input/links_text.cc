@@ -102,7 +102,7 @@ Json network_json(const LinkGraph& graph) {
 Json ids(const LinkGraph& graph, const std::vector<int>& nodes) {
     Json list = Json::array();
     for (const int node : nodes)
-        list.push_back(graph.nodes[static_cast<std::size_t>(node)].id.value);
+        list.push_back(graph.nodes[usize(node)].id.value);
     return list;
 }
 
@@ -152,8 +152,7 @@ std::string slurm_topology(const LinkGraph& graph) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
         text += format("SwitchName=leaf{} Nodes=", i);
         for (std::size_t n = 0; n < leaves[i].size(); ++n) {
-            text += format("{}{}", n == 0 ? "" : ",",
-                           graph.nodes[static_cast<std::size_t>(leaves[i][n])].id);
+            text += format("{}{}", n == 0 ? "" : ",", graph.nodes[usize(leaves[i][n])].id);
         }
         text += "\n";
         switches += format("{}leaf{}", i == 0 ? "" : ",", i);

@@ -147,7 +147,7 @@ Result<std::vector<Endpoint>> parse_devices(const std::vector<std::string>& text
                                             const LinkGraph& graph) {
     std::map<std::string_view, int> nodes;
     for (int node = 0; node < graph.num_nodes(); ++node)
-        nodes[graph.nodes[static_cast<std::size_t>(node)].id.value] = node;
+        nodes[graph.nodes[usize(node)].id.value] = node;
     std::vector<Endpoint> devices;
     for (const std::string& text : texts) {
         if (const auto whole = nodes.find(text); whole != nodes.end()) {

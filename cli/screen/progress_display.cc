@@ -27,15 +27,15 @@ std::string progress_bar(const Progress& progress, int width) {
     const std::string tail =
         format("] {:>3.0}%  ETA {}", share * 100, progress.left ? span_text(*progress.left) : "-");
     const int room = std::max(24, width) - static_cast<int>(tail.size()) - 1;
-    const auto cells = static_cast<std::size_t>(std::clamp(room, 4, 40));
-    const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
+    const auto cells = usize(std::clamp(room, 4, 40));
+    const auto full = usize(share * static_cast<double>(cells));
     std::string bar = "[" + std::string(full, '=');
     if (full < cells) bar += '>' + std::string(cells - full - 1, ' ');
     return bar + tail;
 }
 
 std::string shortened(std::string line, int columns) {
-    const auto room = static_cast<std::size_t>(std::max(1, columns));
+    const auto room = usize(std::max(1, columns));
     while (line.size() > room) {
         const std::size_t open = line.find(" (");
         const std::size_t close = line.find(')', std::min(open, line.size()));

@@ -69,7 +69,7 @@ void Screen::draw(const std::vector<std::string>& lines) {
     columns_ = size.ws_col;
     rows_ = size.ws_row;
     out_.width = columns_;
-    const std::size_t shown = std::min(lines.size(), static_cast<std::size_t>(rows_));
+    const std::size_t shown = std::min(lines.size(), usize(rows_));
     std::string page = "\x1b[H";
     for (std::size_t i = 0; i < shown; ++i) {
         page += cut_to_width(lines[i], std::max(1, columns_ - 1)) + "\x1b[K";

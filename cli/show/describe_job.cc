@@ -246,7 +246,7 @@ std::size_t subject_width(const pb::ExplainJobReply& reply) {
 void print_finding(const Output& out, const pb::Finding& finding, std::size_t subject) {
     const KindText kind = kind_text(finding.kind());
     const std::size_t indent = 2 + kKindWidth + 2 + subject + 2;
-    const std::size_t columns = static_cast<std::size_t>(std::max(out.width, 1));
+    const std::size_t columns = usize(std::max(out.width, 1));
     const std::size_t width =
         out.terminal ? std::max(kLeastText, columns - std::min(columns, indent)) : 0;
     std::string head = "  " + out.paint(kind.name, kind.color);
@@ -286,7 +286,7 @@ void print_explanation(const Output& out, const pb::ExplainJobReply& reply) {
         const pb::StepReport& step = job.last_step();
         for (const std::string& line :
              wrapped(step_line(from_proto(step), printable(step.peak_name())),
-                     out.terminal ? static_cast<std::size_t>(std::max(out.width - 2, 30)) : 0))
+                     out.terminal ? usize(std::max(out.width - 2, 30)) : 0))
             out.stream << "  " << line << '\n';
     }
     const std::size_t subject = subject_width(reply);

@@ -50,13 +50,12 @@ Drawing drawing_of(const Mesh& mesh, const pb::Attempt& attempt,
 // coordinate of the rank that each is compared with.
 template <typename Leader>
 bool crosses(const Drawing& drawing, Axis axis, Leader leader) {
-    const auto index = static_cast<std::size_t>(axis);
+    const auto index = usize(axis);
     for (int rank = 0; rank < drawing.mesh.num_ranks(); ++rank) {
         Mesh::Coords coords = drawing.mesh.coords(rank);
         coords[index] = leader(coords[index]);
         const int other = drawing.mesh.rank(coords);
-        if (drawing.node_of[static_cast<std::size_t>(rank)] !=
-            drawing.node_of[static_cast<std::size_t>(other)]) {
+        if (drawing.node_of[usize(rank)] != drawing.node_of[usize(other)]) {
             return true;
         }
     }

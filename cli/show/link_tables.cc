@@ -78,15 +78,14 @@ std::string latency_text(double seconds) {
 }
 
 NodeInterior interior_of(const pb::SurveyedNode& node) {
-    const auto size = static_cast<std::size_t>(node.devices());
+    const auto size = usize(node.devices());
     const Link unmeasured{.bandwidth = {1000}, .flow = {}, .latency = {}};
     NodeInterior interior{.num_devices = node.devices(),
                           .pairs = std::vector<Link>(size * size, unmeasured),
                           .bridges = {}};
     for (const pb::DeviceLink& link : node.inside()) {
         if (link.from() < 0 || link.to() < 0) continue;
-        interior.pairs.at(static_cast<std::size_t>(link.from()) * size +
-                          static_cast<std::size_t>(link.to())) = {
+        interior.pairs.at(usize(link.from()) * size + usize(link.to())) = {
             {link.bandwidth()}, {}, {link.latency()}};
     }
     return interior;

@@ -28,7 +28,7 @@ std::string phase_name(const CommPhase& phase) {
 }
 
 std::string device_of(const PlacementReport& report, int rank) {
-    return printable(format("{}", report.placed.ranks[static_cast<std::size_t>(rank)]));
+    return printable(format("{}", report.placed.ranks[usize(rank)]));
 }
 
 // The separator between two ranks of a ring: !!> if the link between their nodes is degraded.
@@ -39,9 +39,7 @@ public:
             degraded_.insert({link.from, link.to});
     }
     std::string between(int from, int to) const {
-        const auto node = [&](int rank) {
-            return report_.placed.ranks[static_cast<std::size_t>(rank)].node;
-        };
+        const auto node = [&](int rank) { return report_.placed.ranks[usize(rank)].node; };
         return degraded_.contains({node(from), node(to)}) ? out_.paint("!!>", Color::red) : ">";
     }
 
@@ -103,8 +101,7 @@ void print_rings(const Output& out, const PlacementReport& report) {
     int shown = 0;
     for (const std::vector<int>& ring : rings) {
         if (shown++ == kMostGroupsShown) {
-            out.stream << format("  ... and {} more\n",
-                                 rings.size() - static_cast<std::size_t>(kMostGroupsShown));
+            out.stream << format("  ... and {} more\n", rings.size() - usize(kMostGroupsShown));
             break;
         }
         out.stream << "  " << ring_text(report, arrows, ring) << '\n';
@@ -123,7 +120,7 @@ void print_slowest(const Output& out, const PlacementReport& report) {
             ++hidden;
             continue;
         }
-        table.add({phase_name(report.traffic[static_cast<std::size_t>(phase)]),
+        table.add({phase_name(report.traffic[usize(phase)]),
                    ranges_text({group.ranks.begin(), group.ranks.end()}),
                    format("{} > {}", device_of(report, group.slowest.from),
                           device_of(report, group.slowest.to)),
@@ -166,7 +163,7 @@ void print_beside(const Output& out, const PlacementReport& report, int num_free
 std::string why_nothing_is_predicted(const PlacementReport& report,
                                      const pb::PlacementReply& reply) {
     if (report.mesh.num_ranks() == 1) return "one rank: no communication";
-    if (static_cast<std::size_t>(reply.unsurveyed_size()) == report.hosts.size())
+    if (usize(reply.unsurveyed_size()) == report.hosts.size())
         return "no links are measured: `ringmaster survey`";
     return format("no links of {} are measured: `ringmaster survey`",
                   joined(reply.unsurveyed(), ", ", printable));
@@ -203,7 +200,7 @@ Json baseline_json(const PlacementReport& report, const OrderCost& order) {
 Json groups_json(const PlacementReport& report) {
     Json groups = Json::array();
     for (const GroupReport& group : report.groups) {
-        const CommPhase& phase = report.traffic[static_cast<std::size_t>(group.phase)];
+        const CommPhase& phase = report.traffic[usize(group.phase)];
         groups.push_back({{"axis", to_string(phase.axis)},
                           {"pattern", to_string(phase.pattern)},
                           {"ranks", group.ranks},
@@ -229,7 +226,7 @@ std::set<std::string> ids_of(const PlacementReport& report) {
 
 std::size_t common(const std::string& a, const std::string& b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
-    return static_cast<std::size_t>(end - a.begin());
+    return usize(end - a.begin());
 }
 
 // In sorted order, an id shares its longest prefix with a neighbour.

@@ -10,7 +10,7 @@ namespace {
 
 // Code points, not bytes: names and causes may hold UTF-8. Wide characters count as one.
 std::size_t display_width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return usize(std::count_if(text.begin(), text.end(), [](char c) {
         return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
     }));
 }
@@ -89,7 +89,7 @@ std::vector<bool> Table::kept_columns(const std::vector<std::size_t>& widths,
 
 void Table::print(const Output& out, std::string_view indent) const {
     const std::vector<std::size_t> width = widths();
-    const auto room = static_cast<std::size_t>(std::max(1, out.width)) - 1;
+    const auto room = usize(std::max(1, out.width)) - 1;
     const std::vector<bool> kept = out.terminal
                                        ? kept_columns(width, room - std::min(room, indent.size()))
                                        : std::vector<bool>(columns_.size(), true);

@@ -57,7 +57,7 @@ template <typename Rows>
 class TableOf {
 public:
     explicit TableOf(const Rows& rows, Detail detail = Detail::usual)
-        : rows_(rows), detail_(detail), cells_(static_cast<std::size_t>(rows.size())) {}
+        : rows_(rows), detail_(detail), cells_(usize(rows.size())) {}
 
     template <typename CellOf>
     void left(std::string name, const CellOf& cell_of, int spare = 0) {

@@ -100,7 +100,7 @@ std::vector<RankRow> rows_of(const pb::TopReply& reply) {
     for (const pb::TopJob& job : reply.jobs()) {
         const auto slow = straggler_of(job);
         for (int i = 0; i < job.ranks_size(); ++i)
-            rows.push_back({job, job.ranks(i), slow && slow->rank == static_cast<std::size_t>(i)});
+            rows.push_back({job, job.ranks(i), slow && slow->rank == usize(i)});
     }
     return rows;
 }

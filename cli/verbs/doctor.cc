@@ -55,7 +55,7 @@ Color color_of(Verdict verdict) {
 // "ok    disk           40 GiB of 80 GiB free", the remedy below, both wrapped to the terminal.
 void print_check(const Output& out, const Check& check) {
     constexpr std::size_t kIndent = 23;
-    const auto columns = static_cast<std::size_t>(std::max(out.width, 60));
+    const auto columns = usize(std::max(out.width, 60));
     const std::size_t width = out.terminal ? columns - kIndent : 0;
     const std::string verdict = format("{:<4}", to_string(check.verdict));
     print_hanging(out,

@@ -84,14 +84,14 @@ Status print_all_ranks(const LogsOptions& options, const pb::LogsRequest& reques
                                 num_ranks, kMostFollowed);
     }
     std::mutex lock;
-    std::vector<Status> ended(static_cast<std::size_t>(num_ranks));
+    std::vector<Status> ended(usize(num_ranks));
     const auto print_one = [&](int rank) {
         pb::LogsRequest of_rank = request;
         of_rank.set_rank(rank);
         const std::string prefix =
             stamp == LogStamp::json ? std::to_string(rank) : prefix_of(rank, num_ranks);
         LogPrinter printer(console.out, lock, prefix, stamp);
-        ended[static_cast<std::size_t>(rank)] = print_log(of_rank, client, console, printer);
+        ended[usize(rank)] = print_log(of_rank, client, console, printer);
     };
     {
         std::vector<std::jthread> threads;

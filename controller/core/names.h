@@ -56,7 +56,7 @@ template <typename E>
 concept HasNames = !kNames<E>.empty();
 template <HasNames E>
 constexpr std::string_view to_string(E value) {
-    return kNames<E>.at(static_cast<std::size_t>(value));
+    return kNames<E>.at(usize(value));
 }
 // The error names the value.
 template <HasNames E>

@@ -50,7 +50,7 @@ prometheus::Histogram::BucketBoundaries wait_buckets() {
 
 Labels run_labels(const Job& job, const Attempt& attempt) {
     const auto& stages = job.spec.stages;
-    const auto stage = std::min(static_cast<std::size_t>(attempt.stages_done), stages.size() - 1);
+    const auto stage = std::min(usize(attempt.stages_done), stages.size() - 1);
     return {{"run", job.id.value},
             {"model", job.spec.model.name()},
             {"context", std::to_string(stages[stage].context)},

@@ -31,9 +31,7 @@ std::optional<HopSample> sample_of(const Attempt& attempt, const HopReport& repo
                                    const HopRate& rate) {
     const int size = static_cast<int>(attempt.ranks.size());
     if (from < 0 || from >= size || report.rank < 0 || report.rank >= size) return std::nullopt;
-    const auto node = [&](int rank) {
-        return attempt.ranks[static_cast<std::size_t>(rank)].device.node;
-    };
+    const auto node = [&](int rank) { return attempt.ranks[usize(rank)].device.node; };
     if (node(from) == node(report.rank)) return std::nullopt;
     return HopSample{.epoch = report.epoch,
                      .ends = {node(from), node(report.rank)},

@@ -26,10 +26,10 @@ static_assert(static_cast<int>(NodeState::gone) + 1 == pb::NODE_STATE_GONE &&
 
 pb::Coordinates to_message(const Mesh::Coords& coords) {
     pb::Coordinates message;
-    message.set_data(coords[static_cast<std::size_t>(Axis::data)]);
-    message.set_ring(coords[static_cast<std::size_t>(Axis::ring)]);
-    message.set_ulysses(coords[static_cast<std::size_t>(Axis::ulysses)]);
-    message.set_tensor(coords[static_cast<std::size_t>(Axis::tensor)]);
+    message.set_data(coords[usize(Axis::data)]);
+    message.set_ring(coords[usize(Axis::ring)]);
+    message.set_ulysses(coords[usize(Axis::ulysses)]);
+    message.set_tensor(coords[usize(Axis::tensor)]);
     return message;
 }
 
@@ -251,7 +251,7 @@ Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string
                                 Which which, const std::function<bool(const Job&)>& wanted) {
     RM_TRY(const std::int64_t before,
            parse_page_token(token, std::numeric_limits<std::int64_t>::max()));
-    const PageLimits limits{before, static_cast<std::size_t>(page_size(size))};
+    const PageLimits limits{before, usize(page_size(size))};
     const Now now = context.now();
     JobsPage page = context.control.read([&](const State& state) {
         if (which == Which::all) {

@@ -50,7 +50,7 @@ public:
         std::string piece(kPieceBytes, '\0');
         pb::BackupPiece message;
         while (file.read(piece.data(), kPieceBytes), file.gcount() > 0) {
-            message.set_data(piece.data(), static_cast<std::size_t>(file.gcount()));
+            message.set_data(piece.data(), usize(file.gcount()));
             if (!stream->Write(message)) break;
         }
         return grpc::Status::OK;

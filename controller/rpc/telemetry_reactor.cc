@@ -120,7 +120,7 @@ std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& pi
         const bool known = attempt != nullptr && piece.rank >= 0 &&
                            piece.rank < static_cast<int>(attempt->ranks.size());
         if (!known) return std::nullopt;
-        const NodeId& node = attempt->ranks[static_cast<std::size_t>(piece.rank)].device.node;
+        const NodeId& node = attempt->ranks[usize(piece.rank)].device.node;
         return check_speaks_for(caller, node) ? std::optional(attempt->job) : std::nullopt;
     });
 }

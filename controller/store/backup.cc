@@ -116,7 +116,7 @@ Result<std::string> keep_backup(const std::string& source, const std::string& di
     }
     const std::string target = format("{}/{}", directory, backup_name(now));
     RM_RETURN_IF_ERROR(backup_database(source, target));
-    remove_oldest(directory, static_cast<std::size_t>(keep));
+    remove_oldest(directory, usize(keep));
     return target;
 }
 

@@ -103,7 +103,7 @@ Status write_log(const std::string& path, std::int64_t offset, std::string_view 
     while (!bytes.empty()) {
         const ssize_t written = ::pwrite(file.fd(), bytes.data(), bytes.size(), offset);
         if (written < 0) return File::failure(path, "write");
-        bytes.remove_prefix(static_cast<std::size_t>(written));
+        bytes.remove_prefix(usize(written));
         offset += written;
     }
     return {};
@@ -121,10 +121,10 @@ Result<std::string> read_log(const std::string& path, std::int64_t& offset, std:
     const off_t data = ::lseek(file.fd(), offset, SEEK_DATA);
     if (data < 0) return errno == ENXIO ? Result<std::string>("") : File::failure(path, "seek in");
     offset = data;
-    std::string bytes(static_cast<std::size_t>(size), '\0');
+    std::string bytes(usize(size), '\0');
     const ssize_t got = ::pread(file.fd(), bytes.data(), bytes.size(), offset);
     if (got < 0) return File::failure(path, "read");
-    bytes.resize(static_cast<std::size_t>(got));
+    bytes.resize(usize(got));
     // Holes are whole blocks; what is missing beside them reads as zeros, which no log contains.
     const std::size_t first = std::min(bytes.find_first_not_of('\0'), bytes.size());
     offset += static_cast<std::int64_t>(first);

@@ -175,7 +175,7 @@ double Statement::number(int index) const {
 }
 std::string Statement::text(int index) const {
     const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), index));
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index));
+    const auto size = usize(sqlite3_column_bytes(statement_.get(), index));
     return bytes == nullptr ? std::string() : std::string(bytes, size);
 }
 
@@ -248,7 +248,7 @@ Result<Database> open_migrated(const std::string& path, const Schema& schema,
                                             ? "PRAGMA synchronous = FULL"
                                             : "PRAGMA synchronous = NORMAL"));
     RM_TRY(const int version, database.user_version());
-    for (auto from = static_cast<std::size_t>(version); from < schema.migrations.size(); ++from) {
+    for (auto from = usize(version); from < schema.migrations.size(); ++from) {
         if (version > 0) {
             RM_RETURN_IF_ERROR(database.backup_to(format("{}.before-{}", path, from + 1)));
         }

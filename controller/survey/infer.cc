@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -20,16 +22,15 @@ constexpr double kAlike = 0.4;
 using Matrix = std::vector<std::vector<double>>;
 
 Matrix square(int size, double value) {
-    return Matrix(static_cast<std::size_t>(size),
-                  std::vector<double>(static_cast<std::size_t>(size), value));
+    return Matrix(usize(size), std::vector<double>(usize(size), value));
 }
 
 auto& cell(auto& matrix, int row, int column) {
-    return matrix[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+    return matrix[usize(row)][usize(column)];
 }
 template <typename T>
 const T& of(const std::vector<T>& values, int index) {
-    return values[static_cast<std::size_t>(index)];
+    return values[usize(index)];
 }
 
 // The best rate of each pair; a rate measured alone takes precedence.
@@ -117,7 +118,7 @@ public:
           group_(best.size()) {
         const Nearness nodes = corrected(nearness_of(network, best));
         for (int a = 0; a < size_; ++a) {
-            group_[static_cast<std::size_t>(a)] = a;
+            group_[usize(a)] = a;
             for (int b = 0; b < size_; ++b) {
                 const auto& near = cell(nodes, a, b);
                 cell(sum_, a, b) = near.value_or(0);
@@ -195,8 +196,8 @@ Crossings crossings_of(const InferredNetwork& network, const Episode& episode) {
         if (from == to) continue;
         const double ends = ends_of(network, flow.from, flow.to);
         const bool alone = episode.size() == 1;
-        add(crossings.up[static_cast<std::size_t>(from)], flow, ends, alone);
-        add(crossings.down[static_cast<std::size_t>(to)], flow, ends, alone);
+        add(crossings.up[usize(from)], flow, ends, alone);
+        add(crossings.down[usize(to)], flow, ends, alone);
     }
     return crossings;
 }
@@ -299,7 +300,7 @@ InferredNetwork infer_network(int num_nodes, const std::vector<Episode>& episode
                                                  : std::vector<int>(best.size(), 0);
     const int groups =
         num_nodes == 0 ? 0 : *std::max_element(network.group.begin(), network.group.end()) + 1;
-    network.uplinks.resize(static_cast<std::size_t>(groups));
+    network.uplinks.resize(usize(groups));
     if (groups > 1) find_uplinks(network, episodes);
     fill_rates(network, best, alone_pairs(episodes));
     return network;

@@ -9,7 +9,7 @@ namespace rm {
 namespace {
 
 double at(const std::vector<std::vector<double>>& matrix, NodePair pair) {
-    return matrix[static_cast<std::size_t>(pair.first)][static_cast<std::size_t>(pair.second)];
+    return matrix[usize(pair.first)][usize(pair.second)];
 }
 
 // Good surveys move the baseline; the first one is it.
@@ -33,7 +33,7 @@ std::optional<LinkDrift> judge(const LinkEnds& ends, LinkState& link, WallTime n
 std::vector<LinkGroup> groups_of(const SurveyRun& run, const InferredNetwork& network) {
     std::vector<LinkGroup> groups(network.uplinks.size());
     for (std::size_t node = 0; node < run.nodes().size(); ++node)
-        groups[static_cast<std::size_t>(network.group[node])].nodes.push_back(run.nodes()[node].id);
+        groups[usize(network.group[node])].nodes.push_back(run.nodes()[node].id);
     for (std::size_t group = 0; group < groups.size(); ++group) {
         groups[group].up = {network.uplinks[group].up};
         groups[group].down = {network.uplinks[group].down};
@@ -49,7 +49,7 @@ Seconds slowest(const LinkBook& book) {
 }
 
 NodeInterior interior_of(const SurveyedNode& node) {
-    const auto size = static_cast<std::size_t>(node.num_devices);
+    const auto size = usize(node.num_devices);
     // Where nothing was measured, memory is no limit worth the name.
     const Link unmeasured{.bandwidth = {1000}, .flow = {}, .latency = {}};
     NodeInterior interior{.num_devices = node.num_devices,
@@ -59,8 +59,7 @@ NodeInterior interior_of(const SurveyedNode& node) {
     const auto is_device = [&](int end) { return end >= 0 && end < node.num_devices; };
     for (const InsideSample& sample : node.inside) {
         if (!is_device(sample.from) || !is_device(sample.to)) continue;
-        const auto place =
-            static_cast<std::size_t>(sample.from) * size + static_cast<std::size_t>(sample.to);
+        const auto place = usize(sample.from) * size + usize(sample.to);
         interior.pairs.at(place) = {sample.rate, {}, sample.latency};
     }
     return interior;
@@ -70,7 +69,7 @@ NodeInterior interior_of(const SurveyedNode& node) {
 std::vector<int> members(const LinkGroup& group, const LinkGraph& graph) {
     std::vector<int> found;
     for (int node = 0; node < graph.num_nodes(); ++node) {
-        const NodeId& id = graph.nodes[static_cast<std::size_t>(node)].id;
+        const NodeId& id = graph.nodes[usize(node)].id;
         if (std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end())
             found.push_back(node);
     }
@@ -81,7 +80,7 @@ std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
     std::string name;
     for (const int node : group) {
         name += name.empty() ? "" : ",";
-        name += graph.nodes[static_cast<std::size_t>(node)].id.value;
+        name += graph.nodes[usize(node)].id.value;
     }
     return name;
 }
@@ -89,7 +88,7 @@ std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
 // `latency` is that of the slowest link that was measured, looked for when it is first needed.
 std::vector<Link> row_of(const LinkBook& book, const LinkGraph& graph, int from,
                          std::optional<Seconds>& latency) {
-    const NodeId& sender = graph.nodes[static_cast<std::size_t>(from)].id;
+    const NodeId& sender = graph.nodes[usize(from)].id;
     const GbitPerSec egress = book.nodes.at(sender).egress;
     std::vector<Link> row;
     for (const LinkNode& to : graph.nodes) {
@@ -151,8 +150,7 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
     const InferredNetwork one_flow = run.for_one_flow();
     std::vector<LinkDrift> drifts;
     for (const auto& [pair, report] : run.links()) {
-        const LinkEnds ends{run.nodes()[static_cast<std::size_t>(pair.first)].id,
-                            run.nodes()[static_cast<std::size_t>(pair.second)].id};
+        const LinkEnds ends{run.nodes()[usize(pair.first)].id, run.nodes()[usize(pair.second)].id};
         LinkState& link = links[ends];
         link.bandwidth = {at(best.rate, pair)};
         link.flow = {std::min(at(one_flow.rate, pair), link.bandwidth.value)};

@@ -112,7 +112,7 @@ Result<std::int64_t> SurveyCore::request(const std::string& reason, SurveyTime n
 }
 
 const SurveyNode* SurveyCore::present(int index) const {
-    const NodeId& id = run_->nodes()[static_cast<std::size_t>(index)].id;
+    const NodeId& id = run_->nodes()[usize(index)].id;
     const auto found = std::find_if(nodes_.begin(), nodes_.end(),
                                     [&](const SurveyNode& node) { return node.id == id; });
     return found == nodes_.end() ? nullptr : &*found;
@@ -165,7 +165,7 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
         const SurveyNode* to = present(task.to);
         if (from == nullptr || to == nullptr) {
             const int gone = from == nullptr ? task.from : task.to;
-            fail(i, format("{} has left", run_->nodes()[static_cast<std::size_t>(gone)].id));
+            fail(i, format("{} has left", run_->nodes()[usize(gone)].id));
         } else if (unanswered_[from->id] >= kUnanswered) {
             fail(i, format("{} is not asked any more", from->id));
         } else if (pacer_.forbids(jobs) && !(from->jobs.empty() && to->jobs.empty())) {
@@ -193,7 +193,7 @@ SurveyOutputs SurveyCore::take(const NodeId& from, const ProbeReport& report, Su
     const std::size_t index = asked->second.task;
     asked_.erase(asked);
     unanswered_.erase(from);
-    const auto sender = static_cast<std::size_t>(step_[index].from);
+    const auto sender = usize(step_[index].from);
     if (!report.error.empty()) {
         fail(index, format("{}: {}", from, report.error));
     } else if (!is_possible(report, run_->nodes()[sender].num_devices)) {
@@ -215,12 +215,12 @@ void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
     for (std::size_t i = 0; i < step_.size(); ++i) {
         if (step_[i].kind != ProbeKind::link || !reports_[i].error.empty()) continue;
         const auto& nodes = run_->nodes();
-        out.samples.push_back({.survey = record_.number,
-                               .time = now.wall,
-                               .ends = {nodes[static_cast<std::size_t>(step_[i].from)].id,
-                                        nodes[static_cast<std::size_t>(step_[i].to)].id},
-                               .beside = static_cast<int>(step_.size()) - 1,
-                               .report = reports_[i]});
+        out.samples.push_back(
+            {.survey = record_.number,
+             .time = now.wall,
+             .ends = {nodes[usize(step_[i].from)].id, nodes[usize(step_[i].to)].id},
+             .beside = static_cast<int>(step_.size()) - 1,
+             .report = reports_[i]});
     }
     pacer_.used(jobs_of(step_), step_began_, now.mono);
     run_->record(step_, reports_);

@@ -67,14 +67,13 @@ SurveyRun::SurveyRun(std::vector<SurveyNode> nodes, SurveyLimits limits, IsSuspe
         insides.push_back({.kind = ProbeKind::node,
                            .from = node,
                            .to = node,
-                           .each = inside_time(nodes_[static_cast<std::size_t>(node)])});
+                           .each = inside_time(nodes_[usize(node)])});
     if (!insides.empty()) steps_.push_back(std::move(insides));
     add_rounds();
 }
 
 bool SurveyRun::between_loopbacks(const NodePair& pair) const {
-    return nodes_[static_cast<std::size_t>(pair.first)].on_loopback() &&
-           nodes_[static_cast<std::size_t>(pair.second)].on_loopback();
+    return nodes_[usize(pair.first)].on_loopback() && nodes_[usize(pair.second)].on_loopback();
 }
 
 bool SurveyRun::is_network() const {
@@ -102,8 +101,8 @@ void SurveyRun::add_steps(const Round& pairs) {
 // How many of its links jobs use.
 std::ptrdiff_t SurveyRun::num_used(const Round& round) const {
     return std::count_if(round.begin(), round.end(), [&](const NodePair& pair) {
-        const SurveyNode& a = nodes_[static_cast<std::size_t>(pair.first)];
-        const SurveyNode& b = nodes_[static_cast<std::size_t>(pair.second)];
+        const SurveyNode& a = nodes_[usize(pair.first)];
+        const SurveyNode& b = nodes_[usize(pair.second)];
         return a.sends_to.contains(b.id) || b.sends_to.contains(a.id);
     });
 }
@@ -137,10 +136,8 @@ void SurveyRun::add_alone() {
     std::vector<NodePair> pairs;
     for (const auto& [pair, report] : links_) {
         const auto& [from, to] = pair;
-        const double rate =
-            found.rate[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-        const bool suspect = is_suspect_(nodes_[static_cast<std::size_t>(from)].id,
-                                         nodes_[static_cast<std::size_t>(to)].id, {rate});
+        const double rate = found.rate[usize(from)][usize(to)];
+        const bool suspect = is_suspect_(nodes_[usize(from)].id, nodes_[usize(to)].id, {rate});
         if (suspect && !alone_.contains(pair)) pairs.push_back(pair);
     }
     std::vector<NodePair> more = worth_measuring_alone(found, all_);
@@ -151,7 +148,7 @@ void SurveyRun::add_alone() {
     }
     const double visits =
         static_cast<double>(steps_.size()) / static_cast<double>(limits_.streams.size());
-    const auto share = static_cast<std::size_t>(limits_.alone_share * visits);
+    const auto share = usize(limits_.alone_share * visits);
     const std::size_t most = std::max(limits_.alone_at_least, share);
     if (pairs.size() > most) pairs.resize(most);
     for (const NodePair& pair : pairs) {

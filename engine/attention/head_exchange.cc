@@ -66,7 +66,7 @@ void HeadExchange::scatter_kv(const Ops& ops, const TensorView& tokens, const Te
                               const TensorView& own) const {
     for (int rank = 0; rank < ulysses_; ++rank) {
         const TensorView target = block(rank == index_ ? own : send, rank);
-        const auto& heads = kv_heads_[static_cast<std::size_t>(rank)];
+        const auto& heads = kv_heads_[usize(rank)];
         for (std::size_t i = 0; i < heads.size(); ++i)
             ops(CopyHeads{tokens, target, heads[i], static_cast<std::int64_t>(i), 1});
     }
@@ -77,7 +77,7 @@ void HeadExchange::sum_kv(const Ops& ops, const TensorView& own, const TensorVie
     ops(FillZero{tokens});
     for (int rank = 0; rank < ulysses_; ++rank) {
         const TensorView source = block(rank == index_ ? own : received, rank);
-        const auto& heads = kv_heads_[static_cast<std::size_t>(rank)];
+        const auto& heads = kv_heads_[usize(rank)];
         for (std::size_t i = 0; i < heads.size(); ++i)
             ops(CopyHeads{source, tokens, static_cast<std::int64_t>(i), heads[i], 1, Into::add});
     }

@@ -14,7 +14,7 @@ int behind(int index, int steps, int size) {
 
 // Index (0 or 1) of the double buffer that holds the n-th block, counted from 1.
 std::size_t turn(int n) {
-    return static_cast<std::size_t>((n - 1) % 2);
+    return usize((n - 1) % 2);
 }
 
 // The slice of an outer-ring transfer to send during inner hop `index` of `num_parts`.
@@ -45,8 +45,8 @@ RingOrder::RingOrder(const Communicator& communicator) {
 }
 
 std::size_t RingOrder::slot(int block) const {
-    return static_cast<std::size_t>(behind(outer_index, round(block), outer) * inner +
-                                    behind(inner_index, step(block), inner));
+    return usize(behind(outer_index, round(block), outer) * inner +
+                 behind(inner_index, step(block), inner));
 }
 
 int RingOrder::backward(int n) const {
@@ -80,9 +80,9 @@ ArenaTensor RingBuffers::make(std::string_view what, DType dtype) const {
 RingBuffers::Blocks RingBuffers::make_blocks() const {
     Blocks blocks;
     for (int i = 0; i < std::min(2, order.inner - 1); ++i)
-        blocks[static_cast<std::size_t>(i)] = make("ring block", memory_.types().compute);
+        blocks[usize(i)] = make("ring block", memory_.types().compute);
     for (int i = 0; i < std::min(2, order.outer - 1); ++i)
-        blocks[static_cast<std::size_t>(2 + i)] = make("ring block", memory_.types().compute);
+        blocks[usize(2 + i)] = make("ring block", memory_.types().compute);
     return blocks;
 }
 
@@ -161,7 +161,7 @@ RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& o
                        const std::vector<std::vector<Run>>& slot_runs)
     : RingBlocks(buffers, ops, own, slot_runs) {
     for (int i = 0; i < num_sums(order_); ++i)
-        sums_[static_cast<std::size_t>(i)] = buffers.make_sum();
+        sums_[usize(i)] = buffers.make_sum();
     if (order_.num_blocks() > 1) start_first_hops();
 }
 

@@ -40,12 +40,11 @@ Status check_hash(const std::string& path, const ShardInfo& shard) {
         return data_loss("{} cannot be read: {}", shard.file,
                          std::generic_category().message(errno));
     }
-    std::vector<char> block(
-        static_cast<std::size_t>(std::clamp<std::int64_t>(shard.bytes, 1, kBlockBytes)));
+    std::vector<char> block(usize(std::clamp<std::int64_t>(shard.bytes, 1, kBlockBytes)));
     Xxh3 hash;
     while (file) {
         file.read(block.data(), static_cast<std::streamsize>(block.size()));
-        hash.update(std::string_view(block.data(), static_cast<std::size_t>(file.gcount())));
+        hash.update(std::string_view(block.data(), usize(file.gcount())));
     }
     if (hash.hex() == shard.hash) return {};
     return data_loss("{} has hash {}, the manifest says {}", shard.file, hash.hex(), shard.hash);

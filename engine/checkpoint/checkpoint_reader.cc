@@ -15,11 +15,11 @@ std::int64_t block_bytes_of(const ShardInfo& shard) {
 }  // namespace
 
 const ShardInfo& CheckpointReader::shard_of(const Location& location) const {
-    return checkpoint_.shards()[static_cast<std::size_t>(location.shard)];
+    return checkpoint_.shards()[usize(location.shard)];
 }
 
 const StoredSlice& CheckpointReader::stored_at(const Location& location) const {
-    return shard_of(location).slices[static_cast<std::size_t>(location.slice)];
+    return shard_of(location).slices[usize(location.slice)];
 }
 
 Status CheckpointReader::read(const Slice& slice, std::span<std::byte> out) {
@@ -33,8 +33,7 @@ Status CheckpointReader::read(const Slice& slice, std::span<std::byte> out) {
             stored_at(location).slice, slice,
             [&](std::int64_t in_stored, std::int64_t in_out, std::int64_t count) {
                 return read_range(location, in_stored * size,
-                                  out.subspan(static_cast<std::size_t>(in_out * size),
-                                              static_cast<std::size_t>(count * size)));
+                                  out.subspan(usize(in_out * size), usize(count * size)));
             }));
     }
     return {};
@@ -47,8 +46,8 @@ Status CheckpointReader::read_range(const Location& location, std::int64_t at,
     while (!out.empty()) {
         const std::int64_t index = at / block_bytes;
         const std::int64_t begin = index * block_bytes;
-        const auto size = static_cast<std::size_t>(std::min(block_bytes, total - begin));
-        const auto skip = static_cast<std::size_t>(at - begin);
+        const auto size = usize(std::min(block_bytes, total - begin));
+        const auto skip = usize(at - begin);
         const std::size_t count = std::min(out.size(), size - skip);
         if (count == size) {
             RM_RETURN_IF_ERROR(read_block(location, index, out.first(size)));
@@ -76,7 +75,7 @@ Status CheckpointReader::read_block(const Location& location, std::int64_t index
     if (shard.block_bytes == 0) return {};
     const StoredSlice& stored = stored_at(location);
     const std::string hash = xxh3_hex(out);
-    const std::string& expected = stored.block_hashes[static_cast<std::size_t>(index)];
+    const std::string& expected = stored.block_hashes[usize(index)];
     if (hash == expected) return {};
     return data_loss("{} is damaged: block {} of {} has hash {}, the manifest says {}", shard.file,
                      index, stored.entry, hash, expected);
@@ -86,7 +85,7 @@ Status CheckpointReader::read_block(const Location& location, std::int64_t index
 Status CheckpointReader::read_file(int shard, std::int64_t at, std::span<std::byte> out) {
     if (options_.activity != nullptr) RM_RETURN_IF_ERROR(options_.activity->check());
     pass_slowly(options_.faults, "checkpoint.slow_read");
-    const std::string& file = checkpoint_.shards()[static_cast<std::size_t>(shard)].file;
+    const std::string& file = checkpoint_.shards()[usize(shard)].file;
     if (open_shard_ != shard) {
         auto opened = FileReader::open(checkpoint_.path() + "/" + file);
         if (!opened) return data_loss("{}", opened.error().message);
@@ -103,12 +102,11 @@ Status CheckpointReader::read_file(int shard, std::int64_t at, std::span<std::by
 
 Status CheckpointReader::verify_file(int shard) {
     if (verified_files_.contains(shard)) return {};
-    const ShardInfo& info = checkpoint_.shards()[static_cast<std::size_t>(shard)];
-    std::vector<std::byte> piece(static_cast<std::size_t>(std::min(info.bytes, kHashBlockBytes)));
+    const ShardInfo& info = checkpoint_.shards()[usize(shard)];
+    std::vector<std::byte> piece(usize(std::min(info.bytes, kHashBlockBytes)));
     Xxh3 hash;
     for (std::int64_t at = 0; at < info.bytes; at += kHashBlockBytes) {
-        const std::span part(piece.data(),
-                             static_cast<std::size_t>(std::min(kHashBlockBytes, info.bytes - at)));
+        const std::span part(piece.data(), usize(std::min(kHashBlockBytes, info.bytes - at)));
         RM_RETURN_IF_ERROR(read_file(shard, at, part));
         hash.update(part);
     }

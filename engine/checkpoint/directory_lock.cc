@@ -31,7 +31,7 @@ std::string read_words(int fd) {
     std::array<char, 512> words{};
     const auto length = ::pread(fd, words.data(), words.size(), 0);
     if (length <= 0) return "another process";
-    return {words.data(), static_cast<std::size_t>(length)};
+    return {words.data(), usize(length)};
 }
 
 // The former owner removes its file: what was locked must still be what the name stands for.

@@ -25,7 +25,7 @@ constexpr const char* kBlockHashesKey = "block_xxh3_128";
 std::optional<std::int64_t> take_number(std::string_view& text) {
     std::int64_t number = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto length = static_cast<std::size_t>(end - text.data());
+    const auto length = usize(end - text.data());
     if (failure != std::errc() || text[0] == '-' || (text[0] == '0' && length > 1)) return {};
     text.remove_prefix(length);
     return number;
@@ -202,7 +202,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
     manifest.state = root["state"];
     const auto num_shards = static_cast<int>(shards.size());
     for (int i = 0; i < num_shards; ++i) {
-        RM_TRY(ShardInfo shard, shard_from_json(shards[static_cast<std::size_t>(i)]));
+        RM_TRY(ShardInfo shard, shard_from_json(shards[usize(i)]));
         // Also keeps paths that lead out of the checkpoint from being opened.
         if (shard.file != shard_file(i, num_shards)) {
             return data_loss("shard {} is called '{}', not '{}'", i, shard.file,
@@ -235,7 +235,7 @@ Status check_complete(const std::vector<ShardInfo>& shards) {
 
 void BlockHashes::update(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-        const auto room = static_cast<std::size_t>(kHashBlockBytes - filled_);
+        const auto room = usize(kHashBlockBytes - filled_);
         const auto part = bytes.first(std::min(bytes.size(), room));
         hash_.update(part);
         filled_ += static_cast<std::int64_t>(part.size());

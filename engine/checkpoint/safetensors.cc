@@ -32,7 +32,7 @@ constexpr std::array<StoredType, 5> kStoredTypes = {{
 }};
 
 const StoredType& stored_as(StorageType type) {
-    return kStoredTypes.at(static_cast<std::size_t>(type));
+    return kStoredTypes.at(usize(type));
 }
 
 // Bytes the shape describes, or -1 when they do not fit 63 bits.
@@ -83,10 +83,10 @@ Status check_no_holes(const std::vector<SafetensorsEntry>& entries, std::int64_t
 Result<SafetensorsHeader> read_header(const FileReader& file) {
     std::array<std::byte, kSafetensorsLengthBytes> first{};
     const std::int64_t have = std::min(file.size(), kSafetensorsLengthBytes);
-    const auto length = std::span(first).first(static_cast<std::size_t>(have));
+    const auto length = std::span(first).first(usize(have));
     RM_RETURN_IF_ERROR(file.read(0, length));
     RM_TRY(const std::int64_t header_bytes, safetensors_header_bytes(length, file.size()));
-    std::string text(static_cast<std::size_t>(header_bytes), ' ');
+    std::string text(usize(header_bytes), ' ');
     RM_RETURN_IF_ERROR(file.read(kSafetensorsLengthBytes, std::as_writable_bytes(std::span(text))));
     const std::int64_t data_start = kSafetensorsLengthBytes + header_bytes;
     RM_TRY(SafetensorsHeader header, parse_safetensors_header(text, file.size() - data_start));

@@ -31,7 +31,7 @@ struct PartRange {
 
 PartRange part_range(const Slice& slice) {
     if (slice.shape.empty()) return {};
-    const std::int64_t size = slice.shape[static_cast<std::size_t>(slice.split_dim)];
+    const std::int64_t size = slice.shape[usize(slice.split_dim)];
     const std::int64_t short_length = size / slice.split_count;
     const std::int64_t num_long = size % slice.split_count;
     return {slice.split_index * short_length + std::min(slice.split_index, num_long),
@@ -99,7 +99,7 @@ std::int64_t tensor_elements(const Slice& slice) {
 
 std::vector<std::int64_t> part_shape(const Slice& slice) {
     std::vector<std::int64_t> shape = slice.shape;
-    if (!shape.empty()) shape[static_cast<std::size_t>(slice.split_dim)] = part_range(slice).length;
+    if (!shape.empty()) shape[usize(slice.split_dim)] = part_range(slice).length;
     return shape;
 }
 
@@ -124,7 +124,7 @@ RunCursor::RunCursor(const Slice& slice)
         row_ = stride_ = std::max<std::int64_t>(tensor_elements(slice), 1);
         return;
     }
-    const auto dim = static_cast<std::size_t>(slice.split_dim);
+    const auto dim = usize(slice.split_dim);
     const std::int64_t inner = product(slice.shape, dim + 1, slice.shape.size());
     const PartRange part = part_range(slice);
     row_ = part.length * inner;

@@ -4,8 +4,6 @@
 #include <array>
 #include <optional>
 
-#include "base/usize.h"
-
 namespace rm {
 namespace {
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "base/usize.h"
 #include "engine/comm/staging.h"
 #include "engine/comm/transport/transport.h"
 #include "kernels/tensor.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/usize.h"
 #include "engine/comm/traffic.h"
 
 namespace rm {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/usize.h"
 #include "engine/comm/collectives.h"
 #include "engine/comm/pulse.h"
 #include "engine/comm/transport/transport.h"

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <thread>
 
-#include "base/usize.h"
 #include "engine/comm/message.h"
 
 namespace rm {

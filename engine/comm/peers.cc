@@ -1,6 +1,5 @@
 #include <set>
 
-#include "base/usize.h"
 #include "engine/comm/communicator.h"
 
 namespace rm {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/usize.h"
-
 namespace rm {
 namespace {
 

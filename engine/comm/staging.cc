@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "base/usize.h"
-
 namespace rm {
 namespace {
 

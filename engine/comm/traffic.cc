@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/usize.h"
-
 namespace rm {
 namespace {
 

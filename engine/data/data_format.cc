@@ -31,7 +31,7 @@ constexpr std::array<FormatWords, 4> kFormats = {
      {"llmc", ".bin files that begin with the number 20240520 or 20240801"}}};
 
 const FormatWords& words_of(DataFormat format) {
-    return kFormats.at(static_cast<std::size_t>(format));
+    return kFormats.at(usize(format));
 }
 
 std::string lower_extension(const fs::path& path) {
@@ -99,9 +99,7 @@ struct Candidates {
     std::array<std::vector<std::string>, kFormats.size()> files;  // by format; none of text
     std::size_t others = 0;
 
-    std::vector<std::string>& of(DataFormat format) {
-        return files.at(static_cast<std::size_t>(format));
-    }
+    std::vector<std::string>& of(DataFormat format) { return files.at(usize(format)); }
 };
 
 void classify(const fs::path& file, Candidates& found) {

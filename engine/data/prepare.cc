@@ -184,7 +184,7 @@ Result<PrepareCounts> prepare(const std::vector<std::unique_ptr<TextSource>>& te
     for (const Batch& batch : batches)
         progress.stored_total += batch.stored;
 
-    Exchange exchange(batches.size(), static_cast<std::size_t>(4 * options.num_threads));
+    Exchange exchange(batches.size(), usize(4 * options.num_threads));
     const Workers workers(options.num_threads, exchange, batches, texts, tokenizer);
     Reporter reporter(options);
     for (std::size_t written = 0; written < batches.size();) {

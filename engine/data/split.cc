@@ -15,7 +15,7 @@ constexpr std::uint64_t kSplitStream =
 
 // Moves the last `tokens` of a document from train to held out.
 void hold_out(Split& split, std::int64_t document, std::int64_t tokens) {
-    DocumentSpan& whole = split.train.spans[static_cast<std::size_t>(document)];
+    DocumentSpan& whole = split.train.spans[usize(document)];
     whole.tokens -= tokens;
     split.held_out.spans.push_back({document, whole.tokens, tokens});
 }
@@ -34,7 +34,7 @@ std::int64_t DocumentSet::num_tokens() const {
 }
 
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed) {
-    std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+    std::vector<std::int64_t> order(usize(count));
     std::iota(order.begin(), order.end(), 0);
     Rng rng(seed);
     for (std::size_t i = order.size(); i > 1; --i)

@@ -30,8 +30,7 @@ void join(Sample& sample) {
 // The sample that begins at token `first` of documents that end before tokens `ends`.
 Sample cut_sample(std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,
                   std::int64_t first, std::int64_t context) {
-    const auto part =
-        tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(context + 1));
+    const auto part = tokens.subspan(usize(first), usize(context + 1));
     Sample sample;
     sample.tokens.assign(part.begin(), part.end());
     const std::int64_t last = first + context;
@@ -84,12 +83,12 @@ Result<std::int64_t> SpanReader::read(const DocumentSpan& span, std::optional<To
                                       std::int64_t offset, std::span<TokenId> out) {
     const std::int64_t stored = std::min(span.tokens - offset, std::ssize(out));
     if (stored > 0) {
-        const auto part = out.first(static_cast<std::size_t>(stored));
+        const auto part = out.first(usize(stored));
         RM_RETURN_IF_ERROR(reader_->read(span.document, span.first + offset, part));
         RM_RETURN_IF_ERROR(check(span, offset, part));
     }
     if (stored == std::ssize(out) || !end) return stored;
-    out[static_cast<std::size_t>(stored)] = *end;
+    out[usize(stored)] = *end;
     return stored + 1;
 }
 
@@ -115,8 +114,8 @@ const DocumentSpan& TokenStream::span_at(const StreamPosition& position) {
                      random_at(seed_, kEpochStream, static_cast<std::uint64_t>(position.epoch)));
         order_epoch_ = position.epoch;
     }
-    const std::int64_t index = order_[static_cast<std::size_t>(position.document)];
-    return documents_.spans[static_cast<std::size_t>(index)];
+    const std::int64_t index = order_[usize(position.document)];
+    return documents_.spans[usize(index)];
 }
 
 std::int64_t TokenStream::length_of(const DocumentSpan& span) const {
@@ -130,7 +129,7 @@ Result<std::vector<std::int64_t>> TokenStream::fill(StreamPosition& from,
         const DocumentSpan& span = span_at(from);
         RM_TRY(const std::int64_t count, reader_.read(span, documents_.end, from.offset, tokens));
         lengths.push_back(count);
-        tokens = tokens.subspan(static_cast<std::size_t>(count));
+        tokens = tokens.subspan(usize(count));
         from.offset += count;
         from.tokens += count;
         if (from.offset < length_of(span)) continue;
@@ -146,10 +145,10 @@ Result<std::vector<std::int64_t>> TokenStream::fill(StreamPosition& from,
 Result<Sample> TokenStream::next(std::int64_t context) {
     RM_CHECK(context > 0, "a sample of context {}", context);
     Sample sample;
-    sample.tokens.resize(static_cast<std::size_t>(context + 1));
+    sample.tokens.resize(usize(context + 1));
     const std::span<std::int32_t> tokens(sample.tokens);
     StreamPosition after = position_;
-    RM_TRY(sample.documents, fill(after, tokens.first(static_cast<std::size_t>(context))));
+    RM_TRY(sample.documents, fill(after, tokens.first(usize(context))));
     sample.ends_document = after.offset == 0;
     if (kind_ == Documents::joined) join(sample);
     // The last target is the next sample's first input.
@@ -194,14 +193,14 @@ Result<std::vector<Sample>> evaluation_samples(const TokenSource& source,
     const std::int64_t wanted = std::max<std::int64_t>(1, max_tokens / context);
     const std::int64_t count = std::min((held_out.num_tokens() - 1) / context, wanted);
 
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(count * context + 1));
+    std::vector<std::int32_t> tokens(usize(count * context + 1));
     std::vector<std::int64_t> ends;
     std::span<std::int32_t> rest(tokens);
     SpanReader reader(source, vocabulary);
     for (const DocumentSpan& span : held_out.spans) {
         if (rest.empty()) break;
         RM_TRY(const std::int64_t read, reader.read(span, held_out.end, 0, rest));
-        rest = rest.subspan(static_cast<std::size_t>(read));
+        rest = rest.subspan(usize(read));
         ends.push_back((ends.empty() ? 0 : ends.back()) + span.tokens + (held_out.end ? 1 : 0));
     }
     std::vector<Sample> samples;

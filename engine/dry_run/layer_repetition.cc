@@ -8,13 +8,11 @@ namespace {
 using Span = std::span<const std::int64_t>;
 
 std::size_t common_prefix(Span a, Span b) {
-    return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
-                                    a.begin());
+    return usize(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
 std::size_t common_suffix(Span a, Span b) {
-    return static_cast<std::size_t>(
-        std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
+    return usize(std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
 }
 
 bool equal(Span a, Span b) {
@@ -58,8 +56,8 @@ struct Walk {
 LayerRepetition::Deltas LayerRepetition::deltas_of(const ArenaTrace& trace) {
     Deltas deltas(2 * trace.blocks.size());
     for (const ArenaBlock& block : trace.blocks) {
-        deltas[static_cast<std::size_t>(block.lower)] = block.size.value;
-        deltas[static_cast<std::size_t>(block.upper)] = -block.size.value;
+        deltas[usize(block.lower)] = block.size.value;
+        deltas[usize(block.upper)] = -block.size.value;
     }
     return deltas;
 }

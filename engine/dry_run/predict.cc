@@ -152,7 +152,7 @@ Result<Prediction> predict_steady(const RankSpec& spec, const StageShape& shape,
                                   const DryRunOptions& options) {
     RankSpec end = spec;
     Mesh::Coords coords = spec.mesh.coords(spec.rank);
-    int& slot = coords[static_cast<std::size_t>(Axis::ring)];
+    int& slot = coords[usize(Axis::ring)];
     slot = spec.mesh.size(Axis::ring) - 1;
     end.rank = spec.mesh.rank(coords);
     RM_TRY(const Prediction last, predict_repeated(end, shape, options));
@@ -164,7 +164,7 @@ Result<Prediction> predict_steady(const RankSpec& spec, const StageShape& shape,
 }
 
 RankGroups groups_of(const Mesh& mesh) {
-    RankGroups groups(static_cast<std::size_t>(mesh.num_ranks()));
+    RankGroups groups(usize(mesh.num_ranks()));
     for (std::size_t rank = 0; rank < groups.size(); ++rank) {
         for (const GroupKey key : kGroupKeys) {
             groups[rank][static_cast<int>(key)] =

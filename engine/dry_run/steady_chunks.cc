@@ -42,9 +42,9 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
     const bool whole = shape.memory.working == WorkingSet::whole;
     for (std::int64_t i = 0; i < 3; ++i) {
         const std::int64_t count = first + i * period.chunks;
-        steady.samples[static_cast<std::size_t>(i)] = {
-            .front = static_cast<std::size_t>(count - kBack),
-            .back = static_cast<std::size_t>(kBack),
+        steady.samples[usize(i)] = {
+            .front = usize(count - kBack),
+            .back = usize(kBack),
             .queries = whole ? ChunkSample::Queries::all : ChunkSample::Queries::sampled,
             .alpha = period.alpha};
     }

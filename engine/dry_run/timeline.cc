@@ -30,7 +30,7 @@ std::size_t changes_before(const RankRecord& record, int arena) {
         return (item.kind == Kind::request || item.kind == Kind::release) &&
                schedule.buffers[item.index].arena == arena;
     };
-    return static_cast<std::size_t>(std::count_if(
+    return usize(std::count_if(
         schedule.items.begin(),
         schedule.items.begin() + static_cast<std::ptrdiff_t>(record.first_item), is_change));
 }
@@ -165,7 +165,7 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
     Bytes now;
     std::size_t part = 0;
     for (const LiveBytes& at : live) {
-        const auto to = static_cast<std::size_t>(at.seconds / length * static_cast<double>(count));
+        const auto to = usize(at.seconds / length * static_cast<double>(count));
         // `now` was live until then.
         for (; part < std::min(to, count - 1); ++part)
             most[part + 1] = now;

@@ -24,7 +24,7 @@ Result<std::string> read_text(const std::string& path) {
         return data_loss("{} is {} bytes long; at most {} are read", path, file.size(),
                          kMaxTextBytes);
     }
-    std::string text(static_cast<std::size_t>(file.size()), ' ');
+    std::string text(usize(file.size()), ' ');
     RM_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
     return text;
 }
@@ -68,7 +68,7 @@ Status read_elements(const SafetensorsFile& file, const SafetensorsEntry& entry,
     std::vector<std::byte> block;
     while (!out.empty()) {
         const auto count = std::min<std::size_t>(out.size(), kBlockElements);
-        block.resize(count * static_cast<std::size_t>(size));
+        block.resize(count * usize(size));
         RM_RETURN_IF_ERROR(file.read(entry, first * size, block));
         widen<T>(entry.type, block, out.first(count));
         out = out.subspan(count);
@@ -108,7 +108,7 @@ Status check_tied_head(const HfDirectory& directory, const Parameter& embedding)
         RM_RETURN_IF_ERROR(directory.read(embedding.name, at, a));
         RM_RETURN_IF_ERROR(directory.read(std::string(kHfHeadName), at, b));
         for (std::int64_t i = 0; i < count; ++i) {
-            const auto n = static_cast<std::size_t>(i);
+            const auto n = usize(i);
             if (std::memcmp(&head[n], &expected[n], sizeof(float)) == 0) continue;
             return data_loss("{}: tie_word_embeddings is true, but {} differs from {} in row {}",
                              directory.path(), kHfHeadName, embedding.name,
@@ -211,7 +211,7 @@ Status HfDirectory::check_shapes(const ParameterTable& table) const {
     }
     const std::string head(kHfHeadName);
     if (!has(head)) return {};
-    return check(head, table.all[static_cast<std::size_t>(table.head)].shape);
+    return check(head, table.all[usize(table.head)].shape);
 }
 
 Result<HfDirectory> HfDirectory::open(const std::string& path) {
@@ -231,7 +231,7 @@ Status HfDirectory::read(const std::string& tensor, std::int64_t first,
     RM_CHECK(found != file_of_.end(), "{} has no tensor {}", path_, tensor);
     const SafetensorsFile& file = files_[found->second];
     const SafetensorsEntry& entry = *file.find(tensor);
-    const auto count = static_cast<std::size_t>(out.num_elements());
+    const auto count = usize(out.num_elements());
     if (out.dtype() == DType::f64) {
         return read_elements(file, entry, first, std::span(out.as<double>(), count));
     }

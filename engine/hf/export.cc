@@ -61,7 +61,7 @@ public:
     BlockWriter(DurableFile& file, StorageType type) : file_(file), type_(type) {}
 
     Status write(const TensorView& block) {
-        next_.resize(static_cast<std::size_t>(block.num_elements() * size_of(type_)));
+        next_.resize(usize(block.num_elements() * size_of(type_)));
         block.dtype() == DType::f64 ? convert<double>(block) : convert<float>(block);
         RM_RETURN_IF_ERROR(finish());
         std::swap(next_, writing_);
@@ -73,7 +73,7 @@ public:
 private:
     template <typename T>
     void convert(const TensorView& block) {
-        narrow<T>({block.as<T>(), static_cast<std::size_t>(block.num_elements())}, type_, next_);
+        narrow<T>({block.as<T>(), usize(block.num_elements())}, type_, next_);
     }
 
     DurableFile& file_;
@@ -87,7 +87,7 @@ Status check_finite(const ParameterTable& table, int parameter, std::int64_t fir
                     const TensorView& block) {
     const auto found = find_nonfinite(block);
     if (!found) return {};
-    const Parameter& p = table.all[static_cast<std::size_t>(parameter)];
+    const Parameter& p = table.all[usize(parameter)];
     return make_error(ErrorCode::out_of_range,
                       "{}{} is {}: a model that is not finite is not exported", p.name,
                       coordinates_text(first + found->element, p.shape), found->value);
@@ -142,7 +142,7 @@ Status copy_file(const std::string& from, const std::string& to, Faults& faults)
     RM_TRY(DurableFile writer, DurableFile::create(to, faults));
     std::vector<std::byte> block;
     for (std::int64_t at = 0; at < reader.size(); at += static_cast<std::int64_t>(block.size())) {
-        block.resize(static_cast<std::size_t>(std::min(kCopyBytes, reader.size() - at)));
+        block.resize(usize(std::min(kCopyBytes, reader.size() - at)));
         RM_RETURN_IF_ERROR(reader.read(at, block));
         RM_RETURN_IF_ERROR(writer.write(block));
     }

@@ -1,7 +1,5 @@
 #include "engine/json/json_members.h"
 
-#include "base/usize.h"
-
 namespace rm {
 
 using nlohmann::json;

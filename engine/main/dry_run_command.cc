@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "base/usize.h"
 #include "engine/dry_run/choose_memory.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "base/usize.h"
 #include "engine/checkpoint/checkpoint_reader.h"
 #include "engine/checkpoint/directory.h"
 #include "engine/checkpoint/writer.h"

@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/usize.h"
 #include "base/words.h"
 #include "engine/comm/communicator.h"
 #include "engine/main/dry_run_command.h"

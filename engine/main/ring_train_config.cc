@@ -7,7 +7,6 @@
 #include <sstream>
 #include <thread>
 
-#include "base/usize.h"
 #include "base/words.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"
@@ -90,13 +89,11 @@ Status apply(const EngineWords& words, RingTrainConfig& config) {
     const auto device = parse_rank_device(words.device);
     if (!device) return within("engine.device", device.error());
     config.device = *device;
-    RM_TRY(config.ranks,
-           parse_word("engine.ranks:", words.ranks, {RankKind::threads, RankKind::processes}));
+    RM_RETURN_IF_ERROR(parse_name(words.ranks, config.ranks));
     const bool threads = config.ranks == RankKind::threads;
     const std::string_view usual = threads ? "local" : "gloo";
-    RM_TRY(config.transport,
-           parse_word("engine.transport:", words.transport.empty() ? usual : words.transport,
-                      {TransportKind::local, TransportKind::gloo}));
+    RM_RETURN_IF_ERROR(
+        parse_name(words.transport.empty() ? usual : words.transport, config.transport));
     if (threads || config.transport == TransportKind::gloo) return {};
     return invalid_argument("engine.transport: local joins threads; processes need gloo");
 }

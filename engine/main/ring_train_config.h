@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/words.h"
 #include "engine/main/rank_device.h"
 #include "engine/train/run/run_rank.h"
 #include "spec/job_spec.h"
@@ -13,12 +14,14 @@
 namespace rm {
 
 enum class RankKind { threads, processes };
-inline std::string_view to_string(RankKind kind) {
-    return kind == RankKind::threads ? "threads" : "processes";
+constexpr auto vocabulary_of(RankKind) {
+    return vocabulary<RankKind>(
+        "engine.ranks:", {{RankKind::threads, "threads"}, {RankKind::processes, "processes"}});
 }
 enum class TransportKind { local, gloo };
-inline std::string_view to_string(TransportKind kind) {
-    return kind == TransportKind::local ? "local" : "gloo";
+constexpr auto vocabulary_of(TransportKind) {
+    return vocabulary<TransportKind>(
+        "engine.transport:", {{TransportKind::local, "local"}, {TransportKind::gloo, "gloo"}});
 }
 
 // The file that ring-train reads; docs/formats/ring_train.md.

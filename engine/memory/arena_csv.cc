@@ -55,7 +55,7 @@ private:
             if (known == kNames.end()) {
                 return error("column '{}' is not known; {}", titles[i], kExpected);
             }
-            std::size_t& place = place_[static_cast<std::size_t>(known - kNames.begin())];
+            std::size_t& place = place_[usize(known - kNames.begin())];
             if (place != kNone) return error("column '{}' is there twice", titles[i]);
             place = i;
         }

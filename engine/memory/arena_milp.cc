@@ -65,12 +65,12 @@ public:
 private:
     int num_blocks() const { return static_cast<int>(blocks_.size()); }
     double scaled(Bytes bytes) const { return static_cast<double>(bytes.value / unit_); }
-    double size(int i) const { return scaled(blocks_[static_cast<std::size_t>(i)].size); }
+    double size(int i) const { return scaled(blocks_[usize(i)].size); }
 
     void add_block(int i) {
         add_row({1 + i, 0}, {1, -1}, -size(i));
         for (int j = 0; j < i; ++j) {
-            const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j);
+            const auto a = usize(i), b = usize(j);
             if (live_together(blocks_[a], blocks_[b])) add_pair(i, j);
         }
     }

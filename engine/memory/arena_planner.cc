@@ -17,7 +17,7 @@ struct TimePart {
 ArenaPlan plan_of_part(const TimePart& part, const ArenaPlan& whole) {
     ArenaPlan plan;
     for (const int i : part.members)
-        plan.offsets.push_back(whole.offsets[static_cast<std::size_t>(i)]);
+        plan.offsets.push_back(whole.offsets[usize(i)]);
     plan.peak = peak_of(part.blocks, plan.offsets);
     return plan;
 }
@@ -27,7 +27,7 @@ std::vector<TimePart> make_parts(std::span<const ArenaBlock> blocks, const Arena
     for (std::vector<int>& members : split_by_time(blocks)) {
         TimePart part{std::move(members), {}, {}};
         for (const int i : part.members)
-            part.blocks.push_back(blocks[static_cast<std::size_t>(i)]);
+            part.blocks.push_back(blocks[usize(i)]);
         part.outcome = {plan_of_part(part, start), peak_live(part.blocks)};
         parts.push_back(std::move(part));
     }
@@ -38,8 +38,7 @@ ArenaOutcome join(const std::vector<TimePart>& parts, std::size_t num_blocks) {
     ArenaOutcome whole{{std::vector<Bytes>(num_blocks), {}}, {}};
     for (const TimePart& part : parts) {
         for (std::size_t k = 0; k < part.members.size(); ++k) {
-            whole.plan.offsets[static_cast<std::size_t>(part.members[k])] =
-                part.outcome.plan.offsets[k];
+            whole.plan.offsets[usize(part.members[k])] = part.outcome.plan.offsets[k];
         }
         whole.plan.peak = std::max(whole.plan.peak, part.outcome.plan.peak);
         whole.bound = std::max(whole.bound, part.outcome.bound);

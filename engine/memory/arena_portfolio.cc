@@ -71,14 +71,14 @@ public:
         work();
         for (std::thread& thread : others)
             thread.join();
-        const auto first = static_cast<std::size_t>(first_decided_.load());
+        const auto first = usize(first_decided_.load());
         return first < decisions_.size() ? std::move(decisions_[first]) : Decision{};
     }
 
 private:
     void take_orders(std::int64_t target, std::int64_t max_nodes) {
         for (int order = next_++; order < first_decided_; order = next_++) {
-            const auto i = static_cast<std::size_t>(order);
+            const auto i = usize(order);
             ArenaSearch search(problem_, orders_[i].rank, orders_[i].keys, ranking_);
             const auto interrupted = [&] { return order > first_decided_ || limits_.reached(); };
             const Verdict verdict = search.run(target, max_nodes, interrupted);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
+    return usize(index);
 }
 
 // Blocks by time; each lives together with later ones until the first that begins after its end.

@@ -32,7 +32,7 @@ int position(const std::vector<std::int64_t>& sorted, std::int64_t value) {
 }  // namespace
 
 std::vector<std::vector<int>> split_by_time(std::span<const ArenaBlock> blocks) {
-    const auto at = [&](int i) -> const ArenaBlock& { return blocks[static_cast<std::size_t>(i)]; };
+    const auto at = [&](int i) -> const ArenaBlock& { return blocks[usize(i)]; };
     std::vector<int> order(blocks.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),

@@ -26,7 +26,7 @@ constexpr std::array<SearchKeys, 3> kOrders = {{
 }};
 
 std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
+    return usize(index);
 }
 
 // Blocks that live together, two by two.

@@ -32,7 +32,7 @@ void RequestRecorder::release(const TensorView& buffer) {
     // Latest first: what is released soon is found soon.
     const auto found = std::find(addresses_.rbegin(), addresses_.rend(), buffer.data());
     RM_CHECK(found != addresses_.rend(), "a buffer is released that this arena did not give");
-    const auto index = static_cast<std::size_t>(addresses_.rend() - found) - 1;
+    const auto index = usize(addresses_.rend() - found) - 1;
     ArenaBlock& block = pass_.trace.blocks[index];
     RM_CHECK(block.upper < 0, "{} is released twice", pass_.requests[index].what);
     block.upper = time_++;

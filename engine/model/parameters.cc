@@ -158,7 +158,7 @@ ParameterTable make_parameters(const ModelConfig& m, const WeightShare& share) {
                                  kEmbeddingStd, Cut::rows);
         builder.end_unit();
     }
-    table.head_unit = table.all[static_cast<std::size_t>(table.head)].unit;
+    table.head_unit = table.all[usize(table.head)].unit;
     return std::move(table);
 }
 

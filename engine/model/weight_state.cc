@@ -51,7 +51,7 @@ void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host)
             view = device_memory_.emplace_back(Tensor(device_, kind, dtype, {elements}));
         } else {
             host_memory_.emplace_back(kernels.device(), view.num_bytes());
-            host_bytes_[static_cast<std::size_t>(kind)] += view.num_bytes();
+            host_bytes_[usize(kind)] += view.num_bytes();
             view = TensorView(host_memory_.back().data(), dtype, {elements});
         }
         // Padding between parameters is summed, squared and gathered with the rest: it must be

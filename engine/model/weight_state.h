@@ -48,9 +48,9 @@ public:
     // Host code's way to the state.
     Device& device() const { return device_; }
     // Pinned host memory of a kind; none where the state is on the device.
-    Bytes host_bytes(MemoryKind kind) const { return host_bytes_[static_cast<std::size_t>(kind)]; }
-    const Parameter& parameter(int i) const { return table_.all[static_cast<std::size_t>(i)]; }
-    const Unit& unit(int i) const { return table_.units[static_cast<std::size_t>(i)]; }
+    Bytes host_bytes(MemoryKind kind) const { return host_bytes_[usize(kind)]; }
+    const Parameter& parameter(int i) const { return table_.all[usize(i)]; }
+    const Unit& unit(int i) const { return table_.units[usize(i)]; }
 
     // All that this rank holds and updates, by parameter, ascending.
     const std::vector<StatePiece>& held() const { return held_; }

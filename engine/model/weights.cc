@@ -108,12 +108,12 @@ NormWeight Weights::norm_weight(int parameter) const {
 }
 
 Weights::GatherBuffer& Weights::gather_buffer(int unit) {
-    if (is_layer(unit)) return gather_[static_cast<std::size_t>(unit % 2)];
+    if (is_layer(unit)) return gather_[usize(unit % 2)];
     return unit == table().embedding_unit ? gather_[2] : gather_[3];
 }
 
 Weights::GradBuffer& Weights::grad_buffer(int unit) {
-    if (is_layer(unit)) return grads_[static_cast<std::size_t>(unit % 2)];
+    if (is_layer(unit)) return grads_[usize(unit % 2)];
     return unit == table().embedding_unit ? grads_[2] : grads_[3];
 }
 
@@ -174,7 +174,7 @@ void Weights::wait_for(const Ops& ops, int unit, LayerPass pass) {
 
 // Keeps the part that has come from the host: later passes gather it from here.
 void Weights::keep_part(const Ops& ops, int unit) {
-    host_stale_[static_cast<std::size_t>(unit)] = false;
+    host_stale_[usize(unit)] = false;
     if (resident()) return;
     const Part part = state_.part_in_unit(unit);
     ops(Copy{gather_buffer(unit).memory->rows(part.first, part.count), uploaded_part(unit)});
@@ -196,8 +196,8 @@ TensorView Weights::whole_unit(int unit) {
 
 void Weights::prepare_layer(const Ops& ops, int layer) {
     const TensorView flat = whole_unit(table().layer_unit(layer));
-    const auto parameters = linears_of(table().layers[static_cast<std::size_t>(layer)]);
-    PreparedLayer& prepared = prepared_[resident() ? static_cast<std::size_t>(layer) : 0];
+    const auto parameters = linears_of(table().layers[usize(layer)]);
+    PreparedLayer& prepared = prepared_[resident() ? usize(layer) : 0];
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         ops.kernels().prepare(used_rows(flat, parameters[i]), *prepared.linears[i], ops.stream());
     }
@@ -220,7 +220,7 @@ std::vector<int> Weights::units_in_order(LayerPass pass) const {
 }
 
 const LayerWeights& Weights::acquire(const Ops& ops, int layer, LayerPass pass) {
-    LayerWeights& weights = layers_[static_cast<std::size_t>(layer)];
+    LayerWeights& weights = layers_[usize(layer)];
     const int unit = table().layer_unit(layer);
     if (comes(unit)) {
         wait_for(ops, unit, pass);
@@ -229,7 +229,7 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, LayerPass pass) 
     }
     if (pass == LayerPass::backward) {
         const TensorView flat = open_gradients(ops, unit);
-        const auto parameters = linears_of(table().layers[static_cast<std::size_t>(layer)]);
+        const auto parameters = linears_of(table().layers[usize(layer)]);
         for (std::size_t i = 0; i < parameters.size(); ++i)
             linears_of(weights)[i]->grad = used_rows(flat, parameters[i]);
     }

@@ -134,7 +134,7 @@ private:
     bool grads_whole() const { return state_.share().stage < 2; }
     // Whether a pass has to bring the unit: it is not here, or older than the host's.
     bool comes(int unit) const { return !resident() || host_stale(unit); }
-    bool host_stale(int unit) const { return host_stale_[static_cast<std::size_t>(unit)]; }
+    bool host_stale(int unit) const { return host_stale_[usize(unit)]; }
     bool is_layer(int unit) const;
     void make_buffers();
     void make_norms();

@@ -31,7 +31,7 @@ WholeWeights::WholeWeights(const RankStreams* streams, const WeightState& state)
       dtype_(state.held().front().weight.dtype()),
       device_(streams != nullptr ? streams->kernels.device() : state.device()),
       block_(device_, MemoryKind::communication, dtype_, {kBlockElements}),
-      host_(static_cast<std::size_t>(kBlockElements * size_of(dtype_))),
+      host_(usize(kBlockElements * size_of(dtype_))),
       piece_(host_.size()) {
     RM_CHECK(streams != nullptr || state.share().world_size == 1, "{} ranks without a way between",
              state.share().world_size);

@@ -16,15 +16,15 @@ public:
             add(static_cast<int>(rank));
     }
     void add(int rank) {
-        RM_CHECK(rank >= 0 && static_cast<std::size_t>(rank) < waiting_.size(),
+        RM_CHECK(rank >= 0 && usize(rank) < waiting_.size(),
                  "a group has rank {}, but there are schedules of {} ranks", rank, waiting_.size());
-        if (waiting_[static_cast<std::size_t>(rank)]) return;
-        waiting_[static_cast<std::size_t>(rank)] = true;
+        if (waiting_[usize(rank)]) return;
+        waiting_[usize(rank)] = true;
         queue_.push_back(rank);
     }
     bool empty() const { return queue_.empty(); }
     std::size_t take() {
-        const auto rank = static_cast<std::size_t>(queue_.front());
+        const auto rank = usize(queue_.front());
         queue_.pop_front();
         waiting_[rank] = false;
         return rank;

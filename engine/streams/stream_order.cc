@@ -17,7 +17,7 @@ void merge(StreamOrder::VectorClock& into, const StreamOrder::VectorClock& clock
 
 std::size_t StreamOrder::index_of(const Stream& stream) {
     const auto found = std::find(streams_.begin(), streams_.end(), &stream);
-    const auto index = static_cast<std::size_t>(found - streams_.begin());
+    const auto index = usize(found - streams_.begin());
     if (found != streams_.end()) return index;
     RM_CHECK(index < kMaxStreams, "a rank has more than {} streams", kMaxStreams);
     streams_.push_back(&stream);

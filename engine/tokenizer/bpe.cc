@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    static std::size_t index(std::int32_t place) { return static_cast<std::size_t>(place); }
+    static std::size_t index(std::int32_t place) { return usize(place); }
 
     void push(std::size_t i) {
         if (s_.next[i] == kNone) return;
@@ -141,7 +141,7 @@ void Bpe::encode_short(std::string_view word, Scratch& scratch, std::vector<Toke
     while (!ranks.empty()) {
         const auto lowest = std::min_element(ranks.begin(), ranks.end());
         if (*lowest == kNoMerge) break;
-        const auto i = static_cast<std::size_t>(lowest - ranks.begin());
+        const auto i = usize(lowest - ranks.begin());
         ids[i] = merges_.find(ids[i], ids[i + 1])->result;
         ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(i) + 1);
         ranks.erase(lowest);

@@ -44,7 +44,7 @@ private:
                static_cast<std::uint32_t>(right);
     }
     static std::size_t start_of(std::uint64_t key) {
-        return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 32);
+        return usize((key * 0x9E3779B97F4A7C15ULL) >> 32);
     }
 
     std::vector<Slot> slots_;

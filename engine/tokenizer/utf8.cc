@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/usize.h"
 
 namespace rm {
 namespace {
@@ -72,7 +73,7 @@ constexpr Alphabet make_alphabet() {
     Alphabet alphabet;
     std::size_t extra = 0;
     for (int byte = 0; byte < kNumBytes; ++byte) {
-        const auto i = static_cast<std::size_t>(byte);
+        const auto i = usize(byte);
         if (stands_for_itself(byte)) {
             alphabet.letter[i] = static_cast<char32_t>(byte);
         } else {

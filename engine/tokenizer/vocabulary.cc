@@ -19,7 +19,7 @@ Status Vocabulary::take(std::string_view token, std::int64_t id, std::string byt
         return data_loss("token {} has id {}; ids are 0 to {}", shown_token(token), id,
                          kMaxIds - 1);
     }
-    const auto place = static_cast<std::size_t>(id);
+    const auto place = usize(id);
     if (place >= tokens_.size()) tokens_.resize(place + 1);
     if (tokens_[place].used) {
         return data_loss("tokens {} and {} both have id {}",
@@ -33,7 +33,7 @@ Status Vocabulary::add(std::string_view spelled_token, std::int64_t id) {
     std::optional<std::string> bytes = unspell_bytes(spelled_token);
     if (!bytes || bytes->empty()) return add_raw(spelled_token, id);
     RM_RETURN_IF_ERROR(take(spelled_token, id, *bytes));
-    tokens_[static_cast<std::size_t>(id)].reachable = true;
+    tokens_[usize(id)].reachable = true;
     const auto [at, is_new] = by_bytes_.emplace(std::move(*bytes), static_cast<TokenId>(id));
     if (is_new) return {};
     return data_loss("token {} has ids {} and {}", shown_token(spelled_token), at->second, id);
@@ -59,12 +59,12 @@ std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
 
 std::optional<std::string_view> Vocabulary::bytes_of(TokenId id) const {
     if (id < 0 || id >= num_ids()) return std::nullopt;
-    const Token& token = tokens_[static_cast<std::size_t>(id)];
+    const Token& token = tokens_[usize(id)];
     return token.used ? std::optional<std::string_view>(token.bytes) : std::nullopt;
 }
 
 std::string Vocabulary::spelled(TokenId id) const {
-    const Token& token = tokens_[static_cast<std::size_t>(id)];
+    const Token& token = tokens_[usize(id)];
     return token.reachable ? spell_bytes(token.bytes) : token.bytes;
 }
 

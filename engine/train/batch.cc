@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "base/usize.h"
 #include "kernels/kernels.h"
 
 namespace rm {

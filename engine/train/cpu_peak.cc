@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/usize.h"
 #include "kernels/cpu/cpu_kernels.h"
 
 namespace rm {

@@ -30,7 +30,7 @@ std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout&
         std::max(layout.memory.chunk_tokens, layout.memory.tile_tokens);
     std::vector<QueryChunk> chunks;
     for (const TokenRange& tile : cut_tiles(runs, layout.memory.tile_tokens)) {
-        const auto index = static_cast<std::size_t>((tile.first + tile.count - 1) / chunk_tokens);
+        const auto index = usize((tile.first + tile.count - 1) / chunk_tokens);
         if (index == chunks.size()) {
             chunks.push_back({tile, {}});
         } else {
@@ -122,9 +122,9 @@ KeptPeriod kept_period(const MemoryPolicy& policy) {
 }
 
 ChunkSample planning_sample(const MemoryPolicy& policy) {
-    const auto slots = static_cast<std::size_t>(policy.prefetch) + 1;
+    const auto slots = usize(policy.prefetch) + 1;
     const KeptPeriod period = kept_period(policy);
-    const auto repeated = static_cast<std::size_t>(period.chunks);
+    const auto repeated = usize(period.chunks);
     return {.front = 2 * slots + repeated + 2, .back = slots + 1, .alpha = period.alpha};
 }
 
@@ -221,8 +221,7 @@ SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout
     runs.local = runs_of(local_pieces(laid_out, layout));
     for (const TokenRange& chunk : layout.tokens.ranges)
         runs.by_chunk.push_back(slice_runs(runs.local, chunk.first, chunk.count));
-    runs.query_chunks =
-        cut_queries(runs.by_slot[static_cast<std::size_t>(layout.ring_slot)], layout);
+    runs.query_chunks = cut_queries(runs.by_slot[usize(layout.ring_slot)], layout);
     if (layout.sample && layout.sample->queries == ChunkSample::Queries::sampled)
         erase_middle(runs.query_chunks, *layout.sample);
     runs.query_groups = group_queries(runs.query_chunks, layout);
@@ -239,7 +238,7 @@ std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout
     const std::int64_t end = begin + layout.local_tokens;
     std::vector<Piece> local;
     std::int64_t start = 0;  // of the piece, in the slot's token order
-    for (const Piece& piece : laid_out.slots.at(static_cast<std::size_t>(layout.ring_slot))) {
+    for (const Piece& piece : laid_out.slots.at(usize(layout.ring_slot))) {
         const std::int64_t from = std::max(begin - start, std::int64_t{0});
         const std::int64_t to = std::min(end - start, piece.run.length);
         start += piece.run.length;

@@ -32,8 +32,8 @@ struct ArenaPasses {
     std::array<PassRequests, kPassKinds.size()> by_kind;
     Bytes size;  // the most that a pass takes
 
-    PassRequests& of(PassKind kind) { return by_kind[static_cast<std::size_t>(kind)]; }
-    const PassRequests& of(PassKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
+    PassRequests& of(PassKind kind) { return by_kind[usize(kind)]; }
+    const PassRequests& of(PassKind kind) const { return by_kind[usize(kind)]; }
 };
 struct StageArenas {
     ArenaPasses device;

@@ -89,7 +89,7 @@ Visits Visits::up_to_each(std::vector<Visit> list, RowAccess last) {
 Visit Visits::operator[](std::size_t index) const {
     if (!last_) return list_[index];
     // Pass p begins with visit p (p + 1) / 2; the root may be off by one.
-    auto pass = static_cast<std::size_t>((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
+    auto pass = usize((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
     while (pass * (pass + 1) / 2 > index)
         --pass;
     while ((pass + 1) * (pass + 2) / 2 <= index)
@@ -109,7 +109,7 @@ TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Visits visits,
                          std::int64_t most_rows)
     : memory_(&memory), store_(&store), visits_(std::move(visits)) {
     if (!on_host()) return;
-    const auto ahead = static_cast<std::size_t>(memory.policy().prefetch);
+    const auto ahead = usize(memory.policy().prefetch);
     const TensorView rows = like({}, store.view_, most_rows);
     slots_.resize(std::min(ahead + 1, visits_.size()));
     for (Slot& slot : slots_)

@@ -84,14 +84,14 @@ private:
                      int worker) const {
         std::array<Query, kMaxQueries> queries;
         for (std::int64_t i = 0; i < count; ++i) {
-            Query& query = queries[static_cast<std::size_t>(i)];
+            Query& query = queries[usize(i)];
             query = layout_.query(worker, i);
             query.tile = q_tiles_.at((first + i) / sizes_.group());
             query.head = kv_head * sizes_.group() + (first + i) % sizes_.group();
             loops_.pack_query(tokens_of(op_.q, query.tile, query.head), query.packed);
             load_state(query);
         }
-        const std::span used(queries.data(), static_cast<std::size_t>(count));
+        const std::span used(queries.data(), usize(count));
         kv_tiles_.visit(0, kv_tiles_.count(),
                         [&](const RunTile& kv) { merge(used, kv, kv_head, worker); });
         for (const Query& query : used)

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/usize.h"
 #include "kernels/cpu/workers.h"
 
 namespace rm::cpu {
@@ -18,8 +19,8 @@ public:
         : num_i_(num_i),
           num_j_(num_j),
           num_lanes_(num_lanes),
-          next_j_(static_cast<std::size_t>(num_i * num_lanes)),
-          next_i_(static_cast<std::size_t>(num_j * num_lanes)) {
+          next_j_(usize(num_i * num_lanes)),
+          next_i_(usize(num_j * num_lanes)) {
         std::int64_t count = 0;
         for (std::int64_t wave = 0; wave < num_i + num_j - 1; ++wave) {
             wave_starts_.push_back(count);
@@ -52,7 +53,7 @@ private:
         const auto after = std::upper_bound(wave_starts_.begin(), wave_starts_.end(), index);
         const std::int64_t wave = after - wave_starts_.begin() - 1;
         const std::int64_t first_i = std::max<std::int64_t>(0, wave - num_j_ + 1);
-        const std::int64_t i = first_i + index - wave_starts_[static_cast<std::size_t>(wave)];
+        const std::int64_t i = first_i + index - wave_starts_[usize(wave)];
         return {i, wave - i};
     }
 
@@ -82,7 +83,7 @@ private:
 
     template <typename Active>
     void mark(const Active& active) {
-        active_.reserve(static_cast<std::size_t>(num_i_ * num_j_));
+        active_.reserve(usize(num_i_ * num_j_));
         for (std::int64_t i = 0; i < num_i_; ++i) {
             for (std::int64_t j = 0; j < num_j_; ++j)
                 active_.push_back(active(i, j));
@@ -94,9 +95,7 @@ private:
                 next_i_[at(j, lane)] = active_in_column({0, j});
         }
     }
-    bool is_active(const Block& block) const {
-        return active_[static_cast<std::size_t>(block.i * num_j_ + block.j)];
-    }
+    bool is_active(const Block& block) const { return active_[usize(block.i * num_j_ + block.j)]; }
     // The j, or i, of the first active block from this one on; the end where there is none.
     std::int64_t active_in_row(Block block) const {
         while (block.j < num_j_ && !is_active(block))
@@ -109,7 +108,7 @@ private:
         return block.i;
     }
     std::size_t at(std::int64_t line, std::int64_t lane) const {
-        return static_cast<std::size_t>(line * num_lanes_ + lane);
+        return usize(line * num_lanes_ + lane);
     }
 
     std::int64_t num_i_ = 0, num_j_ = 0, num_lanes_ = 0, num_blocks_ = 0;

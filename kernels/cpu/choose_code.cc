@@ -150,7 +150,7 @@ CodeChoice fastest(DType compute) {
     const std::vector<double> rates = measure(all, compute);
     const auto best = std::max_element(rates.begin(), rates.end());
     if (*best < kClearly * rates.front()) return all.front();
-    return all[static_cast<std::size_t>(best - rates.begin())];
+    return all[usize(best - rates.begin())];
 }
 
 CodeChoice best_code(DType compute) {

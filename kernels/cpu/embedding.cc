@@ -8,7 +8,7 @@ namespace {
 
 template <typename E>
 void copy_row(const E* row, E* x, std::int64_t C, const simd::RowLoops<E>&) {
-    std::memcpy(x, row, static_cast<std::size_t>(C) * sizeof(E));
+    std::memcpy(x, row, usize(C) * sizeof(E));
 }
 void copy_row(const float* row, Bf16* x, std::int64_t C, const simd::RowLoops<Bf16>& loops) {
     loops.round(row, x, C);

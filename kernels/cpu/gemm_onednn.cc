@@ -83,10 +83,10 @@ public:
         // Padded copies lie behind the library's scratch.
         auto* x = reinterpret_cast<char*>(op.scratch) + scratchpad_bytes();
         auto* y = x + kRows * K() * size_of(compute_);
-        const auto size_x = static_cast<std::size_t>(op.rows * K() * size_of(compute_));
-        const auto size_y = static_cast<std::size_t>(op.rows * num_bytes_of_row(op));
-        std::memset(x, 0, static_cast<std::size_t>(kRows * K() * size_of(compute_)));
-        std::memset(y, 0, static_cast<std::size_t>(kRows * num_bytes_of_row(op)));
+        const auto size_x = usize(op.rows * K() * size_of(compute_));
+        const auto size_y = usize(op.rows * num_bytes_of_row(op));
+        std::memset(x, 0, usize(kRows * K() * size_of(compute_)));
+        std::memset(y, 0, usize(kRows * num_bytes_of_row(op)));
         std::memcpy(x, op.x, size_x);
         if (op.add) std::memcpy(y, op.y, size_y);
         run(matmul, x, y, op.scratch);

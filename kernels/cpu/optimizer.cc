@@ -45,7 +45,7 @@ void with_floating(DType dtype, const Visit& visit) {
 void run(const FillZero& op, Workspace, Context& context) {
     auto* data = static_cast<char*>(op.x.data());
     const auto zero = [&](std::int64_t first, std::int64_t count, int) {
-        std::memset(data + first, 0, static_cast<std::size_t>(count));
+        std::memset(data + first, 0, usize(count));
     };
     context.workers.for_blocks(op.x.num_bytes().value, 4 * kElements, zero);
 }
@@ -56,7 +56,7 @@ void copy_bytes(const Copy& op, Context& context) {
     const auto* source = static_cast<const char*>(op.from.data());
     auto* target = static_cast<char*>(op.to.data());
     const auto copy = [&](std::int64_t first, std::int64_t count, int) {
-        std::memcpy(target + first, source + first, static_cast<std::size_t>(count));
+        std::memcpy(target + first, source + first, usize(count));
     };
     context.workers.for_blocks(op.to.num_bytes().value, 4 * kElements, copy);
 }
@@ -162,8 +162,8 @@ public:
             WholeElements elements(op_, at);
             for (std::int64_t i = 0; i < size; ++i) {
                 const std::uint64_t random = mix64(key_ ^ elements.take());
-                m_[at + i] = rounded(m[static_cast<std::size_t>(i)], random);
-                v_[at + i] = rounded(v[static_cast<std::size_t>(i)], random >> 16);
+                m_[at + i] = rounded(m[usize(i)], random);
+                v_[at + i] = rounded(v[usize(i)], random >> 16);
             }
         }
     }

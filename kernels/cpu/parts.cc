@@ -77,7 +77,7 @@ void for_tokens(const CopyHeads& op, Context& context, const Fn& fn) {
 // Bits that are only moved stay what they are.
 void move_bits(const CopyHeads& op, Context& context) {
     with_rows("copy_heads", op.from, context, [&]<typename E>(const simd::RowLoops<E>&) {
-        const auto bytes = static_cast<std::size_t>(op.count * op.from.dim(2)) * sizeof(E);
+        const auto bytes = usize(op.count * op.from.dim(2)) * sizeof(E);
         for_tokens<E, E>(op, context, [&](const E* from, E* to) { std::memcpy(to, from, bytes); });
     });
 }

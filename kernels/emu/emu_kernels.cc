@@ -17,11 +17,11 @@ using cuda::Stored;
 std::vector<float> widened(const TensorView& matrix, Stored stored, std::int64_t stride) {
     const std::int64_t height = matrix.dim(0), width = matrix.dim(1);
     const auto* from = matrix.as<Bf16>();
-    std::vector<float> to(static_cast<std::size_t>(height * width));
+    std::vector<float> to(usize(height * width));
     for (std::int64_t i = 0; i < height; ++i) {
         for (std::int64_t j = 0; j < width; ++j) {
             const std::int64_t at = stored == Stored::plain ? i * width + j : j * height + i;
-            to[static_cast<std::size_t>(at)] = from_bf16(from[i * stride + j]);
+            to[usize(at)] = from_bf16(from[i * stride + j]);
         }
     }
     return to;
@@ -43,7 +43,7 @@ void multiply_f32(const MatrixProduct& p, const float* a, const float* b) {
 
 void multiply_bf16(const MatrixProduct& p, const float* a, const float* b) {
     const std::int64_t columns = p.columns(), depth = p.depth();
-    std::vector<float> sums(static_cast<std::size_t>(columns));
+    std::vector<float> sums(usize(columns));
     for (std::int64_t i = 0; i < p.rows(); ++i) {
         std::fill(sums.begin(), sums.end(), 0.0f);
         for (std::int64_t k = 0; k < depth; ++k)
@@ -51,7 +51,7 @@ void multiply_bf16(const MatrixProduct& p, const float* a, const float* b) {
         Bf16* out = p.out.as<Bf16>() + i * columns;
         for (std::int64_t j = 0; j < columns; ++j) {
             const float before = p.into == Into::add ? from_bf16(out[j]) : 0.0f;
-            out[j] = to_bf16(before + sums[static_cast<std::size_t>(j)]);
+            out[j] = to_bf16(before + sums[usize(j)]);
         }
     }
 }

@@ -23,9 +23,9 @@ TensorView tile(const TensorView& x, std::int64_t T, std::int64_t call) {
 
 // Small numbers that differ.
 std::vector<float> small_numbers(std::int64_t count) {
-    std::vector<float> numbers(static_cast<std::size_t>(count));
+    std::vector<float> numbers(usize(count));
     for (std::int64_t i = 0; i < count; ++i)
-        numbers[static_cast<std::size_t>(i)] = static_cast<float>(i * 7919 % 1009 + 1) / 2020;
+        numbers[usize(i)] = static_cast<float>(i * 7919 % 1009 + 1) / 2020;
     return numbers;
 }
 
@@ -52,9 +52,9 @@ TensorView ProfileSampler::tensor(DType dtype, std::initializer_list<std::int64_
 }
 
 TensorView ProfileSampler::indices(std::int64_t count, std::int64_t below) {
-    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    std::vector<std::int32_t> numbers(usize(count));
     for (std::int64_t i = 0; i < count; ++i)
-        numbers[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 7919 % below);
+        numbers[usize(i)] = static_cast<std::int32_t>(i * 7919 % below);
     const Tensor& made = tensors_.emplace_back(kernels_.device(), MemoryKind::data, DType::i32,
                                                std::initializer_list<std::int64_t>{count});
     kernels_.device().write(numbers.data(), made);

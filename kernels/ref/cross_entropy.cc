@@ -36,7 +36,7 @@ Total total_of(const std::vector<double>& logits) {
 void to_gradient(std::vector<double>& logits, double lse, double scale, std::int64_t target) {
     for (double& logit : logits)
         logit = scale * std::exp(logit - lse);
-    if (target != VocabularyPart::kElsewhere) logits[static_cast<std::size_t>(target)] -= scale;
+    if (target != VocabularyPart::kElsewhere) logits[usize(target)] -= scale;
 }
 
 // d_x and d_head of one row from the gradient of its logits.
@@ -69,7 +69,7 @@ void run(const LinearCrossEntropy& op, const Dims& dims) {
         const std::int64_t row = all.row_of(target, "target", t);
         std::vector<double> logits = logits_of(x, head);
         const double lse = total_of(logits).log_sum_exp();
-        op.loss_sum.as<double>()[0] += lse - logits[static_cast<std::size_t>(row)];
+        op.loss_sum.as<double>()[0] += lse - logits[usize(row)];
         if (!backward) continue;
         to_gradient(logits, lse, op.scale, row);
         backward_row(logits, x, head, d_x, op.d_head.as<double>());
@@ -90,7 +90,7 @@ void run(const HeadStatistics& op, const Dims& dims) {
         const Total total = total_of(logits);
         out[0] = total.max;
         out[1] = total.sum;
-        if (row != VocabularyPart::kElsewhere) out[2] = logits[static_cast<std::size_t>(row)];
+        if (row != VocabularyPart::kElsewhere) out[2] = logits[usize(row)];
     }
 }
 

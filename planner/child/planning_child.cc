@@ -55,7 +55,7 @@ Status fill(int file, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t written = ::write(file, bytes.data(), bytes.size());
         if (written < 0) return os_failed("hand the snapshot over");
-        bytes.remove_prefix(static_cast<std::size_t>(written));
+        bytes.remove_prefix(usize(written));
     }
     if (::lseek(file, 0, SEEK_SET) != 0) return os_failed("hand the snapshot over");
     return {};
@@ -141,7 +141,7 @@ Result<std::string> read_until(int pipe, SteadyClock::time_point deadline) {
         const ssize_t size = ::read(pipe, part, sizeof part);
         if (size < 0) return os_failed("read the decisions");
         if (size == 0) return bytes;
-        bytes.append(part, static_cast<std::size_t>(size));
+        bytes.append(part, usize(size));
     }
 }
 

@@ -40,14 +40,13 @@ std::vector<Endpoint> fill(const DeviceTable& devices, const std::vector<int>& n
     std::vector<Endpoint> rest;
     for (const int node : nodes) {
         const std::vector<Endpoint>& here = devices.usable_of(node);
-        const auto whole =
-            static_cast<std::ptrdiff_t>(here.size() - here.size() % static_cast<std::size_t>(unit));
+        const auto whole = static_cast<std::ptrdiff_t>(here.size() - here.size() % usize(unit));
         placement.insert(placement.end(), here.begin(), here.begin() + whole);
         rest.insert(rest.end(), here.begin() + whole, here.end());
     }
     placement.insert(placement.end(), rest.begin(), rest.end());
-    if (placement.size() > static_cast<std::size_t>(num_ranks)) {
-        placement.resize(static_cast<std::size_t>(num_ranks));
+    if (placement.size() > usize(num_ranks)) {
+        placement.resize(usize(num_ranks));
     }
     return placement;
 }

@@ -14,9 +14,7 @@ public:
 
     // By registration.
     const std::vector<Endpoint>& usable() const { return usable_; }
-    const std::vector<Endpoint>& usable_of(int node) const {
-        return by_node_[static_cast<std::size_t>(node)];
-    }
+    const std::vector<Endpoint>& usable_of(int node) const { return by_node_[usize(node)]; }
     int num_nodes() const { return static_cast<int>(by_node_.size()); }
 
 private:

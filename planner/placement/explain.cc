@@ -16,7 +16,7 @@ public:
     PhaseReport(const Routes& routes, const PlacementProblem& problem, int phase,
                 const std::vector<Endpoint>& placement)
         : routes_(routes), placement_(placement), phase_(phase) {
-        const CommPhase& what = problem.traffic[static_cast<std::size_t>(phase)];
+        const CommPhase& what = problem.traffic[usize(phase)];
         flows_ = flows_of(problem.mesh, what);
         for (const Flow& flow : flows_) {
             route_of(flow).for_each([&](int r) { load_[r] += flow.bytes; });
@@ -43,8 +43,7 @@ public:
 
 private:
     Route route_of(const Flow& flow) const {
-        return routes_.route(placement_[static_cast<std::size_t>(flow.from)],
-                             placement_[static_cast<std::size_t>(flow.to)]);
+        return routes_.route(placement_[usize(flow.from)], placement_[usize(flow.to)]);
     }
     void consider(const Flow& flow, GroupReport& report) const {
         const Route route = route_of(flow);
@@ -76,8 +75,7 @@ OrderCost cost_of(const Routes& routes, const PlacementProblem& problem,
     OrderCost order;
     order.total = cost.total;
     for (const Endpoint& at : placement)
-        order.ranks.push_back(
-            {problem.graph.nodes[static_cast<std::size_t>(at.node)].id, at.device});
+        order.ranks.push_back({problem.graph.nodes[usize(at.node)].id, at.device});
     for (const PhaseCost& phase : cost.phases) {
         order.phases.push_back(
             {phase.time, phase.slowest < 0 ? std::string() : routes.name(phase.slowest)});

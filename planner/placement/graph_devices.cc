@@ -6,7 +6,7 @@ namespace rm {
 
 GraphDevices::GraphDevices(const LinkGraph& graph) : graph_(graph) {
     for (int node = 0; node < graph.num_nodes(); ++node)
-        node_of_[graph.nodes[static_cast<std::size_t>(node)].id] = node;
+        node_of_[graph.nodes[usize(node)].id] = node;
 }
 
 std::optional<Endpoint> GraphDevices::find(const DeviceId& device) const {
@@ -17,7 +17,7 @@ std::optional<Endpoint> GraphDevices::find(const DeviceId& device) const {
 }
 
 DeviceId GraphDevices::id(Endpoint at) const {
-    return {graph_.nodes[static_cast<std::size_t>(at.node)].id, at.device};
+    return {graph_.nodes[usize(at.node)].id, at.device};
 }
 
 std::vector<Endpoint> GraphDevices::all_but(const std::vector<DeviceId>& devices) const {

@@ -34,8 +34,8 @@ std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const 
     std::set<std::pair<NodeId, NodeId>> links;
     for (const CommPhase& phase : phases) {
         for (const Flow& flow : flows_of(mesh, phase)) {
-            const NodeId& from = ranks[static_cast<std::size_t>(flow.from)].node;
-            const NodeId& to = ranks[static_cast<std::size_t>(flow.to)].node;
+            const NodeId& from = ranks[usize(flow.from)].node;
+            const NodeId& to = ranks[usize(flow.to)].node;
             if (from != to) links.insert({from, to});
         }
     }

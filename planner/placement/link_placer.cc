@@ -25,7 +25,7 @@ std::vector<DeviceId> LinkPlacer::place(const JobSpec& spec, const Mesh& mesh,
             return devices;
         }
     }
-    free.resize(static_cast<std::size_t>(mesh.num_ranks()));
+    free.resize(usize(mesh.num_ranks()));
     return free;
 }
 

@@ -22,7 +22,7 @@ std::vector<Endpoint> in_order(const PlacementProblem& problem, const std::vecto
 }
 
 std::vector<int> all_nodes(const LinkGraph& graph) {
-    std::vector<int> nodes(static_cast<std::size_t>(graph.num_nodes()));
+    std::vector<int> nodes(usize(graph.num_nodes()));
     std::iota(nodes.begin(), nodes.end(), 0);
     return nodes;
 }
@@ -160,8 +160,8 @@ std::optional<std::vector<Endpoint>> registration_order(const PlacementProblem& 
 std::optional<std::vector<Endpoint>> node_order(const PlacementProblem& problem) {
     std::vector<int> nodes = all_nodes(problem.graph);
     std::stable_sort(nodes.begin(), nodes.end(), [&](int a, int b) {
-        return name_before(problem.graph.nodes[static_cast<std::size_t>(a)].id.value,
-                           problem.graph.nodes[static_cast<std::size_t>(b)].id.value);
+        return name_before(problem.graph.nodes[usize(a)].id.value,
+                           problem.graph.nodes[usize(b)].id.value);
     });
     return if_complete(in_order(problem, nodes), problem.mesh);
 }

@@ -10,11 +10,11 @@ namespace {
 Status check_numbers(const PlacementReport& report) {
     const int num_ranks = report.mesh.num_ranks();
     const auto wrong = [](int number, std::size_t count) {
-        return number < 0 || static_cast<std::size_t>(number) >= count;
+        return number < 0 || usize(number) >= count;
     };
     for (const OrderCost* order : {&report.placed, &report.registration, &report.by_node}) {
         const bool is_there = report.predicted || order == &report.placed;
-        const auto wanted = static_cast<std::size_t>(is_there ? num_ranks : 0);
+        const auto wanted = usize(is_there ? num_ranks : 0);
         if (order->ranks.size() != wanted) {
             return invalid_argument("an order has {} ranks, the mesh {}", order->ranks.size(),
                                     num_ranks);

@@ -99,7 +99,7 @@ void ProtoReader::read(const Field& field, std::vector<Link>& links) {
         static_cast<const pb::LinkMatrix&>(fields_.access().GetMessage(in_, &field));
     const int count = std::min(
         {matrix.gbit_per_s_size(), matrix.flow_gbit_per_s_size(), matrix.latency_seconds_size()});
-    links.reserve(static_cast<std::size_t>(count));
+    links.reserve(usize(count));
     for (int i = 0; i < count; ++i) {
         links.push_back(
             {{matrix.gbit_per_s(i)}, {matrix.flow_gbit_per_s(i)}, {matrix.latency_seconds(i)}});

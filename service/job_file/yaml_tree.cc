@@ -176,7 +176,7 @@ public:
         }
     }
     std::string_view at(int number) const {
-        const auto index = static_cast<std::size_t>(number - 1);
+        const auto index = usize(number - 1);
         return index < lines_.size() ? lines_[index] : std::string_view();
     }
 

@@ -20,7 +20,7 @@ Bio read_bio(std::string_view text) {
 std::string contents(BIO* bio) {
     char* data = nullptr;
     const long size = BIO_get_mem_data(bio, &data);
-    return {data, static_cast<std::size_t>(size)};
+    return {data, usize(size)};
 }
 
 std::string serial_text(X509* certificate) {

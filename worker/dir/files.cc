@@ -35,7 +35,7 @@ bool write_all(int fd, std::string_view text) {
         const ssize_t written = ::write(fd, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return false;
-        text.remove_prefix(static_cast<std::size_t>(written));
+        text.remove_prefix(usize(written));
     }
     return true;
 }
@@ -88,7 +88,7 @@ Result<std::string> read_text_file(const std::string& path) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return system_error("cannot read", path, errno);
         if (got == 0) return text;
-        text.append(block, static_cast<std::size_t>(got));
+        text.append(block, usize(got));
         if (static_cast<std::int64_t>(text.size()) > kLargestTextFile) {
             return make_error(ErrorCode::resource_exhausted, "{} is larger than {} bytes", path,
                               kLargestTextFile);
@@ -100,14 +100,14 @@ std::string read_file_piece(const std::string& path, std::int64_t offset, std::i
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return {};
     const std::int64_t left = size_of_file(path) - offset;
-    std::string piece(static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, limit)), '\0');
+    std::string piece(usize(std::clamp<std::int64_t>(left, 0, limit)), '\0');
     std::size_t got = 0;
     while (got < piece.size()) {
         const ssize_t n = ::pread(file.get(), piece.data() + got, piece.size() - got,
                                   offset + static_cast<std::int64_t>(got));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
-        got += static_cast<std::size_t>(n);
+        got += usize(n);
     }
     piece.resize(got);
     return piece;

@@ -95,7 +95,7 @@ bool LineConnection::read_available() {
     while (received_.size() < kLongestLine) {
         const ssize_t got = ::recv(socket_.get(), block, sizeof block, 0);
         if (got > 0) {
-            received_.append(block, static_cast<std::size_t>(got));
+            received_.append(block, usize(got));
             continue;
         }
         if (got < 0 && errno == EINTR) continue;
@@ -120,7 +120,7 @@ Status LineConnection::write_line(std::string_view line, Seconds timeout) {
     while (!rest.empty()) {
         const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
         if (sent >= 0) {
-            rest.remove_prefix(static_cast<std::size_t>(sent));
+            rest.remove_prefix(usize(sent));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             if (wait_ready(socket_.get(), POLLOUT, left_until(deadline))) continue;
             return make_error(ErrorCode::deadline_exceeded, "the peer took no line within {}",

@@ -104,7 +104,7 @@ bool send_all(const UniqueFd& socket, const void* bytes, std::size_t size) {
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) return false;
         next += sent;
-        size -= static_cast<std::size_t>(sent);
+        size -= usize(sent);
     }
     return true;
 }
@@ -116,7 +116,7 @@ bool receive_all(const UniqueFd& socket, void* bytes, std::size_t size) {
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return false;
         next += got;
-        size -= static_cast<std::size_t>(got);
+        size -= usize(got);
     }
     return true;
 }

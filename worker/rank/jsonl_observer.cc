@@ -28,7 +28,7 @@ bool JsonlObserver::append(const std::string& line) {
         const ssize_t written = ::write(file_.get(), held_.data(), held_.size());
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) break;
-        held_.erase(0, static_cast<std::size_t>(written));
+        held_.erase(0, usize(written));
     }
     return fits;
 }

@@ -109,7 +109,7 @@ private:
         return make_gloo_transport(attempt.data_address, exchange,
                                    {.rank = rank_,
                                     .num_ranks = config.plan.mesh.num_ranks(),
-                                    .peers = peers[static_cast<std::size_t>(rank_)],
+                                    .peers = peers[usize(rank_)],
                                     .ports = attempt.ports,
                                     .timeout = config.plan.collective_timeout,
                                     .faults = &faults,

@@ -117,10 +117,10 @@ std::string hash_of(const std::vector<File>& files) {
 }
 
 Status add_piece(Xxh3& hash, const UniqueFd& fd, const File& file, std::int64_t offset) {
-    std::string bytes(static_cast<std::size_t>(std::min(kPiece, file.size - offset)), '\0');
+    std::string bytes(usize(std::min(kPiece, file.size - offset)), '\0');
     const ssize_t size = ::pread(fd.get(), bytes.data(), bytes.size(), offset);
     if (size < 0) return system_error("cannot read", file.path, errno);
-    hash.update(std::string_view(bytes).substr(0, static_cast<std::size_t>(size)));
+    hash.update(std::string_view(bytes).substr(0, usize(size)));
     return {};
 }
 

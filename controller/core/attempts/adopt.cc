@@ -39,7 +39,7 @@ Attempt attempt_of(const LaunchAttempt& launch, WallTime now) {
     attempt.zero = launch.plan.zero;
     attempt.memory = launch.plan.memory;
     attempt.collective_timeout = launch.plan.collective_timeout;
-    attempt.ranks.resize(static_cast<std::size_t>(attempt.mesh.num_ranks()));
+    attempt.ranks.resize(usize(attempt.mesh.num_ranks()));
     attempt.started = now;
     return attempt;
 }
@@ -100,7 +100,7 @@ void place_ranks(Step& step, const NodeId& node, const LaunchAttempt& launch) {
     step.change_attempt(launch.epoch, "attempt.ranks_found", [&](Attempt& attempt) {
         for (const RankLaunch& rank : launch.ranks) {
             if (rank.rank >= static_cast<int>(attempt.ranks.size())) continue;
-            RankRecord& record = attempt.ranks[static_cast<std::size_t>(rank.rank)];
+            RankRecord& record = attempt.ranks[usize(rank.rank)];
             if (!record.device.node.empty()) continue;
             record.device = {node, rank.device};
             record.state = RankState::placed;

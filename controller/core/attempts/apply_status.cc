@@ -53,7 +53,7 @@ void take_rank(RankRecord& record, const RankStatus& status) {
 
 bool is_here(const Attempt& attempt, const NodeId& node, int rank) {
     return rank >= 0 && rank < static_cast<int>(attempt.ranks.size()) &&
-           attempt.ranks[static_cast<std::size_t>(rank)].device.node == node;
+           attempt.ranks[usize(rank)].device.node == node;
 }
 
 // Whether a rank on this node has a state that passes.
@@ -71,7 +71,7 @@ std::vector<RankStatus> failures(const Attempt& attempt, const NodeId& node,
     for (const RankStatus& rank : status.ranks) {
         if (!is_here(attempt, node, rank.rank) || !failed(rank)) continue;
         // Known from an earlier report: its consequences have been drawn.
-        const RankRecord& record = attempt.ranks[static_cast<std::size_t>(rank.rank)];
+        const RankRecord& record = attempt.ranks[usize(rank.rank)];
         if (record.state < RankState::exited) list.push_back(rank);
     }
     std::stable_sort(list.begin(), list.end(), [](const RankStatus& a, const RankStatus& b) {
@@ -96,7 +96,7 @@ void take_ranks(Step& step, const NodeId& node, const AttemptStatus& status) {
     step.change_attempt(status.epoch, "attempt.ranks", [&](Attempt& attempt) {
         for (const RankStatus& rank : status.ranks) {
             if (!is_here(attempt, node, rank.rank)) continue;
-            take_rank(attempt.ranks[static_cast<std::size_t>(rank.rank)], rank);
+            take_rank(attempt.ranks[usize(rank.rank)], rank);
         }
     });
     step.change_attempt(status.epoch, "attempt.checkpoint_written", [&](Attempt& attempt) {

@@ -20,13 +20,12 @@ bool is_secondary(const RankRecord& rank) {
 // Its cause are the words of a rank to which another was lost.
 bool only_lost_a_peer(const Attempt& attempt) {
     if (attempt.failure_class != FailureClass::rank || attempt.cause_rank < 0) return false;
-    const RankRecord& rank = attempt.ranks[static_cast<std::size_t>(attempt.cause_rank)];
+    const RankRecord& rank = attempt.ranks[usize(attempt.cause_rank)];
     return rank.exit_code == kRankLostPeer;
 }
 
 bool replaces_cause(const Attempt& attempt, int rank) {
-    return rank >= 0 && only_lost_a_peer(attempt) &&
-           !is_secondary(attempt.ranks[static_cast<std::size_t>(rank)]);
+    return rank >= 0 && only_lost_a_peer(attempt) && !is_secondary(attempt.ranks[usize(rank)]);
 }
 
 bool ends_on_request(const Attempt& attempt) {
@@ -37,7 +36,7 @@ bool ends_on_request(const Attempt& attempt) {
 // Cancelled is cancelled, but a checkpoint that could not be written is worth a line.
 bool is_worth_noting(const Attempt& attempt, int rank) {
     return ends_on_request(attempt) && rank >= 0 && attempt.cause_rank < 0 &&
-           !is_secondary(attempt.ranks[static_cast<std::size_t>(rank)]);
+           !is_secondary(attempt.ranks[usize(rank)]);
 }
 
 std::string noted(const Attempt& attempt, const std::string& cause) {

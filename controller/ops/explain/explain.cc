@@ -73,7 +73,7 @@ std::string more_memory(const State& state, const Attempt& attempt) {
 
 // The one that the attempt failed by; null: none in particular.
 const RankRecord* failed_rank(const Attempt& attempt) {
-    const auto rank = static_cast<std::size_t>(attempt.cause_rank);
+    const auto rank = usize(attempt.cause_rank);
     return rank < attempt.ranks.size() ? &attempt.ranks[rank] : nullptr;
 }
 

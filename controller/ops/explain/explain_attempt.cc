@@ -19,13 +19,12 @@ std::string ranks_text(std::size_t count) {
 }
 
 std::size_t count_in(const Attempt& attempt, RankState state) {
-    return static_cast<std::size_t>(
-        std::count_if(attempt.ranks.begin(), attempt.ranks.end(),
-                      [&](const RankRecord& rank) { return rank.state == state; }));
+    return usize(std::count_if(attempt.ranks.begin(), attempt.ranks.end(),
+                               [&](const RankRecord& rank) { return rank.state == state; }));
 }
 
 std::size_t num_placed_on(const Attempt& attempt, const NodeId& node) {
-    return static_cast<std::size_t>(
+    return usize(
         std::count_if(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
             return rank.device.node == node && rank.state == RankState::placed;
         }));

@@ -55,7 +55,7 @@ private:
     Status begin() {
         for (const PieceKind kind : kKinds) {
             RM_TRY(const auto last, context_.telemetry.last(id_, kind));
-            if (last) after_[static_cast<std::size_t>(kind)] = last->id;
+            if (last) after_[usize(kind)] = last->id;
         }
         return has_ended() ? Status() : send_job_if_changed();
     }
@@ -86,7 +86,7 @@ private:
     Status send_reports() {
         std::vector<std::pair<PieceKind, KeptReport>> fresh;
         for (const PieceKind kind : kKinds) {
-            std::int64_t& after = after_[static_cast<std::size_t>(kind)];
+            std::int64_t& after = after_[usize(kind)];
             RM_TRY(auto reports, context_.telemetry.since(id_, kind, after, kBatch));
             if (!reports.empty()) after = reports.back().id;
             for (KeptReport& kept : reports)

@@ -54,9 +54,9 @@ void fill(pb::SharedCable& out, const Trunk& trunk, const LinkGraph& graph) {
     out.set_name(trunk.name);
     out.set_bandwidth(trunk.bandwidth.value);
     for (const int node : trunk.from)
-        out.add_from(graph.nodes[static_cast<std::size_t>(node)].id.value);
+        out.add_from(graph.nodes[usize(node)].id.value);
     for (const int node : trunk.to)
-        out.add_to(graph.nodes[static_cast<std::size_t>(node)].id.value);
+        out.add_to(graph.nodes[usize(node)].id.value);
 }
 
 void fill(pb::SurveyState& out, const SurveyView& view) {
@@ -87,9 +87,8 @@ void add_row(pb::LinksReply& reply, const LinkBook& book, const LinkGraph& outli
     const std::vector<Link> row = book.row(outline, from);
     for (int to = 0; to < outline.num_nodes(); ++to) {
         if (from == to) continue;
-        const Link& link = row[static_cast<std::size_t>(to)];
-        const LinkEnds ends{outline.nodes[static_cast<std::size_t>(from)].id,
-                            outline.nodes[static_cast<std::size_t>(to)].id};
+        const Link& link = row[usize(to)];
+        const LinkEnds ends{outline.nodes[usize(from)].id, outline.nodes[usize(to)].id};
         pb::NodeLink& out = *reply.add_links();
         out.set_from(ends.first.value);
         out.set_to(ends.second.value);
@@ -161,7 +160,7 @@ Result<pb::LinksReply> links_page(const std::vector<KnownNode>& known, const Sur
             reply.set_next_page_token(to_token(at));
             break;
         }
-        const NodeId& id = outline.nodes[static_cast<std::size_t>(at.row)].id;
+        const NodeId& id = outline.nodes[usize(at.row)].id;
         next = std::find_if(next, known.end(), [&](const KnownNode& k) { return k.id == id; });
         fill(*reply.add_nodes(), *next, view.book);
         add_row(reply, view.book, outline, static_cast<int>(at.row));

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/usize.h"
 #include "engine/comm/message.h"
 #include "engine/comm/transport/blocked_signals.h"
 #include "engine/comm/transport/gloo_contexts.h"

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 
-#include "base/usize.h"
 #include "engine/comm/message.h"
 #include "engine/comm/transport/transport.h"
 

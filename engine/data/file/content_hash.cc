@@ -9,11 +9,11 @@ namespace {
 Status read_across(std::span<const HashedFile> files, std::span<const std::int64_t> begins,
                    std::int64_t at, std::span<std::byte> out) {
     const auto after = std::upper_bound(begins.begin(), begins.end(), at);
-    auto file = static_cast<std::size_t>(after - begins.begin()) - 1;
+    auto file = usize(after - begins.begin()) - 1;
     while (!out.empty()) {
         const std::int64_t offset = at - begins[file];
         const std::int64_t left = files[file].bytes - offset;
-        const auto count = std::min(out.size(), static_cast<std::size_t>(left));
+        const auto count = std::min(out.size(), usize(left));
         if (count > 0) RM_RETURN_IF_ERROR(files[file].read(offset, out.first(count)));
         out = out.subspan(count);
         at += static_cast<std::int64_t>(count);
@@ -36,7 +36,7 @@ Result<std::string> sampled_hash(std::span<const HashedFile> files, const ReadWa
         total += file.bytes;
     }
     RM_CHECK(total > kSampleBytes, "a sample of {} bytes", total);
-    std::vector<std::byte> piece(static_cast<std::size_t>(kSampleBytes));
+    std::vector<std::byte> piece(usize(kSampleBytes));
     for (std::int64_t i = 0; i < kNumSamples; ++i) {
         // The first piece is at the beginning, the last one at the end.
         const double place = static_cast<double>(i) / static_cast<double>(kNumSamples - 1);

@@ -42,10 +42,9 @@ Status FileBytes::read(std::int64_t offset, std::span<std::byte> out) const {
 Status FileBytes::visit(const ReadWatch& watch,
                         const std::function<void(std::span<const std::byte>)>& block) const {
     constexpr std::int64_t kBlockBytes = kSampleBytes;
-    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size_, kBlockBytes)));
+    std::vector<std::byte> buffer(usize(std::min(size_, kBlockBytes)));
     for (std::int64_t at = 0; at < size_; at += kBlockBytes) {
-        const std::span part(buffer.data(),
-                             static_cast<std::size_t>(std::min(kBlockBytes, size_ - at)));
+        const std::span part(buffer.data(), usize(std::min(kBlockBytes, size_ - at)));
         RM_RETURN_IF_ERROR(watch.pass(std::ssize(part)));
         RM_RETURN_IF_ERROR(read(at, part));
         block(part);

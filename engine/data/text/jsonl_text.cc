@@ -66,8 +66,7 @@ public:
             const void* found = std::memchr(block.data(), '\n', block.size());
             const bool ends = found != nullptr;
             const std::size_t bytes =
-                ends ? static_cast<std::size_t>(static_cast<const std::byte*>(found) - block.data())
-                     : block.size();
+                ends ? usize(static_cast<const std::byte*>(found) - block.data()) : block.size();
             blank_ = blank_ && is_blank(block.first(bytes));
             at_ += static_cast<std::int64_t>(bytes);
             if (!ends) return;
@@ -105,7 +104,7 @@ Status JsonlText::find_lines(std::int64_t index, const ReadWatch& watch) {
         lines_.push_back({index, number, begin, bytes});
     };
     LineFinder finder;
-    RM_RETURN_IF_ERROR(files_[static_cast<std::size_t>(index)].visit(
+    RM_RETURN_IF_ERROR(files_[usize(index)].visit(
         watch, [&](std::span<const std::byte> block) { finder.block(block, keep); }));
     finder.end(keep);
     return {};
@@ -134,7 +133,7 @@ std::string JsonlText::describe() const {
 
 std::string JsonlText::document_name(std::int64_t document) const {
     const Line& at = line(document);
-    return format("{}:{}", files_[static_cast<std::size_t>(at.file)].path(), at.number);
+    return format("{}:{}", files_[usize(at.file)].path(), at.number);
 }
 
 std::int64_t JsonlText::stored_bytes(std::int64_t document) const {
@@ -147,9 +146,9 @@ std::unique_ptr<TextReader> JsonlText::make_reader() const {
 
 Result<std::string> JsonlText::text_of(std::int64_t document) const {
     const Line& at = line(document);
-    std::string raw(static_cast<std::size_t>(at.bytes), '\0');
-    RM_RETURN_IF_ERROR(files_[static_cast<std::size_t>(at.file)].read(
-        at.offset, std::as_writable_bytes(std::span(raw))));
+    std::string raw(usize(at.bytes), '\0');
+    RM_RETURN_IF_ERROR(
+        files_[usize(at.file)].read(at.offset, std::as_writable_bytes(std::span(raw))));
     json value;
     std::string wrong;
     try {

@@ -39,9 +39,7 @@ private:
     };
     explicit JsonlText(std::string path) : path_(std::move(path)) {}
     Status find_lines(std::int64_t file, const ReadWatch& watch);
-    const Line& line(std::int64_t document) const {
-        return lines_.at(static_cast<std::size_t>(document));
-    }
+    const Line& line(std::int64_t document) const { return lines_.at(usize(document)); }
 
     std::string path_;
     std::vector<FileBytes> files_;

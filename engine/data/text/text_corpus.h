@@ -54,9 +54,7 @@ public:
     Result<std::string> content_hash(const ReadWatch& watch) const override;
 
 private:
-    const Document& at(std::int64_t document) const {
-        return documents_.at(static_cast<std::size_t>(document));
-    }
+    const Document& at(std::int64_t document) const { return documents_.at(usize(document)); }
 
     std::string path_;  // as given
     std::string root_;  // what document paths are relative to

@@ -32,7 +32,7 @@ struct ByteCounts {
 void count_block(std::span<const std::uint8_t> block, std::int64_t& previous, ByteCounts& counts) {
     for (const std::uint8_t byte : block) {
         ++counts.single[byte];
-        if (previous >= 0) ++counts.pair[static_cast<std::size_t>(previous) * kNumBytes + byte];
+        if (previous >= 0) ++counts.pair[usize(previous) * kNumBytes + byte];
         previous = byte;
     }
 }
@@ -41,7 +41,7 @@ void count_block(std::span<const std::uint8_t> block, std::int64_t& previous, By
 
 Result<std::string> TextReader::load(std::int64_t document) {
     RM_TRY(const std::int64_t bytes, num_bytes(document));
-    std::string text(static_cast<std::size_t>(bytes), '\0');
+    std::string text(usize(bytes), '\0');
     RM_RETURN_IF_ERROR(
         read(document, 0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
     return text;
@@ -51,10 +51,10 @@ Status TextReader::visit(std::int64_t document,
                          const std::function<Status(std::span<const std::uint8_t>)>& block) {
     constexpr std::int64_t kBlockBytes = 1 << 20;
     RM_TRY(const std::int64_t bytes, num_bytes(document));
-    std::vector<std::uint8_t> buffer(static_cast<std::size_t>(std::min(bytes, kBlockBytes)));
+    std::vector<std::uint8_t> buffer(usize(std::min(bytes, kBlockBytes)));
     for (std::int64_t offset = 0; offset < bytes; offset += kBlockBytes) {
-        const std::span<std::uint8_t> part(
-            buffer.data(), static_cast<std::size_t>(std::min(kBlockBytes, bytes - offset)));
+        const std::span<std::uint8_t> part(buffer.data(),
+                                           usize(std::min(kBlockBytes, bytes - offset)));
         RM_RETURN_IF_ERROR(read(document, offset, part));
         RM_RETURN_IF_ERROR(block(part));
     }

@@ -64,12 +64,12 @@ MegatronWriter::~MegatronWriter() {
 }
 
 Status MegatronWriter::add_document(std::span<const TokenId> tokens) {
-    if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    if (tokens.size() > usize(std::numeric_limits<std::int32_t>::max())) {
         return make_error(ErrorCode::resource_exhausted,
                           "a document of {} tokens; the format has room for 2147483647",
                           tokens.size());
     }
-    const auto size = static_cast<std::size_t>(size_of(dtype_));
+    const auto size = usize(size_of(dtype_));
     const std::size_t begin = buffer_.size();
     buffer_.resize(begin + tokens.size() * size);
     // Little endian: the low bytes of an id come first, and it fits in them.

@@ -32,8 +32,7 @@ public:
         : tokens_(tokens), begins_(begins) {}
 
     Status read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) override {
-        const std::size_t begin =
-            begins_[static_cast<std::size_t>(document)] + static_cast<std::size_t>(offset);
+        const std::size_t begin = begins_[usize(document)] + usize(offset);
         const auto part = tokens_.subspan(begin, out.size());
         std::copy(part.begin(), part.end(), out.begin());
         return {};
@@ -59,7 +58,7 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(std::unique_ptr<TextSource>
 }
 
 std::int64_t ByteSource::num_tokens(std::int64_t document) const {
-    return bytes_.at(static_cast<std::size_t>(document));
+    return bytes_.at(usize(document));
 }
 
 std::string ByteSource::document_name(std::int64_t document) const {
@@ -117,7 +116,7 @@ std::string EncodedSource::describe() const {
 }
 
 std::int64_t EncodedSource::num_tokens(std::int64_t document) const {
-    const auto i = static_cast<std::size_t>(document);
+    const auto i = usize(document);
     return static_cast<std::int64_t>(begins_.at(i + 1) - begins_.at(i));
 }
 

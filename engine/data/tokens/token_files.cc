@@ -20,7 +20,7 @@ private:
 };
 
 Result<std::vector<std::byte>> read_head(const FileBytes& file, std::int64_t bytes) {
-    std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes, file.size())));
+    std::vector<std::byte> head(usize(std::min(bytes, file.size())));
     RM_RETURN_IF_ERROR(file.read(0, head));
     return head;
 }
@@ -93,7 +93,7 @@ const TokenFiles::File& TokenFiles::file_of(std::int64_t document) const {
 
 std::int64_t TokenFiles::num_tokens(std::int64_t document) const {
     const File& file = file_of(document);
-    const auto i = static_cast<std::size_t>(document - file.first_document);
+    const auto i = usize(document - file.first_document);
     return file.begins[i + 1] - file.begins[i];
 }
 
@@ -108,10 +108,9 @@ std::unique_ptr<TokenReader> TokenFiles::make_reader() const {
 
 Status TokenFiles::read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) const {
     const File& file = file_of(document);
-    const std::int64_t first =
-        file.begins[static_cast<std::size_t>(document - file.first_document)] + offset;
+    const std::int64_t first = file.begins[usize(document - file.first_document)] + offset;
     const std::int64_t size = size_of(file.dtype);
-    std::vector<std::byte> bytes(out.size() * static_cast<std::size_t>(size));
+    std::vector<std::byte> bytes(out.size() * usize(size));
     RM_RETURN_IF_ERROR(file.data.read(file.first_byte + first * size, bytes));
     const Status decoded = decode_tokens(bytes, file.dtype, out);
     if (decoded) return {};
@@ -122,8 +121,8 @@ Status TokenFiles::read(std::int64_t document, std::int64_t offset, std::span<To
 Status TokenFiles::check_piece(const File& file, std::int64_t first, std::int64_t count,
                                std::int64_t vocabulary) const {
     const std::int64_t size = size_of(file.dtype);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(count * size));
-    std::vector<TokenId> ids(static_cast<std::size_t>(count));
+    std::vector<std::byte> bytes(usize(count * size));
+    std::vector<TokenId> ids(usize(count));
     RM_RETURN_IF_ERROR(file.data.read(file.first_byte + first * size, bytes));
     const Status decoded = decode_tokens(bytes, file.dtype, ids);
     if (!decoded) {

@@ -46,7 +46,7 @@ constexpr std::array<StoredType, 7> kStoredTypes = {
 };
 
 const StoredType& stored_as(TokenDType dtype) {
-    return kStoredTypes.at(static_cast<std::size_t>(dtype));
+    return kStoredTypes.at(usize(dtype));
 }
 
 // A kind of llm.c file.
@@ -133,7 +133,7 @@ Result<Header> parse_header(std::span<const std::byte> bytes) {
             "12 and 8 bytes each",
             rest, sequences, bounds);
     }
-    return Header{*dtype, static_cast<std::size_t>(sequences), static_cast<std::size_t>(bounds)};
+    return Header{*dtype, usize(sequences), usize(bounds)};
 }
 
 // The end of each sequence in tokens; sizes and pointers must say the same.
@@ -209,7 +209,7 @@ Result<MegatronIndex> parse_megatron_index(std::span<const std::byte> bytes) {
                              bound, header.num_sequences);
         }
         previous = bound;
-        index.begins.push_back(ends[static_cast<std::size_t>(bound)]);
+        index.begins.push_back(ends[usize(bound)]);
     }
     if (index.begins.empty()) return data_loss("has no document bounds, not even the first 0");
     if (previous == static_cast<std::int64_t>(header.num_sequences)) return index;

@@ -9,9 +9,7 @@
 #include "base/fault.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "engine/data/entropy.h"
 #include "engine/data/text/text_source.h"
-#include "engine/train/run/rank_parts.h"
 
 namespace rm {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "base/usize.h"
 #include "engine/model/nonfinite.h"
 #include "kernels/host_blocks.h"
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/hf/directory.h"
-#include "engine/hf/load.h"
 #include "engine/train/run/model_export.h"
 
 namespace rm {

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "base/usize.h"
 #include "engine/train/run/rank_parts.h"
 #include "engine/train/run/run_state.h"
 #include "engine/train/run/step_reporter.h"

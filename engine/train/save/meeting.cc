@@ -6,8 +6,6 @@
 #include <future>
 #include <numeric>
 
-#include "base/usize.h"
-
 namespace rm {
 namespace {
 

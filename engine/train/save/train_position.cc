@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/usize.h"
 #include "engine/json/json_members.h"
 #include "engine/train/rank_config.h"
 

@@ -1,3 +1,4 @@
+#include "base/usize.h"
 #include "kernels/cpu/simd/attention_tile.h"
 #include "kernels/cpu/simd/product_parts.h"
 #include "kernels/cpu/simd/tile_loops.h"
@@ -35,8 +36,8 @@ RM_INLINE const Bf16* row_at(const simd::AttentionTokens& tokens, std::ptrdiff_t
 }
 
 void pack_rows(const simd::AttentionTokens& tokens, float* to) {
-    const auto used = static_cast<std::size_t>(tokens.D) * sizeof(Bf16);
-    const auto padded = static_cast<std::size_t>(row_units(tokens.D)) * sizeof(float);
+    const auto used = usize(tokens.D) * sizeof(Bf16);
+    const auto padded = usize(row_units(tokens.D)) * sizeof(float);
     for (std::ptrdiff_t row = 0; row < kTokens; ++row, to += row_units(tokens.D)) {
         const std::size_t from = row < tokens.count ? used : 0;
         if (from > 0) __builtin_memcpy(to, row_at(tokens, row), from);
@@ -50,7 +51,7 @@ RM_INLINE Vec load_pairs(const Bf16* from, std::ptrdiff_t count) {
     if (count >= 2 * kWidth) {
         __builtin_memcpy(&value, from, sizeof(value));
     } else if (count > 0) {
-        __builtin_memcpy(&value, from, static_cast<std::size_t>(count) * sizeof(Bf16));
+        __builtin_memcpy(&value, from, usize(count) * sizeof(Bf16));
     }
     return value;
 }

@@ -1,3 +1,4 @@
+#include "base/usize.h"
 #include "kernels/cpu/simd/product_parts.h"
 #include "kernels/cpu/simd/tile_loops.h"
 #include "kernels/cpu/simd/tile_unit.h"
@@ -26,8 +27,8 @@ RM_INLINE std::ptrdiff_t steps_of(std::ptrdiff_t depth) {
 // Rows past the last, and numbers past the depth, count as zero. Rows are kBlockUnits apart.
 void copy_left(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t depth,
                float* to) {
-    const auto used = static_cast<std::size_t>(depth) * sizeof(Bf16);
-    const auto padded = static_cast<std::size_t>(steps_of(depth) * kStep) * sizeof(Bf16);
+    const auto used = usize(depth) * sizeof(Bf16);
+    const auto padded = usize(steps_of(depth) * kStep) * sizeof(Bf16);
     for (std::ptrdiff_t r = 0; r < round_up(rows, 2 * kSide); ++r, to += kBlockUnits) {
         if (r < rows) __builtin_memcpy(to, x + r * stride, used);
         const std::size_t from = r < rows ? used : 0;
@@ -139,7 +140,7 @@ template <Along along, typename From>
 void pack_panel(const simd::MatrixView& b, std::ptrdiff_t K, std::ptrdiff_t n, std::ptrdiff_t last,
                 float* to) {
     const std::ptrdiff_t units = steps_of(K) * kSide;
-    __builtin_memset(to, 0, static_cast<std::size_t>(units * kPanel) * sizeof(float));
+    __builtin_memset(to, 0, usize(units * kPanel) * sizeof(float));
     const auto write = [&](std::ptrdiff_t k, std::ptrdiff_t c, const Vec(&square)[kWidth])
         __attribute__((always_inline)) {
         for (std::ptrdiff_t i = 0; i < kWidth; i += 2)

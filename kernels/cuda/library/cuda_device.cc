@@ -196,7 +196,7 @@ protected:
     void* allocate_bytes(Bytes size) override {
         use_device(ordinal_);
         void* data = nullptr;
-        const auto bytes = static_cast<std::size_t>(size.value);
+        const auto bytes = usize(size.value);
         const cudaError_t status = cudaMalloc(&data, bytes + 1);  // never zero
         if (status == cudaErrorMemoryAllocation) {
             cudaGetLastError();  // takes it off: running out is no fault of the device
@@ -215,7 +215,7 @@ protected:
         use_device(ordinal_);
         void* data = nullptr;
         const cudaError_t status =
-            cudaHostAlloc(&data, static_cast<std::size_t>(size.value) + 1, cudaHostAllocPortable);
+            cudaHostAlloc(&data, usize(size.value) + 1, cudaHostAllocPortable);
         if (status == cudaSuccess) return data;
         cudaGetLastError();
         return nullptr;

@@ -201,12 +201,11 @@ private:
             set(plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.second_scale);
         }
         const float alpha = 1, beta = shape.into == Into::add ? 1 : 0;
-        check_lt(
-            "cublasLtMatmul",
-            cublasLtMatmul(handle_.get(), plan.description.get(), &alpha, o.first, plan.first.get(),
-                           o.second, plan.second.get(), &beta, o.out, plan.out.get(), o.out,
-                           plan.out.get(), &plan.algorithm, workspace.data,
-                           static_cast<std::size_t>(kWorkspace.value), stream));
+        check_lt("cublasLtMatmul",
+                 cublasLtMatmul(handle_.get(), plan.description.get(), &alpha, o.first,
+                                plan.first.get(), o.second, plan.second.get(), &beta, o.out,
+                                plan.out.get(), o.out, plan.out.get(), &plan.algorithm,
+                                workspace.data, usize(kWorkspace.value), stream));
     }
 
     const Plan& plan_of(const Shape& shape) {

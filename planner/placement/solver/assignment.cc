@@ -3,6 +3,7 @@
 #include <limits>
 #include <queue>
 
+#include "base/usize.h"
 #include "planner/placement/solver/tour.h"
 
 namespace rm {
@@ -20,8 +21,8 @@ std::vector<std::vector<int>> sparse_edges(const EdgeCosts& costs, int most) {
     std::vector<std::vector<int>> edges = nearest_of(costs, most);
     const std::vector<std::vector<int>> in = nearest_of(backwards, most);
     for (int to = 0; to < n; ++to) {
-        for (const int from : in[static_cast<std::size_t>(to)])
-            edges[static_cast<std::size_t>(from)].push_back(to);
+        for (const int from : in[usize(to)])
+            edges[usize(from)].push_back(to);
     }
     for (std::vector<int>& out : edges) {
         std::sort(out.begin(), out.end());
@@ -53,7 +54,7 @@ public:
     }
 
 private:
-    static std::size_t at(int node) { return static_cast<std::size_t>(node); }
+    static std::size_t at(int node) { return usize(node); }
 
     // The cheapest way from a node without successor to one without predecessor, over edges that
     // are and are not in the cover by turns; along it they change roles.

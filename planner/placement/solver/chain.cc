@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/usize.h"
 #include "planner/placement/solver/tour.h"
 
 namespace rm {
@@ -26,7 +27,7 @@ public:
           num_places_(static_cast<int>(nodes.size())),
           num_cycles_(num_places_ / length) {
         const std::int64_t effort = kEffort / (std::int64_t{num_places_} * num_cycles_ + 1);
-        width_ = static_cast<std::size_t>(std::clamp<std::int64_t>(effort, 8, num_places_));
+        width_ = usize(std::clamp<std::int64_t>(effort, 8, num_places_));
     }
 
     std::vector<int> nodes() {
@@ -37,7 +38,7 @@ public:
     }
 
 private:
-    static std::size_t at(int place) { return static_cast<std::size_t>(place); }
+    static std::size_t at(int place) { return usize(place); }
     // The node that is left last when a cycle is entered at a place.
     int exit_of(int entry) const {
         return nodes_[at(entry % length_ == 0 ? entry + length_ - 1 : entry - 1)];

@@ -49,11 +49,10 @@ EdgeCosts edge_costs(const Routes& routes, const DeviceTable& devices,
     EdgeCosts costs(n);
     float least = std::numeric_limits<float>::max();
     for (int a = 0; a < n; ++a) {
-        const Endpoint from = devices.usable_of(nodes[static_cast<std::size_t>(a)])[0];
+        const Endpoint from = devices.usable_of(nodes[usize(a)])[0];
         for (int b = 0; b < n; ++b) {
             if (a == b) continue;
-            const Route route =
-                routes.route(from, devices.usable_of(nodes[static_cast<std::size_t>(b)])[0]);
+            const Route route = routes.route(from, devices.usable_of(nodes[usize(b)])[0]);
             const double trunks = std::pow(kTrunkPenalty, static_cast<double>(route.trunks.size()));
             const double time = (1 / routes.alone(route) + latency_share * route.latency) * trunks;
             costs.at(a, b) = static_cast<float>(time);
@@ -104,8 +103,8 @@ std::vector<int> with_rest(const std::vector<int>& order, const std::vector<int>
     std::vector<int> nodes;
     std::vector<bool> taken(list.size(), false);
     for (const int i : order) {
-        nodes.push_back(list[static_cast<std::size_t>(i)]);
-        taken[static_cast<std::size_t>(i)] = true;
+        nodes.push_back(list[usize(i)]);
+        taken[usize(i)] = true;
     }
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (!taken[i]) nodes.push_back(list[i]);

@@ -14,13 +14,13 @@ double fourth_power(double x) {
 }  // namespace
 
 Evaluator::Evaluator(const Routes& routes, const PlacementProblem& problem) : routes_(routes) {
-    const auto num_ranks = static_cast<std::size_t>(problem.mesh.num_ranks());
+    const auto num_ranks = usize(problem.mesh.num_ranks());
     placement_.assign(num_ranks, kNowhere);
     add_phases(problem);
     incident_first_.assign(num_ranks + 1, 0);
     for (const FlowState& state : flows_) {
-        ++incident_first_[static_cast<std::size_t>(state.flow.from) + 1];
-        ++incident_first_[static_cast<std::size_t>(state.flow.to) + 1];
+        ++incident_first_[usize(state.flow.from) + 1];
+        ++incident_first_[usize(state.flow.to) + 1];
     }
     for (std::size_t rank = 0; rank < num_ranks; ++rank)
         incident_first_[rank + 1] += incident_first_[rank];
@@ -28,15 +28,15 @@ Evaluator::Evaluator(const Routes& routes, const PlacementProblem& problem) : ro
     std::vector<int> next = incident_first_;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
         for (const int rank : {flows_[f].flow.from, flows_[f].flow.to}) {
-            const int slot = next[static_cast<std::size_t>(rank)]++;
-            incident_[static_cast<std::size_t>(slot)] = static_cast<int>(f);
+            const int slot = next[usize(rank)]++;
+            incident_[usize(slot)] = static_cast<int>(f);
         }
     }
     if (problem.preferred.empty()) return;
     for (int node = 0; node < problem.graph.num_nodes(); ++node)
-        preferred_.emplace_back(static_cast<std::size_t>(problem.graph.num_devices(node)), 0);
+        preferred_.emplace_back(usize(problem.graph.num_devices(node)), 0);
     for (const Endpoint& at : problem.preferred)
-        preferred_[static_cast<std::size_t>(at.node)][static_cast<std::size_t>(at.device)] = 1;
+        preferred_[usize(at.node)][usize(at.device)] = 1;
 }
 
 void Evaluator::add_phases(const PlacementProblem& problem) {
@@ -44,7 +44,7 @@ void Evaluator::add_phases(const PlacementProblem& problem) {
         PhaseState& state = phases_.emplace_back();
         state.messages = phase.messages;
         state.first_flow = static_cast<int>(flows_.size());
-        state.load.assign(static_cast<std::size_t>(routes_.num_resources()), 0);
+        state.load.assign(usize(routes_.num_resources()), 0);
         for (const Flow& flow : flows_of(problem.mesh, phase))
             flows_.push_back({flow, static_cast<int>(phases_.size()) - 1});
         state.num_flows = static_cast<int>(flows_.size()) - state.first_flow;
@@ -62,20 +62,19 @@ void Evaluator::place(std::span<const Endpoint> placement) {
 }
 
 bool Evaluator::is_placed(const FlowState& state) const {
-    return placement_[static_cast<std::size_t>(state.flow.from)] != kNowhere &&
-           placement_[static_cast<std::size_t>(state.flow.to)] != kNowhere;
+    return placement_[usize(state.flow.from)] != kNowhere &&
+           placement_[usize(state.flow.to)] != kNowhere;
 }
 
 Route Evaluator::route_of(const FlowState& state) const {
-    return routes_.route(placement_[static_cast<std::size_t>(state.flow.from)],
-                         placement_[static_cast<std::size_t>(state.flow.to)]);
+    return routes_.route(placement_[usize(state.flow.from)], placement_[usize(state.flow.to)]);
 }
 
 void Evaluator::collect(int rank) {
-    const auto at = static_cast<std::size_t>(rank);
+    const auto at = usize(rank);
     for (int i = incident_first_[at]; i < incident_first_[at + 1]; ++i) {
-        const int index = incident_[static_cast<std::size_t>(i)];
-        FlowState& state = flows_[static_cast<std::size_t>(index)];
+        const int index = incident_[usize(i)];
+        FlowState& state = flows_[usize(index)];
         if (state.stamp == num_moves_) continue;
         state.stamp = num_moves_;
         changed_flows_.push_back(index);
@@ -89,7 +88,7 @@ void Evaluator::calibrate() {
         // A time t counts time * (t / time)^4.
         phase.weight = time > 0 ? 1 / (time * time * time) : 0;
         for (int r = 0; r < routes_.num_resources(); ++r) {
-            const std::int64_t load = phase.load[static_cast<std::size_t>(r)];
+            const std::int64_t load = phase.load[usize(r)];
             if (load == 0) continue;
             crowding_ += phase.weight *
                          fourth_power(static_cast<double>(load) * routes_.seconds_per_byte(r));
@@ -100,12 +99,12 @@ void Evaluator::calibrate() {
 }
 
 double Evaluator::weight_of(const FlowState& state) const {
-    return phases_[static_cast<std::size_t>(state.phase)].weight;
+    return phases_[usize(state.phase)].weight;
 }
 
 void Evaluator::change_load(int phase, int resource, std::int64_t bytes) {
-    PhaseState& state = phases_[static_cast<std::size_t>(phase)];
-    std::int64_t& load = state.load[static_cast<std::size_t>(resource)];
+    PhaseState& state = phases_[usize(phase)];
+    std::int64_t& load = state.load[usize(resource)];
     const double per_byte = routes_.seconds_per_byte(resource);
     const double before = fourth_power(static_cast<double>(load) * per_byte);
     load += bytes;
@@ -123,7 +122,7 @@ void Evaluator::remove(FlowState& state) {
 }
 
 void Evaluator::add(int index) {
-    FlowState& state = flows_[static_cast<std::size_t>(index)];
+    FlowState& state = flows_[usize(index)];
     if (!is_placed(state)) return;
     const Route route = route_of(state);
     double slowest = 1 / route.flow;
@@ -137,14 +136,14 @@ void Evaluator::add(int index) {
     state.link_time = std::llround(bytes * slowest * kLinkTimeUnits);
     link_time_ += state.link_time;
     crowding_ += weight_of(state) * fourth_power(state.limit_time);
-    PhaseState& phase = phases_[static_cast<std::size_t>(state.phase)];
+    PhaseState& phase = phases_[usize(state.phase)];
     if (state.limit_time > 0) phase.slowest_flow.push(state.limit_time, index);
     if (state.latency > 0) phase.latency.push(state.latency, index);
 }
 
 int Evaluator::unpreferred_at(Endpoint at) const {
     if (preferred_.empty() || at == kNowhere) return 0;
-    return preferred_[static_cast<std::size_t>(at.node)][static_cast<std::size_t>(at.device)] == 0;
+    return preferred_[usize(at.node)][usize(at.device)] == 0;
 }
 
 void Evaluator::move(std::span<const RankMove> moves) {
@@ -154,17 +153,17 @@ void Evaluator::move(std::span<const RankMove> moves) {
     for (const RankMove& m : moves)
         collect(m.rank);
     for (const int index : changed_flows_)
-        remove(flows_[static_cast<std::size_t>(index)]);
+        remove(flows_[usize(index)]);
     for (const RankMove& m : moves) {
-        Endpoint& at = placement_[static_cast<std::size_t>(m.rank)];
+        Endpoint& at = placement_[usize(m.rank)];
         unpreferred_ += unpreferred_at(m.to) - unpreferred_at(at);
         at = m.to;
     }
     for (const int index : changed_flows_)
         add(index);
     for (const auto& [phase, r] : changed_loads_) {
-        PhaseState& state = phases_[static_cast<std::size_t>(phase)];
-        const std::int64_t load = state.load[static_cast<std::size_t>(r)];
+        PhaseState& state = phases_[usize(phase)];
+        const std::int64_t load = state.load[usize(r)];
         if (load > 0) {
             state.fullest.push(static_cast<double>(load) * routes_.seconds_per_byte(r), r);
         }
@@ -173,23 +172,20 @@ void Evaluator::move(std::span<const RankMove> moves) {
 
 LazyMax::Entry Evaluator::top_resource(PhaseState& phase) {
     return phase.fullest.top([&](int r) {
-        return static_cast<double>(phase.load[static_cast<std::size_t>(r)]) *
-               routes_.seconds_per_byte(r);
+        return static_cast<double>(phase.load[usize(r)]) * routes_.seconds_per_byte(r);
     });
 }
 
 LazyMax::Entry Evaluator::top_limit(PhaseState& phase) {
-    return phase.slowest_flow.top(
-        [&](int f) { return flows_[static_cast<std::size_t>(f)].limit_time; });
+    return phase.slowest_flow.top([&](int f) { return flows_[usize(f)].limit_time; });
 }
 
 double Evaluator::top_latency(PhaseState& phase) {
-    return phase.latency.top([&](int f) { return flows_[static_cast<std::size_t>(f)].latency; })
-        .value;
+    return phase.latency.top([&](int f) { return flows_[usize(f)].latency; }).value;
 }
 
 double Evaluator::phase_time(int phase) {
-    PhaseState& state = phases_[static_cast<std::size_t>(phase)];
+    PhaseState& state = phases_[usize(phase)];
     return std::max(top_limit(state).value, top_resource(state).value) +
            static_cast<double>(state.messages) * top_latency(state);
 }
@@ -208,14 +204,14 @@ bool Evaluator::is_over(const FlowState& state, int resource) const {
 }
 
 std::vector<Flow> Evaluator::bottleneck(int phase) {
-    PhaseState& state = phases_[static_cast<std::size_t>(phase)];
+    PhaseState& state = phases_[usize(phase)];
     const LazyMax::Entry resource = top_resource(state);
     const LazyMax::Entry limit = top_limit(state);
-    if (limit.value > resource.value) return {flows_[static_cast<std::size_t>(limit.key)].flow};
+    if (limit.value > resource.value) return {flows_[usize(limit.key)].flow};
     std::vector<Flow> over;
     if (resource.key < 0) return over;
     for (int f = state.first_flow; f < state.first_flow + state.num_flows; ++f) {
-        const FlowState& flow = flows_[static_cast<std::size_t>(f)];
+        const FlowState& flow = flows_[usize(f)];
         if (is_over(flow, resource.key)) over.push_back(flow.flow);
     }
     return over;

@@ -77,23 +77,23 @@ private:
                 }
             }
         }
-        rest_.assign(static_cast<std::size_t>(num_ranks_) + 1, 0);
+        rest_.assign(usize(num_ranks_) + 1, 0);
         for (const CommPhase& phase : problem.traffic) {
             for (const Flow& flow : flows_of(problem.mesh, phase)) {
                 // Rounded down, as the evaluator rounds to the nearest unit.
                 const double time = static_cast<double>(flow.bytes) / fastest * 1099511627776.0;
-                rest_[static_cast<std::size_t>(std::max(flow.from, flow.to))] +=
+                rest_[usize(std::max(flow.from, flow.to))] +=
                     std::max<std::int64_t>(0, static_cast<std::int64_t>(time * (1 - 1e-12)) - 1);
             }
         }
         for (int rank = num_ranks_ - 1; rank >= 0; --rank)
-            rest_[static_cast<std::size_t>(rank)] += rest_[static_cast<std::size_t>(rank) + 1];
+            rest_[usize(rank)] += rest_[usize(rank) + 1];
     }
 
     // Lower bound of the cost, however the remaining ranks are placed.
     PlacementScore bound(int next) {
         PlacementScore score = evaluator_.score();
-        score.link_time += rest_[static_cast<std::size_t>(next)];
+        score.link_time += rest_[usize(next)];
         return score;
     }
 
@@ -109,7 +109,7 @@ private:
             return;
         }
         for (std::size_t d = 0; d < devices_.size() && best_.proved; ++d) {
-            if (used_[d] || (twin_[d] >= 0 && !used_[static_cast<std::size_t>(twin_[d])])) continue;
+            if (used_[d] || (twin_[d] >= 0 && !used_[usize(twin_[d])])) continue;
             if (is_over()) {
                 best_.proved = false;
                 return;

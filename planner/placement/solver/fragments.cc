@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/usize.h"
 #include "planner/placement/solver/tour.h"
 
 namespace rm {
@@ -33,11 +34,11 @@ public:
     Fragments(int num_nodes, int num_cycles, int length)
         : length_(length),
           open_(num_cycles),
-          next_(static_cast<std::size_t>(num_nodes), -1),
-          other_end_(static_cast<std::size_t>(num_nodes)),
-          size_(static_cast<std::size_t>(num_nodes), 1),
-          has_prev_(static_cast<std::size_t>(num_nodes), false),
-          closed_(static_cast<std::size_t>(num_nodes), false) {
+          next_(usize(num_nodes), -1),
+          other_end_(usize(num_nodes)),
+          size_(usize(num_nodes), 1),
+          has_prev_(usize(num_nodes), false),
+          closed_(usize(num_nodes), false) {
         for (std::size_t i = 0; i < other_end_.size(); ++i)
             other_end_[i] = static_cast<int>(i);
     }
@@ -71,11 +72,11 @@ public:
         }
         std::stable_sort(paths.begin(), paths.end(),
                          [](const auto& a, const auto& b) { return a.size() > b.size(); });
-        std::vector<std::vector<int>> bins(static_cast<std::size_t>(open_));
+        std::vector<std::vector<int>> bins(usize(open_));
         std::vector<std::vector<int>> rest;
         for (std::vector<int>& path : paths) {
             const auto bin = std::find_if(bins.begin(), bins.end(), [&](const auto& b) {
-                return b.size() + path.size() <= static_cast<std::size_t>(length_);
+                return b.size() + path.size() <= usize(length_);
             });
             if (bin != bins.end()) {
                 bin->insert(bin->end(), path.begin(), path.end());
@@ -90,7 +91,7 @@ public:
     }
 
 private:
-    static std::size_t at(int node) { return static_cast<std::size_t>(node); }
+    static std::size_t at(int node) { return usize(node); }
 
     std::vector<int> path_from(int head) const {
         std::vector<int> path;
@@ -110,7 +111,7 @@ private:
         std::size_t path = 0;
         std::size_t taken = 0;
         for (std::vector<int>& bin : bins) {
-            while (bin.size() < static_cast<std::size_t>(length_)) {
+            while (bin.size() < usize(length_)) {
                 if (taken == rest[path].size()) {
                     ++path;
                     taken = 0;
@@ -140,7 +141,7 @@ std::vector<Edge> nearest_edges(const EdgeCosts& costs) {
     std::vector<Edge> edges;
     const auto nearest = nearest_of(costs, kNearest);
     for (int from = 0; from < costs.num_nodes(); ++from) {
-        for (const int to : nearest[static_cast<std::size_t>(from)])
+        for (const int to : nearest[usize(from)])
             edges.push_back({costs(from, to), from, to});
     }
     return edges;
@@ -151,14 +152,14 @@ std::vector<std::vector<int>> chains_of(const std::vector<int>& successors) {
     std::vector<bool> done(successors.size(), false);
     std::vector<bool> has_prev(successors.size(), false);
     for (const int to : successors) {
-        if (to >= 0) has_prev[static_cast<std::size_t>(to)] = true;
+        if (to >= 0) has_prev[usize(to)] = true;
     }
     std::vector<std::vector<int>> chains;
     const auto follow = [&](std::size_t first) {
         std::vector<int>& chain = chains.emplace_back();
-        for (int node = static_cast<int>(first); node >= 0 && !done[static_cast<std::size_t>(node)];
-             node = successors[static_cast<std::size_t>(node)]) {
-            done[static_cast<std::size_t>(node)] = true;
+        for (int node = static_cast<int>(first); node >= 0 && !done[usize(node)];
+             node = successors[usize(node)]) {
+            done[usize(node)] = true;
             chain.push_back(node);
         }
     };
@@ -191,7 +192,7 @@ std::size_t best_offset(const EdgeCosts& costs, const std::vector<int>& cycle, s
 // The edges of the cheapest cover, with cycles that are too long cut into closed ones.
 std::vector<Edge> cover_edges(const EdgeCosts& costs, int cycle_length) {
     std::vector<Edge> edges;
-    const auto length = static_cast<std::size_t>(cycle_length);
+    const auto length = usize(cycle_length);
     for (const std::vector<int>& chain : chains_of(cheapest_successors(costs, kNearest))) {
         const std::size_t offset = chain.size() > length ? best_offset(costs, chain, length) : 0;
         for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -220,7 +221,7 @@ std::vector<Edge> edges_between_ends(const EdgeCosts& costs, const Fragments& fr
 
 std::vector<std::vector<int>> nearest_of(const EdgeCosts& costs, int most) {
     const int n = costs.num_nodes();
-    std::vector<std::vector<int>> nearest(static_cast<std::size_t>(n));
+    std::vector<std::vector<int>> nearest(usize(n));
     std::vector<int> others;
     for (int from = 0; from < n; ++from) {
         others.clear();
@@ -232,7 +233,7 @@ std::vector<std::vector<int>> nearest_of(const EdgeCosts& costs, int most) {
             const double cb = costs(from, b);
             return ca != cb ? ca < cb : distance(from, a, n) < distance(from, b, n);
         });
-        nearest[static_cast<std::size_t>(from)].assign(others.begin(), end);
+        nearest[usize(from)].assign(others.begin(), end);
     }
     return nearest;
 }

@@ -26,14 +26,13 @@ std::vector<Block> blocks_of(const PlacementProblem& problem,
     std::vector<Block> blocks;
     const int num_ranks = static_cast<int>(placement.size());
     for (int first = 0; first < num_ranks;) {
-        const int node = placement[static_cast<std::size_t>(first)].node;
+        const int node = placement[usize(first)].node;
         int end = first;
-        while (end < num_ranks && placement[static_cast<std::size_t>(end)].node == node)
+        while (end < num_ranks && placement[usize(end)].node == node)
             ++end;
         const int devices = problem.graph.num_devices(node);
         if (end - first == devices && devices > 1 && devices <= kMostDevices) {
-            blocks.push_back({first, devices, node,
-                              problem.graph.nodes[static_cast<std::size_t>(node)].interior});
+            blocks.push_back({first, devices, node, problem.graph.nodes[usize(node)].interior});
         }
         first = end;
     }
@@ -58,8 +57,7 @@ std::optional<Mesh> mesh_of_two(const Mesh& mesh, int num_devices) {
 LinkGraph graph_of_two(const LinkGraph& graph, int a, int b) {
     LinkGraph two;
     two.interiors = {graph.interior_of(a)};
-    two.nodes = {graph.nodes[static_cast<std::size_t>(a)],
-                 graph.nodes[static_cast<std::size_t>(b)]};
+    two.nodes = {graph.nodes[usize(a)], graph.nodes[usize(b)]};
     two.nodes[0].interior = two.nodes[1].interior = 0;
     two.network = {{}, graph.between(a, b), graph.between(b, a), {}};
     return two;
@@ -72,7 +70,7 @@ public:
         : routes_(problem.graph),
           evaluator_(routes_, problem),
           rng_(seed),
-          num_devices_(static_cast<std::size_t>(problem.graph.num_devices(0))) {}
+          num_devices_(usize(problem.graph.num_devices(0))) {}
 
     std::vector<int> best_order(const std::vector<int>& start) {
         take(start);
@@ -147,7 +145,7 @@ private:
 std::vector<int> order_of(const std::vector<Endpoint>& placement, const Block& block) {
     std::vector<int> order;
     for (int i = 0; i < block.num_devices; ++i)
-        order.push_back(placement[static_cast<std::size_t>(block.first + i)].device);
+        order.push_back(placement[usize(block.first + i)].device);
     return order;
 }
 
@@ -181,8 +179,7 @@ std::vector<Endpoint> order_inside_nodes(const PlacementProblem& problem,
         const auto found = orders.find(block.interior);
         if (found == orders.end()) continue;
         for (int i = 0; i < block.num_devices; ++i) {
-            ordered[static_cast<std::size_t>(block.first + i)].device =
-                found->second[static_cast<std::size_t>(i)];
+            ordered[usize(block.first + i)].device = found->second[usize(i)];
         }
     }
     return ordered;

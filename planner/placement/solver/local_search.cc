@@ -20,12 +20,12 @@ public:
           limits_(limits),
           rng_(limits.seed),
           num_ranks_(problem.mesh.num_ranks()),
-          bottlenecks_(static_cast<std::size_t>(evaluator.num_phases())) {
+          bottlenecks_(usize(evaluator.num_phases())) {
         find_grains(problem);
         first_of_node_.push_back(0);
         for (int node = 0; node < problem.graph.num_nodes(); ++node)
             first_of_node_.push_back(first_of_node_.back() + problem.graph.num_devices(node));
-        rank_on_.assign(static_cast<std::size_t>(first_of_node_.back()), -1);
+        rank_on_.assign(usize(first_of_node_.back()), -1);
         for (int rank = 0; rank < num_ranks_; ++rank)
             rank_on_[slot(at(rank))] = rank;
     }
@@ -64,10 +64,9 @@ private:
         }
     }
 
-    Endpoint at(int rank) const { return evaluator_.placement()[static_cast<std::size_t>(rank)]; }
+    Endpoint at(int rank) const { return evaluator_.placement()[usize(rank)]; }
     std::size_t slot(Endpoint device) const {
-        return static_cast<std::size_t>(first_of_node_[static_cast<std::size_t>(device.node)] +
-                                        device.device);
+        return usize(first_of_node_[usize(device.node)] + device.device);
     }
     int below(int bound) { return static_cast<int>(rng_.below(static_cast<std::uint64_t>(bound))); }
 
@@ -133,7 +132,7 @@ private:
         } else {
             std::vector<RankMove> back;
             for (int rank = 0; rank < num_ranks_; ++rank) {
-                const Endpoint to = best_.placement[static_cast<std::size_t>(rank)];
+                const Endpoint to = best_.placement[usize(rank)];
                 if (at(rank) != to) back.push_back({rank, to});
             }
             move(back);
@@ -153,7 +152,7 @@ private:
         for (int phase = 0; phase < evaluator_.num_phases(); ++phase) {
             left -= evaluator_.phase_time(phase);
             if (left > 0) continue;
-            auto& flows = bottlenecks_[static_cast<std::size_t>(phase)];
+            auto& flows = bottlenecks_[usize(phase)];
             if (!flows) flows = evaluator_.bottleneck(phase);
             if (flows->empty()) break;
             const Flow& flow = (*flows)[rng_.below(flows->size())];
@@ -237,7 +236,7 @@ private:
 
     std::optional<Endpoint> free_device() {
         const std::vector<Endpoint>& all = devices_.usable();
-        if (all.size() <= static_cast<std::size_t>(num_ranks_)) return std::nullopt;
+        if (all.size() <= usize(num_ranks_)) return std::nullopt;
         for (int tries = 0; tries < 16; ++tries) {
             const Endpoint device = all[rng_.below(all.size())];
             if (rank_on_[slot(device)] < 0) return device;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/usize.h"
+
 namespace rm {
 namespace {
 
@@ -18,12 +20,12 @@ public:
           length_(length),
           used_(static_cast<int>(nodes_.size())),
           nearest_(nearest_of(costs, kNearest)) {
-        std::vector<bool> taken(static_cast<std::size_t>(costs.num_nodes()), false);
+        std::vector<bool> taken(usize(costs.num_nodes()), false);
         for (const int node : nodes_)
-            taken[static_cast<std::size_t>(node)] = true;
+            taken[usize(node)] = true;
         // Nodes that are left over stand behind the cycles; edges there cost nothing.
         for (int node = 0; node < costs.num_nodes(); ++node) {
-            if (!taken[static_cast<std::size_t>(node)]) nodes_.push_back(node);
+            if (!taken[usize(node)]) nodes_.push_back(node);
         }
     }
 
@@ -41,8 +43,8 @@ public:
     std::vector<int> nodes() const { return {nodes_.begin(), nodes_.begin() + used_}; }
 
 private:
-    int& node(int position) { return nodes_[static_cast<std::size_t>(position)]; }
-    int node(int position) const { return nodes_[static_cast<std::size_t>(position)]; }
+    int& node(int position) { return nodes_[usize(position)]; }
+    int node(int position) const { return nodes_[usize(position)]; }
     // `steps` after a position on its cycle.
     int after(int position, int steps) const {
         const int first = position - position % length_;
@@ -51,7 +53,7 @@ private:
     double edge(int position) const { return costs_(node(position), node(after(position, 1))); }
 
     bool improve_worst() {
-        std::vector<int> worst(static_cast<std::size_t>(used_));
+        std::vector<int> worst(usize(used_));
         std::iota(worst.begin(), worst.end(), 0);
         const auto end = worst.begin() + std::min<std::ptrdiff_t>(kWorstEdges, used_);
         std::partial_sort(worst.begin(), end, worst.end(), [&](int a, int b) {
@@ -132,12 +134,12 @@ private:
     }
     void roll_up(int position, const std::vector<int>& list) {
         for (int i = 0; i < length_; ++i)
-            node(after(position, i + 1)) = list[static_cast<std::size_t>(i)];
+            node(after(position, i + 1)) = list[usize(i)];
     }
 
     // The segment p..q of the list moves to its front, into the edge.
     void offer_insert(const std::vector<int>& u, int p, int q, Best& best) const {
-        const auto n = [&u](int i) { return u[static_cast<std::size_t>(i)]; };
+        const auto n = [&u](int i) { return u[usize(i)]; };
         const int last = length_ - 1;
         const double before =
             costs_(n(last), n(0)) + costs_(n(p - 1), n(p)) + costs_(n(q), n(q + 1));
@@ -147,15 +149,15 @@ private:
     bool insert(int position) {
         if (length_ < 4) return false;
         const std::vector<int> u = unrolled(position);
-        std::vector<int> place(static_cast<std::size_t>(costs_.num_nodes()), -1);
+        std::vector<int> place(usize(costs_.num_nodes()), -1);
         for (int i = 0; i < length_; ++i)
-            place[static_cast<std::size_t>(u[static_cast<std::size_t>(i)])] = i;
+            place[usize(u[usize(i)])] = i;
         Best best;
         const int last = length_ - 1;
         // A good successor of the edge's sender begins the segment, or a good predecessor of its
         // receiver ends it.
-        for (const int to : nearest_[static_cast<std::size_t>(u.back())]) {
-            const int p = place[static_cast<std::size_t>(to)];
+        for (const int to : nearest_[usize(u.back())]) {
+            const int p = place[usize(to)];
             for (int q = p; p >= 1 && q < last; ++q)
                 offer_insert(u, p, q, best);
         }
@@ -165,8 +167,8 @@ private:
         const auto few =
             ends.begin() + std::min<std::ptrdiff_t>(kNearest, static_cast<int>(ends.size()));
         std::partial_sort(ends.begin(), few, ends.end(), [&](int x, int y) {
-            const double cx = costs_(u[static_cast<std::size_t>(x)], u[0]);
-            const double cy = costs_(u[static_cast<std::size_t>(y)], u[0]);
+            const double cx = costs_(u[usize(x)], u[0]);
+            const double cy = costs_(u[usize(y)], u[0]);
             return cx != cy ? cx < cy : x < y;
         });
         for (auto q = ends.begin(); q != few; ++q) {
@@ -185,7 +187,7 @@ private:
     bool reverse(int position) {
         if (length_ < 4) return false;
         std::vector<int> u = unrolled(position);
-        const auto n = [&u](int i) { return u[static_cast<std::size_t>(i)]; };
+        const auto n = [&u](int i) { return u[usize(i)]; };
         Best best;
         double there = 0;
         double back = 0;

@@ -2,22 +2,19 @@
 
 #include <vector>
 
+#include "base/usize.h"
+
 namespace rm {
 
 // Costs of the edges between nodes in a tour: (nodes, nodes), row = from.
 class EdgeCosts {
 public:
     explicit EdgeCosts(int num_nodes)
-        : num_nodes_(num_nodes),
-          costs_(static_cast<std::size_t>(num_nodes) * static_cast<std::size_t>(num_nodes), 0) {}
+        : num_nodes_(num_nodes), costs_(usize(num_nodes) * usize(num_nodes), 0) {}
     int num_nodes() const { return num_nodes_; }
-    float& at(int from, int to) {
-        return costs_[static_cast<std::size_t>(from) * static_cast<std::size_t>(num_nodes_) +
-                      static_cast<std::size_t>(to)];
-    }
+    float& at(int from, int to) { return costs_[usize(from) * usize(num_nodes_) + usize(to)]; }
     double operator()(int from, int to) const {
-        return costs_[static_cast<std::size_t>(from) * static_cast<std::size_t>(num_nodes_) +
-                      static_cast<std::size_t>(to)];
+        return costs_[usize(from) * usize(num_nodes_) + usize(to)];
     }
 
 private:
