@@ -1,48 +1,59 @@
 #include "controller/access.h"
 
-#include <array>
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <vector>
+
+#include "ringmaster/v1/access.pb.h"
+#include "ringmaster/v1/admin.pb.h"
+#include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/node.pb.h"
+#include "ringmaster/v1/topology.pb.h"
+#include "ringmaster/v1/worker.pb.h"
 
 namespace rm {
 namespace {
 
-constexpr bool kChanges = true;
+namespace pb = ringmaster::v1;
 
-constexpr std::array kTable = {
-    MethodAccess{"/ringmaster.v1.JobService/Submit", Role::submitter, kChanges},
-    MethodAccess{"/ringmaster.v1.JobService/Cancel", Role::submitter, kChanges},
-    MethodAccess{"/ringmaster.v1.JobService/Continue", Role::submitter, kChanges},
-    MethodAccess{"/ringmaster.v1.JobService/Explain", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/List", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/Get", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/Watch", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/Logs", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/History", Role::viewer},
-    MethodAccess{"/ringmaster.v1.JobService/Top", Role::viewer},
-    MethodAccess{"/ringmaster.v1.NodeService/List", Role::viewer},
-    MethodAccess{"/ringmaster.v1.NodeService/Get", Role::viewer},
-    MethodAccess{"/ringmaster.v1.NodeService/Drain", Role::admin, kChanges},
-    MethodAccess{"/ringmaster.v1.NodeService/Resume", Role::admin, kChanges},
-    MethodAccess{"/ringmaster.v1.TopologyService/Links", Role::viewer},
-    MethodAccess{"/ringmaster.v1.TopologyService/LinkHistory", Role::viewer},
-    MethodAccess{"/ringmaster.v1.TopologyService/Placement", Role::viewer},
-    MethodAccess{"/ringmaster.v1.TopologyService/Survey", Role::submitter, kChanges},
-    MethodAccess{"/ringmaster.v1.AdminService/Audit", Role::admin},
-    MethodAccess{"/ringmaster.v1.AdminService/Backup", Role::admin, kChanges},
-    MethodAccess{"/ringmaster.v1.WorkerService/Session", Role::worker},
-    MethodAccess{"/ringmaster.v1.WorkerService/Telemetry", Role::worker},
-    MethodAccess{"/ringmaster.v1.RendezvousService/Exchange", Role::worker},
-    MethodAccess{"/ringmaster.v1.RendezvousService/Publish", Role::worker},
-    MethodAccess{"/grpc.health.v1.Health/Check", Role::viewer},
-    MethodAccess{"/grpc.health.v1.Health/Watch", Role::viewer},
-    MethodAccess{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::viewer},
-    MethodAccess{kMetricsPage, Role::viewer},
-    MethodAccess{kDiscoveryPage, Role::viewer},
+const std::vector<MethodAccess> kPages = {
+    {"/grpc.health.v1.Health/Check", Role::viewer},
+    {"/grpc.health.v1.Health/Watch", Role::viewer},
+    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::viewer},
+    {std::string(kMetricsPage), Role::viewer},
+    {std::string(kDiscoveryPage), Role::viewer},
 };
+
+void add_methods(const google::protobuf::ServiceDescriptor& service,
+                 std::vector<MethodAccess>& table) {
+    for (int i = 0; i < service.method_count(); ++i) {
+        const auto& method = *service.method(i);
+        const pb::Access& access = method.options().GetExtension(pb::access);
+        if (access.role() == pb::Access::ROLE_UNSPECIFIED) continue;
+        // The roles of both have one order.
+        table.push_back({.method = "/" + service.full_name() + "/" + method.name(),
+                         .least = static_cast<Role>(access.role() - pb::Access::VIEWER),
+                         .changes = access.changes()});
+    }
+}
+
+std::vector<MethodAccess> make_table() {
+    std::vector<MethodAccess> table = kPages;
+    for (const auto* some :
+         {pb::BackupRequest::descriptor(), pb::Job::descriptor(), pb::Node::descriptor(),
+          pb::LinksRequest::descriptor(), pb::WorkerMessage::descriptor()}) {
+        for (int i = 0; i < some->file()->service_count(); ++i)
+            add_methods(*some->file()->service(i), table);
+    }
+    return table;
+}
 
 }  // namespace
 
 std::span<const MethodAccess> access_table() {
-    return kTable;
+    static const std::vector<MethodAccess> table = make_table();
+    return table;
 }
 
 }  // namespace rm

@@ -7,7 +7,7 @@
 namespace rm {
 
 // Every method of the controller with the role it demands. A test walks a running controller by
-// reflection and fails for a method that is missing here.
+// reflection and fails for a method that has no `option (access)` in its .proto.
 std::span<const MethodAccess> access_table();
 
 // The pages that only HTTP has; a gRPC method has the same name on HTTP.

@@ -28,7 +28,7 @@ std::string progress_bar(const Progress& progress, int width) {
         format("] {:>3.0}%  ETA {}", share * 100, progress.left ? span_text(*progress.left) : "-");
     const int room = std::max(24, width) - static_cast<int>(tail.size()) - 1;
     const auto cells = usize(std::clamp(room, 4, 40));
-    const auto full = usize(share * static_cast<double>(cells));
+    const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
     std::string bar = "[" + std::string(full, '=');
     if (full < cells) bar += '>' + std::string(cells - full - 1, ' ');
     return bar + tail;

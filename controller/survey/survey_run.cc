@@ -148,7 +148,7 @@ void SurveyRun::add_alone() {
     }
     const double visits =
         static_cast<double>(steps_.size()) / static_cast<double>(limits_.streams.size());
-    const auto share = usize(limits_.alone_share * visits);
+    const auto share = static_cast<std::size_t>(limits_.alone_share * visits);
     const std::size_t most = std::max(limits_.alone_at_least, share);
     if (pairs.size() > most) pairs.resize(most);
     for (const NodePair& pair : pairs) {

@@ -165,7 +165,7 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
     Bytes now;
     std::size_t part = 0;
     for (const LiveBytes& at : live) {
-        const auto to = usize(at.seconds / length * static_cast<double>(count));
+        const auto to = static_cast<std::size_t>(at.seconds / length * static_cast<double>(count));
         // `now` was live until then.
         for (; part < std::min(to, count - 1); ++part)
             most[part + 1] = now;

@@ -89,7 +89,7 @@ Visits Visits::up_to_each(std::vector<Visit> list, RowAccess last) {
 Visit Visits::operator[](std::size_t index) const {
     if (!last_) return list_[index];
     // Pass p begins with visit p (p + 1) / 2; the root may be off by one.
-    auto pass = usize((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
+    auto pass = static_cast<std::size_t>((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
     while (pass * (pass + 1) / 2 > index)
         --pass;
     while ((pass + 1) * (pass + 2) / 2 <= index)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "base/words.h"
 
@@ -22,7 +22,7 @@ bool includes(Role role, Role least);
 
 // The least role of one method. A method that is in no table is refused to everybody.
 struct MethodAccess {
-    std::string_view method;  // full name, /package.Service/Method
+    std::string method;  // full name, /package.Service/Method
     Role least = Role::admin;
     // Every call of one that changes something leaves an audit row, not only those refused.
     bool changes = false;

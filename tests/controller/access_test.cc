@@ -135,7 +135,7 @@ TEST_F(Access, EveryServedMethodIsInTheTableAndRefusesWhatIsBelowItsRole) {
         const auto table = access_table();
         const auto access = std::find_if(table.begin(), table.end(),
                                          [&](const auto& row) { return row.method == method; });
-        ASSERT_NE(access, table.end()) << "add it to controller/access.cc";
+        ASSERT_NE(access, table.end()) << "give it an option (access) in its .proto";
         EXPECT_EQ(call(stranger, method, "").error_code(), grpc::StatusCode::UNAUTHENTICATED);
         EXPECT_EQ(code(too_low(access->least), method), grpc::StatusCode::PERMISSION_DENIED);
         const grpc::StatusCode own = code(access->least, method);
