@@ -201,7 +201,7 @@ int run_rates(std::span<char*> words) {
 }  // namespace rm::bench
 
 int main(int argc, char** argv) {
-    const std::span<char*> words(argv + 1, usize(std::max(argc, 1) - 1));
+    const std::span<char*> words(argv + 1, rm::usize(std::max(argc, 1) - 1));
     const std::string_view first = words.empty() ? "" : words.front();
     if (first == "--version") {
         std::cout << "ring-bench " RM_VERSION "\n";
