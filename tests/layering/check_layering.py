@@ -11,7 +11,8 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
-LAYERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker", "cli", "bench")
+LAYERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker", "cli",
+          "bench")
 PROTO = ["ringmaster/", "google/protobuf/", "grpc", "grpcpp/"]
 SERVICE = PROTO + ["boost/", "openssl/", "spdlog/", "yaml-cpp/", "prometheus/"]
 ENGINE = ["nlohmann/", "xxhash.h", "pcre2.h", "zstd.h"]
@@ -32,7 +33,8 @@ RULES = {
     "kernels/device": (["kernels/device", "kernels/simt/simt.h"], []),
     "kernels/cuda": (["base", "kernels"], ["cuda", "cublas"]),
     # A program over both, not a part of the library.
-    "bench": (["base", "spec", "topology", "options", "kernels", "engine", "planner", "bench"], ["nlohmann/", "oneapi/"]),
+    "bench": (["base", "spec", "topology", "options", "kernels", "engine", "planner", "bench"],
+              ["nlohmann/", "oneapi/"]),
     "engine": (["base", "spec", "kernels", "engine"], ENGINE),
     "engine/main": (["base", "spec", "options", "kernels", "engine"], [*ENGINE, "CLI/"]),
     # The one reader of JSON, for all parts above.
@@ -40,6 +42,11 @@ RULES = {
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
     "engine/schedule": (["base", "kernels", "engine/json", "engine/memory", "engine/schedule"], ["nlohmann/"]),
+    # What a layer uses; none of these knows layers.
+    "engine/streams": (["base", "spec", "kernels", "engine/comm", "engine/streams"], []),
+    "engine/windows": (["base", "spec", "kernels", "engine/comm", "engine/memory", "engine/streams", "engine/windows"], []),
+    "engine/attention": (["base", "spec", "kernels", "engine/comm", "engine/memory", "engine/streams", "engine/windows",
+                          "engine/attention"], []),
     "engine/comm": (["base", "spec", "kernels", "engine/comm"], ["gloo/"]),
     "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/file/hash.h", "engine/data/file/shown_text.h",
                            "engine/json"], ENGINE),
@@ -54,7 +61,8 @@ RULES = {
     "controller": (["base", "spec", "topology", "options", "service", "controller", "engine", "planner"], DAEMON),
     "controller/core": (["base", "spec", "topology", "planner/memory.h", "planner/snapshot.h", "controller/core"], []),
     "controller/survey": (["base", "spec", "topology", "controller/survey"], []),
-    "controller/store": (["base", "spec", "topology", "controller/core", "controller/store", "controller/survey"], ["sqlite3.h"]),
+    "controller/store": (["base", "spec", "topology", "controller/core", "controller/store", "controller/survey"],
+                         ["sqlite3.h"]),
     "worker": (["base", "spec", "options", "service", "worker", "engine", "kernels"], DAEMON),
     "worker/core": (["base", "spec", "worker/core"], []),
     "worker/rank": (["base", "spec", "engine", "kernels", "worker/rank", "worker/dir"], ENGINE),
@@ -115,6 +123,7 @@ PLANTED = [
     ("kernels/x.cc", '"engine/train/trainer.h"'), ("kernels/ref/x.cc", "<dnnl.hpp>"),
     ("kernels/emu/x.cc", "<cuda_runtime.h>"), ("kernels/device/x.cuh", '"kernels/kernels.h"'),
     ("engine/train/x.cc", "<grpcpp/grpcpp.h>"), ("engine/model/x.cc", "<spdlog/spdlog.h>"),
+    ("engine/windows/x.cc", '"engine/attention/attention.h"'), ("engine/attention/x.cc", '"engine/model/block.h"'),
     ("engine/memory/x.cc", '"engine/model/model.h"'), ("engine/train/x.cc", "<coin/Cbc_C_Interface.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
     ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),
