@@ -9,8 +9,8 @@ namespace rm {
 inline std::vector<Run> zigzag_runs(std::int64_t context, std::int64_t padded, int ring, int slot,
                                     std::int32_t document) {
     const std::span<const std::int64_t> documents(&context, context > 0 ? 1 : 0);
-    const Placement placement = place_documents(documents, padded, ring, Positions::reset);
-    std::vector<Run> runs = runs_of(placement.slots.at(static_cast<std::size_t>(slot)));
+    const DocumentLayout laid_out = place_documents(documents, padded, ring, Positions::reset);
+    std::vector<Run> runs = runs_of(laid_out.slots.at(static_cast<std::size_t>(slot)));
     for (Run& run : runs) {
         if (run.document != kPaddingDocument) run.document = document;
     }
