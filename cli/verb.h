@@ -16,6 +16,7 @@
 #include "cli/document.h"
 #include "cli/screen/console.h"
 #include "options/checks.h"
+#include "options/examples.h"
 
 // A verb of `ringmaster` is one file of verbs/: its options and its action. verbs/table.cc lists
 // the verbs.
@@ -106,6 +107,7 @@ struct Verb {
     std::string help;
     std::function<std::unique_ptr<Command>()> make;  // null: a group of verbs
     std::vector<Verb> below;                         // of a group: `data prepare`
+    std::vector<Example> examples;                   // a test passes each to the parser
 };
 
 template <typename Options>
@@ -124,9 +126,9 @@ private:
 
 template <typename Options>
 Verb verb_of(std::string name, std::string help,
-             Result<ExitCode> (*run)(const Options&, VerbContext&)) {
+             Result<ExitCode> (*run)(const Options&, VerbContext&), std::vector<Example> examples) {
     const auto make = [run] { return std::make_unique<CommandWith<Options>>(run); };
-    return {std::move(name), std::move(help), make, {}};
+    return {std::move(name), std::move(help), make, {}, std::move(examples)};
 }
 
 struct VerbGroup {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +20,7 @@ namespace rm {
 std::vector<ManPage> man_pages(const CLI::App& app, const std::string& version);
 
 // The examples of a command, named by its path: "ringmaster" or "ringmaster data prepare".
-std::span<const Example> examples_of(std::string_view path);
+std::vector<Example> examples_of(std::string_view path);
 
 enum class Shell { bash, zsh, fish };
 

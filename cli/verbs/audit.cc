@@ -62,7 +62,8 @@ Result<ExitCode> run_audit(const AuditOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb audit_verb() {
-    return verb_of("audit", "List who did what, and who was refused", run_audit);
+    return verb_of("audit", "List who did what, and who was refused", run_audit,
+                   {{"ringmaster audit --refused --since 2h", "who was refused, and why"}});
 }
 
 }  // namespace rm

@@ -57,7 +57,8 @@ Result<ExitCode> run_backup(const BackupOptions& options, VerbContext& context) 
 }  // namespace
 
 Verb backup_verb() {
-    return verb_of("backup", "Copy the controller's database while it runs", run_backup);
+    return verb_of("backup", "Copy the controller's database while it runs", run_backup,
+                   {{"ringmaster backup monday.db", "while the controller runs"}});
 }
 
 }  // namespace rm

@@ -34,7 +34,9 @@ Result<ExitCode> run_cancel(const CancelOptions& options, VerbContext& context) 
 }  // namespace
 
 Verb cancel_verb() {
-    return verb_of("cancel", "Stop jobs, with a checkpoint first", run_cancel);
+    return verb_of("cancel", "Stop jobs, with a checkpoint first", run_cancel,
+                   {{"ringmaster cancel a1b2c3", "with a checkpoint first"},
+                    {"ringmaster cancel a1b2c3 d4e5f6 --now", "without one"}});
 }
 
 }  // namespace rm

@@ -33,7 +33,8 @@ Result<ExitCode> run_continue(const ContinueOptions& options, VerbContext& conte
 
 Verb continue_verb() {
     return verb_of("continue", "Resume an ended job from its last checkpoint, as a new job",
-                   run_continue);
+                   run_continue,
+                   {{"ringmaster continue a1b2c3 --follow", "from its newest checkpoint"}});
 }
 
 }  // namespace rm

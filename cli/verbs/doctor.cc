@@ -81,7 +81,9 @@ Result<ExitCode> run_doctor(const DoctorOptions& options, VerbContext& context) 
 }  // namespace
 
 Verb doctor_verb() {
-    return verb_of("doctor", "Check this machine and its connection to the controller", run_doctor);
+    return verb_of(
+        "doctor", "Check this machine and its connection to the controller", run_doctor,
+        {{"ringmaster doctor --address controller.lab:7070 --ca ca.crt", "a remote controller"}});
 }
 
 }  // namespace rm

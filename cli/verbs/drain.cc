@@ -65,7 +65,10 @@ Result<ExitCode> run_drain(const DrainOptions& options, VerbContext& context) {
 
 Verb drain_verb() {
     return verb_of("drain", "Drain nodes: move their jobs elsewhere and schedule nothing new there",
-                   run_drain);
+                   run_drain,
+                   {{"ringmaster drain node-7 --reason disk", "its jobs move elsewhere"},
+                    {"ringmaster drain node-7 --keep-running", "its jobs may finish"},
+                    {"ringmaster drain node-7 --gone", "the machine no longer exists"}});
 }
 
 }  // namespace rm

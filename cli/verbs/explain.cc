@@ -25,7 +25,9 @@ Result<ExitCode> run_explain(const ExplainOptions& options, VerbContext& context
 
 Verb explain_verb() {
     return verb_of("explain", "Explain why a job waits, what it is doing, or why it ended",
-                   run_explain);
+                   run_explain,
+                   {{"ringmaster explain night-run", "a job by its name"},
+                    {"ringmaster explain a1b2c3 -o json", "findings for a program"}});
 }
 
 }  // namespace rm

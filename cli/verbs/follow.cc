@@ -52,7 +52,8 @@ Status print_new_job(const std::string& id, OutputFormat format, Client& client,
 
 Verb follow_verb() {
     return verb_of("follow", "Show a job until it ends, and exit as it did; Ctrl-C detaches",
-                   run_follow);
+                   run_follow,
+                   {{"ringmaster follow a1b2c3", "Ctrl-C detaches; the job keeps running"}});
 }
 
 }  // namespace rm

@@ -106,7 +106,11 @@ Result<ExitCode> run_history(const HistoryOptions& options, VerbContext& context
 }  // namespace
 
 Verb history_verb() {
-    return verb_of("history", "List every attempt of every job and why it ended", run_history);
+    return verb_of(
+        "history", "List every attempt of every job and why it ended", run_history,
+        {{"ringmaster history --since 2d --sort loss", "jobs of two days, the highest loss first"},
+         {"ringmaster history --group-by model", "sums for each model"},
+         {"ringmaster history -o csv", "for a spreadsheet"}});
 }
 
 }  // namespace rm

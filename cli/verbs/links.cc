@@ -60,7 +60,10 @@ Result<ExitCode> run_links(const LinksOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb links_verb() {
-    return verb_of("links", "Show the measured links: a map, or the history of one", run_links);
+    return verb_of("links", "Show the measured links: a map, or the history of one", run_links,
+                   {{"ringmaster links --matrix", "rates in numbers"},
+                    {"ringmaster links node-1 node-7", "every measurement of one link"},
+                    {"ringmaster links -o json", "a link file for `ringmaster place`"}});
 }
 
 }  // namespace rm

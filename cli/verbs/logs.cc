@@ -140,7 +140,11 @@ Result<ExitCode> run_logs(const LogsOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb logs_verb() {
-    return verb_of("logs", "Print the log of one rank of a job, or of all", run_logs);
+    return verb_of(
+        "logs", "Print the log of one rank of a job, or of all", run_logs,
+        {{"ringmaster logs a1b2c3 -f --tail 20", "the last lines of rank 0, and what follows"},
+         {"ringmaster logs a1b2c3 --all-ranks --since 10m", "each line with its rank"},
+         {"ringmaster logs a1b2c3 --rank 3 -o json", "one object a line, with times"}});
 }
 
 }  // namespace rm

@@ -22,7 +22,9 @@ Result<ExitCode> run_ls(const LsOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb ls_verb() {
-    return verb_of("ls", "List jobs", run_ls);
+    return verb_of("ls", "List jobs", run_ls,
+                   {{"ringmaster ls -a", "ended jobs too"},
+                    {"ringmaster ls -o name", "only ids, for a script"}});
 }
 
 }  // namespace rm

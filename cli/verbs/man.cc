@@ -74,7 +74,8 @@ Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb man_verb() {
-    return verb_of("man", "Print or write the manual pages", run_man);
+    return verb_of("man", "Print or write the manual pages", run_man,
+                   {{"ringmaster man man1", "then: man -l man1/ringmaster.1"}});
 }
 
 }  // namespace rm

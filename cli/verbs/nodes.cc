@@ -33,7 +33,8 @@ Result<ExitCode> run_nodes(const NodesOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb nodes_verb() {
-    return verb_of("nodes", "List nodes", run_nodes);
+    return verb_of("nodes", "List nodes", run_nodes,
+                   {{"ringmaster nodes -o wide", "with reasons of drains, roots and whole ids"}});
 }
 
 }  // namespace rm

@@ -215,13 +215,22 @@ Result<ExitCode> run_pki_token(const PkiTokenOptions& options, VerbContext& cont
 }  // namespace
 
 Verb pki_verb() {
-    return {"pki",
-            "Make certificates and tokens, as files (docs/security.md)",
-            nullptr,
-            {verb_of("init", "Make a certificate authority", run_pki_init),
-             verb_of("issue", "Issue a certificate", run_pki_issue),
-             verb_of("revoke", "Put a certificate on the deny list", run_pki_revoke),
-             verb_of("token", "Make a token: print it once, keep its hash", run_pki_token)}};
+    return {
+        "pki",
+        "Make certificates and tokens, as files (docs/security.md)",
+        nullptr,
+        {verb_of("init", "Make a certificate authority", run_pki_init,
+                 {{"ringmaster pki init --dir pki", "ca.crt, ca.key"}}),
+         verb_of("issue", "Issue a certificate", run_pki_issue,
+                 {{"ringmaster pki issue --dir pki --role server --name controller --san "
+                   "controller.lab -o c",
+                   ""},
+                  {"ringmaster pki issue --dir pki --role worker --name lab-* -o worker", ""}}),
+         verb_of("revoke", "Put a certificate on the deny list", run_pki_revoke,
+                 {{"ringmaster pki revoke --dir pki alice.crt", "sessions end within seconds"}}),
+         verb_of(
+             "token", "Make a token: print it once, keep its hash", run_pki_token,
+             {{"ringmaster pki token --dir pki --role viewer --name vera -o vera.token", ""}})}};
 }
 
 }  // namespace rm

@@ -111,7 +111,11 @@ Result<ExitCode> run_place(const PlaceOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb place_verb() {
-    return verb_of("place", "Compute a placement from measured links (offline)", run_place);
+    return verb_of("place", "Compute a placement from measured links (offline)", run_place,
+                   {{"ringmaster place --links links.json --mesh ring=4,tensor=2 --model llama3-8b "
+                     "--context 64K",
+                     ""},
+                    {"ringmaster place --links links.json --slurm", "Slurm's topology.conf"}});
 }
 
 }  // namespace rm

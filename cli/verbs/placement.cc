@@ -33,7 +33,9 @@ Result<ExitCode> run_placement(const PlacementOptions& options, VerbContext& con
 
 Verb placement_verb() {
     return verb_of("placement", "Show where a job's ranks are and what their communication costs",
-                   run_placement);
+                   run_placement,
+                   {{"ringmaster placement a1b2c3", "the newest attempt"},
+                    {"ringmaster placement a1b2c3 --attempt 2", "an earlier one"}});
 }
 
 }  // namespace rm

@@ -26,7 +26,9 @@ Result<ExitCode> run_restore(const RestoreOptions& options, VerbContext&) {
 }  // namespace
 
 Verb restore_verb() {
-    return verb_of("restore", "Restore a backup (the controller must be stopped)", run_restore);
+    return verb_of("restore", "Restore a backup (the controller must be stopped)", run_restore,
+                   {{"ringmaster restore monday.db --state /var/lib/ringmaster",
+                     "the controller is stopped"}});
 }
 
 }  // namespace rm

@@ -31,7 +31,8 @@ Result<ExitCode> run_resume(const ResumeOptions& options, VerbContext& context) 
 }  // namespace
 
 Verb resume_verb() {
-    return verb_of("resume", "Take drained nodes back into service", run_resume);
+    return verb_of("resume", "Take drained nodes back into service", run_resume,
+                   {{"ringmaster resume node-7", "back into service"}});
 }
 
 }  // namespace rm

@@ -151,7 +151,7 @@ Result<ExitCode> run_schema(const SchemaOptions&, VerbContext& context) {
 
 Verb schema_verb() {
     return verb_of("schema", "Print the JSON Schema of job files, for editors and validators",
-                   run_schema);
+                   run_schema, {{"ringmaster schema", "save it beside job files, for an editor"}});
 }
 
 }  // namespace rm

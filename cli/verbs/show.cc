@@ -34,7 +34,9 @@ Result<ExitCode> run_show(const ShowOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb show_verb() {
-    return verb_of("show", "Show everything about jobs", run_show);
+    return verb_of("show", "Show everything about jobs", run_show,
+                   {{"ringmaster show a1b2c3", "everything about one job"},
+                    {"ringmaster show a1b2c3 -o json", "the same for a program"}});
 }
 
 }  // namespace rm

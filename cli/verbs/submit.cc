@@ -81,7 +81,12 @@ Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) 
 }  // namespace
 
 Verb submit_verb() {
-    return verb_of("submit", "Submit a job file; prints the job's id", run_submit);
+    return verb_of(
+        "submit", "Submit a job file; prints the job's id", run_submit,
+        {{"ringmaster submit job.yaml --follow", "watch it until it ends"},
+         {"ringmaster submit job.yaml --set stages.0.learning_rate=1e-3 --name warm",
+          "the same with another value"},
+         {"ringmaster submit job.yaml --from checkpoints/e1-s500", "start from a checkpoint"}});
 }
 
 }  // namespace rm

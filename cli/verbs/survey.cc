@@ -52,7 +52,8 @@ Result<ExitCode> run_survey(const SurveyNowOptions& options, VerbContext& contex
 }  // namespace
 
 Verb survey_verb() {
-    return verb_of("survey", "Measure every link again", run_survey);
+    return verb_of("survey", "Measure every link again", run_survey,
+                   {{"ringmaster survey --wait", "measure all links now"}});
 }
 
 }  // namespace rm

@@ -172,7 +172,9 @@ Result<ExitCode> run_top(const TopOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb top_verb() {
-    return verb_of("top", "Show every rank live (q quits)", run_top);
+    return verb_of("top", "Show every rank live (q quits)", run_top,
+                   {{"ringmaster top a1b2c3", "every rank of one job, live"},
+                    {"ringmaster top --nodes --once", "a line for each node, once"}});
 }
 
 }  // namespace rm

@@ -130,7 +130,10 @@ Result<ExitCode> run_up(const UpOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb up_verb() {
-    return verb_of("up", "Run a cluster on this machine: a controller and workers", run_up);
+    return verb_of(
+        "up", "Run a cluster on this machine: a controller and workers", run_up,
+        {{"ringmaster up --workers 4 --job job.yaml", "a cluster for one job, stopped at its end"},
+         {"ringmaster up --workers 4 --state lab", "one that stays, with its history"}});
 }
 
 }  // namespace rm

@@ -26,7 +26,8 @@ Result<ExitCode> run_version(const VersionOptions& options, VerbContext& context
 }  // namespace
 
 Verb version_verb() {
-    return verb_of("version", "Print the version of this program", run_version);
+    return verb_of("version", "Print the version of this program", run_version,
+                   {{"ringmaster version -o json", "version and protocol"}});
 }
 
 }  // namespace rm

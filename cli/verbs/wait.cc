@@ -88,7 +88,9 @@ Result<ExitCode> run_wait(const WaitOptions& options, VerbContext& context) {
 }  // namespace
 
 Verb wait_verb() {
-    return verb_of("wait", "Wait until jobs have ended; exit code 5 if one failed", run_wait);
+    return verb_of(
+        "wait", "Wait until jobs have ended; exit code 5 if one failed", run_wait,
+        {{"ringmaster wait a1b2c3 d4e5f6 --timeout 30m", "exit code 5 if one failed, 6 if late"}});
 }
 
 }  // namespace rm
