@@ -94,7 +94,7 @@ bool MergeTable::add(TokenId left, TokenId right, Merge merge) {
     }
 }
 
-Result<Bpe> Bpe::make(Vocabulary vocabulary, MergeTable merges, WholeWords whole_words) {
+Result<Bpe> Bpe::make(TokenVocabulary vocabulary, MergeTable merges, WholeWords whole_words) {
     std::array<TokenId, 256> byte_ids{};
     for (std::size_t i = 0; i < byte_ids.size(); ++i) {
         const std::string byte(1, static_cast<char>(i));

@@ -58,7 +58,7 @@ enum class WholeWords { merge, look_up };  // look_up: tokenizer.json's ignore_m
 class Bpe {
 public:
     // data_loss when a byte has no token of its own: text would be lost.
-    static Result<Bpe> make(Vocabulary vocabulary, MergeTable merges, WholeWords whole_words);
+    static Result<Bpe> make(TokenVocabulary vocabulary, MergeTable merges, WholeWords whole_words);
 
     // Appends the tokens of a word. Scratch belongs to one thread.
     struct Scratch {
@@ -69,10 +69,10 @@ public:
     };
     void encode(std::string_view word, Scratch& scratch, std::vector<TokenId>& ids) const;
 
-    const Vocabulary& vocabulary() const { return vocabulary_; }
+    const TokenVocabulary& vocabulary() const { return vocabulary_; }
 
 private:
-    Bpe(Vocabulary vocabulary, MergeTable merges, WholeWords whole_words,
+    Bpe(TokenVocabulary vocabulary, MergeTable merges, WholeWords whole_words,
         const std::array<TokenId, 256>& byte_ids)
         : vocabulary_(std::move(vocabulary)),
           merges_(std::move(merges)),
@@ -82,7 +82,7 @@ private:
     void encode_long(std::string_view word, Scratch& scratch, std::vector<TokenId>& ids) const;
     std::int32_t rank_of(TokenId left, TokenId right) const;
 
-    Vocabulary vocabulary_;
+    TokenVocabulary vocabulary_;
     MergeTable merges_;
     WholeWords whole_words_;
     std::array<TokenId, 256> byte_ids_;

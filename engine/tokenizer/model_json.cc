@@ -48,12 +48,12 @@ Result<Pair> parse_pair(const json& value) {
     return data_loss("is {}, not \"left right\" or [\"left\", \"right\"]", excerpt(value));
 }
 
-Result<TokenId> known_token(const Vocabulary& vocabulary, const std::string& spelled) {
+Result<TokenId> known_token(const TokenVocabulary& vocabulary, const std::string& spelled) {
     if (const auto id = vocabulary.find_spelled(spelled)) return *id;
     return data_loss("{} is not in the vocabulary", shown_token(spelled));
 }
 
-Status add_merge(const json& value, std::int32_t rank, const Vocabulary& vocabulary,
+Status add_merge(const json& value, std::int32_t rank, const TokenVocabulary& vocabulary,
                  MergeTable& merges) {
     RM_TRY(const Pair pair, parse_pair(value));
     if (pair.left.empty() || pair.right.empty()) {
@@ -87,7 +87,7 @@ Result<ParsedAddedToken> parse_added_token(const json& value) {
         .read("single_word", single_word);
     parsed.normalized = !token.special;
     RM_RETURN_IF_ERROR(object.read("normalized", parsed.normalized).status());
-    token.id = static_cast<TokenId>(std::clamp<std::int64_t>(id, -1, Vocabulary::kMaxIds));
+    token.id = static_cast<TokenId>(std::clamp<std::int64_t>(id, -1, TokenVocabulary::kMaxIds));
     if (single_word)
         return unsupported(format("{} with single_word", shown_token(token.content)), "false");
     if (token.content.empty() || token.content.size() > kMostBytesOfToken) {
@@ -97,7 +97,7 @@ Result<ParsedAddedToken> parse_added_token(const json& value) {
     return parsed;
 }
 
-Status settle_id(const AddedToken& token, Vocabulary& vocabulary) {
+Status settle_id(const AddedToken& token, TokenVocabulary& vocabulary) {
     const auto known = vocabulary.find_spelled(token.content);
     if (!known) return vocabulary.add_raw(token.content, token.id);
     if (*known == token.id) return {};
@@ -107,13 +107,13 @@ Status settle_id(const AddedToken& token, Vocabulary& vocabulary) {
 
 }  // namespace
 
-Result<Vocabulary> parse_vocabulary(const json& model) {
+Result<TokenVocabulary> parse_vocabulary(const json& model) {
     RM_RETURN_IF_ERROR(check_plain_bpe(model));
     RM_TRY(const json* vocab, field_at(model, "vocab"));
     if (!vocab->is_object()) {
         return data_loss("'vocab' is {}, not an object of token: id", vocab->type_name());
     }
-    Vocabulary vocabulary;
+    TokenVocabulary vocabulary;
     for (const auto& [token, value] : vocab->items()) {
         if (token.empty() || token.size() > kMostBytesOfToken) {
             return data_loss("vocab has a token of {} bytes, not 1 to {}", token.size(),
@@ -125,7 +125,7 @@ Result<Vocabulary> parse_vocabulary(const json& model) {
     return vocabulary;
 }
 
-Result<Bpe> parse_bpe(const json& model, Vocabulary vocabulary) {
+Result<Bpe> parse_bpe(const json& model, TokenVocabulary vocabulary) {
     RM_TRY(const json* list, list_at(model, "merges"));
     bool ignore_merges = false;
     RM_RETURN_IF_ERROR(JsonObject::of_file(model).read("ignore_merges", ignore_merges).status());
@@ -141,7 +141,8 @@ Result<Bpe> parse_bpe(const json& model, Vocabulary vocabulary) {
                      ignore_merges ? WholeWords::look_up : WholeWords::merge);
 }
 
-Result<std::vector<AddedTokens>> parse_added_tokens(const json& value, Vocabulary& vocabulary) {
+Result<std::vector<AddedTokens>> parse_added_tokens(const json& value,
+                                                    TokenVocabulary& vocabulary) {
     std::vector<AddedToken> as_written;
     std::vector<AddedToken> normalized;
     if (!value.is_null() && !value.is_array()) {

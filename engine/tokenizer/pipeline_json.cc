@@ -102,7 +102,7 @@ Status add_part(const json& part, bool last, PreTokenizer& out) {
 }
 
 Status add_template_tokens(const json& piece, const json& known, std::vector<TokenId>& ids,
-                           const Vocabulary& vocabulary) {
+                           const TokenVocabulary& vocabulary) {
     RM_TRY(const std::string name, json_at<std::string>(piece, "id"));
     RM_TRY(const json* token, field_at(known, name));
     RM_TRY(const std::vector<std::int64_t> list, json_at<std::vector<std::int64_t>>(*token, "ids"));
@@ -116,7 +116,7 @@ Status add_template_tokens(const json& piece, const json& known, std::vector<Tok
     return {};
 }
 
-Result<Template> parse_template(const json& value, const Vocabulary& vocabulary) {
+Result<Template> parse_template(const json& value, const TokenVocabulary& vocabulary) {
     RM_RETURN_IF_ERROR(only_keys(value, {"type", "single", "pair", "special_tokens"}));
     RM_TRY(const json* pieces, list_at(value, "single"));
     RM_TRY(const json* known, field_at(value, "special_tokens"));
@@ -166,7 +166,7 @@ Result<PreTokenizer> parse_pre_tokenizer(const json& value) {
     return out;
 }
 
-Result<Template> parse_post_processor(const json& value, const Vocabulary& vocabulary) {
+Result<Template> parse_post_processor(const json& value, const TokenVocabulary& vocabulary) {
     Template made;
     if (value.is_null()) return made;
     RM_TRY(const auto parts, parts_of(value, "processors"));

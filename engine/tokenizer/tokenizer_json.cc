@@ -34,7 +34,7 @@ struct Parsed {
 Result<Parsed> parse_all(const TokenizerFiles& files) {
     RM_TRY(const json root, parse_strict_json(files.tokenizer, kMostTokenizerBytes));
     RM_TRY(const json* model, field_at(root, "model"));
-    RM_TRY(Vocabulary vocabulary, within("model", parse_vocabulary(*model)));
+    RM_TRY(TokenVocabulary vocabulary, within("model", parse_vocabulary(*model)));
     RM_TRY(std::vector<AddedTokens> added,
            within("added_tokens",
                   parse_added_tokens(value_or_null(root, "added_tokens"), vocabulary)));
@@ -81,7 +81,7 @@ constexpr std::array<std::string_view, 3> kUsualNames = {"<|end_of_text|>", "<|e
                                                          "</s>"};
 
 // "</s>" or {"content": "</s>", ...}.
-Result<Found> from_tokenizer_config(std::string_view text, const Vocabulary& vocabulary) {
+Result<Found> from_tokenizer_config(std::string_view text, const TokenVocabulary& vocabulary) {
     RM_TRY(const json config, parse_strict_json(text, kMostTokenizerBytes));
     const json* value = find_value(config, "eos_token");
     if (value == nullptr) return Found();
@@ -92,7 +92,7 @@ Result<Found> from_tokenizer_config(std::string_view text, const Vocabulary& voc
     return data_loss("eos_token {} is no token of tokenizer.json", shown_token(content));
 }
 
-Result<Found> from_generation_config(std::string_view text, const Vocabulary& vocabulary) {
+Result<Found> from_generation_config(std::string_view text, const TokenVocabulary& vocabulary) {
     RM_TRY(const json config, parse_strict_json(text, kMostTokenizerBytes));
     const json* value = find_value(config, "eos_token_id");
     if (value == nullptr || (value->is_array() && value->empty())) return Found();
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path) 
 }
 
 Result<Found> find_end_token(const TokenizerFiles& files, const std::vector<AddedTokens>& added,
-                             const Vocabulary& vocabulary) {
+                             const TokenVocabulary& vocabulary) {
     if (files.tokenizer_config) {
         RM_TRY(const Found found,
                within("tokenizer_config.json",

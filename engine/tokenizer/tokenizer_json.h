@@ -40,16 +40,16 @@ Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path);
 // <|endoftext|> or </s>, else nothing. data_loss when a file names a token that does not exist.
 Result<std::optional<TokenId>> find_end_token(const TokenizerFiles& files,
                                               const std::vector<AddedTokens>& added,
-                                              const Vocabulary& vocabulary);
+                                              const TokenVocabulary& vocabulary);
 
 // The vocabulary of a tokenizer.json: its `model` and its `added_tokens`.
 
 // Sets as BpeParts::added wants them. Contents and ids are checked against the vocabulary, and what
 // it does not have is added to it.
 Result<std::vector<AddedTokens>> parse_added_tokens(const nlohmann::json& value,
-                                                    Vocabulary& vocabulary);
-Result<Vocabulary> parse_vocabulary(const nlohmann::json& model);
-Result<Bpe> parse_bpe(const nlohmann::json& model, Vocabulary vocabulary);
+                                                    TokenVocabulary& vocabulary);
+Result<TokenVocabulary> parse_vocabulary(const nlohmann::json& model);
+Result<Bpe> parse_bpe(const nlohmann::json& model, TokenVocabulary vocabulary);
 
 // A tokenizer.json's steps around its model. Each function reads one top-level value (null where
 // the key is missing); what would be tokenised differently is unimplemented, by name.
@@ -62,6 +62,7 @@ struct Template {
     std::vector<TokenId> prefix;
     std::vector<TokenId> suffix;
 };
-Result<Template> parse_post_processor(const nlohmann::json& value, const Vocabulary& vocabulary);
+Result<Template> parse_post_processor(const nlohmann::json& value,
+                                      const TokenVocabulary& vocabulary);
 
 }  // namespace rm

@@ -14,7 +14,7 @@ std::optional<TokenId> look_up(const auto& ids, std::string_view key) {
 
 }  // namespace
 
-Status Vocabulary::take(std::string_view token, std::int64_t id, std::string bytes) {
+Status TokenVocabulary::take(std::string_view token, std::int64_t id, std::string bytes) {
     if (id < 0 || id >= kMaxIds) {
         return data_loss("token {} has id {}; ids are 0 to {}", shown_token(token), id,
                          kMaxIds - 1);
@@ -29,7 +29,7 @@ Status Vocabulary::take(std::string_view token, std::int64_t id, std::string byt
     return {};
 }
 
-Status Vocabulary::add(std::string_view spelled_token, std::int64_t id) {
+Status TokenVocabulary::add(std::string_view spelled_token, std::int64_t id) {
     std::optional<std::string> bytes = unspell_bytes(spelled_token);
     if (!bytes || bytes->empty()) return add_raw(spelled_token, id);
     RM_RETURN_IF_ERROR(take(spelled_token, id, *bytes));
@@ -39,7 +39,7 @@ Status Vocabulary::add(std::string_view spelled_token, std::int64_t id) {
     return data_loss("token {} has ids {} and {}", shown_token(spelled_token), at->second, id);
 }
 
-Status Vocabulary::add_raw(std::string_view content, std::int64_t id) {
+Status TokenVocabulary::add_raw(std::string_view content, std::int64_t id) {
     if (content.empty()) return data_loss("token {} is empty", id);
     RM_RETURN_IF_ERROR(take(content, id, std::string(content)));
     const auto [at, is_new] = raw_.emplace(content, static_cast<TokenId>(id));
@@ -47,23 +47,23 @@ Status Vocabulary::add_raw(std::string_view content, std::int64_t id) {
     return data_loss("token {} has ids {} and {}", shown_token(content), at->second, id);
 }
 
-std::optional<TokenId> Vocabulary::find_spelled(std::string_view spelled_token) const {
+std::optional<TokenId> TokenVocabulary::find_spelled(std::string_view spelled_token) const {
     if (const auto raw = look_up(raw_, spelled_token)) return raw;
     const auto bytes = unspell_bytes(spelled_token);
     return bytes ? find_bytes(*bytes) : std::nullopt;
 }
 
-std::optional<TokenId> Vocabulary::find_bytes(std::string_view bytes) const {
+std::optional<TokenId> TokenVocabulary::find_bytes(std::string_view bytes) const {
     return look_up(by_bytes_, bytes);
 }
 
-std::optional<std::string_view> Vocabulary::bytes_of(TokenId id) const {
+std::optional<std::string_view> TokenVocabulary::bytes_of(TokenId id) const {
     if (id < 0 || id >= num_ids()) return std::nullopt;
     const Token& token = tokens_[usize(id)];
     return token.used ? std::optional<std::string_view>(token.bytes) : std::nullopt;
 }
 
-std::string Vocabulary::spelled(TokenId id) const {
+std::string TokenVocabulary::spelled(TokenId id) const {
     const Token& token = tokens_[usize(id)];
     return token.reachable ? spell_bytes(token.bytes) : token.bytes;
 }

@@ -14,7 +14,7 @@ namespace rm {
 // Tokens by id and ids by the bytes they stand for. Ids may have holes. A token spelled with
 // letters outside the byte alphabet stands for its own spelling when decoded, and no text is ever
 // encoded to it.
-class Vocabulary {
+class TokenVocabulary {
 public:
     // Ids lie in [0, kMaxIds): well above the largest vocabularies in use, small enough for a
     // table.
