@@ -11,6 +11,8 @@
 
 namespace rm::test {
 
+namespace pb = ringmaster::v1;
+
 // A whole controller on a Unix socket, with stubs.
 class Running {
 public:
