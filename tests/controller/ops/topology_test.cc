@@ -202,7 +202,7 @@ TEST_F(Topology, APlacementIsThatOfTheAttemptByTheLinksAsMeasured) {
     EXPECT_EQ(reply.placement().placed().ranks_size(), 2);
     EXPECT_EQ(reply.placement().hosts(0).address(), "10.0.0.1");
     const int slowest = reply.placement().groups(0).from();
-    EXPECT_EQ(reply.placement().placed().ranks(slowest).node(), "b") << "the slower way";
+    EXPECT_EQ(reply.placement().placed().ranks(slowest).node_id(), "b") << "the slower way";
     grpc::ClientContext again;
     request.set_job_id("nothing");
     EXPECT_EQ(stub->Placement(&again, request, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
