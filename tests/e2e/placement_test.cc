@@ -49,7 +49,7 @@ TEST_F(Placement, OfAJobOnASurveyedClusterShowsItsRingAndWhatItCosts) {
     ASSERT_EQ(placement.at("placed").at("ranks").size(), 3U);
     for (std::size_t rank = 0; rank < 3; ++rank) {
         const std::string node = attempt.at("placement").at(rank).at("nodeId");
-        EXPECT_EQ(placement.at("placed").at("ranks").at(rank).at("node"), node) << rank;
+        EXPECT_EQ(placement.at("placed").at("ranks").at(rank).at("nodeId"), node) << rank;
         EXPECT_TRUE(has(text.out, node)) << text.out;
         const std::string next = rank == 2 ? "\n" : " > ";
         EXPECT_TRUE(has(text.out, node.substr(0, 8) + ":0" + next)) << "in the ring: " << text.out;
