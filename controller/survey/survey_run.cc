@@ -21,8 +21,15 @@ double rate_of(const ProbeReport& report) {
     return report.samples.back().rate.value;
 }
 
-// Every pair of 0..num_nodes-1 once, in num_nodes - 1 rounds (num_nodes of them when it is odd: in
-// each, one sits out). The circle method.
+Round reversed(const Round& round) {
+    Round back;
+    for (const auto& [a, b] : round)
+        back.push_back({b, a});
+    return back;
+}
+
+}  // namespace
+
 std::vector<Round> tournament(int num_nodes) {
     if (num_nodes < 2) return {};
     const int seats = num_nodes + num_nodes % 2;
@@ -42,7 +49,6 @@ std::vector<Round> tournament(int num_nodes) {
     return rounds;
 }
 
-// `count` of the rounds, evenly spread; all of them where there are no more.
 std::vector<Round> sampled(const std::vector<Round>& rounds, std::size_t count) {
     if (rounds.size() <= count) return rounds;
     std::vector<Round> kept;
@@ -50,15 +56,6 @@ std::vector<Round> sampled(const std::vector<Round>& rounds, std::size_t count) 
         kept.push_back(rounds[i * rounds.size() / count]);
     return kept;
 }
-
-Round reversed(const Round& round) {
-    Round back;
-    for (const auto& [a, b] : round)
-        back.push_back({b, a});
-    return back;
-}
-
-}  // namespace
 
 SurveyRun::SurveyRun(std::vector<SurveyNode> nodes, SurveyLimits limits, IsSuspect is_suspect)
     : nodes_(std::move(nodes)), limits_(std::move(limits)), is_suspect_(std::move(is_suspect)) {

@@ -52,6 +52,12 @@ using SurveyStep = std::vector<ProbeTask>;
 
 using Round = std::vector<NodePair>;  // disjoint
 
+// Every pair of 0..num_nodes-1 once, in num_nodes - 1 rounds (num_nodes of them when it is odd: in
+// each, one sits out). The circle method.
+std::vector<Round> tournament(int num_nodes);
+// `count` of the rounds, evenly spread; all of them where there are no more.
+std::vector<Round> sampled(const std::vector<Round>& rounds, std::size_t count);
+
 // One survey from its first step to its result. Pure: its owner carries out the steps, one after
 // the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
 // rounds with links that jobs use before the rest, then some pairs alone: those whose rate nothing

@@ -6,6 +6,7 @@
 #include "ringmaster/v1/job.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "ringmaster/v1/worker.grpc.pb.h"
+#include "service/convert/convert.h"
 #include "tests/controller/fake_worker.h"
 #include "tests/support/temp_dir.h"
 
