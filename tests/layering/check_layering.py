@@ -42,7 +42,7 @@ RULES = {
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
     "engine/schedule": (["base", "kernels", "engine/json", "engine/memory", "engine/schedule"], ["nlohmann/"]),
-    # What a layer uses; none of these knows layers.
+    # The mechanisms of a layer; none of these knows layers.
     "engine/streams": (["base", "spec", "kernels", "engine/comm", "engine/streams"], []),
     "engine/windows": (["base", "spec", "kernels", "engine/comm", "engine/memory", "engine/streams", "engine/windows"], []),
     "engine/attention": (["base", "spec", "kernels", "engine/comm", "engine/memory", "engine/streams", "engine/windows",
