@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,7 +20,10 @@ public:
         : state_(state), now_(input.time), steady_(input.steady), token_(input.token) {}
 
     const State& state() const { return state_; }
-    WallTime now() const { return now_; }        // for history
+    WallTime now() const { return now_; }  // for history
+    // For times that rules hold against that of the restore: now, or the restore's own time where
+    // the clock has been set back since.
+    WallTime since_restore() const { return std::max(now_, state_.restored); }
     WallTime steady() const { return steady_; }  // for rules
 
     void change_meta(std::string_view event, const std::function<void(State&)>& change);

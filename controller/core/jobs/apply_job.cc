@@ -75,7 +75,7 @@ void handle(Step& step, const CancelJob& input) {
     if (job->state == JobState::pending) {
         step.change_job(input.job, "job.cancelled", [&](Job& changed) {
             changed.state = JobState::cancelled;
-            changed.ended = step.now();
+            changed.ended = step.since_restore();
             changed.blocking_reasons.clear();
             changed.retry_at = {};
         });

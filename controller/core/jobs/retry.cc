@@ -14,7 +14,7 @@ constexpr std::size_t kTooManyLaunchFailures = 2;  // of different jobs, in a ro
 void end_job(Step& step, const JobId& id, JobState end, const std::string& failure) {
     step.change_job(id, "job.ended", [&](Job& job) {
         job.state = end;
-        job.ended = step.now();
+        job.ended = step.since_restore();
         job.failure = failure;
     });
 }

@@ -27,7 +27,7 @@ void add_node(Step& step, const Hello& hello) {
     // Nodes are never removed, so their count is the last number.
     node.number = static_cast<std::int64_t>(step.state().nodes.size()) + 1;
     node.joined = step.now();
-    describe(node, hello, step.now());
+    describe(node, hello, step.since_restore());
     step.add_node(std::move(node));
 }
 
@@ -102,9 +102,19 @@ void handle(Step& step, const FoundCluster& input) {
     step.change_meta("cluster.founded", [&](State& state) { state.cluster = input.cluster; });
 }
 
+// Later than every time in the backup that a rule holds against it, whatever the clock says.
+WallTime time_of_restore(const State& state, WallTime now) {
+    WallTime time = now;
+    for (const auto& [id, job] : state.jobs)
+        time = std::max(time, WallTime{job.ended.micros + 1});
+    for (const auto& [id, node] : state.nodes)
+        time = std::max(time, WallTime{node.last_seen.micros + 1});
+    return time;
+}
+
 void handle(Step& step, const Restored&) {
     step.change_meta("cluster.restored", [&](State& state) {
-        state.restored = step.now();
+        state.restored = time_of_restore(state, step.now());
         // The time, too: the same backup may be put back twice.
         const std::int64_t seconds = step.now().micros / 1'000'000;
         state.next_epoch.value = std::max(state.next_epoch.value + kRestoreEpochJump, seconds);
@@ -127,7 +137,7 @@ void handle(Step& step, const NodeHello& input) {
         add_node(step, hello);
     } else {
         step.change_node(hello.node, "node.session_up",
-                         [&](Node& node) { describe(node, hello, step.now()); });
+                         [&](Node& node) { describe(node, hello, step.since_restore()); });
     }
     open_session(step, hello);
     step.node_heard(hello.node);
@@ -147,7 +157,7 @@ void handle(Step& step, const NodeSessionDown& input) {
     const Node* node = find_node(step.state(), input.node);
     if (node == nullptr || !node->session.up) return;
     step.change_node(input.node, "node.session_down",
-                     [&](Node& changed) { changed.last_seen = step.now(); });
+                     [&](Node& changed) { changed.last_seen = step.since_restore(); });
     step.change_session(input.node, [&](NodeSession& session) {
         const auto silent = static_cast<std::int64_t>(input.silent.value * 1e6);
         session = NodeSession{
