@@ -46,7 +46,7 @@ TEST(Bf16Values, KeepInfinitiesAndNaN) {
     EXPECT_EQ(from_bf16(to_bf16(kInf)), kInf);
     EXPECT_EQ(from_bf16(to_bf16(-kInf)), -kInf);
     EXPECT_EQ(from_bf16(to_bf16(std::numeric_limits<float>::max())), kInf);
-    // Payloads in the lower half only, and ones that rounding up would carry away.
+    // NaNs with a payload only in the lower half, and payloads that rounding up would overflow.
     for (const std::uint32_t bits : {0x7f800001U, 0xff800001U, 0x7fffffffU, 0xffffffffU}) {
         EXPECT_TRUE(std::isnan(from_bf16(to_bf16(std::bit_cast<float>(bits))))) << bits;
     }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kSeed = 5;
 constexpr std::int64_t kTile = 64;
 
-// Ops that sum over tokens into weights' gradients: called on `tile` tokens at a time.
+// Runs the ops that sum weight gradients over tokens, `tile` tokens per call.
 Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
     constexpr std::int64_t kTokens = 300, kRows = 90, kColumns = 70;
     Harness h(kernels, kSeed);
@@ -67,7 +67,7 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
     return h.outputs();
 }
 
-// The same of the head's ops when the vocabulary is cut; its first rows are here.
+// Does the same for the head's ops with the vocabulary cut; this rank has its first rows.
 Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
     constexpr std::int64_t kTokens = 300, kRows = 50, kAllRows = 90, kColumns = 70;
     const RowShare share{0, kAllRows};
@@ -119,7 +119,7 @@ TEST_P(SumsOverTokens, OfAHeadInPartsMayBeCutAtTiles) {
 INSTANTIATE_TEST_SUITE_P(Kernels, SumsOverTokens, ::testing::ValuesIn(kernel_factories()),
                          [](const auto& info) { return info.param.name; });
 
-// A linear layer there and back, `repeats` times on a stream of its own.
+// Runs a linear layer forward and backward `repeats` times on its own stream.
 class Worker {
 public:
     explicit Worker(Kernels& kernels) : h_(kernels, kSeed), kernels_(kernels) {}
@@ -162,7 +162,7 @@ std::ptrdiff_t num_threads_of_process() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
-// Two ranks of one thread each use two threads: the matrix library adds none of its own.
+// Two ranks of one thread each use two threads: the matrix library adds none.
 TEST(CpuKernels, UseNoThreadsButTheirStreams) {
     const std::ptrdiff_t before = num_threads_of_process();
     const auto first = make_cpu_kernels({.num_threads = 1});

@@ -78,7 +78,7 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
     h.keep("d_head", d_head);
 }
 
-// Every pair of types, written over and added to.
+// Copies heads between every pair of types, overwriting and adding.
 void heads_copied(Harness& h, std::int64_t T, std::int64_t D) {
     constexpr std::int64_t kFrom = 7, kTo = 5;
     for (const Role from : {Role::compute, Role::accum}) {

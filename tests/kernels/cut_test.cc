@@ -41,7 +41,7 @@ std::string error_of(Harness& h, const Queue& queue) {
 
 class CutVocabulary : public ::testing::TestWithParam<Factory> {};
 
-// Each token's row is on one rank and zero on the others, so that their sum has its bits.
+// One rank holds each token's row and the others hold zeros, so the sum keeps the row's bits.
 TEST_P(CutVocabulary, EmbeddingsOfAllPartsAddUpToThoseOfTheWhole) {
     constexpr std::int64_t T = 150, C = 40;
     const auto kernels = GetParam().make();
@@ -114,7 +114,7 @@ struct HeadProblem {
           targets(h.tokens(T, kVocabulary, kIgnoreTarget)),
           loss_sum(h.filled(Role::f64, {1}, 0)) {}
 
-    // The loss alone, from G parts.
+    // Computes only the loss, from G parts.
     double loss_of_parts(Harness& h, std::int64_t G) const {
         const std::int64_t T = x.dim(0);
         const TensorView parts = h.output(Role::f64, {G * T, 3});
@@ -152,8 +152,8 @@ TEST_P(CutVocabulary, OnePartHasTheWholeLoss) {
     EXPECT_EQ(HeadProblem(part, 150, 24).loss_of_parts(part, 1), loss);
 }
 
-// The ops of the head differ in nothing but the rounding of f32: 150 losses of about 8, whose
-// logits are sums of 24 products.
+// The ops of the head differ only by the rounding of f32: 150 losses of about 8, whose logits are
+// sums of 24 products.
 TEST_P(CutVocabulary, SeveralPartsHaveTheWholeLoss) {
     const auto kernels = GetParam().make();
     Harness whole(*kernels, kSeed);
@@ -198,7 +198,7 @@ TEST_P(CutVocabulary, TokensWithoutTargetGiveNothing) {
     EXPECT_EQ(h.read(bwd.d_head), std::vector<double>(20 * C, 2));
 }
 
-// More tokens than a device sums in one launch; each has m, sum and target logit 1 twice.
+// Uses more tokens than a device sums in one launch; each has m, sum and target logit 1 twice.
 TEST_P(CutVocabulary, StatisticsOfManyTokensAreCombined) {
     constexpr std::int64_t T = 4096 + 100, G = 2;
     const auto kernels = GetParam().make();
@@ -214,7 +214,7 @@ TEST_P(CutVocabulary, StatisticsOfManyTokensAreCombined) {
     EXPECT_NEAR(h.read(op.loss_sum)[0], T * (lse - 2), 1e-9);
 }
 
-// The larger one decides, whichever rank has it: the other's powers are 0 beside it.
+// The larger statistic decides, whichever rank has it: the other's powers vanish beside it.
 TEST_P(CutVocabulary, StatisticsFarApartAreCombined) {
     constexpr std::int64_t T = 70;
     const auto kernels = GetParam().make();
@@ -286,7 +286,7 @@ void expect_close(const Values& x, const Values& y, double tolerance) {
         ASSERT_NEAR(x.numbers[i], y.numbers[i], tolerance) << "element " << i;
 }
 
-// The oracle's parts against its whole: with EveryOp, which holds all others against its parts.
+// Compares the oracle's parts with its whole. EveryOp compares all other backends with its parts.
 TEST(RefHead, InPartsIsTheLinearCrossEntropy) {
     constexpr std::int64_t T = 50, C = 12;
     const auto kernels = make_ref_kernels();
@@ -308,7 +308,7 @@ TEST(RefHead, InPartsIsTheLinearCrossEntropy) {
 
 class CutHeads : public ::testing::TestWithParam<Factory> {};
 
-// Four ranks cut six heads unevenly, twice what they hold is joined again.
+// Four ranks hold unequal numbers of the six heads.
 TEST_P(CutHeads, JoinedAreTheWhole) {
     constexpr std::int64_t T = 35, H = 6;
     const auto kernels = GetParam().make();
@@ -348,8 +348,8 @@ TEST_P(CutHeads, LeaveOtherHeadsAlone) {
     EXPECT_EQ(h.read(from), std::vector<double>(6, 7));
 }
 
-// Half a unit in the last place of bf16 at 1, three times: rounded once that is one unit and a
-// half, which becomes two, and rounded each time it is none.
+// Adds half a unit in the last place of bf16 three times to 1. Rounded once, the one and a half
+// units become two; rounded after each addition, the sum stays 1.
 TEST_P(CutHeads, SumsOfPartsAreRoundedOnce) {
     constexpr std::int64_t kSize = 70;
     const auto kernels = GetParam().make();
@@ -363,7 +363,7 @@ TEST_P(CutHeads, SumsOfPartsAreRoundedOnce) {
     EXPECT_EQ(h.read(y), std::vector<double>(kSize, 3.0 / 256));
 }
 
-// (large + 1) - large is 0 in f32, (large - large) + 1 is 1: parts are added in their order.
+// In f32 (large + 1) - large is 0 and (large - large) + 1 is 1, so the order of the parts shows.
 TEST_P(CutHeads, SumsOfPartsHaveTheirOrder) {
     const auto kernels = GetParam().make();
     const double large = kernels->types().accum == DType::f64 ? 0x1p60 : 0x1p30;

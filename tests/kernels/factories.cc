@@ -30,7 +30,7 @@ void add_cpu(std::vector<Factory>& factories) {
     add.template operator()<2, CpuCode::own_avx512>("own_avx512");
     add.template operator()<2, CpuCode::own_avx2>("own_avx2");
     add.template operator()<2, CpuCode::own_base>("own_base");
-    // In f32 the model of tiles is the base loops.
+    // In f32 the tile model runs the base loops.
     if (compute == DType::bf16)
         add.template operator()<2, CpuCode::own_tile_model>("own_tile_model");
 }
@@ -39,7 +39,7 @@ std::unique_ptr<Kernels> make_cuda() {
     return load_cuda_kernels({}).value();
 }
 
-// Those whose names begin with the environment variable RM_KERNELS, if it is there.
+// True if the name begins with the environment variable RM_KERNELS, or if that is not set.
 bool is_wanted(const Factory& factory) {
     const char* wanted = std::getenv("RM_KERNELS");
     return wanted == nullptr || factory.name.starts_with(wanted);

@@ -19,12 +19,12 @@ inline std::ostream& operator<<(std::ostream& out, const Factory& factory) {
     return out << factory.name;
 }
 
-// Every implementation that this machine can run; `cuda` where there is a GPU. The environment
-// variable RM_KERNELS selects those whose names begin with it.
+// Every implementation that this machine can run, `cuda` only where there is a GPU. If the
+// environment variable RM_KERNELS is set, only those whose names begin with it.
 std::vector<Factory> kernel_factories();
 
-// The device kernels under the emulator, on one schedule (kernels_emu_test has the others); none on
-// machines that have no emulator.
+// The device kernels under the emulator, on one schedule (kernels_emu_test has the others); empty
+// on machines without an emulator.
 std::vector<Factory> emu_factories();
 
 }  // namespace rm::test

@@ -24,9 +24,9 @@ enum class Role { compute, accum, master, f64, bf16, i32 };
 
 using Shape = std::initializer_list<std::int64_t>;
 
-// Runs ops on one implementation with inputs that are the same on every implementation: the i-th
-// tensor asked for holds the same numbers everywhere, those of compute tensors rounded to
-// `precision`, the others to f32.
+// Runs ops on one implementation with the same inputs on every implementation: the i-th requested
+// tensor holds the same numbers everywhere, rounded to `precision` for compute tensors and to f32
+// for all others.
 class Harness {
 public:
     Harness(Kernels& kernels, std::uint64_t seed, DType precision = DType::f32);
@@ -41,7 +41,7 @@ public:
     TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
     const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
     const PreparedWeight& prepared(const TensorView& weight);
-    // Filled with NaNs; exactly as large as the op asks for.
+    // Filled with NaNs; exactly as large as the op requires.
     template <typename Op>
     Workspace workspace(const Op& op) {
         return make_workspace(kernels_.workspace_bytes(op));
@@ -71,7 +71,7 @@ private:
 // on the same inputs and n the naive one with x's storage types.
 void expect_as_good_as_naive(const Outputs& x, const Outputs& reference, const Outputs& naive);
 
-// Every bit of every tensor.
+// Expects every bit of every tensor to be equal.
 void expect_identical(const Outputs& x, const Outputs& y);
 
 }  // namespace rm::test

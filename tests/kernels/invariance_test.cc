@@ -10,7 +10,7 @@
 #include "tests/support/some_cases.h"
 #include "tests/support/zigzag_runs.h"
 
-// Cutting an op at tile boundaries, and the number of threads, are data movement: no bit may
+// Cutting an op at tile boundaries and changing the number of threads only move data, so no bit may
 // change.
 namespace rm::test {
 namespace {

@@ -11,9 +11,9 @@
 #include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
-// Every op as the shortest loops with every number and every sum in T. Tolerances derive from these
-// results. Compute tensors are stored as S, and prepared weights and gradients of logits are
-// rounded to it. Runs on the calling thread at once, ignoring the stream.
+// Implements every op as the shortest loops, with all numbers and sums in T. Tolerances derive from
+// these results. Compute tensors are stored as S; prepared weights and gradients of logits are
+// rounded to it. Everything runs at once on the calling thread; the stream is ignored.
 namespace rm::test {
 
 template <typename T>
@@ -237,7 +237,7 @@ void NaiveKernels<T, S>::run(const RopeTable& op, Workspace, Stream&) {
     for (std::int64_t i = 0; i < op.cos.num_elements(); ++i) {
         const std::int64_t position = tokens[i / half].position;
         const double frequency = op.inv_freq[static_cast<std::size_t>(i % half)];
-        // fp64 by contract: f32 angles are wrong by far more than rounding.
+        // fp64 by contract: f32 angles would add an error far beyond rounding.
         const double angle =
             std::fmod(static_cast<double>(position) * frequency, 2 * std::numbers::pi);
         of(op.cos)[i] = static_cast<T>(op.scale * std::cos(angle));
@@ -366,7 +366,7 @@ void NaiveKernels<T, S>::run(const SumParts& op, Workspace, Stream&) {
     });
 }
 
-// Backwards, so that the yardstick is not the oracle's own order of summation.
+// Sums backwards, so that the yardstick does not share the oracle's order of summation.
 template <typename T, typename S>
 void NaiveKernels<T, S>::run(const SumSquares& op, Workspace, Stream&) {
     double& sum = *op.sum.as<double>();

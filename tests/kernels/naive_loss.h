@@ -14,7 +14,7 @@ std::vector<T> NaiveKernels<T, S>::logits_of(const T* x, const PreparedWeight* h
     return logits;
 }
 
-// Gradients of scale * (lse - logits[target]); a target outside this part changes none.
+// Gradients of scale * (lse - logits[target]); a target outside this part contributes nothing.
 template <typename T, typename S>
 void NaiveKernels<T, S>::spread(const std::vector<T>& logits, T lse, std::int64_t target,
                                 double scale, const PreparedWeight* head, const T* x, T* d_x,

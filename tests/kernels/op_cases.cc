@@ -42,7 +42,7 @@ void linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into int
     h.keep("d_weight", d_weight);
 }
 
-// The loss of every group of `group` rows on its own, so that there are enough losses to compare.
+// Computes one loss per `group` rows, so that there are enough losses to compare.
 void loss_only(Harness& h, std::int64_t group, std::int64_t C, std::int64_t V) {
     constexpr std::int64_t kNumGroups = 256;
     const std::int64_t T = kNumGroups * group;

@@ -30,7 +30,7 @@ std::vector<OpCase> loss_cases();
 std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
 std::vector<OpCase> cut_cases();     // heads and vocabularies cut over ranks, sums of parts
 
-// Bodies of cases, for suites that have sizes of their own.
+// Bodies of cases, for suites with their own sizes.
 void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C);
 void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C);
 void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V);
@@ -39,7 +39,7 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
 void heads_copied(Harness& h, std::int64_t T, std::int64_t D);
 void parts_summed(Harness& h, std::int64_t G, std::int64_t size);
 
-// The rows of a vocabulary of V that rank `g` of G has: the first V % G have one more.
+// The rows of a vocabulary of V that rank `g` of G holds; the first V % G ranks have one more.
 struct CutRows {
     std::int64_t first = 0, count = 0;
 };

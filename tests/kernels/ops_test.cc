@@ -55,7 +55,7 @@ TEST_P(EveryOp, GivesTheSameBitsTwice) {
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryOp, ::testing::ValuesIn(all_op_cases()),
                          [](const auto& info) { return info.param.name; });
 
-// The suite can fail: a result that is off by more than the naive one is noticed.
+// Shows that the suite can fail: it rejects a result that is further off than the naive one.
 TEST(Tolerance, RejectsAnErrorBeyondTwiceTheNaiveOne) {
     static const Values kReference{std::vector<double>(300, 1.0), DType::f32};
     static Values naive = kReference, good = kReference, bad = kReference, broken = kReference;

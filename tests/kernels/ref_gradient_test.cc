@@ -5,14 +5,14 @@
 
 #include "tests/kernels/ref_runner.h"
 
-// Every backward op of the oracle against central differences of its forward op.
+// Compares every backward op of the oracle with central differences of its forward op.
 namespace rm::test {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
 
-// The gradient of loss() with respect to `numbers` is `gradient`. The step balances truncation
-// (h^2) and rounding (1e-16 / h); both are far below the tolerance.
+// Expects `gradient` to be the gradient of loss() with respect to `numbers`. The step balances
+// truncation (h^2) and rounding (1e-16 / h); both are far below the tolerance.
 void expect_gradient(const char* name, Vector& numbers, const Vector& gradient,
                      const std::function<double()>& loss) {
     constexpr double kStep = 1e-5;

@@ -6,7 +6,7 @@
 
 #include "tests/kernels/ref_runner.h"
 
-// Checks that central differences cannot make: known values, masks, edges and errors.
+// Covers cases beyond central differences: known values, masks, edges and errors.
 namespace rm::test {
 namespace {
 

@@ -25,12 +25,12 @@ inline TensorView view(Vector& numbers, std::initializer_list<std::int64_t> shap
     return tensor;
 }
 
-// The oracle on plain vectors: the host device's memory is ordinary memory.
+// Runs the oracle on plain vectors; a host device's memory is ordinary memory.
 class RefRunner {
 public:
     Kernels& kernels() { return *kernels_; }
     Stream& stream() { return *stream_; }
-    // Runs what `queue` queues and waits for it.
+    // Runs the ops that `queue` queues and waits for them.
     template <typename Queue>
     void run(const Queue& queue) {
         queue(*kernels_, *stream_);

@@ -15,12 +15,12 @@ namespace {
 constexpr std::uint64_t kSeed = 23;
 constexpr std::uint64_t kRoundingSeed = 0xfeedface;
 
-// Which columns of a whole tensor these are; all of them when `count` is 0.
+// The range of columns of a whole tensor that this part holds; all columns when `count` is 0.
 struct Columns {
     std::int64_t first = 0, count = 0, all = 0;
 };
 
-// A tensor with its gradient and moments, in `moments`.
+// A tensor with its gradient, and with its moments stored as `moments`.
 struct State {
     State(Harness& h, std::int64_t size, Role moments)
         : State(h, h.input(Role::master, {size}), h.input(Role::accum, {size}), moments) {}
@@ -32,7 +32,7 @@ struct State {
           v(h.filled(moments, {size}, 0)),
           clip(h.filled(Role::f64, {3}, 1)) {}
 
-    // One step over [first, first + count).
+    // Runs one step over [first, first + count).
     void step(Harness& h, std::int64_t step, std::int64_t first, std::int64_t count,
               const Columns& columns = {}) const {
         const auto part = [&](const TensorView& x) { return x.rows(first, count); };
@@ -50,7 +50,7 @@ struct State {
                               .first_column = columns.first},
                         h.stream());
     }
-    // Three steps, each over ranges of `range` elements.
+    // Runs three steps, each over ranges of `range` elements.
     void run(Harness& h, std::int64_t range, const Columns& columns = {}) const {
         for (std::int64_t at = 1; at <= 3; ++at) {
             for (std::int64_t first = 0; first < size; first += range)
@@ -148,8 +148,8 @@ TEST_P(RoundedMoments, DoNotDependOnHowColumnsAreCut) {
     }
 }
 
-// A value between two neighbours becomes either, and their mean is the value: within five standard
-// deviations of a mean of kSize draws.
+// Rounding takes a value to one of its two neighbours, and the mean of kSize draws must lie within
+// five standard deviations of the value.
 TEST_P(RoundedMoments, AreUnbiased) {
     constexpr std::int64_t kSize = 1 << 14;
     const auto kernels = GetParam().make();

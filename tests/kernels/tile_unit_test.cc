@@ -10,7 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/kernels/harness.h"
 
-// Compares the model of the tile instructions with Intel's manual, and, on a CPU that has them, the
+// Compares the model of the tile instructions with Intel's manual and, on a CPU that has them, the
 // instructions with the model.
 namespace rm::test {
 namespace {
@@ -65,7 +65,7 @@ TEST(TileUnit, AddsTheProductOfPairsToWhatTheTileHeld) {
     EXPECT_EQ(product(a, b, c), expected);
 }
 
-// 2^24 + 1 rounds to 2^24: which terms meet in which order shows in the last bit.
+// 2^24 + 1 rounds to 2^24, so the last bit shows which terms are added in which order.
 TEST(TileUnit, SumsFirstAndSecondNumbersInChainsOfTheirOwn) {
     Pairs a{}, b{};
     const std::array<std::array<float, 2>, 3> terms{{{0x1p24f, 1}, {1, 1}, {-0x1p24f, 1}}};
@@ -75,7 +75,7 @@ TEST(TileUnit, SumsFirstAndSecondNumbersInChainsOfTheirOwn) {
     }
     Floats c{};
     c[0] = 0x1p24f;
-    // First numbers: (2^24 + 1) - 2^24 = 0. Second: 3. To what the tile held: 2^24 + 3, a tie.
+    // First numbers: (2^24 + 1) - 2^24 = 0. Second: 3. Added to the tile's 2^24: 2^24 + 3, a tie.
     EXPECT_EQ(product(a, b, c)[0], 0x1p24f + 4);
     c[0] = 0;
     EXPECT_EQ(product(a, b, c)[0], 3);

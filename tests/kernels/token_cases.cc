@@ -78,7 +78,7 @@ void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
     if (C >= 256) h.keep("d_weight", bwd.d_weight);
 }
 
-// Few distinct tokens, so that rows of the table gather many gradients.
+// Few distinct tokens, so that each row of the table sums many gradients.
 void embedding_both_ways(Harness& h, std::int64_t T, std::int64_t V, std::int64_t C) {
     const EmbeddingFwd fwd{.tokens = h.tokens(T, V),
                            .table = h.input(Role::master, {V, C}),

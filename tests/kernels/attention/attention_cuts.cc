@@ -15,7 +15,7 @@ std::vector<TokenRange> uncut(const std::vector<Run>& runs) {
     return {{0, num_tokens(runs)}};
 }
 
-// Random chunks of whole tiles.
+// Random chunks, each a whole number of tiles.
 std::vector<TokenRange> random_chunks(const std::vector<Run>& runs, Rng& rng) {
     std::vector<TokenRange> chunks;
     std::vector<TokenRange> open;

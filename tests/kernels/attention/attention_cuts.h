@@ -8,9 +8,9 @@
 
 namespace rm::test {
 
-constexpr std::int64_t kSmallestTile = 64;  // tokens; the smallest that a job may choose
+constexpr std::int64_t kSmallestTile = 64;  // in tokens; the smallest tile a job may choose
 
-// Where the token dimension is cut.
+// The ranges into which a case cuts the token dimension.
 struct Cut {
     std::vector<TokenRange> queries;
     std::vector<TokenRange> keys;
@@ -22,10 +22,10 @@ struct CutAttention {
     std::int64_t Hq = 2, Hk = 1, D = 32;
 };
 
-// Forward, then backward. Keys outer, queries inner, both ascending.
+// Runs forward, then backward: keys in the outer loop, queries in the inner one, both ascending.
 Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut);
 
-// Cutting queries, keys or both at tiles, or at random whole tiles, changes no bit.
+// Expects the same bits however queries, keys or both are cut: at every tile or at random tiles.
 void expect_invariant(Kernels& kernels, const CutAttention& attention);
 
 }  // namespace rm::test

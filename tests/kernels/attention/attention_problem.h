@@ -15,11 +15,11 @@ struct AttentionSizes {
     std::int64_t head_dim = 16;
 };
 
-// usual: a few units apart. huge: hundreds apart, most probabilities underflow. very_negative: all
-// equal and so low that exp(score) and exp(-score) are out of range.
+// usual: scores a few units apart. huge: hundreds apart, so most probabilities underflow.
+// very_negative: all equal, and so low that exp(score) and exp(-score) are out of range.
 enum class AttentionScores { usual, huge, very_negative };
 
-// Forward over the key-value blocks one after the other, then backward over the same.
+// Runs forward over the key-value blocks in order, then backward over the same blocks.
 struct AttentionProblem {
     AttentionSizes sizes;
     std::vector<Run> q_runs;

@@ -34,8 +34,8 @@ double largest(const Values& x) {
 
 class ExtremeScores : public ::testing::TestWithParam<Factory> {};
 
-// Scores in the hundreds are rounded by much more than the products behind them, and how they are
-// scaled decides where; so the naive loops give the order of the error only.
+// Scores in the hundreds round far more coarsely than the products behind them, and the point at
+// which a backend scales them decides where. So the naive loops give only the order of the error.
 TEST_P(ExtremeScores, GiveFiniteResultsAsGoodAsTheScoresAllow) {
     const auto kernels = GetParam().make();
     const DType compute = kernels->types().compute;

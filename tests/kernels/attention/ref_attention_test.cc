@@ -7,7 +7,7 @@
 #include "tests/kernels/ref_runner.h"
 #include "tests/support/zigzag_runs.h"
 
-// The oracle's attention against a softmax written out over the whole row.
+// Compares the oracle's attention with a softmax computed over the whole row.
 namespace rm::test {
 namespace {
 
@@ -34,7 +34,7 @@ struct Sizes {
 
 class RefAttention : public ::testing::Test {
 protected:
-    // Queries against blocks of keys; fills out_ and lse_.
+    // Attends queries to blocks of keys; fills out_ and lse_.
     void attend(const std::vector<rm::Run>& q_runs, const std::vector<std::vector<rm::Run>>& blocks,
                 const Sizes& sizes = {});
     void expect_softmax(const std::vector<rm::Run>& q_runs,

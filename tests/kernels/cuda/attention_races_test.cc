@@ -3,14 +3,14 @@
 #include "kernels/emu/emu_kernels.h"
 #include "tests/kernels/attention/attention_problem.h"
 
-// Every attention kernel once, small, for the thread sanitizer: a report fails the program.
+// Runs every attention kernel once, small, for the thread sanitizer; a report fails the program.
 namespace rm::test {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
 
 void run_attention_of(std::int64_t head_dim, const EmuOptions& options) {
-    // Several tiles on both sides, so that every buffer is filled again.
+    // Several tiles on both sides, so that every buffer is reused.
     const std::vector<rm::Run> runs = {{0, 0, 140}};
     const OpCase op_case = attention_case("", {{2, 1, head_dim}, runs, {runs}});
     run_case(op_case, *make_emu_kernels(options), kSeed, DType::bf16);

@@ -22,7 +22,7 @@ using Runs = std::vector<rm::Run>;
 
 constexpr std::uint64_t kSeed = 23;
 constexpr std::uint64_t kNumSchedules = 8;
-// Few blocks fill one multiprocessor, so the launcher takes wide ones.
+// A GPU of one multiprocessor needs few blocks, so the launcher takes wide ones.
 const GpuProfile kWide{.num_sms = 1};
 const GpuProfile kNarrow{.num_sms = 1 << 20};
 
@@ -117,7 +117,7 @@ TEST_P(EmuAttentionCuts, OfZigzagPiecesAndDocumentsChangeNoBit) {
 INSTANTIATE_TEST_SUITE_P(Shapes, EmuAttentionCuts, ::testing::Values(kWide, kNarrow),
                          [](const auto& info) { return info.index == 0 ? "wide" : "narrow"; });
 
-// A call with more runs than kernel parameters hold becomes several launches.
+// The launcher splits a call with more runs than the kernel parameters hold into several launches.
 TEST(EmuAttention, OfManyDocumentsIsAttentionOfEach) {
     constexpr std::int64_t kDocuments = 250, D = 64;
     Runs runs;
@@ -134,7 +134,7 @@ TEST(EmuAttention, OfManyDocumentsIsAttentionOfEach) {
                      run_attention(*kernels, attention, halves));
 }
 
-// Scores of which exp is out of range, and rows that see nothing.
+// Covers scores whose exp is out of range, and rows that see no key.
 TEST(EmuAttention, StaysFiniteWhereScoresAreOutOfRange) {
     const Runs runs = {{0, 0, 90}, {kPaddingDocument, 0, 11}};
     for (const auto scores : {AttentionScores::huge, AttentionScores::very_negative}) {

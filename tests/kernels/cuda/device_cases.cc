@@ -5,7 +5,7 @@
 namespace rm::test {
 namespace {
 
-// Rows from the second on: with an odd F they do not begin at 16 bytes.
+// Starts at the second row, which is not 16-byte aligned when F is odd.
 void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
     const auto rest = [&](const TensorView& x) { return x.rows(1, T - 1); };
     const SwigluFwd fwd{.gate = rest(h.input(Role::compute, {T, F})),
@@ -23,7 +23,7 @@ void swiglu_from_the_second_row(Harness& h, std::int64_t T, std::int64_t F) {
     h.keep("d_up", bwd.d_up);
 }
 
-// Many short documents, so that their runs fill several launches.
+// Uses so many short documents that their runs fill several launches.
 void rope_of_many_documents(Harness& h, std::int64_t num_documents, std::int64_t half) {
     std::vector<Run> runs;
     for (std::int64_t i = 0; i < num_documents; ++i)
@@ -42,7 +42,7 @@ void rope_of_many_documents(Harness& h, std::int64_t num_documents, std::int64_t
     h.keep("sin", table.sin);
 }
 
-// There and back again in every type, from an address that is aligned and from one that is not.
+// Converts between types there and back, at an aligned and at an unaligned address.
 void conversions(Harness& h, std::int64_t size) {
     for (const std::int64_t first : {0, 1}) {
         const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
@@ -68,7 +68,7 @@ void conversions(Harness& h, std::int64_t size) {
     }
 }
 
-// The norm in several parts and one update, from an aligned address and from one that is not.
+// Runs the norm in several parts and one update, at an aligned and at an unaligned address.
 void update(Harness& h, std::int64_t size, std::int64_t first) {
     const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
     const TensorView grad = rest(h.input(Role::accum, {size}));

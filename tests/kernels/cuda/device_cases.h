@@ -11,10 +11,10 @@ inline bool device_takes(const OpCase& op_case) {
     return op_case.head_dim % 8 == 0 && op_case.head_dim <= 128;
 }
 
-// Sizes at which a launcher chooses another kernel, or a kernel another path: every block of a row,
-// vectors and their remainder, unaligned addresses, more tokens than a segment.
+// Sizes at which a launcher chooses another kernel, or a kernel another path: row blocks of every
+// size, vectors and their remainder, unaligned addresses, more tokens than a segment.
 std::vector<OpCase> device_cases();
-// The same, but too large to run on more than one schedule.
+// Larger cases of the same kind, too slow for more than one schedule.
 std::vector<OpCase> large_device_cases();
 
 }  // namespace rm::test

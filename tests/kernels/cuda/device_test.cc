@@ -1,4 +1,4 @@
-// CUDA's runtime behind Device; on a machine with a GPU.
+// Tests the Device that wraps the CUDA runtime; needs a machine with a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ protected:
         device().read(x, numbers.data());
         return numbers;
     }
-    // A large sum of ones, so that a stream is busy for a while.
+    // Queues a long sum of ones, which keeps a stream busy for a while.
     void queue_adds(Stream& stream, const Tensor& x, const Tensor& y, int times) {
         for (int i = 0; i < times; ++i)
             kernels_->run(Add{.x = x, .y = y}, stream);
@@ -78,8 +78,8 @@ TEST_F(CudaDevice, OrdersHostStreamsWithItsOwn) {
     EXPECT_EQ(read(y)[0], 0);
 }
 
-// The trap of several ranks in one process: a stream that waits for the host must not hold back
-// what another rank allocates or frees.
+// Guards against a trap of several ranks in one process: a stream that waits for the host must not
+// block another rank's allocations and releases.
 TEST_F(CudaDevice, AllocatesAndFreesWhileAStreamWaitsForTheHost) {
     const auto compute = device().make_stream("compute");
     const auto host = device().make_host_stream("host");

@@ -6,7 +6,7 @@
 #include "tests/kernels/naive.h"
 #include "tests/support/some_cases.h"
 
-// Every device kernel under the emulator, on eight schedules.
+// Runs every device kernel under the emulator, on eight schedules.
 namespace rm::test {
 namespace {
 
@@ -58,7 +58,7 @@ TEST_P(EverySchedule, GivesTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Kernels, EverySchedule,
                          ::testing::ValuesIn(some(device_cases() + taken_op_cases())), name_of);
 
-// The size of a device decides how work is spread, never what is computed.
+// The size of a device decides how work is distributed, never the result.
 class EveryDevice : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(EveryDevice, GivesTheSameBits) {

@@ -146,7 +146,7 @@ TEST(Explain, IsAskedForByTopic) {
     EXPECT_FALSE(explains("kernels"));
 }
 
-// A device cannot stop a job: a wrong id shows as a loss that is not finite.
+// A kernel cannot stop a job, so a wrong id shows as a loss that is not finite.
 TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNan) {
     const auto emu = make_emu_kernels();
     Harness h(*emu, kSeed);

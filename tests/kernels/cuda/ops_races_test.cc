@@ -3,7 +3,7 @@
 #include "kernels/emu/emu_kernels.h"
 #include "tests/kernels/cuda/device_cases.h"
 
-// Every kernel beside attention once, for the thread sanitizer: a report fails the program.
+// Runs every kernel except attention once, for the thread sanitizer; a report fails the program.
 namespace rm::test {
 namespace {
 

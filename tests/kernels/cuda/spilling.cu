@@ -1,4 +1,4 @@
-// A kernel that must be found by scripts/kernel_resources: more live values than it has registers.
+// scripts/kernel_resources must flag this kernel: it has more live values than registers.
 #include "kernels/cuda/launch.h"
 #include "kernels/simt/simt.h"
 

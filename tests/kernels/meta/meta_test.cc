@@ -10,7 +10,7 @@ namespace {
 using Kind = ScheduleItem::Kind;
 constexpr NumericTypes kTypes{DType::bf16, DType::f32, DType::f32};
 
-// A meta machine and what it wrote down.
+// A meta backend and the schedule it recorded.
 struct Rig {
     explicit Rig(Kernels* like = nullptr)
         : kernels(make_meta_kernels(recorder, {.types = kTypes, .like = like})),

@@ -43,7 +43,7 @@ TEST(MetaKernels, TakeNoTimeWithoutAProfile) {
     EXPECT_EQ(recorder.schedule().items.back().seconds, Seconds{});
 }
 
-// The work that times are reckoned from is the rows that are moved, not all that could be.
+// Predicted times count the rows that the op moves, not the whole table.
 TEST(OpWork, OfAnEmbeddingIsItsTokensRows) {
     const TensorView tokens(nullptr, DType::i32, {10}), x(nullptr, DType::bf16, {10, 64});
     const TensorView table(nullptr, DType::f32, {128'000, 64});

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 11;
 
-// A weight of both backends; what the real one allocated stands for the other's range.
+// A weight on both backends; `memory` holds the real backend's buffers, in place of meta's range.
 class PairedWeight final : public PreparedWeight {
 public:
     std::int64_t num_rows() const override { return real->num_rows(); }
@@ -25,7 +25,7 @@ const PairedWeight& paired(const PreparedWeight* weight) {
     return dynamic_cast<const PairedWeight&>(*weight);
 }
 
-// The op with the weight as one of the backends has it.
+// Returns the op with the weight of one of the backends.
 template <typename Op>
 Op with_weight(Op op, std::unique_ptr<PreparedWeight> PairedWeight::*of) {
     if constexpr (takes_prepared<Op>) *prepared_of(op) = (paired(*prepared_of(op)).*of).get();
@@ -85,7 +85,7 @@ private:
     WatchedDevice& watched() { return dynamic_cast<WatchedDevice&>(real_->device()); }
 
     using Ranges = std::vector<AddressRange>;
-    // As the cpu's memory has them: the range of meta's weight is that of the real one's buffers.
+    // Replaces a range of meta's weight by the buffers of the real weight.
     static Ranges real_ranges(std::span<const AddressRange> declared, const PairedWeight* weight) {
         Ranges ranges;
         for (const AddressRange& range : declared) {
@@ -98,7 +98,7 @@ private:
         return ranges;
     }
 
-    // The op that meta recorded last is queued by `run`.
+    // Checks the op that meta recorded last; `run` queues it on the real backend.
     template <typename Run>
     void watch(const std::string& name, const PairedWeight* weight, Workspace workspace,
                const Run& run, Stream& stream) {
@@ -132,7 +132,7 @@ private:
         }
         after.restore();
     }
-    // Which of the buffers.
+    // Names the buffer and the byte in it.
     std::string place(const AddressRange& at) {
         const auto next = watched().buffers().upper_bound(at.address);
         const auto [address, size] = *std::prev(next);

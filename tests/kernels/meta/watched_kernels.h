@@ -8,7 +8,7 @@
 
 namespace rm::test {
 
-// The declarations of one op, checked on a real machine.
+// Counts calls of one op, and the faults found in its declarations on a real machine.
 struct Declared {
     int num_calls = 0;
     std::vector<bool> changed;        // by declared write, in the op's order: was it in any call

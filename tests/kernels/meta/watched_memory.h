@@ -9,7 +9,7 @@
 
 namespace rm::test {
 
-// A host device that knows its buffers.
+// A host device that keeps a list of its buffers.
 class WatchedDevice final : public ForwardingDevice {
 public:
     using Buffers = std::map<std::uint64_t, std::int64_t>;  // address to size
@@ -24,7 +24,7 @@ private:
     Buffers buffers_;
 };
 
-// The bytes of all buffers at one time.
+// Holds a copy of all buffers at one moment.
 class Snapshot {
 public:
     explicit Snapshot(const WatchedDevice::Buffers& buffers);

@@ -25,7 +25,7 @@ Sixteen filled(unsigned char value) {
     return x;
 }
 
-// One warp; lane 0 runs `body` on shared memory of four places and on `from`.
+// Runs one warp; lane 0 runs `body` on shared memory of four elements and on `from`.
 template <typename Body>
 void run(const std::vector<Sixteen>& from, Body body) {
     const auto every = [&](void* raw) {
@@ -113,7 +113,7 @@ TEST(AsyncCopy, OneThatNobodyWaitsForIsAnError) {
                             HasSubstr("async_copy_test.cc:"), HasSubstr("was waited for"))));
 }
 
-// A call that runs `copy` with source and destination of the right kind.
+// Returns a call that runs `copy` with a source and a destination of the right kind.
 template <typename Copy>
 auto copying(Copy copy) {
     return [=] { run(kFrom, copy); };

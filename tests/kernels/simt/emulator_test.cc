@@ -23,7 +23,7 @@ constexpr int kThreads = 64;
 class Schedules : public ::testing::TestWithParam<std::uint64_t> {
 protected:
     Emulation emulation() const { return {GetParam()}; }
-    // A call that runs a block of kThreads threads, each with `body`.
+    // Returns a call that runs a block of kThreads threads, each with `body`.
     template <typename Body>
     auto running(Body body) const {
         return [=, emulation = emulation()] {
@@ -79,7 +79,7 @@ TEST_P(Schedules, ABarrierThatSomeThreadsSkipIsDiagnosed) {
                           HasSubstr("32 threads have exited"))));
 }
 
-// Outside EXPECT_THAT: the compiler sees its whole argument as one line.
+// Not inside EXPECT_THAT: the compiler gives its whole argument one line number.
 void sync_in_two_places(int*) {
     if (warp() == 0)
         sync_block();
@@ -164,7 +164,7 @@ TEST_P(Schedules, AKernelInsideAKernelIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Emulator, Schedules, ::testing::Values(0, 1, 2, 3));
 
-// The order in which the threads of a block pass a point.
+// Returns the order in which the threads of a block pass a point.
 std::vector<int> order_of_threads(std::uint64_t seed) {
     std::vector<int> order;
     const auto body = [&](void*) {

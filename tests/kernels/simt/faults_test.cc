@@ -5,7 +5,7 @@
 #include "tests/kernels/simt/pipelined_product.h"
 #include "tests/kernels/simt/seeds.h"
 
-// Tests of the tests: faults that are planted in a kernel, each caught by its means.
+// Tests the tests: each fault planted in a kernel must be caught by the tool meant for it.
 namespace rm::device {
 namespace {
 
@@ -34,7 +34,7 @@ TEST(PlantedFaults, AMissingBarrierIsWrongOnEverySeed) {
     EXPECT_EQ(num_wrong_seeds<Fault::missing_barrier>(), kNumSeeds);
 }
 
-// In lock step no warp laps another: this needs the other seeds.
+// In lock step no warp overtakes another, so only the other seeds show the fault.
 TEST(PlantedFaults, AMissingRefillBarrierIsWrongOnGreedySeeds) {
     EXPECT_GE(num_wrong_seeds<Fault::missing_refill_barrier>(), kNumSeeds / 2);
 }

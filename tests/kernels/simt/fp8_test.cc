@@ -16,7 +16,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class Fp8Format : public ::testing::TestWithParam<Fp8> {
 protected:
-    // The device's rounding, in software: sm_80, and the emulator.
+    // Rounds in software, as sm_80 and the emulator do.
     static std::uint8_t on_device(float x) {
         const std::uint32_t two =
             GetParam() == Fp8::e4m3 ? simt::round_e4m3x2(-1, x) : simt::round_e5m2x2(-1, x);
@@ -26,7 +26,7 @@ protected:
     static int last_finite() { return GetParam() == Fp8::e4m3 ? 0x7e : 0x7b; }
 };
 
-// Both roundings of x.
+// Checks both roundings of x.
 #define EXPECT_ROUNDS(x, code)                                                \
     EXPECT_EQ(to_fp8(GetParam(), x), static_cast<std::uint8_t>(code)) << (x); \
     EXPECT_EQ(on_device(x), static_cast<std::uint8_t>(code)) << (x)
@@ -46,7 +46,7 @@ TEST_P(Fp8Format, CodesAreOrderedAsTheirValues) {
     EXPECT_EQ(value(last_finite()), largest(GetParam()));
 }
 
-// The definition: between two neighbours the nearer one, in the middle the even one.
+// By definition a number rounds to the nearer neighbour, and a midpoint to the even one.
 TEST_P(Fp8Format, EveryMidpointGoesToTheEvenCode) {
     for (int code = 0; code < last_finite(); ++code) {
         const float middle = (value(code) + value(code + 1)) / 2;
@@ -91,7 +91,7 @@ TEST_P(Fp8Format, TheScaleIsTheLargestPowerOfTwoThatKeepsAmaxInRange) {
     }
     for (const float amax : {0.0f, kInfinity, std::numeric_limits<float>::quiet_NaN()})
         EXPECT_EQ(fp8_scale(GetParam(), amax), 1);
-    // The inverse of the largest scale is a normal number.
+    // Even the largest scale has a normal number as its inverse.
     EXPECT_EQ(fp8_scale(GetParam(), std::numeric_limits<float>::denorm_min()), 0x1p126f);
 }
 

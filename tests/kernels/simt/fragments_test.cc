@@ -10,8 +10,8 @@
 #include "kernels/simt/emulator.h"
 #include "kernels/simt/simt.h"
 
-// Which lane holds which element, written out once more from the tables of the PTX ISA ("Matrix
-// Fragments for mma.m16n8k16", "... mma.m16n8k32", "ldmatrix"), element by element.
+// Restates, element by element, which lane holds which element, from the tables of the PTX ISA
+// ("Matrix Fragments for mma.m16n8k16", "... mma.m16n8k32", "ldmatrix").
 namespace rm::simt {
 namespace {
 
@@ -49,7 +49,7 @@ At sum_at(int lane, int i) {
     return {i < 2 ? lane >> 2 : (lane >> 2) + 8, lane % 4 * 2 + (i & 1)};
 }
 
-// Every code of an FP8 format by the definition: (-1)^s 2^(e - bias) 1.m, or 0.m below e = 1.
+// Decodes an FP8 code by the definition: (-1)^s 2^(e - bias) 1.m, or 0.m below e = 1.
 double value_of(int code, int mantissa_bits, int bias) {
     const int e = (code & 0x7f) >> mantissa_bits, m = code & ((1 << mantissa_bits) - 1);
     const double fraction = std::ldexp(m, -mantissa_bits);
@@ -63,7 +63,7 @@ double e5m2(int code) {
     if ((code & 0x7f) == 0x7c) return code < 128 ? HUGE_VAL : -HUGE_VAL;
     return (code & 0x7f) > 0x7c ? NAN : value_of(code, 2, 15);
 }
-// The code of a number that the format has.
+// Finds the code of a number that the format represents exactly.
 template <typename Decode>
 std::uint32_t code_of(int number, Decode decode) {
     for (int code = 0; code < 256; ++code) {
@@ -98,14 +98,14 @@ struct Problem {
     std::array<std::array<float, 8>, 16> d{};
 };
 
-// The i-th element lies in the lowest bits of the register that are free.
+// Puts element i into the lowest free bits of its register.
 template <typename F, std::size_t N>
 void put(std::uint32_t (&registers)[N], int i, std::uint32_t code) {
     constexpr int kPerRegister = 32 / F::kBits;
     registers[i / kPerRegister] |= code << i % kPerRegister * F::kBits;
 }
 
-// d += a b on one warp.
+// Computes d += a b on one warp.
 template <typename F>
 void multiply(Problem<F>& p, std::uint64_t seed = 0) {
     const auto body = [&](void*) {
@@ -169,7 +169,7 @@ TYPED_TEST(Products, OfSmallIntegersAreExact) {
     }
 }
 
-// Every code, sixteen at a time, times one.
+// Multiplies every code by one, sixteen codes at a time.
 template <typename F, typename Decode>
 void expect_codes(Decode decode) {
     for (std::uint32_t first = 0; first < 256; first += 16) {
@@ -199,14 +199,14 @@ TEST(Fp8Products, DecodeEveryCodeOfE5m2) {
     EXPECT_EQ(e5m2(1), std::ldexp(1, -16));
 }
 
-// Four tiles of which lane 8 i + r names row r of tile i, wherever it lies.
+// Loads four tiles; lane 8 i + r passes the address of row r of tile i, wherever the row lies.
 class Ldmatrix : public ::testing::TestWithParam<std::uint64_t> {
 protected:
     using Element = std::uint16_t;
     static Element element(int tile, int row, int column) {
         return static_cast<Element>(1000 * tile + 10 * row + column);
     }
-    // The register values of each lane, with the halves separated.
+    // Returns the register values of each lane, with the halves separated.
     template <typename Load>
     std::array<std::array<Element, 8>, 32> load(Load load) const {
         std::array<int, 32> place;  // of every row, shuffled

@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Tensors of given sizes in bf16, each in memory of its own that begins `shift` elements after an
-// aligned address, and ends where the tensor ends.
+// bf16 tensors of given sizes. Each has its own memory, which begins `shift` elements after an
+// aligned address and ends with the tensor.
 class Tensors {
 public:
     Tensors(const std::vector<std::int64_t>& sizes, std::int64_t shift) {

@@ -9,8 +9,8 @@
 #include "kernels/simt/emulator.h"
 #include "tests/kernels/simt/plain_tiles.h"
 
-// A typical tile kernel, two stages deep, and the ways in which such kernels go wrong. Proves that
-// the emulator, the address sanitizer and the thread sanitizer catch them.
+// A typical two-stage tile kernel, and the faults that such kernels tend to have. Proves that the
+// emulator, the address sanitizer and the thread sanitizer catch them.
 namespace rm::device {
 
 enum class Fault {
@@ -23,7 +23,7 @@ enum class Fault {
     wrong_swizzle            // writes tiles in another order than it reads them
 };
 
-// c = a b^T; a (M, K), b (N, K) bf16, c (M, N) fp32; N a multiple of kTileN, K of kTileK.
+// c = a b^T; a (M, K), b (N, K) bf16, c (M, N) fp32; N is a multiple of kTileN, K of kTileK.
 template <Fault kFault>
 struct PipelinedProduct {
     static constexpr int kWarps = 4, kThreads = 32 * kWarps;
@@ -52,7 +52,7 @@ struct PipelinedProduct {
             if (kFault != Fault::missing_barrier) simt::sync_block();
             mma_ABt<kTileK>(sums, shared.a[i % 2].at(simt::warp() * 16, 0),
                             shared.b[i % 2].at(0, 0));
-            // Every warp reads this stage before any warp refills it.
+            // Every warp must read this stage before any warp refills it.
             if (kFault == Fault::missing_refill_barrier) continue;
             if (kFault == Fault::divergent_barrier && simt::warp() == kWarps - 1) continue;
             simt::sync_block();

@@ -2,11 +2,11 @@
 
 #include "kernels/device/tile.h"
 
-// Ways of tiles in and out of plain matrices, for tests: kernels move heads (attention_tiles.cuh).
+// Moves tiles from and to plain matrices, for tests; kernels move heads (attention_tiles.cuh).
 namespace rm::device {
 
-// Copies rows [0, num_rows) of `from`, `stride` elements apart, into the tile; the tile's other
-// rows become zero. By all kThreads threads of the block; lands with cp_async_wait and a barrier.
+// Copies rows [0, num_rows) of `from`, `stride` elements apart, into the tile and zeros the tile's
+// other rows. All kThreads threads call it; cp_async_wait and a barrier complete it.
 template <int kThreads, int kRows, int kColumns>
 SIMT_FN void load_async(SharedTile<kRows, kColumns>& tile, const std::uint16_t* from,
                         std::int64_t stride, int num_rows) {
@@ -23,7 +23,7 @@ SIMT_FN void load_async(SharedTile<kRows, kColumns>& tile, const std::uint16_t* 
     }
 }
 
-// From shared memory (ldmatrix).
+// Reads from shared memory (ldmatrix).
 template <int kRows, int kK, int kColumns>
 SIMT_FN void load(OperandTile<kRows, kK>& a, const TileView<kColumns>& from) {
     SIMT_UNROLL
@@ -41,7 +41,7 @@ SIMT_FN FloatPair load_pair(const std::uint16_t* from) {
     return {low_bf16(packed), high_bf16(packed)};
 }
 
-// Rows [0, num_rows) of the tile to global memory, `stride` elements apart (even), fp32 or bf16.
+// Writes rows [0, num_rows) of the tile to global memory, `stride` (even) apart, fp32 or bf16.
 template <int kRows, int kColumns, typename T>
 SIMT_FN void store(T* to, std::int64_t stride, const RegisterTile<kRows, kColumns>& from,
                    int num_rows) {
@@ -58,7 +58,7 @@ SIMT_FN void store(T* to, std::int64_t stride, const RegisterTile<kRows, kColumn
         }
     }
 }
-// Rows [0, num_rows) from global memory; the tile's other rows become zero.
+// Reads rows [0, num_rows) from global memory and zeros the tile's other rows.
 template <int kRows, int kColumns, typename T>
 SIMT_FN void load(RegisterTile<kRows, kColumns>& to, const T* from, std::int64_t stride,
                   int num_rows) {

@@ -11,7 +11,7 @@
 #include "kernels/bf16.h"
 #include "tests/kernels/simt/seeds.h"
 
-// The launchers on the emulator against the host's loops: bit for bit, on every seed.
+// Compares the launchers on the emulator with the host's loops, bit for bit, on every seed.
 namespace rm {
 namespace {
 
@@ -45,7 +45,7 @@ float largest_of(const std::vector<float>& x) {
     return largest;
 }
 
-// The output as it lies in the memory of the emulated device.
+// The output, laid out as in the memory of the emulated device.
 struct Codes {
     std::vector<std::uint8_t> codes, transposed;
     float amax = 0;
@@ -94,7 +94,7 @@ protected:
         stream->synchronize();
     }
 
-    // The output of `op`, over codes that no op writes and an amax of zero.
+    // Returns the output of `op`. Codes start at a value that no op writes, amax at zero.
     template <typename Op>
     Codes cast(Op op, float scale, std::uint64_t seed) const {
         const std::int64_t length = (T + 15) / 16 * 16;
@@ -113,7 +113,7 @@ protected:
         for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed)
             EXPECT_EQ(cast(op, scale, seed), expected) << "seed " << seed;
     }
-    // `op` merges the largest of x into what amax holds.
+    // `op` merges the largest magnitude of x into amax.
     template <typename Op>
     void expect_amax(Op op, const std::vector<float>& x) const {
         for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed) {
@@ -144,7 +144,7 @@ TEST_P(Quantize, WeightsInF32) {
     expect_cast(Fp8Cast{.x = tensor(x, T, C)}, x, scale, Fp8::e4m3);
 }
 
-// A stale scale, as delayed scaling has it after a jump.
+// Uses a stale scale, which delayed scaling produces after a jump.
 TEST_P(Quantize, SaturatesAndMeasuresWhatIsTooLargeForTheScale) {
     std::vector<Bf16> x = to_bits(draw(T * C, 3, 100));
     expect_cast(Fp8Cast{.x = tensor(x, T, C)}, to_values(x), 64, Fp8::e4m3);

@@ -5,9 +5,9 @@
 #include "tests/kernels/simt/pipelined_product.h"
 #include "tests/kernels/simt/seeds.h"
 
-// Under the thread sanitizer (clang's) every CUDA thread is a thread to it, and only barriers order
-// memory: a missing one is reported on any schedule, the lock step included, whether or not the
-// result was right. A report makes this program fail; planted ones happen in a child process.
+// clang's thread sanitizer sees each CUDA thread as a thread and only barriers as ordering memory.
+// It reports a missing barrier on any schedule, even in lock step and even if the result is right.
+// A report fails this program; planted races run in a child process.
 
 namespace rm::device {
 namespace {
@@ -18,7 +18,7 @@ TEST(Races, TheKernelWithoutAFaultHasNone) {
         EXPECT_EQ(problem.on_emulator<Fault::none>(seed), problem.on_host()) << "seed " << seed;
 }
 
-// One warp: writes, and reads what the neighbour lane has written.
+// One warp: each lane writes, then reads the value that its neighbour wrote.
 void exchange_through_memory(bool barrier) {
     const auto body = [=](void* raw) {
         volatile int* shared = static_cast<int*>(raw);
@@ -29,7 +29,7 @@ void exchange_through_memory(bool barrier) {
     simt::emulate({}, 32, 128, body, {});
 }
 
-// Two blocks of two warps; all threads of a block write one element per block, or only one.
+// Two blocks of two warps; all threads of a block write one element per block, or only one does.
 void write_results(bool one_element_for_all_blocks) {
     std::vector<int> result(2);
     const auto body = [&](void*) {
@@ -59,7 +59,7 @@ TEST(Races, AtomicsAndConsecutiveKernelsHaveNone) {
 }
 
 #ifdef RM_RACES_ARE_REPORTED
-// Runs what races; the sanitizer's exit code is 66.
+// Runs a statement that races; the sanitizer's exit code is 66.
 #define EXPECT_RACE(statement) \
     EXPECT_EXIT(               \
         {                      \

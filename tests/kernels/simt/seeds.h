@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The thread sanitizer reports a race on any schedule, and is slow; a race that must be found by
-// its result needs many schedules.
+// The thread sanitizer is slow but reports a race on any schedule. A test that can find a race only
+// by a wrong result needs many schedules.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define RM_RACES_ARE_REPORTED 1

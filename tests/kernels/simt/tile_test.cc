@@ -14,8 +14,8 @@
 #include "tests/kernels/simt/plain_tiles.h"
 #include "tests/kernels/simt/seeds.h"
 
-// Every word of the tile vocabulary beside the host's answer. Operands are small integers, so that
-// products are exact in any order.
+// Compares every op on tiles with the host's answer. Operands are small integers, so products are
+// exact in any order.
 namespace rm::device {
 namespace {
 
@@ -106,7 +106,7 @@ TYPED_TEST(SharedTiles, HoldEveryElementOnce) {
     EXPECT_EQ(*places.rbegin(), tile.x + 16 * kColumns - 1);
 }
 
-// ldmatrix reads 8 rows of 16 bytes at once: all 32 banks of 4 bytes, each once.
+// One ldmatrix reads 8 rows of 16 bytes at once, so it must touch each of the 32 4-byte banks once.
 TYPED_TEST(SharedTiles, GiveTheEightRowsOfAnLdmatrixTileDifferentBanks) {
     constexpr int kColumns = TypeParam::kValue;
     for (int row = 0; row < 16; row += 8) {
@@ -136,7 +136,7 @@ TYPED_TEST(SharedTiles, LoadAsyncBringsTheRowsInsideAndZeroesTheOthers) {
         SharedTile<32, kColumns> tile;
     };
     for (const int num_rows : {0, 1, 19, 32}) {
-        // Exactly the rows that may be read, so that the address sanitizer sees one more.
+        // Only the rows that may be read, so that the address sanitizer catches reads beyond.
         Matrix from = random_integers(num_rows, kStride, 1);
         from.x.resize(static_cast<std::size_t>(std::max(0, num_rows * kStride - 24)));
         const std::vector<std::uint16_t> bits = from.bf16();
@@ -170,7 +170,7 @@ protected:
     const Matrix a = random_integers(M, K, 1), b = random_integers(K, N, 2),
                  start = random_integers(M, N, 3);
 
-    // start + what `multiply(c, shared)` adds, with operands kept as given.
+    // Expects `multiply(c, shared)` to add a b to start; operands are stored as given.
     template <typename Shared, typename Multiply>
     void expect_product(const Matrix& kept_a, const Matrix& kept_b, const Multiply& multiply) {
         Matrix expected = product(a, b);
@@ -264,8 +264,8 @@ struct NoShared {};
 constexpr int kRows = 32, kColumns = 64;
 using Tile = RegisterTile<kRows, kColumns>;
 
-// The values of each row after `per_row(tile, values)`, starting from `start`, as each lane of the
-// row holds them.
+// Returns each row's values after `per_row(tile, values)`, starting from `start`, as each lane of
+// the row holds them.
 template <typename PerRow>
 std::vector<std::vector<float>> values_of_rows(const Matrix& from, float start,
                                                const PerRow& per_row) {
@@ -380,7 +380,7 @@ TEST(RegisterTiles, StoreAndLoadTouchTheRowsInsideOnly) {
         EXPECT_EQ(rest.x[1][j][2], 0) << "row 31 is outside";
 }
 
-// A tile that becomes a left operand in registers, or goes through shared memory, is the same.
+// A tile converted in registers gives the same left operand as one through shared memory.
 TEST(RegisterTiles, BecomeALeftOperandWithoutSharedMemory) {
     struct Shared {
         SharedTile<kRows, kColumns> a;

@@ -10,7 +10,7 @@ namespace {
 
 class Warps : public ::testing::TestWithParam<std::uint64_t> {
 protected:
-    // The result of f() in each of 32 lanes.
+    // Returns the result of f() in each of 32 lanes.
     template <typename F>
     auto in_every_lane(F f) const {
         std::array<decltype(f()), 32> results{};
@@ -42,7 +42,7 @@ TEST_P(Warps, VotesCountEveryLane) {
     EXPECT_EQ(in_every_lane([] { return ballot(lane() % 3 == 0); })[7], 0x49249249u);
 }
 
-// The sum of a chain of exchanges: no lane reads a result that another round has overwritten.
+// Sums a chain of exchanges: no lane may read a result that another round has overwritten.
 TEST_P(Warps, ResultsOfConsecutiveFunctionsDoNotMix) {
     const auto got = in_every_lane([] {
         int value = lane();

@@ -40,7 +40,7 @@ TEST(Device, AlignsEveryBufferEvenEmptyOnes) {
     }
 }
 
-// A device whose memory is used up.
+// A device without free memory.
 class FullDevice final : public test::ForwardingDevice {
 protected:
     void* allocate_bytes(Bytes) override { return nullptr; }

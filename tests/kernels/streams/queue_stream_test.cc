@@ -1,4 +1,4 @@
-// A stream on top of a device: here one that records what its thread receives.
+// Tests a stream on top of a device; this device records the calls that its thread makes.
 #include "kernels/queue_stream.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A machine that plays what it is given at once and may find a fault later.
+// Runs work at once and may report a fault later.
 class RecordingBody final : public StreamBody {
 public:
     explicit RecordingBody(std::vector<std::string>& calls, std::exception_ptr late = nullptr)
@@ -76,7 +76,7 @@ std::string error_of(QueueStream& stream) {
     }
 }
 
-// A fault that the machine finds after the op was handed to it.
+// The device finds a fault after the stream has handed it the op.
 TEST(QueueStream, NamesTheLastOpWhenTheMachineFailsLater) {
     std::vector<std::string> calls;
     const auto fault = std::make_exception_ptr(std::runtime_error("illegal address"));
@@ -97,7 +97,7 @@ TEST(QueueStream, KeepsTheErrorOfAnOpBeforeALaterFault) {
     EXPECT_THAT(error_of(stream), HasSubstr("launch on stream gpu: too many threads"));
 }
 
-// A step of a long context has more items than fit in memory.
+// A step over a long context has more items than fit in memory.
 TEST(QueueStream, HoldsUpWhoeverQueuesFarAhead) {
     constexpr int kItems = 100'000;
     QueueStream stream("slow");

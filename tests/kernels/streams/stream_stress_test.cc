@@ -10,9 +10,9 @@
 #include "base/random.h"
 #include "kernels/device.h"
 
-// Random programs of work, records and waits. Each op checks, when it plays, that everything CUDA
-// promises to have passed has passed, by atomics (so that a failure is seen in any build) and
-// through plain memory (so that the thread sanitizer sees a missing synchronization).
+// Runs random programs of work, records and waits. Each op checks that everything that CUDA orders
+// before it has finished: through atomics, so that any build sees a failure, and through plain
+// memory, so that the thread sanitizer sees missing synchronization.
 namespace rm {
 namespace {
 
@@ -90,7 +90,7 @@ private:
             for (std::uint64_t i = 0; i < spins; ++i)
                 std::this_thread::yield();
             for (const Op* before : op.predecessors) {
-                // Ops of a failed stream are skipped: they never play.
+                // A failed stream skips its ops, so they never run.
                 if (!before->played) {
                     num_violations_ += failed_stream_ < 0 ? 1 : 0;
                 } else {

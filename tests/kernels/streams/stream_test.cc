@@ -25,7 +25,7 @@ protected:
     std::unique_ptr<Event> event_ = device_->make_event();
 };
 
-// Work that blocks until it is opened.
+// Work that blocks until the test opens the gate.
 class Gate {
 public:
     void queue_on(Stream& stream) {
@@ -231,7 +231,7 @@ TEST_F(StreamTest, ItsDestructorSwallowsAnErrorNobodyAskedFor) {
 }
 
 TEST_F(StreamTest, WhatWorkCapturedIsGoneWhenSynchronizeReturns) {
-    // Shared with the test, which looks at the count.
+    // The test shares it to look at the count.
     const auto captured = std::make_shared<int>(0);
     a_->enqueue("hold", [captured] { ++*captured; });
     a_->synchronize();

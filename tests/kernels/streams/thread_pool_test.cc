@@ -48,7 +48,7 @@ TEST(ThreadPool, WorkersNameScratchOfTheirOwn) {
 TEST(ThreadPool, UsesItsThreads) {
     ThreadPool pool(2);
     std::atomic<int> inside = 0;
-    // Ends only when both threads are inside an item at once.
+    // Returns only when both threads are inside an item at the same time.
     pool.parallel_for(2, [&](std::int64_t) {
         ++inside;
         while (inside < 2)
@@ -109,7 +109,7 @@ TEST(ThreadPool, WorksFromAStream) {
         EXPECT_EQ(number, 20);
 }
 
-// Idle times around the spinning limit catch workers falling asleep just as work arrives.
+// Idle times near the spinning limit catch workers that fall asleep just as work arrives.
 TEST(ThreadPool, LosesNoWakeup) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         Rng rng(seed);
