@@ -1,5 +1,5 @@
-// Rings of ranks that are threads, with the reference kernels on small integers: what comes by,
-// what is summed, and what is sent.
+// Runs rings of ranks as threads, with the reference kernels on small integers, and checks which
+// blocks arrive, which sums result and which bytes leave.
 #include "engine/attention/kv_stream.h"
 
 #include <gmock/gmock.h>
@@ -16,11 +16,11 @@
 namespace rm {
 namespace {
 
-constexpr std::int64_t kTokens = 3;  // of a slot: a round's parts are of unequal size
+constexpr std::int64_t kTokens = 3;  // per slot; the parts of a round differ in size
 constexpr std::int64_t kHeads = 2;
 constexpr std::int64_t kHeadDim = 2;
 constexpr std::int64_t kBlock = 2 * kTokens * kHeads * kHeadDim;  // elements of keys and values
-constexpr int kLayers = 3;  // they use the same buffers in turn
+constexpr int kLayers = 3;                                        // they share buffers
 
 using Numbers = std::vector<double>;
 
@@ -101,7 +101,7 @@ void run_ring(const Mesh& mesh, LocalLinks links, const std::function<void(RingR
         EXPECT_EQ(errors[rank], "") << "rank " << rank;
 }
 
-// Keys and values of a slot in a layer.
+// Returns the keys and values of a slot in a layer.
 Numbers block_of(int layer, std::size_t slot) {
     Numbers numbers(static_cast<std::size_t>(kBlock));
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -110,7 +110,7 @@ Numbers block_of(int layer, std::size_t slot) {
     return numbers;
 }
 
-// The term that a rank adds to the gradients of a slot.
+// Returns the term that a rank adds to the gradients of a slot.
 Numbers small_term(int layer, int rank, std::size_t slot) {
     Numbers numbers(static_cast<std::size_t>(kBlock));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -127,7 +127,7 @@ void add_to(Numbers& sum, const Numbers& terms) {
 
 using Term = std::function<Numbers(int layer, int rank, std::size_t slot)>;
 
-// One layer's forward pass; what came by, copied when it was seen.
+// Runs one layer's forward pass; returns the blocks, each copied when the rank saw it.
 std::vector<Numbers> see_blocks(RingRank& rank, const TensorView& own,
                                 std::vector<std::size_t>& slots) {
     RingKv kv(rank.buffers, rank.ops, own, rank.slot_runs);
@@ -147,7 +147,7 @@ std::vector<Numbers> see_blocks(RingRank& rank, const TensorView& own,
     return blocks;
 }
 
-// One layer's backward pass: the gradients of the own block.
+// Runs one layer's backward pass; returns the gradients of the rank's own block.
 Numbers sum_gradients(RingRank& rank, const TensorView& own, const Term& term, int layer, int me) {
     RingKvGrad grad(rank.buffers, rank.ops, own, rank.slot_runs);
     std::vector<Tensor> terms;
@@ -176,7 +176,7 @@ protected:
         return static_cast<std::size_t>(node * inner() + (rank - step + inner()) % inner());
     }
 
-    // Keys and values in f64, as many passes as layers.
+    // Counts keys and values in f64; a pass per layer.
     void expect_bytes(const RingRank& rank, std::int64_t inner_blocks,
                       std::int64_t outer_blocks) const {
         std::map<std::string, std::int64_t> expected;
@@ -249,7 +249,7 @@ TEST_P(Rings, DoSoOverSlowLinks) {
                 {Seconds{0.001}});
 }
 
-// Along the inner ring to the rank that brought the block in, and the rounds to the home node.
+// Sums along the inner ring to the rank that received the block, then by round to the home node.
 TEST_P(Rings, SumInOneOrder) {
     const auto seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
     SCOPED_TRACE(seed);
@@ -276,7 +276,7 @@ TEST_P(Rings, SumInOneOrder) {
     });
 }
 
-// Bytes of the ring's hops (of the inner ring where there are two), in blocks.
+// Returns the bytes of the ring's hops (of the inner ring if there are two), counted in blocks.
 std::int64_t blocks_sent(const RingRank& rank, bool is_double) {
     rank.synchronize();
     const auto bytes = rank.communicator.counters().bytes_sent;
@@ -284,8 +284,8 @@ std::int64_t blocks_sent(const RingRank& rank, bool is_double) {
     return found == bytes.end() ? 0 : found->second / (kBlock * 8);
 }
 
-// Backward, no hop is without compute that it can hide behind: the first one leaves before the
-// first block is asked for, and the last one does not wait for the own block, which comes last.
+// In a backward pass compute can hide every hop: the first leaves before the first block is
+// requested, and the last does not wait for the rank's own block, which is the last one.
 TEST_P(Rings, MoveNothingBetweenComputeOfABackwardPass) {
     run_ring(GetParam().mesh(), {}, [&](RingRank& rank, int me) {
         const int hops = 2 * (ring() - (is_double() ? outer() : 1));

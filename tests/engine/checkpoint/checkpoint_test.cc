@@ -75,7 +75,7 @@ TEST(Checkpoint, GivesAnySliceBackFromAnySlices) {
     }
 }
 
-// Larger than the reader's window, read across it in both directions of the cut.
+// Reads a tensor larger than the reader's window, in both directions across the cut.
 TEST(Checkpoint, ReadsLargeTensorsAcrossTheGrain) {
     TempDir dir;
     Rng rng(1);
@@ -280,7 +280,7 @@ TEST(Writer, ReportsAFullDisk) {
                      dir.path()));
 }
 
-// A real write(2) that fails in the middle of a shard.
+// Makes a real write(2) fail in the middle of a shard.
 TEST(Writer, ReportsAWriteThatTheSystemRefuses) {
     TempDir dir;
     Faults none;

@@ -182,8 +182,8 @@ TEST_F(Prune, DoesNotCountTheDamaged) {
     EXPECT_THAT(left(), ElementsAre("e3-s5", "e2-s30", "e2-s10"));
 }
 
-// Shards that can be listed and removed, not read: any look into them would fail or take their
-// bytes.
+// Turns shards into directories, which prune can list and remove but not read: a look into one
+// would fail.
 TEST_F(Prune, LooksIntoNone) {
     for (const char* name : {"e1-s40", "e2-s10", "e2-s20", "e2-s30"}) {
         std::filesystem::remove(dir_ / format("{}/{}", name, kShard));

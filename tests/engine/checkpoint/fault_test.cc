@@ -38,7 +38,7 @@ void expect_previous_or_new(const std::string& dir, const TestState& previous,
 
 class TornSave : public testing::TestWithParam<const char*> {};
 
-// The save dies the first time it passes the point, then the second, ... until it passes unharmed.
+// The save dies at the first point it passes, then at the second, and so on until it survives.
 TEST_P(TornSave, LeavesThePreviousCheckpoint) {
     const TestState previous = random_state(10);
     const TestState next = random_state(20);
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(EveryPoint, TornSave,
                              return std::string(info.param).substr(sizeof("checkpoint.") - 1);
                          });
 
-// Writing over a checkpoint of the same name never leaves less than one of the two.
+// Overwriting a checkpoint of the same name always leaves at least one of the two whole.
 TEST(TornReplace, LeavesTheOldOrTheNew) {
     const TestState old = random_state(1);
     const TestState next = random_state(2);

@@ -10,13 +10,13 @@ namespace rm {
 struct FoundCheckpoint {
     std::string path;
     CheckpointName name;
-    // One sentence for every newer one that was passed over: "checkpoint e1-s20 skipped:
+    // One sentence for each newer checkpoint that was skipped: "checkpoint e1-s20 skipped:
     // shard-00001-of-00004.safetensors is 4096 bytes, the manifest says 8192; using e1-s10".
     std::vector<std::string> notes;
 };
 
-// The highest (epoch, step) whose manifest and hashes verify. not_found: there is no checkpoint (or
-// no `dir`); data_loss: there are some and none verifies, with all reasons.
+// Finds the highest (epoch, step) whose manifest and hashes verify. not_found: no checkpoint (or no
+// `dir`); data_loss: none of the checkpoints verifies; the message has all reasons.
 inline Result<FoundCheckpoint> find_latest_checkpoint(const std::string& dir) {
     RM_TRY(const DirectoryListing listing, list_checkpoints(dir));
     FoundCheckpoint found;

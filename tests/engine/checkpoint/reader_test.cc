@@ -20,7 +20,7 @@ void flip_byte(const std::string& path, std::int64_t at) {
     file.put(byte);
 }
 
-// One tensor of several blocks in one shard.
+// A shard with one tensor of several blocks.
 class ReadBlocks : public testing::Test {
 protected:
     ReadBlocks() {
@@ -84,7 +84,7 @@ TEST_F(ReadBlocks, EndsWhenNobodyWaits) {
     EXPECT_EQ(read(reader, range(0, 16)).error().code, ErrorCode::cancelled);
 }
 
-// As builds before block hashes wrote it: the file's own hash must do.
+// Builds before block hashes wrote such manifests; the reader must use the file's own hash.
 TEST_F(ReadBlocks, VerifiesAWholeFileOnceWhereThereAreNoHashesOfBlocks) {
     const std::string manifest_path = path_ + "/manifest.json";
     Manifest manifest = parse_manifest(read_text(manifest_path)).value();

@@ -25,7 +25,7 @@ protected:
         write_text(dir_ / "x.safetensors", file);
         return read_safetensors_header(dir_ / "x.safetensors");
     }
-    // A file with this header and `data_bytes` of data.
+    // Returns the error for a file with this header and `data_bytes` of data.
     std::string error_of(const std::string& header, std::size_t data_bytes) {
         const auto parsed =
             parse(length_prefix(header.size()) + header + std::string(data_bytes, 'd'));

@@ -50,7 +50,7 @@ inline void copy_elements(std::span<const std::byte> from, std::int64_t from_ele
                 static_cast<std::size_t>(count * size));
 }
 
-// The slice's bytes, one element at a time from first principles: an independent oracle.
+// Lists the slice's elements one at a time, from first principles: an independent oracle.
 inline std::vector<std::int64_t> elements_of(const Slice& slice) {
     std::vector<std::int64_t> elements;
     const std::int64_t total = tensor_elements(slice);
@@ -90,7 +90,7 @@ inline std::vector<std::byte> bytes_of(const TestTensor& tensor, const Slice& sl
     return bytes;
 }
 
-// A part along a random dim and a random range in it.
+// Returns a part of the slice: a random share of a random dim and a random range in it.
 inline Slice random_slice(Slice slice, Rng& rng) {
     if (!slice.shape.empty()) {
         slice.split_dim = static_cast<std::int64_t>(rng.below(slice.shape.size()));

@@ -36,7 +36,7 @@ TEST(Arrivals, OfShortMessagesSayNothing) {
     EXPECT_TRUE(arrivals.take().empty());
 }
 
-// Two messages posted together: the rank waits for the first, and the second has arrived before it.
+// The rank posts two messages together and waits for the first; the second arrives before it.
 TEST(Arrivals, ThatFollowEachOtherAreOneRun) {
     Arrivals arrivals({1});
     arrivals.over(1, kMiB, at(0), at(2));

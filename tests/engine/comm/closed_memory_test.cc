@@ -1,4 +1,4 @@
-// Collectives on memory that the host cannot see: the same bits by way of pinned pieces.
+// Collectives on memory that the host cannot see give the same bits, by way of pinned pieces.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,10 +15,10 @@ using MakeDevice = std::unique_ptr<Device> (*)();
 using Numbers = std::vector<float>;
 using Bits = std::vector<std::uint32_t>;
 
-// More than one piece, and no whole number of them.
+// More than one piece, but not a whole number of pieces.
 constexpr std::int64_t kCount = Staging::kPiece.value / 4 * 2 + 12345;
 
-// More than one piece to each rank.
+// More than one piece for each rank.
 constexpr std::int64_t kTradedCount = 3 * (Staging::kPiece.value / 4 + 12345);
 
 // Everything a rank of three holds after each collective on random numbers.
@@ -44,7 +44,7 @@ public:
         const Tensor out = random(1), in = random(2), sum = random(3), part = random(6);
         const Tensor whole = random(4), sent = random(5), in_too = random(7, 1000);
         const Tensor traded = random(8, kTradedCount), back = random(9, kTradedCount);
-        // The second shift is in one piece, the first in several.
+        // The second shift fits into one piece, the first needs several.
         communicator_.ring_shifts(
             {{GroupKey::ring, out, in}, {GroupKey::world, out->rows(0, 1000), in_too}});
         communicator_.all_reduce_sum(GroupKey::gradient, sum);

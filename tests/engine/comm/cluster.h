@@ -29,10 +29,10 @@ struct Cluster {
 
 using RankBody = std::function<void(Transport&)>;
 
-// Runs `body` on every rank; returns what each threw, indexed by rank, empty where it returned.
+// Runs `body` on every rank; returns the error that each rank threw, empty if it threw none.
 std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body);
 
-// The same; no rank may throw.
+// Does the same, and fails if a rank throws.
 void run_all(const Cluster& cluster, const RankBody& body);
 
 // Every rank talks to every other.

@@ -69,7 +69,7 @@ protected:
 
     template <typename T>
     void expect_exact_sum(Transport& transport, std::int64_t n, std::int64_t scratch_elements) {
-        // All parts but its own while reducing, all but the next one while gathering.
+        // Sends all parts but its own while reducing, all but the next one while gathering.
         const std::int64_t gathered = n - part_size(n, size(), (transport.rank() + 1) % size());
         const std::int64_t sent = reduce_scatter_elements(transport.rank(), n) + gathered;
         expect_sums<T>(transport, {all_reduce_sum, {0, n}, sent}, n, scratch_elements);
@@ -86,7 +86,7 @@ protected:
     }
 
 private:
-    // A sum of n elements, those that it leaves here, and how many it sends.
+    // A sum of n elements, the part that it leaves here and the number of elements it sends.
     struct Sum {
         void (*play)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
         Part here;
@@ -263,7 +263,7 @@ TEST_P(Collectives, BarrierWaitsForTheLast) {
     });
 }
 
-// Larger groups where they are quick to connect.
+// Adds larger groups for the transport that connects quickly.
 std::vector<std::tuple<std::string, int>> groups() {
     std::vector<std::tuple<std::string, int>> groups = {{"local", 7}, {"local", 8}};
     for (const std::string& kind : testing::transport_kinds()) {
@@ -287,7 +287,7 @@ Numbers random_terms(std::uint64_t seed, int rank) {
     return numbers;
 }
 
-// Part p as the ring sums it: ((x_{p+1} + x_{p+2}) + ...) + x_p.
+// Sums part p in the ring's order: ((x_{p+1} + x_{p+2}) + ...) + x_p.
 Numbers ring_sums(std::uint64_t seed, int num_ranks) {
     Numbers sums;
     std::vector<Numbers> x;
@@ -309,7 +309,7 @@ Numbers ring_sums(std::uint64_t seed, int num_ranks) {
     return sums;
 }
 
-// The result of each rank.
+// Returns the result of each rank.
 using Collective = void (*)(Transport&, const Group&, Staging&, const TensorView&,
                             const TensorView&);
 std::vector<Numbers> results_of(Collective collective, const Cluster& cluster, std::uint64_t seed,
@@ -329,7 +329,7 @@ void reduce_scatter_then_gather(Transport& transport, const Group& group, Stagin
                                 const TensorView& x, const TensorView& scratch) {
     reduce_scatter_sum(transport, group, staging, x, scratch);
     const Part own = part_of(x.num_elements(), group.size(), group.index);
-    // Outside this rank's part there are only partial sums: overwrite them.
+    // Only partial sums are outside this rank's part; overwrites them.
     for (std::int64_t i = 0; i < x.num_elements(); ++i) {
         if (i < own.first || i >= own.first + own.count) x.as<float>()[i] = -1;
     }

@@ -40,7 +40,7 @@ TEST_P(Communicators, SayWhichPartsTheyTouch) {
         EXPECT_EQ(elements_of(notes[0].writes, x), others);
         EXPECT_EQ(elements_of(me == 1 ? notes[1].reads : notes[1].writes, x), (Elements{{0, 8}}));
         EXPECT_EQ(notes[1].reads.size() + notes[1].writes.size(), 1U);
-        // The scratch that all sums share is written as well.
+        // A sum also writes the scratch that all sums share.
         for (const std::size_t sum : {2, 3}) {
             ASSERT_EQ(notes[sum].writes.size(), 2U);
             EXPECT_EQ(elements_of({notes[sum].writes[0]}, x), (Elements{{0, 8}}));
@@ -80,7 +80,7 @@ TEST_P(Communicators, OfOneNeedNoTensors) {
     });
 }
 
-// As the keys and values of one block beside the sum of another: they share the ring's link.
+// A block's keys and values travel beside another block's sum and share the ring's link with it.
 TEST_P(Communicators, SayOnceWhatShiftsOfOneGroupSend) {
     const Mesh mesh = mesh_of(1, 2, 1, 1);
     run_all(cluster(mesh), [&](Transport& transport) {

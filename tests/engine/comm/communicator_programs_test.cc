@@ -1,4 +1,4 @@
-// Programs of many collectives on all of a rank's groups.
+// Runs programs of many collectives on all of a rank's groups.
 #include "base/random.h"
 #include "tests/engine/comm/communicator_rig.h"
 
@@ -12,13 +12,13 @@ using testing::mesh_of;
 using testing::Rank;
 using testing::run_all;
 
-// One of a program of collectives on whatever groups, and what it leaves in `result`.
+// One collective of a program on one of the groups; `result` receives what it computes.
 struct Step {
     GroupKey key;
     CommOp op;
     std::int64_t count;
 
-    // Element i of rank `rank` before; small integers: sums are exact.
+    // Element i of `rank` before the step; small integers, so that sums are exact.
     static float value(int rank, std::int64_t i) {
         return static_cast<float>((rank + 3) * static_cast<int>(i % 5 + 1));
     }
@@ -86,7 +86,7 @@ struct Step {
     }
 };
 
-// A rank is in all of these groups at once; in one program order none waits for itself.
+// A rank is in all of these groups at once; with one program order no rank waits for itself.
 TEST_P(Communicators, PlayAnyProgramThatIsTheSameOnEveryRank) {
     const auto seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
     SCOPED_TRACE(seed);

@@ -36,7 +36,7 @@ public:
     void synchronize() override { stream_.synchronize(); }
 
     const std::vector<Note>& notes() const { return notes_; }
-    // As CommCounters counts them.
+    // By group and collective, as CommCounters counts.
     std::map<std::string, std::int64_t> bytes_by_name() const;
 
 private:
@@ -44,7 +44,7 @@ private:
     std::vector<Note> notes_;
 };
 
-// One rank's end of the queued form, as the engine wires it.
+// One rank's queued communication, wired as in the engine.
 struct Rank {
     Rank(Transport& transport, const Mesh& mesh)
         : communicator(transport, *device, noting, mesh, progress) {}
@@ -59,7 +59,7 @@ struct Rank {
 // (count) f32.
 Tensor filled(Device& device, std::int64_t count, float value);
 
-// On every kind of transport; instantiated in communicator_test.cc.
+// Runs on every kind of transport; instantiated in communicator_test.cc.
 class Communicators : public ::testing::TestWithParam<std::string> {
 protected:
     Cluster cluster(const Mesh& mesh) const {

@@ -135,7 +135,7 @@ TEST_P(Communicators, CountEachRingOfADoubleOne) {
     });
 }
 
-// ZeRO's step: sum the gradients to their owners, gather the weights they make of them.
+// Communicates as a ZeRO step: sums gradients on their owners, gathers the new weights.
 TEST_P(Communicators, ScatterGatherAndTrade) {
     const Mesh mesh = mesh_of(1, 2, 2, 1);
     run_all(cluster(mesh), [&](Transport& transport) {

@@ -78,7 +78,7 @@ TEST(GlooTransport, NamesThePeerWhoseBlobIsTorn) {
     EXPECT_THAT(connect_error("127.0.0.1", exchange), HasSubstr("rank 1: pair table ends"));
 }
 
-// Publishes for real, then reports an error, so that its rank never connects.
+// Publishes its entry, then reports an error, so that its rank never connects.
 class HalfExchange final : public Exchange {
 public:
     explicit HalfExchange(Exchange& inner) : inner_(inner) {}
@@ -143,7 +143,7 @@ TEST(GlooTransport, SaysWhatItsSocketsAreConnectedTo) {
             EXPECT_EQ(there.peer, static_cast<int>(rank));
             EXPECT_EQ(here.own, there.other);
             EXPECT_EQ(here.other, there.own);
-            // The one with the lower address is connected to, and so it is in the names of both.
+            // The rank with the lower address listens, and both names contain that address.
             const bool listens = addresses[rank] < addresses[peer];
             EXPECT_EQ(ip(listens ? here.own : here.other), addresses[listens ? rank : peer]);
         }
@@ -187,7 +187,7 @@ TEST(GlooTransport, ListensInItsRangeForRanksAtOtherAddresses) {
                     const auto& here = addresses[static_cast<std::size_t>(transport.rank())];
                     const auto& there = addresses[static_cast<std::size_t>(connection.peer)];
                     if (here == there) continue;
-                    // The lower of the two addresses is connected to.
+                    // The side with the lower address listens.
                     const int port = port_of(here < there ? connection.own : connection.other);
                     EXPECT_GE(port, ports.first);
                     EXPECT_LE(port, ports.last);
@@ -201,7 +201,7 @@ TEST(GlooTransport, ListensInItsRangeForRanksAtOtherAddresses) {
 }
 
 TEST(GlooTransport, NamesTheRangeThatHasNoPortLeft) {
-    // Each of the two ranks of 127.0.0.2 needs one.
+    // Each of the two ranks at 127.0.0.2 needs a port.
     const PortRange ports = free_ports(1);
     const auto errors = run_ranks({.kind = "gloo",
                                    .num_ranks = 3,
@@ -225,7 +225,7 @@ TEST(GlooTransport, NamesThePeersAddressAndTheReasonThatItIsNotReachedBy) {
     sockaddr_storage storage{};
     std::memcpy(&storage, &nobody, sizeof nobody);
     const auto* bytes = reinterpret_cast<const char*>(&storage);
-    // gloo's address: the socket's and a number, here none.
+    // gloo's address is the socket's and a sequence number, which here is unset.
     table[0] = std::string(bytes, sizeof storage) + std::string(sizeof(std::int64_t), '\xff');
     FixedExchange exchange({"", encode_pair_table(table)});
     const Stopwatch watch;
@@ -235,7 +235,7 @@ TEST(GlooTransport, NamesThePeersAddressAndTheReasonThatItIsNotReachedBy) {
     EXPECT_LT(watch.seconds(), 0.4) << "at once";
 }
 
-// Memory of which the last page cannot be read: what sends it fails half way.
+// Memory whose last page cannot be read, so that sending it fails halfway.
 class TornMemory {
 public:
     TornMemory() {
@@ -290,7 +290,7 @@ TEST(GlooTransport, NoticesThatTheSenderFailedInTheMiddleOfAMessage) {
     _exit(1);
 }
 
-// Rank 1 is a process, killed while most of the message still has to be written.
+// Rank 1 is a process that dies while rank 0 still has most of the message to write.
 TEST(GlooTransport, NoticesThatTheReceiverWasKilledInTheMiddleOfAMessage) {
     const TempDir temporary;
     const std::string& directory = temporary.path();

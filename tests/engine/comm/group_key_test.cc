@@ -30,7 +30,7 @@ TEST(PeersOf, AreAllOfAnUlyssesAndATensorGroup) {
 }
 
 TEST(PeersOf, AreTheNeighboursOnBothRingsOfADoubleOne) {
-    // Inner rings 0 1 2, 3 4 5, 6 7 8, 9 10 11; the ring of all goes round as well.
+    // Inner rings 0 1 2, 3 4 5, 6 7 8, 9 10 11; the ring over all ranks closes as well.
     EXPECT_THAT(peers_of(mesh_of(1, 12, 1, 1, 3))[0], ElementsAre(1, 2, 3, 9, 11));
     EXPECT_THAT(peers_of(mesh_of(1, 12, 1, 1, 3))[4], ElementsAre(1, 3, 5, 7));
 }

@@ -38,7 +38,7 @@ private:
     Traffic sent_;
 };
 
-// A rank of a group of all, and its memory.
+// One rank of a group of all ranks, with its memory.
 struct Rank {
     Rank(Transport& transport, std::unique_ptr<Device> memory)
         : counting(transport), device(std::move(memory)), staging(*device) {
@@ -88,7 +88,7 @@ void play_all(Rank& rank, std::int64_t count) {
 TEST(Traffic, IsWhatHostMemorySends) {
     run_all({.num_ranks = 3, .peers = all_peers(3)}, [](Transport& transport) {
         Rank rank(transport, make_host_device());
-        // Parts of one element and of none, unequal parts, sums in several pieces.
+        // Covers parts of one element, empty parts, unequal parts and sums in several pieces.
         for (const std::int64_t count : {1, 2, 3, 100, 12'000})
             play_all(rank, count);
     });

@@ -98,7 +98,7 @@ TEST_P(Transports, CountBytesAndTimeOfFinishedMessages) {
     });
 }
 
-// Random sizes and orders over all pairs; the receiver knows what to expect from the seed.
+// Sends random sizes in random order over all pairs; the receiver derives both from the seed.
 TEST_P(Transports, SurviveRandomTraffic) {
     const auto seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
     SCOPED_TRACE(seed);
@@ -238,7 +238,7 @@ TEST_P(Transports, CanBeDestroyedWithMessagesInFlight) {
     // The memory of a message in flight outlives the transport.
     std::vector<Data> in(2, Data(1 << 20));
     const Data out = pattern(100, 1);
-    // The second to come may find the first gone; both must come to an end.
+    // The second rank may find the first gone; both calls must end.
     (void)run_ranks(cluster(2), [&](Transport& transport) {
         const int peer = 1 - transport.rank();
         (void)transport.recv(peer, in[static_cast<std::size_t>(peer)]);
@@ -247,7 +247,7 @@ TEST_P(Transports, CanBeDestroyedWithMessagesInFlight) {
     EXPECT_LT(watch.seconds(), 10);
 }
 
-// The second rank of a pair to connect must not be disturbed by the first being done already.
+// A rank must connect even if its peer has connected and left already.
 TEST_P(Transports, ConnectThoughAPeerIsDoneAtOnce) {
     for (int round = 0; round < 10; ++round) {
         run_all(cluster(3), [&](Transport& transport) { EXPECT_EQ(transport.bytes_sent(), 0); });
@@ -318,7 +318,7 @@ TEST(LocalLinks, BringEveryMessageLate) {
     });
 }
 
-// In a row the messages would take ten times as long as all of them may.
+// One after the other, the messages would take ten times the limit.
 TEST(LocalLinks, CarryMessagesBesideEachOther) {
     constexpr std::size_t kMessages = 100;
     Cluster triangle{.num_ranks = 3, .links = {Seconds{0.1}}};

@@ -41,7 +41,7 @@ TEST(TextEntropies, DoNotPairBytesOfTwoDocuments) {
     EXPECT_EQ(entropies_of(dir).bigram, 0);
 }
 
-// Larger than a read block, so that pairs across blocks count too.
+// The text is larger than a read block, so pairs across blocks count too.
 TEST(TextEntropies, EqualTheTextbookSums) {
     TempDir dir;
     Rng rng(4);

@@ -122,7 +122,7 @@ TEST(TextCorpus, RefusesASingleBinaryFileAndADevice) {
                 HasSubstr("neither a directory nor a file"));
 }
 
-// Root reads everything, so the test gives that up for a moment.
+// Root can read every file, so the test drops root for a moment.
 class AsNobody {
 public:
     AsNobody() {

@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
 }
 
-// Two documents, of two sequences (3 + 1 tokens) and one (2 tokens), as Megatron writes them.
+// Two documents as Megatron writes them: two sequences (3 + 1 tokens), then one (2 tokens).
 struct IndexFile {
     std::uint64_t version = 1;
     std::uint8_t code = 8;

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kVocabulary = ByteTokenizer::kVocabulary;
 
-// Twelve documents of 1 to 40 random letters; document i starts with a byte of its own.
+// Twelve documents of 1 to 40 random letters; each begins with a byte of its own.
 class TokenStreamTest : public testing::Test {
 protected:
     TokenStreamTest() {
@@ -50,7 +50,7 @@ protected:
     DocumentSet documents_;
 };
 
-// The first letters of the documents in `tokens`, which start at a document.
+// The first letter of each document in `tokens`, which begins with a document.
 std::string first_letters(const std::vector<std::int32_t>& tokens) {
     std::string letters;
     bool at_start = true;

@@ -97,8 +97,8 @@ TEST(TrainingData, EvaluatesEverySourceByItsShare) {
     EXPECT_EQ(data.evaluation_samples(250, 1000).error().code, ErrorCode::invalid_argument);
 }
 
-// Three documents in each format. A text's token says which document it is of by its letter, and
-// its end by none; other files' by their hundreds.
+// Writes three documents in each format. In a text the letter of a token names its document and the
+// end token names none; in other files the hundreds of the token name it.
 std::vector<std::string> write_formats(const TempDir& dir) {
     std::string lines;
     for (int i = 0; i < 3; ++i) {

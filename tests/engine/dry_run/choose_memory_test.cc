@@ -18,14 +18,14 @@ DryJob one_rank_job() {
     return job;
 }
 
-// Memory that a rank takes besides its arena: the state, and what the driver holds.
+// Returns the memory that a rank takes besides its arena: its state and the driver's share.
 Bytes besides_arena(DryJob job, const DryRunOptions& options) {
     job.shape.memory = resolve_memory({});
     const Prediction prediction = predict(job.spec, job.shape, options).value();
     return {prediction.device_total().value - prediction.device.planned.value};
 }
 
-// To so much for the arena.
+// Limits the arena to `arena`.
 MemorySpec limited(const DryJob& job, Bytes arena) {
     return {.device = arena + besides_arena(job, on_l40s(DryRunMode::steady))};
 }
@@ -74,7 +74,7 @@ TEST(ChooseMemory, FitsAndIsNotFasterWithLess) {
         const Bytes limit{all.value * share / 100};
         const ChosenMemory choice = chosen(job, limited(job, limit));
         EXPECT_LE(choice.prediction.device.planned, limit);
-        // Alpha has steps, and what is not a thousandth faster is not chosen.
+        // Alpha moves in steps, and a policy must be a thousandth faster to be chosen.
         EXPECT_GE(choice.prediction.step.value, 0.998 * step) << share;
         step = choice.prediction.step.value;
     }
@@ -94,7 +94,7 @@ TEST(ChooseMemory, GoesToTheHostAndThenIntoWindowsAsTheDeviceShrinks) {
     EXPECT_EQ(windowed.policy.chunk_tokens, 512);
 }
 
-// Every policy of a grid that fits.
+// Compares the choice with every policy of a grid that fits.
 TEST(ChooseMemory, IsAsFastAsAnyOther) {
     const DryJob job = one_rank_job();
     const MemorySpec spec = limited(job, {arena_of(job, {}).value / 4});
@@ -115,7 +115,7 @@ TEST(ChooseMemory, IsAsFastAsAnyOther) {
     }
 }
 
-// On a slow link there is less to move than compute could hide on a fast one.
+// A slow link has time for less traffic behind compute than a fast one.
 TEST(ChooseMemory, KeepsNoMoreOnTheHostThanItsLinkCarriesBehindCompute) {
     const DryJob job = one_rank_job();
     DeviceProfile slow = published_profiles().front();

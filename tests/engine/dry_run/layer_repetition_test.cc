@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// Requests and releases in their order.
+// Builds a trace of requests and releases in order.
 class Requests {
 public:
     std::size_t request(std::int64_t size) {
@@ -20,7 +20,7 @@ private:
     std::int64_t time_ = 0;
 };
 
-// Layers that keep `kept` each and work on `working`, with a head of `head`.
+// Returns a pass over layers that keep `kept` each and work on `working`, with a head of `head`.
 ArenaTrace pass_of(int layers, std::int64_t kept, std::int64_t working, std::int64_t head) {
     Requests requests;
     std::vector<std::size_t> all;

@@ -30,7 +30,7 @@ void expect_close(double a, double b, double share) {
     EXPECT_NEAR(a, b, share * std::abs(b));
 }
 
-// By group: ranks of a tree or of an uneven cut send a little more or less than others.
+// Compares group by group: ranks of a tree or of an uneven cut send slightly different amounts.
 void expect_same_traffic(const Prediction& a, const Prediction& b) {
     ASSERT_EQ(a.moved.size(), b.moved.size());
     for (const auto& [name, bytes] : a.moved) {
@@ -76,7 +76,7 @@ DryJob job_of(const PolicyCase& c, std::int64_t layers, Kernels* host) {
 
 class SteadyPrediction : public testing::TestWithParam<PolicyCase> {};
 
-// Both ends of the ring have all memory alike, and times that differ little.
+// Memory is equal at both ends of the ring, and times differ little.
 TEST_P(SteadyPrediction, IsThatOfAllLayers) {
     const auto host = make_cpu_kernels({.num_threads = 1});
     for (const std::int64_t layers : {13, 20}) {
@@ -130,7 +130,7 @@ TEST(Prediction, OfAnEightBillionModelOnThirtyTwoRanksIsThatOfEveryRank) {
     }
 }
 
-// It takes 30 ms on one core; `ring-bench dry-run` measures.
+// Takes 30 ms on one core, as `ring-bench dry-run` measures.
 TEST(Prediction, OfFiveHundredRanksIsMadeWhileSomebodyWaits) {
     DryJob job = large_job(mesh_of(1, 512, 1, 1));
     job.shape.context *= 4;
@@ -173,7 +173,7 @@ TEST(Prediction, CountsTheFlopsOfTheModel) {
     EXPECT_LT(prediction.causal_mfu, 1);
 }
 
-// With alpha 0 all but attention is done twice, with alpha 1 only scores are.
+// With alpha 0 the step recomputes everything except attention, with alpha 1 only the scores.
 TEST(Prediction, ExecutesWhatIsDoneAgain) {
     DryJob job = little_job(12, mesh_of(1, 1, 1, 1), 0);
     const Prediction kept = prediction_of(job, on_l40s(DryRunMode::steady));
@@ -194,7 +194,7 @@ TEST(Prediction, OfSlowLinksIsThatOfTheWire) {
     options.links = uniform_links({Seconds{0}, 1e6});
     const Prediction prediction = prediction_of(job, options);
     EXPECT_GT(prediction.phases.at("ring_exposed"), 0.5 * prediction.step.value);
-    // Keys and values go round in both passes, and their gradients in the backward pass.
+    // Keys and values travel around the ring in both passes, their gradients in the backward pass.
     EXPECT_GT(prediction.busy.at("communication"), 0.9 * prediction.step.value);
     EXPECT_GE(prediction.step.value, static_cast<double>(prediction.moved.at("ring").value) / 1e6);
 }
@@ -226,7 +226,7 @@ TEST(Prediction, CountsWaitingForTheHostsUpdateAsTheUpdate) {
     EXPECT_FALSE(prediction.phases.contains("communication_exposed"));
 }
 
-// How much longer a phase is when preparing weights takes a tenth of a second more each.
+// Returns how much longer a phase gets when each weight takes 0.1 s more to prepare.
 double longer_by_preparing(int zero, const char* phase) {
     const DryJob job = little_job(12, mesh_of(2, 1, 1, 1), zero);
     DryRunOptions options = on_l40s(DryRunMode::steady);
@@ -239,7 +239,7 @@ double longer_by_preparing(int zero, const char* phase) {
     return prediction_of(job, options).phases.at(phase) - usual.phases.at(phase);
 }
 
-// Seven weights a layer and the head.
+// Each layer has seven weights; the head is one more.
 TEST(Prediction, CountsPreparingWeightsWhereItIsDone) {
     EXPECT_NEAR(longer_by_preparing(1, "optimizer"), 0.1 * (12 * 7 + 1), 1e-3);
     EXPECT_NEAR(longer_by_preparing(1, "other"), 0, 1e-3);

@@ -1,4 +1,4 @@
-// A step of many chunks from three short samples, against the step as a whole.
+// Compares a step of many chunks, predicted from three short samples, with the whole step.
 #include "engine/dry_run/steady_chunks.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ DryJob job_of(const ChunkCase& c) {
     return job;
 }
 
-// For few layers steady differs from one rank by the chunks alone.
+// With few layers, `steady` differs from `one_rank` only in the chunks.
 Prediction prediction_of(const DryJob& job, DryRunOptions options, DryRunMode mode) {
     options.mode = mode;
     return predict(job.spec, job.shape, options).value();
@@ -116,7 +116,7 @@ TEST(SteadyChunks, OfAShortContextAreAllOfThem) {
         SteadyChunks::of(job.spec, job.shape, on_l40s(DryRunMode::steady)).value().has_value());
 }
 
-// `ring-bench dry-run --chunks` measures: well under a second.
+// Takes well under a second, as `ring-bench dry-run --chunks` measures.
 TEST(SteadyChunks, PredictSixteenMillionTokensWhileSomebodyWaits) {
     ChunkCase c{.name = "16M", .mesh = mesh_of(1, 1, 1, 1), .chunk = 4096, .layers = 12};
     c.context = std::int64_t{16} << 20;

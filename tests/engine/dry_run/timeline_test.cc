@@ -23,8 +23,8 @@ Bytes peak_of(const std::vector<LiveBytes>& live) {
     return peak;
 }
 
-// Knows elements, attributes without '>' and text, which is all that the writer makes: every
-// element is closed, in order.
+// Checks that every element is closed, in order. Knows only what the writer produces: elements,
+// attributes without '>', and text.
 bool is_well_formed(std::string_view text) {
     std::vector<std::string_view> open;
     for (std::size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {

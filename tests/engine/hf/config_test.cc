@@ -25,7 +25,7 @@ ModelConfig model_of(const json& config) {
     return parsed ? parsed->model : ModelConfig();
 }
 
-// The error after `changes`; null removes a key.
+// Returns the error after `changes`; null removes a key.
 std::string error_of(json changes) {
     json config = llama();
     config.merge_patch(changes);

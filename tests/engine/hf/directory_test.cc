@@ -22,7 +22,7 @@ protected:
     void write_index(const HfWeightMap& map) const {
         dir_.write("model/" + std::string(kHfIndexFile), encode_hf_index(map, 0));
     }
-    // Two shards and the index of them.
+    // Writes two shards and their index.
     HfWeightMap write_two_shards() const {
         std::vector<SafetensorsEntry> parts[2];
         HfWeightMap map;

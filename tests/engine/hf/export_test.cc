@@ -198,7 +198,7 @@ TEST_F(HfExportTest, AFailureLeavesTheEarlierExportAndTheNextOneCleansUp) {
     EXPECT_THAT(file_names(dir_.path()), ElementsAre("out"));
 }
 
-// Its rescue, or the next attempt, needs the room.
+// A rescue or the next attempt needs the space.
 TEST_F(HfExportTest, AFullDiskKeepsNoHalfModel) {
     const auto written = [this](const char* points) {
         Faults faults(Faults::parse(points).value());

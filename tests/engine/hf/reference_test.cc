@@ -1,5 +1,5 @@
-// The engine against an independent Llama in PyTorch (reference_llama.py): the same directories,
-// the same numbers.
+// Compares the engine with an independent Llama in PyTorch (reference_llama.py): from the same
+// directories both must compute the same numbers.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -32,14 +32,14 @@ constexpr const char* kCases[] = {"untied_gqa1",
                                   "longrope_within",
                                   "llama3"};
 
-// The exit status of the program; 77: PyTorch is missing, 127: Python is.
+// Returns the program's exit status; 77: PyTorch is missing, 127: Python is missing.
 int run_program(const std::string& command, const std::string& dir) {
     const std::string line =
         format("/usr/bin/python3 '{}' {} '{}'", RM_REFERENCE_PROGRAM, command, dir);
     return WEXITSTATUS(std::system(line.c_str()));
 }
 
-// The models and what they compute, made once per program.
+// The models and their results, computed once per program.
 struct Reference {
     TempDir dir;
     int status = run_program("make", dir.path());
@@ -49,7 +49,7 @@ const Reference& reference() {
     return made;
 }
 
-// expected.safetensors of one case.
+// The file expected.safetensors of one case.
 class Expected {
 public:
     explicit Expected(const std::string& path) : file_(SafetensorsFile::open(path).value()) {}
@@ -79,7 +79,7 @@ std::vector<double> to_doubles(const TensorView& x) {
     return values;
 }
 
-// One rank of the engine with a directory's weights.
+// One rank of the engine, with a directory's weights.
 class Engine {
 public:
     Engine(const test::KernelsFactory& backend, const HfDirectory& directory, std::int64_t context)
@@ -96,7 +96,7 @@ public:
     WeightState& weights() { return engine_.state(); }
     const ModelConfig& config() const { return engine_.spec().model; }
 
-    // (sequences * S, V) of sequences of S + 1 tokens each.
+    // Returns logits (sequences * S, V) of sequences of S + 1 tokens each.
     std::vector<double> logits(const std::vector<Sample>& sequences) {
         std::vector<double> all;
         for (const MicroBatch& micro : batch(sequences).micro_batches) {

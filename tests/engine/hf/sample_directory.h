@@ -26,7 +26,7 @@ inline ModelConfig tiny_llama() {
             .max_positions = 64};
 }
 
-// A safetensors file whose tensors are filled with `byte`.
+// Writes a safetensors file whose tensors are filled with `byte`.
 inline void write_tensors(const std::string& path, std::vector<SafetensorsEntry> entries,
                           char byte = 1) {
     std::int64_t end = 0;
@@ -41,7 +41,7 @@ inline void write_tensors(const std::string& path, std::vector<SafetensorsEntry>
                                           << std::string(static_cast<std::size_t>(end), byte);
 }
 
-// The entries of a model's file, without offsets.
+// Returns the entries of a model's file, without offsets.
 inline std::vector<SafetensorsEntry> entries_of(const ModelConfig& model,
                                                 StorageType type = StorageType::f32) {
     std::vector<SafetensorsEntry> entries;
@@ -72,7 +72,7 @@ inline Status export_weights(const HfExport& options, const ModelConfig& model,
     return export_hf(options, model, whole, faults);
 }
 
-// All master weights, one after the other.
+// Returns all master weights, one tensor after the other.
 inline std::vector<float> values_of(const WeightState& weights) {
     std::vector<float> values;
     for (int i = 0; i < static_cast<int>(weights.table().all.size()); ++i) {

@@ -1,4 +1,4 @@
-// The real ring-train asked for a GPU on a machine that has none.
+// Asks the real ring-train for a GPU on a machine without one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Finished ring_train(const std::string& arguments) {
 class RingTrainDevice : public testing::Test {
 protected:
     RingTrainDevice() { dir_.write("data/a.txt", test::some_text(1, 600)); }
-    // The path of a configuration of two ranks and one step.
+    // Writes a configuration of two ranks and one step; returns its path.
     std::string config(const std::string& precision, const std::string& engine) {
         dir_.write("config.json",
                    R"({"name": "x", "model": {"preset": "micro"}, "parallel": {"ring": 2},
@@ -45,7 +45,7 @@ TEST_F(RingTrainDevice, SaysWhatIsMissingForCudaAndOffersTheCpu) {
         const Finished run = ring_train(config("bf16", engine) + " --device cuda");
         EXPECT_EQ(run.code, 1) << run.output;
         EXPECT_THAT(run.output, AllOf(HasSubstr("no CUDA device: "), HasSubstr("--device cpu")));
-        // Once, not once per rank.
+        // The message appears once, not once per rank.
         EXPECT_EQ(run.output.find("no CUDA device"), run.output.rfind("no CUDA device"))
             << run.output;
     }

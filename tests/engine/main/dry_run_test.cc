@@ -1,4 +1,4 @@
-// The real ring-train asked what a step will take.
+// Asks the real ring-train for predictions of a step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ protected:
     TempDir dir_;
 };
 
-// The MiB that `text` tells after `words`.
+// Returns the MiB that follow `words` in `text`.
 double mib_after(const std::string& words, const std::string& text) {
     const auto at = text.find(words);
     return at == std::string::npos ? 0 : std::atof(text.c_str() + at + words.size());
@@ -77,7 +77,7 @@ TEST_F(DryRun, TakesAProfileFromAFile) {
     EXPECT_THAT(run.output, HasSubstr("TFLOP/s of mine"));
 }
 
-// With state on the host, a host with slow ops holds up the passes.
+// With state on the host, a host with slow ops delays the passes.
 TEST_F(DryRun, UpdatesStateOnTheHostAtTheHostsSpeed) {
     DeviceProfile slow = published_profiles()[0];
     for (OpSpeed& speed : slow.ops)
@@ -123,8 +123,8 @@ TEST_F(DryRun, RefusesWordsThatAreNoUse) {
 }
 
 TEST_F(DryRun, ChoosesMemoryWithinALimitAndTrainsWithIt) {
-    // Without a limit all is kept, of which 3 MiB can be spared. Workspaces depend on what
-    // multiplies here.
+    // Without a limit the run keeps everything, and 3 MiB less is still possible. Workspaces depend
+    // on this machine's matrix library.
     const double kept = mib_after("device total ", ring_train(kSmallTiles, "--dry-run").output);
     const std::string limit = format("{}KiB", static_cast<int>((kept - 3) * 1024));
     const std::string memory = format(R"({{"tile": 64, "device": "{}"}})", limit);
@@ -146,7 +146,7 @@ TEST_F(DryRun, NamesTheNearestPolicyWhereNoneFits) {
 }
 
 TEST_F(DryRun, CountsAllThatARankTakesOfItsDeviceAndEndsWithAVerdict) {
-    // As much as the arena needs, which is not all that there must be.
+    // This is enough for the arena, but not for everything that the rank needs.
     const Finished arena = ring_train(R"({"tile": 64, "device": "8MiB"})", "--dry-run");
     EXPECT_EQ(arena.code, 3) << arena.output;
     EXPECT_THAT(arena.output, HasSubstr("memory.device: 8MiB is not enough"));

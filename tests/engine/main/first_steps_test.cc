@@ -1,4 +1,4 @@
-// examples/first_steps.json, with which scripts/quickstart begins.
+// Runs examples/first_steps.json, the first job of scripts/quickstart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The number that follows `word` where it stands last.
+// Returns the number after the last occurrence of `word`.
 double number_after(const std::string& text, const std::string& word) {
     const std::size_t at = text.rfind(word);
     if (at == std::string::npos) return 0;

@@ -1,4 +1,4 @@
-// A context that needs many times the device arena it may have, trained by the real ring-train.
+// Trains, with the real ring-train, on a context far too long for the allowed device arena.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr Bytes kArenaLimit{4 << 20};
-constexpr int kThreads = 1;  // each takes workspace of the device
+constexpr int kThreads = 1;  // each takes device workspace
 constexpr std::string_view kWindows = R"("windows": "on", "alpha": 0.1)";
 constexpr std::string_view kEverythingOnTheDevice = R"("offload": "off")";
 
@@ -24,7 +24,7 @@ class LongContext : public testing::Test {
 protected:
     LongContext() { dir_.write("data/a.txt", test::some_text(1, 12'000)); }
 
-    // `policy`: keys of memory besides its sizes.
+    // `policy` lists the keys of `memory` other than its sizes.
     std::string config(std::string_view policy) const {
         return format(
             R"({{"name": "long", "model": {{"preset": "micro"}},
@@ -37,7 +37,7 @@ protected:
                                      "feed_forward": 256}}}}}})",
             policy, dir_.file("data"), dir_.file("run"), kThreads);
     }
-    // Memory that a rank holds besides its arena is not counted against kArenaLimit.
+    // Memory that a rank holds besides its arena does not count against kArenaLimit.
     std::string limited(std::string_view policy) const {
         return config(format(R"({}, "device": "{}")", policy, exact_text(device_limit())));
     }
@@ -52,8 +52,7 @@ protected:
 struct Needs {
     Bytes device;
     Bytes host;
-    Bytes state;  // what it holds besides: weights, gradients, two moments, and weights as products
-                  // want them
+    Bytes state;  // the rest: weights, gradients, two moments, and weights prepared for products
 };
 
 Needs needs_of(const std::string& text) {
@@ -73,7 +72,7 @@ Bytes LongContext::device_limit() const {
     return kArenaLimit + needs_of(config(kWindows)).state;
 }
 
-// Peak memory of the largest child process so far.
+// Returns the peak memory of the largest child process so far.
 Bytes peak_of_children() {
     rusage usage{};
     RM_CHECK(getrusage(RUSAGE_CHILDREN, &usage) == 0, "no resource usage of children");

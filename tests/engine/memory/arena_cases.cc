@@ -5,7 +5,7 @@
 namespace rm::test {
 namespace {
 
-// Time moves by one with every kernel; a buffer begins with the kernel that writes it.
+// Each kernel advances time by one; a buffer's life begins with the kernel that writes it.
 class StepRecorder {
 public:
     explicit StepRecorder(const StepShape& shape) : shape_(shape) {}
@@ -23,7 +23,7 @@ public:
     }
 
 private:
-    // A buffer of `factor` x tokens x hidden halves of a float.
+    // Adds a buffer of `factor` x tokens x hidden half-precision numbers.
     std::size_t add(double factor, int group) {
         const double bytes = factor * static_cast<double>(shape_.tokens * shape_.hidden * 2);
         const auto blocks = static_cast<std::int64_t>(bytes / 512) + 1;

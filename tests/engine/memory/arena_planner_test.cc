@@ -24,7 +24,7 @@ ArenaResult plan(const ArenaTrace& trace, const ArenaOptions& options = {}) {
     return result;
 }
 
-// Without the greedy orders, whose luck would hide the search.
+// Leaves out the greedy orders, which would hide the search when they are lucky.
 ArenaOutcome search_only(const ArenaTrace& trace, const ArenaGoal& goal, int num_threads = 1) {
     ArenaOutcome outcome = stacked_outcome(trace.blocks);
     const std::atomic<bool> stop = false;
@@ -34,7 +34,7 @@ ArenaOutcome search_only(const ArenaTrace& trace, const ArenaGoal& goal, int num
     return outcome;
 }
 
-// Random ones; full ones; and a trace above its live bytes with a few sizes changed.
+// Returns a random trace, a full trace, or a full trace with a few sizes changed.
 ArenaTrace tiny_trace(std::uint64_t seed) {
     Rng rng(seed);
     if (seed % 3 == 0) return test::random_trace(rng, 1 + static_cast<int>(seed % 9), 7, 5);
@@ -83,7 +83,7 @@ TEST(ArenaSearch, IsTheSameOnOneAndTwoThreads) {
         Rng rng(seed);
         const ArenaTrace trace = test::random_trace(rng, 40, 30, 50);
         const ArenaGoal goal{peak_live(trace.blocks), {}};
-        // Some of these have no quick proof; a plan 5 % above is one for all.
+        // Some traces have no quick proof; a plan within 5 % of the live bytes is enough.
         const ArenaGoal near{Bytes{goal.enough.value * 21 / 20}, {}};
         const ArenaOutcome one = search_only(trace, near, 1);
         const ArenaOutcome two = search_only(trace, near, 2);
@@ -143,7 +143,7 @@ TEST(ArenaPlanner, RefusesAWrongTrace) {
     EXPECT_THAT(result.error().message, HasSubstr("block 0: size 0"));
 }
 
-// A time that does not move: only what must be done is.
+// The clock stands still, so the planner does only the required work.
 TEST(ArenaPlanner, HasAValidPlanWhenThereIsNoTime) {
     Rng rng(3);
     const ArenaTrace trace = test::random_trace(rng, 200, 100, 1000);
@@ -174,7 +174,7 @@ TEST(ArenaPlanner, ReachesTheLiveBytesOfATrainingStep) {
     }
 }
 
-// More blocks than the search takes, and the orders of the greedy solver need 8 % more.
+// Has more blocks than the search accepts; the greedy orders would need 8 % more bytes.
 TEST(ArenaSkyline, ReachesTheLiveBytesOfLayersThatOverlap) {
     const ArenaTrace trace = test::layers_in_windows(160);
     ASSERT_GT(trace.blocks.size(), 4096);
@@ -198,7 +198,7 @@ TEST(ArenaSkyline, HasAValidPlanWhenThereIsNoTime) {
 }
 
 TEST(ArenaGroups, ArePlannedOnceEachAndThenAsBlocks) {
-    // Two equal layers of two blocks after each other, and one block over both.
+    // Two equal layers of two blocks, one after the other, and one block across both.
     const ArenaTrace trace{{{0, 2, {3}}, {1, 3, {4}}, {10, 12, {3}}, {11, 13, {4}}, {0, 13, {5}}},
                            {0, 0, 1, 1, kNoGroup}};
     const ArenaResult result = plan(trace);
@@ -209,7 +209,7 @@ TEST(ArenaGroups, ArePlannedOnceEachAndThenAsBlocks) {
     EXPECT_EQ(inside(0, 1), inside(2, 3));
 }
 
-// Groups that overlap badly as blocks: the whole trace decides.
+// The groups overlap badly as blocks, so planning the whole trace must win.
 TEST(ArenaGroups, NeverMakeAPlanWorse) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SCOPED_TRACE(seed);
@@ -266,7 +266,7 @@ TEST_F(ArenaMilp, AgreesWithTheSearchUpToTwentyBlocks) {
     }
 }
 
-// Sizes are divided by what all have in common; what is still too large is left alone.
+// Divides sizes by their common divisor; declines a trace whose sizes are still too large.
 TEST_F(ArenaMilp, ScalesSizesAndDeclinesWhatItCannotCount) {
     const std::int64_t unit = std::int64_t{1} << 50;
     ArenaTrace trace{{{0, 2, {4 * unit}}, {1, 3, {2 * unit}}, {2, 4, {4 * unit}}}, {}};

@@ -42,7 +42,7 @@ TEST(ArenaTrace, CountsLiveBytesWithHalfOpenLives) {
     EXPECT_EQ(peak_live({}), Bytes{0});
 }
 
-// The live set of every moment, the long way.
+// Computes the live set of every moment by brute force.
 std::set<std::set<int>> live_sets(const ArenaTrace& trace, std::int64_t horizon) {
     std::set<std::set<int>> sets;
     for (std::int64_t time = 0; time < horizon; ++time) {

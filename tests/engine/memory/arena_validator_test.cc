@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Three blocks; the first and the last do not live together.
+// Three blocks; the first and the last are never live together.
 const ArenaTrace kTrace{{{0, 2, {4}}, {1, 3, {2}}, {2, 4, {4}}}, {}};
 const ArenaPlan kPlan{{{0}, {4}, {0}}, {6}};
 
@@ -31,7 +31,7 @@ TEST(ArenaValidator, AcceptsBlocksThatTouchInTimeOrSpace) {
 TEST(ArenaValidator, RefusesSharedBytesAndNamesTheBlocks) {
     EXPECT_EQ(refusal(kTrace, {{{0}, {3}, {0}}, {5}}),
               "blocks 0 and 1 live together and share bytes: [0, 2) x [0, 4) and [1, 3) x [3, 5)");
-    // One inside the other, and the same place.
+    // One block inside the other, and two blocks at the same place.
     EXPECT_THAT(refusal(kTrace, {{{0}, {1}, {4}}, {8}}), HasSubstr("blocks 0 and 1"));
     EXPECT_THAT(refusal(kTrace, {{{4}, {0}, {0}}, {8}}), HasSubstr("blocks 1 and 2"));
 }
@@ -52,7 +52,7 @@ TEST(ArenaValidator, DoesNotOverflow) {
                 HasSubstr("block 1: offset"));
 }
 
-// In a greedy plan every block that is not at 0 lies directly on another that lives with it.
+// In a greedy plan every block above 0 lies directly on another block that is live with it.
 TEST(ArenaValidator, RefusesAnyBlockMovedIntoTheOneBelow) {
     const SystemClock clock;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {

@@ -19,16 +19,16 @@ std::int64_t between(Rng& rng, std::int64_t least, std::int64_t most) {
            static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
 }
 
-// Somewhere in the middle: the share of either side is at least `share` of 100.
+// Picks a cut so that either side has at least `share` percent of `length`.
 std::int64_t cut_of(Rng& rng, std::int64_t length, std::int64_t share) {
     const std::int64_t least = std::max<std::int64_t>(1, length * share / 100);
     return between(rng, least, std::max(least, length - least));
 }
 
-// The piece keeps one side; the other one is returned.
+// The piece keeps one side; the function returns the other.
 Piece cut(Rng& rng, Piece& piece, std::int64_t share, std::int64_t capacity) {
     Piece other = piece;
-    // The longer side, by the arena's; sometimes the other one.
+    // Cuts the side that is longer relative to the arena's, and sometimes the other one.
     const bool wide = (piece.upper - piece.lower) * capacity > piece.size * kHorizon;
     const bool in_time =
         piece.upper - piece.lower > 1 && (piece.size < 2 || wide == (rng.below(4) != 0));
@@ -42,7 +42,7 @@ Piece cut(Rng& rng, Piece& piece, std::int64_t share, std::int64_t capacity) {
     return other;
 }
 
-// In an order that says nothing.
+// Shuffles the blocks, so that their order gives no hint.
 ArenaTrace trace_of(Rng& rng, const std::vector<Piece>& pieces) {
     ArenaTrace trace;
     for (const Piece& piece : pieces)
@@ -93,7 +93,7 @@ ArenaTrace sawtooth_trace(Rng& rng, int count, std::int64_t capacity) {
             begin = end;
         }
     }
-    // Rows of different teeth lie on each other in different ways.
+    // Cuts the rows of different teeth differently.
     const std::size_t num_rows = pieces.size();
     for (std::size_t i = 0; i < num_rows; ++i) {
         if (pieces[i].size < 8 || rng.below(8) != 0) continue;

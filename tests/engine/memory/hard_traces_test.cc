@@ -1,5 +1,5 @@
-// Public instances on which greedy placement needs 12 to 41 % more than their capacity, and some
-// that are cut out of a full arena.
+// Plans public instances for which greedy placement needs 12 to 41 % more than their capacity, and
+// instances that are cut out of a full arena.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The real ring-arena on small traces.
+// Runs the real ring-arena on small traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A pass has to make the requests that were planned; anything else ends the job by name.
+// A pass must make the planned requests; any other request ends the job by name.
 #include "engine/memory/step_arena.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ private:
 
 constexpr std::int64_t kElements = 100;
 
-// "q of layer 3", and "h" within its life.
+// Requests "q of layer 3" and, within its life, "h".
 void two_buffers(StepArena& arena) {
     const ArenaTensor q(arena, {"q", 3}, DType::f32, {kElements});
     const ArenaTensor h(arena, {"h"}, DType::f32, {2, kElements});
@@ -42,7 +42,7 @@ protected:
         planned_ = recorder.take();
         planned_.requests[1].offset = {512};
     }
-    // The error of a pass with these requests.
+    // Returns the error of a pass with these requests.
     std::string failure_of_pass(const std::function<void(StepArena&)>& requests) {
         return check_error_of([&] {
             arena_.begin(planned_);

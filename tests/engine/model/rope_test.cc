@@ -125,8 +125,8 @@ TEST(Rope, Llama3KeepsShortWavesStretchesLongOnesAndBlendsBetween) {
     EXPECT_GT(stretched, 0);
 }
 
-// The largest distance of a backend's tables at `position` from cos and sin in long double of the
-// unreduced angle.
+// Returns the largest distance of a backend's tables at `position` from cos and sin of the
+// unreduced angle in long double.
 double worst_error(Kernels& kernels, const RopeFrequencies& f, std::int64_t position) {
     const auto stream = kernels.device().make_stream("compute");
     const auto half = static_cast<std::int64_t>(f.inv_freq.size());
@@ -161,7 +161,7 @@ TEST(Rope, AnglesAreRightAtPositionFourMillionForEveryType) {
     const auto cpu = make_cpu_kernels({.num_threads = 1});
     for (const auto& [type, word] : vocabulary_of(RopeType{}).words) {
         const RopeFrequencies f = rope_frequencies(rope_of(type), kHeadDim, kPosition + 1);
-        // The angle's own rounding in fp64: half an ulp of four million radians.
+        // Allows for the angle's own rounding in fp64: half an ulp of four million radians.
         EXPECT_LE(worst_error(*ref, f, kPosition), 1e-9) << to_string(type);
         EXPECT_LE(worst_error(*cpu, f, kPosition), 2e-7) << to_string(type);
     }

@@ -59,8 +59,8 @@ TEST(ArenaTraceOf, RefusesLivesThatDoNotEndOnce) {
     EXPECT_EQ(refusal(early), "buffer 'keys' is released at item 0 before it is requested");
 }
 
-// `first` is normed and sent; then `second` is written. Nothing of one touches the other until a
-// plan gives both the same bytes.
+// The stream norms and sends `first`, then writes `second`. They touch different bytes until a plan
+// gives both the same ones.
 ScheduleBuilder two_buffers(const std::function<void(ScheduleBuilder&)>& between) {
     ScheduleBuilder b;
     const auto first = b.request("first", {100, 164});

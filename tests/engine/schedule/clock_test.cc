@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 
-// Half a second for a message, 100 bytes a second.
+// A message takes half a second plus a second per 100 bytes.
 const LinkSpeeds kLinks = {{1, {Seconds{0.5}, 100}}, {2, {Seconds{0.25}, 1000}}};
 
 void expect_times(const ClockedSchedule& clocked, std::uint32_t item, double begin, double end) {
@@ -52,7 +52,7 @@ TEST(Clock, ExposesNothingThatComputeHides) {
     EXPECT_THAT(run_clock(b.schedule(), kLinks).exposed, IsEmpty());
 }
 
-// Links of different groups run at once; the slower one decides.
+// Links of different groups run at the same time; the slowest decides.
 TEST(Clock, TakesTheSlowestOfTheLinksThatGoAtOnce) {
     ScheduleBuilder b;
     const auto both = b.send(kCommunication, "send", {{2, 4, Bytes{3000}}, {1, 1, Bytes{100}}});
@@ -121,7 +121,7 @@ TEST(Clock, SaysWhenBytesAreLive) {
     EXPECT_THAT(points, ElementsAre(Pair(0, 64), Pair(2, 80), Pair(3, 64), Pair(3, 0)));
 }
 
-// Computes, then sends to its group of ring order `group` while it computes on, then waits.
+// Computes, then sends to the group with ring order `group` while it computes more, then waits.
 StepSchedule layer(double seconds, std::int64_t bytes = 100, int group = 1) {
     ScheduleBuilder b;
     b.work(kCompute, "attention", {}, seconds);
@@ -171,7 +171,7 @@ TEST(Clocks, TakeAsLongAsTheSlowestRankOfACollective) {
         expect_times(rank, kShift, 1, 5);
 }
 
-// Ranks 0 1 and 2 3 are nodes; the shift on both rings waits for the ranks of both.
+// Nodes are ranks 0, 1 and 2, 3; the shift on both rings waits for the ranks of both.
 TEST(Clocks, WaitForAllGroupsOfACollective) {
     std::vector<StepSchedule> ranks;
     for (const double seconds : {1, 2, 4, 3}) {
@@ -245,7 +245,7 @@ TEST(Clocks, NameTheRankThatWaitsForOneThatIsOver) {
                       Not(HasSubstr("rank 1 in"))));
 }
 
-// The host joins a stream that never drains, and so never queues what the other rank waits for.
+// The host joins a stream that never drains, so it never queues what the other rank needs.
 TEST(Clocks, FindAHostThatWaitsForItsPeers) {
     ScheduleBuilder joins;
     joins.send(kCommunication, "ring_shift", {{1, 1, Bytes{50}}});

@@ -7,7 +7,7 @@
 namespace rm {
 namespace {
 
-// Every op at one speed.
+// A profile in which every op has the same speed.
 DeviceProfile plain_profile() {
     DeviceProfile profile{.name = "plain", .provenance = "made up", .peak_flops = 1e12};
     for (const std::string_view op : profiled_ops())

@@ -85,7 +85,7 @@ TEST(Races, EndWithOrderThroughAThirdStream) {
     EXPECT_THAT(find_races(b.schedule()), IsEmpty());
 }
 
-// The record does not know of what its stream waits for later.
+// A record does not cover later waits of its stream.
 TEST(Races, AreFoundBehindARecordThatIsOlderThanTheWait) {
     ScheduleBuilder b;
     const auto old = b.record(kHost);

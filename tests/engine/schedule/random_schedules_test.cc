@@ -1,4 +1,4 @@
-// Random schedules against the long way: a graph of all items and every pair of accesses.
+// Compares random schedules with brute force: a graph of all items and every pair of accesses.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -45,7 +45,7 @@ private:
         } else if (what < 10) {
             records_.push_back(builder_.record(stream()));
         } else if (what < 25 && !records_.empty()) {
-            // Mostly late ones, which order more.
+            // Prefers late items, which order more.
             const std::uint64_t back = rng_.below(std::min<std::uint64_t>(3, records_.size()));
             builder_.wait(stream(), records_[records_.size() - 1 - back]);
         } else {
@@ -59,8 +59,8 @@ private:
     std::vector<std::uint32_t> records_;
 };
 
-// By item: the items that have ended when it begins. Joins come before every later item, since the
-// host queues those afterwards.
+// For each item, the items that have ended when it begins. A join precedes every later item,
+// because the host queues those afterwards.
 using Order = std::vector<std::bitset<kMaxItems>>;
 
 bool is_before(const ScheduleItem& a, std::uint32_t index, const ScheduleItem& b) {
@@ -101,7 +101,7 @@ bool conflict(const StepSchedule& schedule, const ScheduleItem& a, const Schedul
 
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-// As find_races lists them: of each stream the last that races with an item.
+// Lists races as find_races does: for an item, the last racing item of each stream.
 Pairs races_the_long_way(const StepSchedule& schedule) {
     const Order before = order_of(schedule);
     Pairs races;
@@ -137,7 +137,7 @@ TEST(RandomSchedules, HaveTheRacesThatTheLongWayFinds) {
     EXPECT_LT(racing, 1450);
 }
 
-// Without its races: work that races with earlier work touches nothing.
+// Removes all races: work that races with earlier work no longer touches anything.
 StepSchedule tamed(StepSchedule schedule) {
     while (true) {
         const Pairs races = races_the_long_way(schedule);

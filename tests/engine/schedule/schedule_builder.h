@@ -28,7 +28,7 @@ class ScheduleBuilder {
 public:
     ScheduleBuilder();
 
-    // Each returns the item.
+    // Each function returns the new item.
     std::uint32_t work(int stream, std::string_view op, const Touch& touch = {},
                        double seconds = 0);
     std::uint32_t send(int stream, std::string_view op, const std::vector<Traffic>& traffic,
@@ -39,7 +39,7 @@ public:
     std::uint32_t mark(std::string_view name);
     // `stream` waits for all work queued on `awaited`; returns the wait.
     std::uint32_t order(int awaited, int stream);
-    // Returns the buffer.
+    // Returns the new buffer.
     std::uint32_t request(std::string name, Span bytes, int arena = kDeviceArena, int group = -1);
     std::uint32_t release(std::uint32_t buffer);
 

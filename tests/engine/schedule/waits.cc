@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ScheduleItem::Kind;
 
-// By item, the work of the same stream before it and after it; empty where there is none.
+// For each item, the work before and after it on the same stream; empty if there is none.
 struct Neighbours {
     explicit Neighbours(const StepSchedule& schedule)
         : before(schedule.items.size()), after(schedule.items.size()) {

@@ -8,18 +8,18 @@
 #include "engine/schedule/races.h"
 #include "kernels/meta/schedule.h"
 
-// The purpose of each wait of a schedule.
+// Finds out which waits of a schedule are needed, and for what.
 namespace rm::test {
 
 struct WaitFinding {
     std::uint32_t wait = 0;   // item
     std::vector<Race> races;  // without it, the first; empty: the wait is redundant
 };
-// For a schedule without races; CheckError describes one. Each wait is taken away alone: of two
-// that do the same, both are redundant, and only one of them can go.
+// Requires a schedule without races; CheckError describes one. Removes each wait alone: of two
+// equivalent waits both are redundant, but only one of them can go.
 std::vector<WaitFinding> examine_waits(const StepSchedule& schedule);
 
-// Waits that look alike, as those of every layer do.
+// Waits that look alike, as the same wait of every layer does.
 struct WaitSite {
     std::string stream;   // that waits
     std::string next;     // op that follows there; empty: none
@@ -29,7 +29,7 @@ struct WaitSite {
     std::int64_t redundant = 0;
     std::vector<Race> races;  // of the first that is not redundant
 };
-// In the order of the first of each.
+// Sorted by the first wait of each site.
 std::vector<WaitSite> wait_sites(const StepSchedule& schedule,
                                  std::span<const WaitFinding> findings);
 

@@ -76,8 +76,7 @@ TEST(Waits, AreExaminedOnlyWithoutRaces) {
     EXPECT_THROW(examine_waits(b.schedule()), CheckError);
 }
 
-// A layer after the other writes, sends and writes again; the first has no earlier send to wait
-// for.
+// Each layer writes, sends and writes again; the first layer has no earlier send to wait for.
 TEST(WaitSites, CountTheWaitsOfAllLayers) {
     ScheduleBuilder b;
     for (int layer = 0; layer < 4; ++layer) {

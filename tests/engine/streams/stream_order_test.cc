@@ -1,4 +1,4 @@
-// Which waits are made: those that nothing before implies.
+// A stream waits only where no earlier wait implies the order.
 #include "engine/streams/stream_order.h"
 
 #include <gtest/gtest.h>

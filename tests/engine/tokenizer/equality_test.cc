@@ -1,6 +1,6 @@
-// Token ids equal those of an independent implementation, @huggingface/tokenizers, on real text and
-// on random strings, with vocabularies trained here. Where the two are known to differ, text is
-// left out: JavaScript's \s lacks U+0085 and has U+FEFF, and its package does not fold U+017F to s.
+// Token ids must equal those of an independent implementation, @huggingface/tokenizers, on real
+// text and on random strings, with vocabularies trained here. The texts avoid known differences:
+// JavaScript's \s lacks U+0085 and has U+FEFF, and its package does not fold U+017F to s.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -39,7 +39,7 @@ Command run(const std::string& command, const TempDir& dir) {
     return result;
 }
 
-// Installed once per build folder, exactly as package-lock.json has it.
+// Installs the package once per build folder, exactly as package-lock.json has it.
 std::string installed_package(const TempDir& dir) {
     const std::string where = RM_NODE_DIR;
     const std::string package = where + "/node_modules/@huggingface/tokenizers/package.json";
@@ -73,7 +73,7 @@ const std::vector<std::string>& texts() {
     return all;
 }
 
-// Both implementations get every eighth real text and all random ones, at night all.
+// Both implementations encode every eighth real text (at night all) and all random ones.
 std::vector<std::string> compared_texts() {
     const std::vector<std::string>& all = texts();
     if (std::getenv("RM_NIGHTLY") != nullptr) return all;

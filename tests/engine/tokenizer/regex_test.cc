@@ -21,7 +21,7 @@ std::vector<std::string> matches(const Regex& regex, std::string_view text) {
     return found;
 }
 
-// Unicode's White_Space, which PCRE2's own \s is not: U+180E is a format character since 6.3.
+// Unicode's White_Space differs from PCRE2's own \s: U+180E is a format character since 6.3.
 TEST(Regex, CountsAsSpaceJustWhatUnicodeDoes) {
     const Regex space = Regex::compile(R"(\s)").value();
     const Regex in_set = Regex::compile(R"([\s])").value();
@@ -79,7 +79,7 @@ TEST(Regex, EndsAHopelessSearchWithAnError) {
     const Regex regex = Regex::compile("(a+)+b").value();
     RegexMatcher matcher(regex);
     const auto found = matcher.find(std::string(64, 'a'), 0);
-    // PCRE2 may also see at once that there is no b.
+    // PCRE2 may also notice at once that there is no b.
     if (!found) {
         EXPECT_EQ(found.error().code, ErrorCode::resource_exhausted);
     } else {

@@ -41,7 +41,7 @@ std::string round_trip(const Tokenizer& tokenizer, std::string_view text) {
     return tokenizer.decode(ids_of(tokenizer, text), SpecialTokens::keep).value();
 }
 
-// The error of a good file after `change`.
+// Returns the error for a good file after `change`.
 std::string complaint(const std::function<void(json&)>& change) {
     json file = trained();
     change(file);
@@ -74,7 +74,7 @@ TEST(TokenizerJson, ReplacesBytesThatAreNoUtf8) {
               "the \xEF\xBF\xBD ring \xEF\xBF\xBD");
 }
 
-// A word that merges, searched in full and by the heap: the same tokens for every length.
+// The full search and the heap give the same tokens for a repeated word of any length.
 TEST(TokenizerJson, MergesLongWordsAsItDoesShortOnes) {
     const auto tokenizer = parse(trained());
     const std::vector<TokenId> one = ids_of(**tokenizer, "thering");
@@ -84,7 +84,7 @@ TEST(TokenizerJson, MergesLongWordsAsItDoesShortOnes) {
         for (std::size_t i = 0; i < n; ++i)
             word += "thering";
         const std::vector<TokenId> ids = ids_of(**tokenizer, word);
-        // Each repeat has the same neighbours, so the inner ones give the same tokens.
+        // Inner repeats have the same neighbours, so they give the same tokens.
         EXPECT_EQ((ids.size() - one.size()) % (n - 1), 0u) << n;
         EXPECT_EQ(ids.size() / n, one.size()) << n;
         EXPECT_EQ(round_trip(**tokenizer, word), word);

@@ -1,4 +1,4 @@
-// Whole runs on every axis at once: data in documents, evaluation, checkpoints, export.
+// Runs whole jobs on every axis at once: documents, evaluation, checkpoints, export.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -98,7 +98,7 @@ TEST_F(AxesRun, AnotherMeshGoesOnFromItsCheckpoint) {
                 1e-4 * straight.steps.back().loss);
 }
 
-// The export from shards equals that of one rank that continues from the same checkpoint.
+// The export from shards must equal that of one rank that continues from the same checkpoint.
 TEST_F(AxesRun, ExportsTheWeightsOfAllRanks) {
     config_.spec.exports.huggingface = dir_.file("from-many");
     train("checkpoints");

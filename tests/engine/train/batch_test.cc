@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kSeed = 20'261'122;
 constexpr std::int32_t kSequenceStep = 1'000'000;
 
-// Token i of sequence n is n million + i + 1, so that every token says where it is from.
+// Token i of sequence n is n million + i + 1, so every token tells its origin.
 std::int32_t token_at(std::size_t sequence, std::int64_t i) {
     return static_cast<std::int32_t>(sequence) * kSequenceStep + static_cast<std::int32_t>(i) + 1;
 }
@@ -30,7 +30,7 @@ Sample make_sample(std::size_t sequence, std::vector<std::int64_t> documents) {
     return sample;
 }
 
-// Some sequences on a mesh; each cut in documents of its own.
+// Several sequences on a mesh, each cut into its own documents.
 struct Case {
     explicit Case(std::uint64_t from) : seed(from), rng(from) {
         const auto size = [&](std::uint64_t most) { return static_cast<int>(1 + rng.below(most)); };
@@ -54,7 +54,7 @@ struct Case {
     StepBatch batch(int rank) const {
         return make_step_batch(sequences, layout(rank), mesh, rank, positions);
     }
-    // One rank of each tensor group: the others hold the same tokens.
+    // Returns one rank of each tensor group; the others hold the same tokens.
     std::vector<int> ranks() const {
         std::vector<int> ranks;
         for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
@@ -134,7 +134,7 @@ TEST(StepBatch, HoldsEveryTokenOnceWithItsTargetDocumentAndPosition) {
                 });
             }
         }
-        // None is held twice: the next test.
+        // The next test shows that no token is on two ranks.
         ASSERT_EQ(seen, std::ssize(c.sequences) * c.context);
     }
 }

@@ -1,4 +1,4 @@
-// A step sends over every axis as many bytes as docs/communication.md says. mesh_test.cc and
+// A step must send over every axis the bytes that docs/communication.md states. mesh_test.cc and
 // kv_stream_test.cc count the bytes of the ring.
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ test::RigConfig config_of(const Layout& l, DType type) {
     return config;
 }
 
-// The page's letters, for one rank.
+// Computes the page's formulas for one rank, with the page's letters.
 class Formulas {
 public:
     Formulas(const Layout& layout, const test::RigConfig& config, int rank, DType type)
@@ -121,7 +121,7 @@ private:
         bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, table_.norm_elements, a_);
     }
 
-    // The loss; the wish to stop, the executed operations and the gradient's norm.
+    // Adds the loss, the wish to stop, the executed operations and the gradient's norm.
     void scalars(Bytes& bytes) const {
         bytes["gradient all_reduce_sum"] += all_reduce(GroupKey::gradient, 1, kScalar);
         bytes["world all_reduce_sum"] += 3 * all_reduce(GroupKey::world, 1, kScalar);

@@ -1,4 +1,4 @@
-// A checkpoint of any layout starts any other: save on A, load on B, save, load on A.
+// Any layout resumes from a checkpoint of any other: save on A, load on B, save, load on A.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -46,7 +46,7 @@ protected:
         model_.vocabulary = 61;   // nor over 2
     }
 
-    // Every rank of `layout`: starts from `from` (or from the seed and a step), then saves to `to`.
+    // Every rank starts from `from` (or from the seed and one step), then saves to `to`.
     void pass_through(const Layout& layout, const std::string& from, const std::string& to) {
         const Mesh mesh = mesh_of(layout);
         const auto hub = make_local_hub(mesh.num_ranks());

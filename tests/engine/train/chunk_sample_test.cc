@@ -1,5 +1,5 @@
-// A sample of a long context's chunks against all of them: the same requests, and no race at the
-// places that the sample's plan gives them.
+// Compares a sample of a long context's chunks with all of them: the requests are the same, and the
+// places of the sample's plan cause no race.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,7 +28,7 @@ T pick(std::mt19937& random, std::initializer_list<T> values) {
     return values.begin()[random() % values.size()];
 }
 
-// More chunks than the sample has, the last one often short.
+// Has more chunks than the sample, and often a short last one.
 SampledCase random_case(std::uint32_t seed) {
     std::mt19937 random(seed);
     SampledCase c;
@@ -119,10 +119,10 @@ TEST(KeptPeriod, IsTheFewestChunksAfterWhichKeptTilesRepeat) {
     EXPECT_EQ(period_of(0.0625).chunks, 2);
     EXPECT_EQ(period_of(0.3).chunks, 5);
     EXPECT_EQ(period_of(0.3).alpha, 0.3);
-    // 0.984 tiles of a chunk: all but one in 16 chunks are nearest.
+    // 0.984 tiles of a chunk: all but one tile in 16 chunks come nearest.
     EXPECT_LE(period_of(0.123).chunks, 16);
     EXPECT_NEAR(period_of(0.123).alpha, 0.123, 1.0 / (16 * 8));
-    // One tile in 125 chunks is more than none.
+    // One tile in 125 chunks is still more than none.
     EXPECT_GT(period_of(0.001).alpha, 0);
     EXPECT_LT(period_of(0.999).alpha, 1);
     policy.chunk_tokens = 512;  // one tile

@@ -1,4 +1,4 @@
-// The engine on a device whose memory the host cannot touch: the same bits, by the same schedule.
+// A device whose memory the host cannot touch computes the same bits by the same schedule.
 #include "tests/support/closed_device.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ protected:
         config_.spec.checkpoint = {"", 1, 30};
         config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
     }
-    // The state after the last step, checkpointed while the run went on at every one before.
+    // Returns the state after the last step; the run saved a checkpoint at every earlier step.
     std::map<std::string, std::string> train(const test::KernelsFactory& backend,
                                              const std::string& name) {
         config_.checkpoint_dir = dir_.file(name);

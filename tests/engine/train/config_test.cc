@@ -80,7 +80,7 @@ TEST(RankConfig, SurvivesJson) {
     EXPECT_EQ(parsed->peak_flops, 1.5e11);
 }
 
-// A member added to JobSpec or Plan does not compile in random_values.h until it is filled there.
+// A new member of JobSpec or Plan does not compile in random_values.h until that file fills it.
 TEST(RankConfig, EveryFieldOfAJobSurvivesJson) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Rng rng(seed);

@@ -6,10 +6,10 @@
 
 namespace rm::test {
 
-// The backend of the device kernels that device_engine_test.cc is built for: `emu` on memory closed
-// to the host, or `cuda`.
+// True if this build of device_engine_test.cc has a device backend: `emu` on memory closed to the
+// host, or `cuda`.
 bool has_device_backend();
-// `seed` chooses among orders that are allowed: the schedules of the emulator.
+// `seed` chooses among allowed orders: the emulator's schedules.
 KernelsFactory device_backend(std::uint64_t seed = 0);
 
 }  // namespace rm::test

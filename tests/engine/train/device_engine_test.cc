@@ -1,5 +1,5 @@
-// The engine on the device kernels: the layouts train what one rank trains, and what only moves
-// data changes no bit. Tiny sizes, two steps: on `emu` every instruction of a kernel is played.
+// On the device kernels all layouts train what one rank trains, and moving data changes no bit.
+// Sizes are tiny and runs have two steps, because `emu` plays every instruction of a kernel.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ using test::device_backend;
 using test::RigConfig;
 using test::RigResult;
 
-// Head dims are the device's; the rest is as small as it goes.
+// Head dims are the device's; every other size is the smallest possible.
 ModelConfig tiny_model() {
     return {.vocabulary = 61,
             .hidden = 32,
@@ -63,7 +63,7 @@ TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
     config.steps = 0;
     const RigResult mesh = run_rig(config);
     test::expect_derived_tolerance(mesh, one, exact, DType::bf16);
-    // bf16 against fp64: some of the gradients are really those of the model.
+    // Compares bf16 with fp64, which shows that these are the model's gradients at all.
     for (const auto& [name, r] : exact.gradients) {
         EXPECT_LE(test::norm_difference(one.gradients.at(name), r), 0.05 * test::norm(r)) << name;
     }
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(SixLayouts, DeviceLayout,
                              return format("Data{}Ring{}", info.param.data, info.param.ring);
                          });
 
-// A step with its update, beside the same on `cpu` in bf16.
+// Compares a step and its update with `cpu` in bf16.
 TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
     RigConfig config = rig_of({1, 1, 192}, test::ref_backend());
     const RigResult exact = run_rig(config);
@@ -93,7 +93,7 @@ TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
                   2 * test::norm_difference(cpu.gradients.at(name), r))
             << name;
     }
-    // AdamW's first step is the sign of the gradient: weights differ where that is near zero.
+    // AdamW's first step is the gradient's sign, so weights differ where that is near zero.
     for (const auto& [name, r] : exact.weights) {
         EXPECT_LE(test::norm_difference(device.weights.at(name), r),
                   2 * test::norm_difference(cpu.weights.at(name), r) + 1e-6 * test::norm(r))
@@ -101,7 +101,7 @@ TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
     }
 }
 
-// Gradients come down as they are; AdamW on the host rounds its f32 as it likes.
+// Gradients reach the host unchanged, but AdamW on the host may round its f32 differently.
 TEST_F(OnTheDevice, StateOnTheHostIsUpdatedAsOnTheDevice) {
     for (const int data : {1, 2}) {
         RigConfig config = rig_of({data, 1, 128}, device_backend());
@@ -167,7 +167,7 @@ protected:
         config_.plan.memory = {64, 128};
         config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
     }
-    // The state after step 2.
+    // Returns the state after step 2.
     std::map<std::string, std::string> train(const std::string& name) {
         const test::TrainRun run = train_some(name);
         return run.outcome.ok() ? test::checkpoint_bytes(dir_.file(name) + "/e1-s2")

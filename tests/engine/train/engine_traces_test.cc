@@ -1,5 +1,5 @@
-// The planner meets the lower bound for the requests of the engine's passes, for every model size,
-// policy and mesh. `ring-bench arena` measures how fast it is.
+// The planner must meet the lower bound for the requests of the engine's passes, for every model
+// size, policy and mesh. `ring-bench arena` measures its speed.
 #include "bench/engine/engine_traces.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 std::vector<EngineCase> cases() {
     std::vector<EngineCase> all = engine_cases();
-    // The large models have the same code with more layers.
+    // The large models run the same code with more layers.
     if (test::kSanitized)
         std::erase_if(all, [](const EngineCase& c) { return !c.name.starts_with("test_"); });
     return all;

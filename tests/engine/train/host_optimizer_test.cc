@@ -1,4 +1,4 @@
-// State on the host: the same is trained as with state on the device, which has room for more.
+// State on the host must train the same as state on the device, and leave the device's memory free.
 #include <gtest/gtest.h>
 
 #include "engine/checkpoint/durable_file.h"
@@ -32,7 +32,7 @@ std::string name_of(const Layout& l) {
                   l.packed ? "Packed" : "");
 }
 
-// State on the device.
+// Returns a configuration with state on the device.
 RigConfig config_of(const Layout& l, const test::KernelsFactory& backend) {
     RigConfig config;
     config.backend = backend;
@@ -67,17 +67,17 @@ TEST_P(HostOptimizer, TrainsWhatOneRankTrainsOnItsDevice) {
 }
 
 const Layout kLayouts[] = {
-    // Alone: the part is the whole, whatever stage is asked for.
+    // A single rank's part is the whole, at every stage.
     {},
     {.zero = 3, .sequences = 1, .tied = true},
-    // Stages below 2 are held as 2.
+    // With state on the host, stages below 2 act as stage 2.
     {.data = 2},
     {.data = 2, .zero = 2, .sequences = 5, .packed = true},
     {.data = 2, .zero = 3, .sequences = 5, .tied = true},
     {.ring = 2, .zero = 2, .sequences = 3, .packed = true},
     {.ulysses = 2, .zero = 3, .packed = true},
     {.tensor = 2, .tied = true},
-    // Key-value heads that tensor ranks share, over one micro-batch and several.
+    // Key-value heads shared by tensor ranks, over one micro-batch and over several.
     {.tensor = 4, .sequences = 3, .kv_heads = 1},
     {.data = 2, .tensor = 2, .zero = 3, .sequences = 4, .kv_heads = 1},
     {.data = 2, .ring = 2, .tensor = 2, .zero = 3, .kv_heads = 1, .packed = true},
@@ -107,8 +107,8 @@ protected:
     }
 };
 
-// The same ops in the same order, elsewhere. A rank that is alone sums its micro-batches otherwise
-// on the device: there it has one.
+// The host runs the same ops in the same order. A single rank sums micro-batches differently on the
+// device, so it has only one here.
 TEST_P(HostOptimizerBits, AreThoseOfTheDevice) {
     const auto& [layout, compute, moments] = GetParam();
     RigConfig config = config_of(layout, test::cpu_backend(1, compute));
@@ -129,7 +129,7 @@ const Bits kBits[] = {
     {{.ring = 3, .zero = 3, .context = 192}, DType::f32, std::nullopt},
     {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::bf16, std::nullopt},
     {{.data = 2, .ring = 2, .tensor = 2, .zero = 3}, DType::bf16, DType::bf16},
-    // More layers than buffers that they come by.
+    // More layers than the buffers that they share.
     {{.sequences = 1, .tied = true, .layers = 5}, DType::bf16, std::nullopt},
     {{.data = 2, .zero = 2, .layers = 5}, DType::bf16, DType::bf16},
     {{.data = 2, .zero = 3, .layers = 5}, DType::f32, std::nullopt},
@@ -138,7 +138,7 @@ const Bits kBits[] = {
 INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizerBits, testing::ValuesIn(kBits),
                          [](const auto& info) { return name_of(info.param); });
 
-// Two units' gradients and no master weights nor moments.
+// Holds two units' gradients, and neither master weights nor moments.
 TEST(HostOptimizerMemory, IsNoneOfTheDevices) {
     RigConfig config = config_of({.zero = 2}, test::closed_cpu_backend(1, DType::bf16));
     config.model.num_layers = 8;
@@ -164,7 +164,7 @@ protected:
         config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
         config_.plan.zero = 3;
     }
-    // Until `steps` have been trained by this run, or to the end.
+    // Trains `steps` steps in this run, or to the end.
     test::TrainRun train(const std::string& name, OptimizerPlace place, int steps = 0) {
         config_.checkpoint_dir = dir_.file(name);
         config_.spec.optimizer.place = place;
@@ -214,7 +214,7 @@ TEST_F(HostOptimizerRun, WritesCheckpointsDuringTheNextStepAndExportsTheSameMode
     EXPECT_TRUE(state("host-again", 4) == state("device-again", 4));
 }
 
-// An update is left running at the end of every step: what comes then must wait for it.
+// Every step ends with an update still running, and the next action must wait for it.
 TEST_F(HostOptimizerRun, ChangesNoBitOverStagesEvaluationsAndResuming) {
     StageSpec longer = config_.spec.stages[0];
     longer.schedule = Schedule::cosine;

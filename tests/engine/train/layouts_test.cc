@@ -1,5 +1,5 @@
-// Whatever the layout, the same is trained: on `ref` to 1e-10, in working precision by the derived
-// rule.
+// Every layout trains the same: on `ref` to 1e-10, in working precision within the derived
+// tolerance.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ std::string name_of(const Layout& l) {
     return l.tied ? name + "Tied" : name;
 }
 
-// Long ones that are cut over ring slots, short ones, one that is a single token.
+// Long documents that the ring cuts, short ones, and one of a single token.
 std::vector<std::int64_t> some_documents(std::int64_t context) {
     std::vector<std::int64_t> lengths = {37, 1, 90, 5};
     for (const std::int64_t length : lengths)
@@ -80,7 +80,7 @@ RigConfig alone(RigConfig config) {
     return config;
 }
 
-// One rank on `ref`, once for all layouts that train the same.
+// Runs one rank on `ref`, once for all layouts that train the same.
 const RigResult& expected_of(const Layout& l, Packing packing) {
     using Key = std::tuple<int, int, std::int64_t, std::int64_t, bool, Packing>;
     static std::map<Key, RigResult> known;
@@ -136,7 +136,7 @@ const Layout kLayouts[] = {
     {.tensor = 2, .tied = true},
     {.data = 2, .tensor = 4, .zero = 3, .kv_heads = 1},
     {.data = 2, .tensor = 4, .zero = 1, .query_heads = 12, .kv_heads = 6},
-    // Everything at once.
+    // All axes at once.
     {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3, .kv_heads = 4},
     {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 2, .sequences = 3},
     {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 0},
@@ -188,8 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
                (packed ? "Packed" : "");
     });
 
-// Where one micro-batch is a step, what is gathered and scattered is only moved: no stage changes a
-// bit.
+// With one micro-batch per step, gather and scatter only move data, so no stage changes a bit.
 TEST(ZeroStages, ChangeNoBitOfAStep) {
     for (const DType type : {DType::f32, DType::bf16}) {
         RigConfig config = config_of({.data = 2, .ring = 2, .tensor = 2}, Packing::packed,
@@ -205,7 +204,7 @@ TEST(ZeroStages, ChangeNoBitOfAStep) {
     }
 }
 
-// The rounding of bf16 moments is drawn from an element's place in the whole tensor.
+// The place of an element in the whole tensor determines the rounding of its bf16 moments.
 TEST(Bf16Moments, HaveTheSameBitsWhateverTheSharding) {
     RigConfig config =
         config_of({.data = 2}, Packing::one_document, test::cpu_backend(1, DType::bf16));
@@ -217,15 +216,15 @@ TEST(Bf16Moments, HaveTheSameBitsWhateverTheSharding) {
     EXPECT_NE(run_rig(config).weights, plain.weights);
 }
 
-// A document's tokens alone decide its loss: what is packed beside it changes nothing, nor does
-// where positions start.
+// Only a document's own tokens decide its loss: neither its neighbours in the sequence nor the
+// first position change it.
 TEST(PackedDocuments, AreTrainedAsIfEachWereAlone) {
     RigConfig config = config_of({.ring = 2}, Packing::packed, test::ref_backend());
     config.steps = 0;
     const RigResult reset = run_rig(config);
     config.positions = Positions::running;
     const RigResult running = run_rig(config);
-    // RoPE turns queries and keys alike: only differences of positions matter.
+    // RoPE rotates queries and keys alike, so only differences of positions matter.
     EXPECT_NEAR(running.losses[0], reset.losses[0], 1e-12);
     test::expect_close(running.gradients, reset.gradients, 1e-10);
     config.documents = {config.context};

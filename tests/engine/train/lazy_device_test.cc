@@ -1,5 +1,5 @@
-// The engine where streams do no more than CUDA promises: whatever order they are played in, the
-// same bits.
+// The engine computes the same bits in whatever order the streams play their work, as long as they
+// keep CUDA's promises.
 #include "tests/support/lazy_device.h"
 
 #include <gtest/gtest.h>
@@ -56,11 +56,11 @@ struct Layout {
     MemoryPolicy memory;
 
     bool on_host() const { return place == OptimizerPlace::host; }
-    // In bf16 what goes up from the host is converted on its way.
+    // In bf16 the engine converts weights on their way up from the host.
     DType compute() const { return on_host() ? DType::bf16 : DType::f32; }
 };
 
-// The host's work is played in any order as well.
+// The host's work also runs in any order.
 test::RigConfig config_of(const Layout& layout) {
     test::RigConfig config = config_of(layout.mesh, layout.zero);
     config.backend = test::cpu_backend(1, layout.compute());
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class EveryWait : public testing::TestWithParam<Layout> {};
 
-// The result of a run with one wait left out on every rank; nothing when the run fails.
+// Runs with one wait left out on every rank; returns nothing when the run fails.
 std::optional<test::RigResult> without_wait(test::RigConfig config, DType compute,
                                             std::int64_t wait, std::uint64_t seed) {
     config.backend = lazy_backend({seed, wait}, compute);
@@ -130,7 +130,7 @@ bool same_bits(const std::optional<test::RigResult>& a, const test::RigResult& b
     return a && a->losses == b.losses && a->grad_norms == b.grad_norms && a->weights == b.weights;
 }
 
-// That the orders above are hard enough. Some waits follow from others, so not all can be noticed.
+// Shows that the orders above are hard enough. A wait that others imply goes unnoticed.
 TEST_P(EveryWait, IsMissedWhereNothingElseOrdersTheSame) {
     constexpr std::uint64_t kSeeds = 6;
     test::RigConfig config = config_of(GetParam());

@@ -100,7 +100,7 @@ TEST_F(Meetings, AgreeOnWhatTheFirstOfThoseThatFailedSaid) {
             EXPECT_EQ(bad.status.error().message,
                       "reading: 1 of 3 ranks failed; rank 1: shard 1 is bad");
         }
-        // Damage can be passed over; that another rank failed otherwise cannot.
+        // Ranks can skip damage, but not another rank's different failure.
         const Status refused = rank == 2 ? Status(invalid_argument("no such tensor")) : damaged(1);
         const Meeting::Verdict worse = meeting.agree(refused, "reading");
         EXPECT_FALSE(worse.damaged);

@@ -1,5 +1,5 @@
-// How a step uses memory changes no bit of what it computes: every policy against the one that
-// keeps everything on the device, at one tile size.
+// Memory policies change no bit of a step's results: compares each with the policy that keeps
+// everything on the device, at one tile size.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -36,7 +36,7 @@ RigConfig job(const Mesh& mesh) {
     return config;
 }
 
-// Offload, keep and alpha with each other; the rest one by one.
+// Combines offload, keep and alpha with each other; varies the rest one at a time.
 std::vector<PolicyCase> policies(WorkingSet working) {
     std::vector<PolicyCase> cases;
     const bool windows = working == WorkingSet::windows;
@@ -92,7 +92,7 @@ void expect_same_bits(const RigResult& got, const RigResult& want) {
 
 class PolicyTest : public testing::TestWithParam<PolicyCase> {
 protected:
-    // `expected` is what `config` computes when everything is kept on the device.
+    // `expected` is the result of `config` with everything kept on the device.
     static void expect_invisible(RigConfig config, const PolicyCase& c, const RigResult& expected) {
         config.memory = c.policy;
         config.chunk = c.chunk;

@@ -46,8 +46,8 @@ TEST_P(RefMesh, GivesTheOneRankLossGradientsAndWeights) {
     test::expect_same_training(many, one);
 }
 
-// Rings of every size to 5 with and without padding; data alone and with a ring; sequences that do
-// not fill the data axis (the last micro-batch is padding on some ranks).
+// Rings of all sizes up to 5 with and without padding; data alone and with a ring; sequences that
+// do not fill the data axis (the last micro-batch is padding on some ranks).
 INSTANTIATE_TEST_SUITE_P(Layouts, RefMesh,
                          testing::Values(Layout{1, 1, 300, 1}, Layout{1, 2, 320, 1},
                                          Layout{1, 2, 300, 1}, Layout{1, 3, 288, 1},
@@ -137,8 +137,8 @@ TEST_P(CpuMesh, GlooAndLocalGiveTheSameBits) {
     EXPECT_EQ(gloo.ring_bytes, local.ring_bytes);
 }
 
-// docs/communication.md: forward R-1 hops of k and v; backward again, and as many of their
-// gradients.
+// docs/communication.md: the forward pass makes R-1 hops of k and v; the backward pass repeats them
+// and makes as many of their gradients.
 class RingBytes : public testing::TestWithParam<std::tuple<int, test::RigTransport, DType>> {};
 
 TEST_P(RingBytes, EqualTheDocumentedFormula) {
@@ -152,7 +152,7 @@ TEST_P(RingBytes, EqualTheDocumentedFormula) {
     const RigResult result = run_rig(config);
     const std::int64_t T = config.context / ring;
     const std::int64_t kv_elements = 2 * T * config.model.num_kv_heads * config.model.head_dim;
-    // Keys and values travel as they are computed, their gradients as sums.
+    // Keys and values travel in the compute type, their gradients as sums.
     const std::int64_t forward = (ring - 1) * kv_elements * size_of(compute);
     const std::int64_t backward = forward + (ring - 1) * kv_elements * 4;
     const std::int64_t micro_batches = config.sequences * config.steps;

@@ -35,7 +35,7 @@ std::vector<std::uint32_t> OtherPlans::touched_by(std::uint32_t item) const {
     return buffers;
 }
 
-// On the same stream.
+// Looks on the same stream.
 std::uint32_t OtherPlans::next_work(std::uint32_t item) const {
     for (std::uint32_t i = item; i < schedule_.items.size(); ++i) {
         const ScheduleItem& next = schedule_.items[i];
@@ -51,7 +51,7 @@ std::uint32_t OtherPlans::last_work(std::uint32_t item) const {
     return kNone;
 }
 
-// Released before the buffer's request, those first that were touched last.
+// Buffers released before this buffer's request, most recently touched first.
 std::vector<std::uint32_t> OtherPlans::touched_last_before(std::uint32_t buffer) const {
     std::vector<std::uint32_t> found;
     for (std::uint32_t other = 0; other < lives_.size(); ++other) {
@@ -71,8 +71,8 @@ bool OtherPlans::fits(const Pair& pair) const {
            lives_[released].release < lives_[requested].request;
 }
 
-// Pairs of a buffer touched after the wait with one released before it, and of a buffer touched by
-// the awaited work with one requested later.
+// Pairs a buffer touched after the wait with one released before its request, and a buffer touched
+// by the awaited work with one requested later.
 std::vector<OtherPlans::Pair> OtherPlans::pairs_around(std::uint32_t wait) const {
     std::vector<Pair> pairs;
     for (const std::uint32_t requested : touched_by(next_work(wait))) {
@@ -90,8 +90,8 @@ std::vector<OtherPlans::Pair> OtherPlans::pairs_around(std::uint32_t wait) const
     return pairs;
 }
 
-// As they were recorded, but for those of one buffer, which lie at one end of the room; of one that
-// does not fit in, all touch all of it.
+// Copies the recorded ranges but moves those of one buffer to one end of the room. If the buffer
+// does not fit, each of them covers the whole room.
 void OtherPlans::move_ranges(StepSchedule& copy, const AddressRange& from, const AddressRange& room,
                              End end) const {
     const std::int64_t slack = end == End::end ? room.size - from.size : 0;

@@ -10,14 +10,14 @@
 
 namespace rm::test {
 
-// Shows the need for a wait in another plan of the arenas: one that gives a buffer the bytes of a
+// Shows that a wait is needed in another plan of the arenas: one that gives a buffer the bytes of a
 // buffer released before it, chosen so that only the wait orders the two.
 class OtherPlans {
 public:
-    // Borrows a schedule as recorded, where no two buffers share bytes.
+    // Borrows a schedule as recorded, in which no two buffers share bytes.
     explicit OtherPlans(const StepSchedule& schedule);
 
-    // The races of the first such pair that has any; empty: no pair has.
+    // Returns the races of the first such pair that has any; empty if no pair has.
     std::vector<Race> races_without(std::uint32_t wait) const;
 
 private:

@@ -1,5 +1,5 @@
-// A run that is stopped and goes on under another memory policy, or with its state elsewhere, ends
-// with the bits of a run that was never stopped.
+// A run that stops and resumes under another memory policy, or with its state elsewhere, ends with
+// the bits of an uninterrupted run.
 #include <gtest/gtest.h>
 
 #include "engine/train/run/run_rank.h"
@@ -51,7 +51,7 @@ protected:
         config_.spec.memory.tile = kTile;
     }
 
-    // Each part goes on for some steps from where the one before it has stopped.
+    // Each part resumes where the previous one stopped and trains some steps.
     void train(const std::string& run, const std::vector<Part>& parts) {
         for (const Part& part : parts) {
             RankConfig config = config_;
@@ -74,7 +74,7 @@ protected:
 };
 
 TEST_F(PolicyResume, ChangesNoBitOfARunOnOneRank) {
-    // A rank that is alone sums several micro-batches otherwise on the host than on the device.
+    // A single rank sums several micro-batches differently on the host and on the device.
     config_.spec.stages[0].batch = 512;
     config_.spec.stages[0].tokens = kSteps * 512;
     config_.plan.mesh = Mesh();

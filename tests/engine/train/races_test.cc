@@ -1,5 +1,5 @@
-// The whole schedule under the thread sanitizer: every stream is a thread here, so an event that is
-// missing between two of them is a data race.
+// Runs the whole schedule under the thread sanitizer: every stream is a thread here, so a missing
+// event between two streams is a data race.
 #include <gtest/gtest.h>
 
 #include "tests/support/rank_rig.h"

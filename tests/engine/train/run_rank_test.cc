@@ -108,7 +108,7 @@ TEST_F(RunRank, CheckpointsWrittenDuringTheNextStepChangeNoBit) {
     ASSERT_TRUE(run.outcome.ok());
     EXPECT_EQ(run.checkpoints.size(), 20u);
     EXPECT_EQ(checkpoint_bytes(checkpoint("every-step", 20)), without);
-    // A checkpoint of a run that goes on equals that of a run that stops at the same step.
+    // A run that continues saves the same checkpoint as a run that stops at that step.
     config_.checkpoint_dir = dir_.file("stopped");
     config_.stop_after_steps = 7;
     ASSERT_TRUE(train().outcome.ok());
@@ -116,8 +116,8 @@ TEST_F(RunRank, CheckpointsWrittenDuringTheNextStepChangeNoBit) {
               checkpoint_bytes(checkpoint("stopped", 7)));
 }
 
-// A run dies at a write, sync, rename or removal; the run after it always ends as if nothing had
-// happened. (checkpoint_test dies at every one of them; here are the first few and some later
+// A run dies at a write, sync, rename or removal; the next run always ends as if nothing had
+// happened. (checkpoint_test dies at each of them; this test takes the first few and some later
 // ones.)
 TEST_F(RunRank, SurvivesADeathInTheMiddleOfACheckpoint) {
     config_.spec.checkpoint = {"", 2, 1};
@@ -174,7 +174,7 @@ TEST_F(RunRank, TwoStagesResumeInsideEither) {
     }
 }
 
-// Every rank of the mesh writes its shards, or the checkpoint would not be whole.
+// Every rank of the mesh writes its shards; otherwise the checkpoint would not be whole.
 TEST_F(RunRank, MakesCheckpointsByTheClockOfRank0WhereNoStepsAreGiven) {
     config_.spec.checkpoint.keep = 30;
     config_.spec.checkpoint.every = Seconds{1e-9};
@@ -190,7 +190,7 @@ TEST_F(RunRank, MakesCheckpointsByTheClockOfRank0WhereNoStepsAreGiven) {
               checkpoint_bytes(checkpoint("checkpoints", 20)));
 }
 
-// Master weights of a checkpoint and of a directory, by name.
+// Returns the master weights of a checkpoint and of a directory, by name.
 std::map<std::string, std::string> exported_bytes(const std::string& path) {
     std::map<std::string, std::string> contents;
     const auto file = SafetensorsFile::open(path + "/model.safetensors");
@@ -218,13 +218,13 @@ TEST_F(RunRank, ExportsWhatTheLastCheckpointHoldsWithTheLastStagesRope) {
     ASSERT_TRUE(directory.ok()) << directory.error().message;
     EXPECT_EQ(directory->model().rope, RopeConfig{.theta = 5e4});
     EXPECT_EQ(directory->model().max_positions, 256);
-    // A retry after everything was trained exports again.
+    // A retry exports again even if training was complete.
     std::filesystem::remove_all(dir_.file("trained"));
     ASSERT_TRUE(train().outcome.ok());
     EXPECT_EQ(exported_bytes(dir_.file("trained")), exported);
 }
 
-// Answers as told, one answer a question; the last for ever.
+// Gives the listed answers, one per question; repeats the last one.
 class Answers final : public PublishGuard {
 public:
     explicit Answers(std::vector<Status> answers) : answers_(std::move(answers)) {}
@@ -283,7 +283,7 @@ TEST_F(RunRank, BeginsFromAnotherJobsCheckpointAndGoesOnBitForBit) {
     EXPECT_THAT(second.notes, Contains(HasSubstr("resumed from " + from + " at step 10")));
     EXPECT_EQ(checkpoint_bytes(checkpoint("second", 20)), straight);
 
-    // On another mesh it is what a resume of the same directory there is.
+    // On another mesh it equals a resume of the same directory on that mesh.
     set_mesh(2, 2);
     config_.checkpoint_dir = dir_.file("third");
     ASSERT_TRUE(train().outcome.ok());
@@ -293,7 +293,7 @@ TEST_F(RunRank, BeginsFromAnotherJobsCheckpointAndGoesOnBitForBit) {
     ASSERT_TRUE(train().outcome.ok());
     EXPECT_EQ(checkpoint_bytes(checkpoint("first", 20)), third);
 
-    // Its own checkpoints come first, and nothing is left to train.
+    // The run prefers its own checkpoints, and nothing is left to train.
     config_.spec.checkpoint.from = dir_.file("nowhere");
     const TrainRun again = train();
     ASSERT_TRUE(again.outcome.ok()) << again.outcome.error().message;
@@ -406,7 +406,7 @@ TEST_F(RunRank, MissingAndEmptyDataAreErrorsThatNameThePath) {
     EXPECT_THAT(train().outcome.error().message, HasSubstr("empty"));
 }
 
-// The rank process makes exit codes of them (worker/rank/exit_class.h).
+// The rank process turns these codes into exit codes (worker/rank/exit_class.h).
 TEST_F(RunRank, TellsWhatIsMissingFromMemoryAndFromDisks) {
     const RankConfig good = config_;
     const auto code = [&](Faults* faults = nullptr) {

@@ -69,7 +69,7 @@ std::uint32_t second_step(const StepSchedule& schedule) {
     return last;
 }
 
-// The places planned for a pass have no races; a schedule alone cannot promise that for all places.
+// A pass's planned places have no races; a schedule alone cannot promise that for all places.
 TEST(PlannedPlaces, ThatWorkIsNotOrderedForAreRefused) {
     const auto like = make_cpu_kernels({.num_threads = 1});
     RankSpec spec;
@@ -102,7 +102,7 @@ TEST_P(EngineSchedule, HasNoRaces) {
     }
 }
 
-// Holds for every place that a plan may give to a buffer.
+// Holds for every place that a plan may give a buffer.
 TEST_P(EngineSchedule, HasNoRacesAtAnyPlaces) {
     for (const int rank : {0, GetParam().mesh.num_ranks() - 1}) {
         const StepSchedule schedule = record(GetParam(), rank);
@@ -113,11 +113,11 @@ TEST_P(EngineSchedule, HasNoRacesAtAnyPlaces) {
     }
 }
 
-// Each wait taken away alone shows a race: at the planned places, or at those of another plan.
+// Removing any single wait shows a race: at the planned places, or at those of another plan.
 TEST_P(EngineSchedule, NeedsEveryWait) {
     const StepSchedule schedule = record(GetParam(), 0);
     std::vector<WaitFinding> findings = examine_waits(placed(schedule));
-    // The first step's weights come from nowhere.
+    // No earlier step makes the first step's weights, so its waits do not count.
     std::erase_if(findings, [first = second_step(schedule)](const WaitFinding& finding) {
         return finding.wait < first;
     });

@@ -1,5 +1,5 @@
-// State on the host is updated while the next step's forward runs: the order in which that happens,
-// and that it changes nothing else.
+// With state on the host, the update runs during the next step's forward. Checks that order, and
+// that it changes nothing else.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ using namespace std::chrono_literals;
 constexpr int kSteps = 3;
 constexpr auto kHold = 200ms;
 
-// Lets the host begin with layer 1 of its first update only some time after the next step's forward
-// is through with layer 0.
+// Holds the host before layer 1 of its first update until some time after the next step's forward
+// has passed layer 0.
 class Gate {
 public:
-    // `pieces_before`: pieces of one update that come before layer 1.
+    // `pieces_before`: pieces of one update that precede layer 1.
     void close(std::ptrdiff_t pieces_before) { pieces_before_ = pieces_before; }
     bool was_passed() const { return passed_; }
 
@@ -63,7 +63,7 @@ struct Layout {
 
 enum class Overlap { on, off };
 
-// One rank of a mesh with its state on the host.
+// One rank of a mesh, with its state on the host.
 class HostRank {
 public:
     HostRank(const Layout& layout, int rank, const std::shared_ptr<LocalHub>& hub,
@@ -104,7 +104,7 @@ public:
         });
     }
 
-    // All that it holds.
+    // Returns the whole state.
     std::string state_bytes() {
         engine_.weights().finish_update();
         std::string bytes;
@@ -116,7 +116,7 @@ public:
     }
 
 private:
-    // More layers than buffers that they come by.
+    // More layers than the buffers that they share.
     static ModelConfig deep_model() {
         ModelConfig model = test::small_model();
         model.num_layers = 5;
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0}),
     [](const auto& info) { return info.param.name; });
 
-// The time that compute waits counts as optimizer time of the step that waits. The rest of layer 0
+// The waiting time of compute counts as optimizer time of the step that waits. The rest of layer 0
 // hides some of the update.
 TEST(UpdateOverlapTime, IsReportedWhereItIsExposed) {
     const double held = std::chrono::duration<double>(kHold).count();

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 20'261'121;
 
-// A mesh, sizes and documents, and what its ranks make of them.
+// A mesh, sizes and documents, and the layouts that the ranks derive from them.
 struct Case {
     explicit Case(std::uint64_t seed) : rng(seed) {
         const auto size = [&](std::uint64_t most) { return static_cast<int>(1 + rng.below(most)); };

@@ -1,4 +1,4 @@
-// Windows on rows that wait on the host: what is written through them is what is read.
+// Rows on the host come back through windows as they were written.
 #include "engine/windows/token_store.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ protected:
     TokenWindow window(TokenStore& store, std::vector<Visit> list, std::int64_t most) {
         return {memory_, store, std::move(list), most};
     }
-    // Every row its own number, times `factor`, in chunks of `rows`.
+    // Gives every row its own number, times `factor`, in chunks of `rows`.
     void fill(TokenStore& store, std::int64_t rows, double factor) {
         std::vector<TokenRange> cut;
         for (std::int64_t first = 0; first < kRows; first += rows)
@@ -111,7 +111,7 @@ TEST_P(TokenStores, AreReadInOtherCutsThanTheyWereWritten) {
 TEST_P(TokenStores, KeepUpdatesOfRowsThatComeByAgain) {
     TokenStore rows = store(TokenStore::Place::host);
     fill(rows, 4, 1);
-    // Triangular, as key-value chunks come by.
+    // Visits in a triangle, as attention visits key-value chunks.
     std::vector<Visit> list;
     for (std::int64_t pass = 0; pass < 3; ++pass) {
         for (std::int64_t chunk = 0; chunk <= pass; ++chunk)
