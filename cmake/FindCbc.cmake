@@ -1,4 +1,4 @@
-# CBC by its C interface and libraries (Debian's package has no CMake configuration). Gives the target Cbc::Cbc.
+# Finds CBC by its C interface and libraries (Debian's package has no CMake configuration). Makes the target Cbc::Cbc.
 find_path(Cbc_INCLUDE_DIR coin/Cbc_C_Interface.h)
 find_library(Cbc_LIBRARY CbcSolver)
 include(FindPackageHandleStandardArgs)

@@ -1,5 +1,5 @@
-# oneDNN by its header and library. Its own package configuration demands OpenCL, which a CPU build of
-# the project does not use. Gives the target Dnnl::Dnnl.
+# Finds oneDNN by its header and library. Its own package configuration demands OpenCL, which a CPU build of the
+# project does not use. Defines the target Dnnl::Dnnl.
 find_path(Dnnl_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(Dnnl_LIBRARY dnnl)
 include(FindPackageHandleStandardArgs)

@@ -1,4 +1,4 @@
-# PCRE2 with 8-bit units, by its header and library. Gives the target Pcre2::Pcre2.
+# Finds PCRE2 with 8-bit units by its header and library. Defines the target Pcre2::Pcre2.
 find_path(Pcre2_INCLUDE_DIR pcre2.h)
 find_library(Pcre2_LIBRARY pcre2-8)
 include(FindPackageHandleStandardArgs)

@@ -1,6 +1,6 @@
-# The CUDA toolkit (12 or 13), asked for by RM_CUDA (the `cuda` preset). Kernels are compiled for the L40S
-# first (sm_89), and for the A100 and Hopper; CMAKE_CUDA_ARCHITECTURES may name fewer for a quick build. Sets
-# RM_NVCC where there is a compiler, wanted or not: a test of every build compiles the kernels (kernels/cuda).
+# Finds the CUDA toolkit (12 or 13) when RM_CUDA asks for it (the `cuda` preset). Compiles kernels for the L40S
+# first (sm_89), then for the A100 and Hopper; CMAKE_CUDA_ARCHITECTURES may name fewer for a quick build. Sets
+# RM_NVCC where a compiler exists, even without RM_CUDA: a test of every build compiles the kernels (kernels/cuda).
 find_program(RM_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
 mark_as_advanced(RM_NVCC)
 if(NOT RM_CUDA)
@@ -15,12 +15,12 @@ endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80 89 90a CACHE STRING "compute capabilities to compile for" FORCE)
 endif()
-# librm_cuda.so includes the libraries of kernels and base.
+# librm_cuda.so contains the libraries of kernels and base.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 enable_language(CUDA)
-# Not CMAKE_CUDA_STANDARD: CMake 3.25 does not know that nvcc 12 takes C++20.
+# Not CMAKE_CUDA_STANDARD: CMake 3.25 does not know that nvcc 12 accepts C++20.
 string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")
-# CUDA 12 is the first version whose compiler takes C++20.
+# The compiler of CUDA 12 is the first that accepts C++20.
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.0)
   message(FATAL_ERROR "CUDA ${CMAKE_CUDA_COMPILER_VERSION} at ${CMAKE_CUDA_COMPILER}; 12 or later is needed")
 endif()

@@ -1,12 +1,11 @@
-# One way to make a target. Every library, program and test of the project goes through here, so that
-# language level, warnings, include root and sanitizers are the same everywhere.
+# Defines every library, program and test of the project, so that language level, warnings, include root and
+# sanitizers are the same everywhere.
 
 find_package(Threads REQUIRED)
 
 find_program(RM_CCACHE ccache)
 if(RM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Treats paths below the source tree as relative, so that a second clone finds the first one's
-  # objects.
+  # Makes paths below the source tree relative, so that a second clone finds the first one's objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${RM_CCACHE}"
       CACHE STRING "" FORCE)
@@ -19,7 +18,7 @@ set(CMAKE_CXX_FLAGS_DEV "-O1 -g1" CACHE STRING "" FORCE)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
-# Links in a fifth of the time of ld; there are a hundred test programs.
+# lld takes a fifth of ld's time, and there are a hundred test programs to link.
 find_program(RM_LLD ld.lld)
 mark_as_advanced(RM_LLD)
 if(RM_LLD)
@@ -35,21 +34,19 @@ endif()
 add_library(rm_options INTERFACE)
 target_compile_features(rm_options INTERFACE cxx_std_20)
 target_include_directories(rm_options INTERFACE "${PROJECT_SOURCE_DIR}")
-# g++ 12 warns falsely about std::string (restrict) and std::variant (maybe-uninitialized) when
-# optimising.
+# g++ 12 has false warnings about std::string (restrict) and std::variant (maybe-uninitialized) in optimised code.
 set(rm_warnings -Wall -Wextra -Werror -Wno-missing-field-initializers -fno-math-errno
                 $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 if(RM_UNITY)
-  # A source may build types over those of its unnamed namespace, and a batch includes sources.
+  # A source may build types from those of its unnamed namespace, and a batch includes sources.
   list(APPEND rm_warnings $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 target_compile_options(rm_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${rm_warnings}>")
 target_link_libraries(rm_options INTERFACE Threads::Threads)
-# By default g++ collects garbage from 128 MiB on, a batch needs 0.5 GiB: this saves over a tenth of
-# the time.
+# By default g++ collects garbage from 128 MiB on, but a batch needs 0.5 GiB: this saves over a tenth of the time.
 target_compile_options(rm_options INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
-# Released and fresh buffers are NaN-filled outside release builds.
+# Outside release builds, buffers hold NaNs when they are fresh and when they are released.
 target_compile_definitions(rm_options INTERFACE $<$<CONFIG:Dev>:RM_POISON=1>)
 if(RM_SANITIZE STREQUAL "address")
   # RM_TEST_CODE: UBSan checks the product, not GoogleTest's macros.
@@ -82,7 +79,7 @@ function(rm_batches name sources)
             "${CMAKE_CURRENT_BINARY_DIR}/batches" ${name} ${together}
     OUTPUT_VARIABLE batches COMMAND_ERROR_IS_FATAL ANY)
   foreach(source ${together})
-    # A changed source may need another batch.
+    # A changed source may belong to another batch.
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   endforeach()
@@ -139,7 +136,7 @@ function(rm_test name)
                                            RM_TEST_CODE ON)
   if(RM_SANITIZE)
     target_compile_definitions(${name} PRIVATE RM_SANITIZED)
-    # Test code is compiled once and run once: optimising it under a sanitizer takes longer than it saves.
+    # Test code is compiled once and run once: under a sanitizer, optimising it takes longer than it saves.
     target_compile_options(${name} PRIVATE -O0)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
@@ -161,7 +158,7 @@ function(rm_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" COST ${cost}
                                           PROCESSORS ${slots}
                                           ENVIRONMENT "RM_CPU_SECONDS=${budget}")
-  # `threads`: programs for the thread sanitizer, which builds and runs only these.
+  # `threads` marks programs for the thread sanitizer, which builds and runs only these.
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(rm_thread_tests ${name})
   endif()

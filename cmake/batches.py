@@ -14,7 +14,7 @@ import re
 import sys
 
 LARGEST = 12
-# A call, a constant or a type, as far as the word alone tells.
+# A call, a constant or a type, as far as the word alone shows.
 WORD = re.compile(r"(?<![\w.>:])(?:(\w+)\s*(?=\()|(k[A-Z]\w*|[A-Z]\w+)\b)")
 DEFINED = [re.compile(r"MATCHER(?:_P\d*)?\((\w+)"),
            re.compile(r"(?:struct|class|enum(?: class)?|union) (\w+)"),
