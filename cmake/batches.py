@@ -3,9 +3,9 @@
 
 usage: batches.py ROOT FOLDER OUTPUT NAME SOURCE...    sources below ROOT/FOLDER, files OUTPUT/NAME_0.cc, ...
 
-A source keeps names of its own in an unnamed namespace. Two sources share a file only if neither defines nor uses
-such a name of the other, so that a batch means what its sources mean one by one; nor does one have a type of its own
-that is named as one of the headers the other includes, which would find two.
+A source keeps its own names in an unnamed namespace. Two sources share a file only if neither defines nor uses such a
+name of the other, so that a batch has the same meaning as its sources one by one. Nor may a source's own type have the
+name of a type in a header that the other includes: a lookup would find two.
 """
 
 import functools
@@ -66,7 +66,7 @@ def read(root, path):
 
 
 def collide(a, b):
-    """True if one source's own names would be seen by the other; the same alias twice does no harm."""
+    """True if one source would see the other's own names; the same alias twice does no harm."""
     shared = a[0].keys() & b[0].keys()
     if any(a[0][name] != b[0][name] or not a[0][name].startswith(("using ", "namespace ")) for name in shared):
         return True
@@ -74,7 +74,7 @@ def collide(a, b):
 
 
 def batches_of(sources):
-    """Lists of names from {name: what read() said}; each goes where it first fits."""
+    """Lists of names from {name: result of read()}; each goes into the first list that it fits."""
     batches = []
     for name, names in sources.items():
         fits = (b for b in batches if len(b) < LARGEST and not any(collide(names, sources[o]) for o in b))

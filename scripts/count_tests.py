@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts single tests in a results folder: GoogleTest's XML where a program wrote one, else CTest's word.
+"""Counts single tests in a results folder: GoogleTest's XML where a program wrote one, otherwise CTest's result.
 
 Prints "passed failed skipped". A program that crashed, hung or failed without naming a test is one
-failure: CTest says so and no XML contradicts it.
+failure: CTest reports it and no XML contradicts that.
 """
 
 import pathlib

@@ -12,7 +12,7 @@ SHOWN = 20
 
 
 def cpu_of(results, program):
-    """CPU seconds that the program measured of itself (tests/support/test_main.cc), or None."""
+    """CPU seconds that the program measured for itself (tests/support/test_main.cc), or None."""
     path = results / f"{program}.xml"
     value = tree.parse(path).getroot().get("cpu_seconds") if path.exists() else None
     return float(value) if value else None
