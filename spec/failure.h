@@ -85,7 +85,7 @@ constexpr int kRankBadInput = 7;     // job, model or data are wrong, whichever 
 constexpr int kRankBadFiles = 8;     // their files are missing, unreadable or damaged here
 constexpr int kRankNodeFault = 9;    // its node has no room for its files, or no threads for it
 constexpr int kRankNoCheckpoint = 10;  // no checkpoint of the job's own directory is whole here
-constexpr int kRankNoBeginning = 11;   // nor is one in the directory checkpoint.from
+constexpr int kRankNoBeginning = 11;   // nor is any in the directory checkpoint.from
 constexpr int kRankNotStarted = 127;   // its program did not start; also the dynamic loader's code
 
 struct RankExit {

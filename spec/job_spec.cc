@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "spec/mesh.h"
 #include "spec/model_preset.h"
@@ -280,13 +281,12 @@ std::string to_string(const DataSource& source) {
 Result<DataSource> parse_data_source(std::string_view text) {
     const std::size_t at = text.rfind('@');
     if (at == std::string_view::npos) return DataSource{std::string(text), 0};
-    const std::string_view number = text.substr(at + 1);
-    DataSource source{std::string(text.substr(0, at)), 0};
-    const char* const last = number.data() + number.size();
-    const auto [end, error] = std::from_chars(number.data(), last, source.proportion);
-    if (error != std::errc() || end != last) return DataSource{std::string(text), 0};
-    if (source.proportion > 0 && std::isfinite(source.proportion)) return source;
-    return invalid_argument("'{}': a proportion of {}; it must be positive", text, number);
+    const auto proportion = parse_number<double>(text.substr(at + 1));
+    if (!proportion) return DataSource{std::string(text), 0};
+    if (*proportion > 0 && std::isfinite(*proportion))
+        return DataSource{std::string(text.substr(0, at)), *proportion};
+    return invalid_argument("'{}': a proportion of {}; it must be positive", text,
+                            text.substr(at + 1));
 }
 
 std::int64_t StageSpec::num_steps() const {
@@ -308,9 +308,9 @@ std::optional<int> JobSpec::num_ranks() const {
 }
 
 Status validate(const JobSpec& spec) {
-    std::string faults;  // all that is wrong, one message a line
+    std::vector<std::string> faults;  // everything that is wrong
     const auto add = [&faults](const Status& status) {
-        if (!status) faults += (faults.empty() ? "" : "\n") + status.error().message;
+        if (!status) faults.push_back(status.error().message);
     };
     add(check_name(spec.name));
     add(check_model(spec.model));
@@ -322,8 +322,7 @@ Status validate(const JobSpec& spec) {
         add(check_stage(spec, i));
     add(check_optimizer(spec.optimizer));
     add(check_rest(spec));
-    return faults.empty() ? Status()
-                          : Status(make_error(ErrorCode::invalid_argument, "{}", faults));
+    return faults.empty() ? Status() : Status(invalid_argument("{}", join(faults, "\n")));
 }
 
 }  // namespace rm

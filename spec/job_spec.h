@@ -79,7 +79,7 @@ struct StageSpec {
 
 // A type of numbers that a job names: `fp32` or `bf16`.
 enum class Precision { fp32, bf16 };
-// The one that a valid job's word names.
+// The precision that a valid job's word names.
 constexpr Precision precision_of(std::string_view word) {
     return word == "bf16" ? Precision::bf16 : Precision::fp32;
 }

@@ -69,7 +69,7 @@ Status check_mesh(const Mesh& mesh, const ModelDims& model);
 // contexts that fit.
 Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh);
 
-// Renames the key in an error of Mesh::make() or check_mesh() if the mesh stands under another key:
+// Renames the key in an error of Mesh::make() or check_mesh() if the mesh is under another key:
 // `mesh.ring: 0 must be ...` becomes `parallel.ring: 0 must be ...`.
 inline Error under_key(const Error& error, std::string_view key) {
     constexpr std::string_view kOwn = "mesh";

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace rm {
 namespace {
 
@@ -88,10 +90,7 @@ Result<ModelConfig> find_preset(std::string_view name) {
     for (const Preset& preset : presets()) {
         if (preset.name == name) return preset.config;
     }
-    std::string known;
-    for (const std::string& preset : preset_names())
-        known += (known.empty() ? "" : ", ") + preset;
-    return invalid_argument("model.preset: '{}' is not known; {}", name, known);
+    return invalid_argument("model.preset: '{}' is not known; {}", name, join(preset_names()));
 }
 
 std::vector<std::string> preset_names() {

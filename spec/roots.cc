@@ -30,7 +30,7 @@ bool differs_noticeably(const RootInfo& before, const RootInfo& now) {
 Status check_root_name(std::string_view name) {
     if (is_name(name)) return {};
     return invalid_argument(
-        "'{}' is no name of a root: 1 to {} lower-case letters, digits, - and _, a letter first",
+        "'{}' is not a root name: 1 to {} lower-case letters, digits, - and _, a letter first",
         name, kLongestName);
 }
 

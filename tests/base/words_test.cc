@@ -40,7 +40,7 @@ TEST(EditDistance, FindsTheLikelyWordAndTheFirstOfEquals) {
     EXPECT_EQ(likely_word("cobd", equals), "cold");
 }
 
-// Found with the keys of other trainers: `wandb` was answered with 'name', `lr` with 'batch'.
+// Keys of other trainers once got poor suggestions: 'name' for `wandb`, 'batch' for `lr`.
 TEST(EditDistance, SuggestsNothingWhenMoreThanAThirdOfTheWordDiffers) {
     const std::array<std::string_view, 4> words = {"name", "data", "batch", "model"};
     EXPECT_EQ(likely_word("wandb", words), std::nullopt);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds `ringmaster schema` against job files: usage: check_job_schema.py RINGMASTER JOB_FILE...
+"""Checks job files against `ringmaster schema`; usage: check_job_schema.py RINGMASTER JOB_FILE...
 
 Every file must be valid, and must not stay so when a key is misspelt, a required key is missing or a value has the
 wrong form.
@@ -24,7 +24,7 @@ NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 def typed(value):
-    """What YAML 1.2 makes of plain scalars; PyYAML speaks 1.1."""
+    """Reads plain scalars by YAML 1.2; PyYAML speaks 1.1."""
     if isinstance(value, dict):
         return {key: typed(item) for key, item in value.items()}
     if isinstance(value, list):

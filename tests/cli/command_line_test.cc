@@ -94,7 +94,7 @@ TEST(CommandLine, GivesVerbsOfNodesAndFailuresTheirOptions) {
               "ringmaster: --sort: 'colour' is none of submi");
 }
 
-// A member that declares another in its own place would leave one of the two without a value.
+// Two options of a command that share a value would leave one of them without its own.
 void expect_own_values(const Verb& verb) {
     for (const Verb& below : verb.below)
         expect_own_values(below);
@@ -155,7 +155,7 @@ TEST(CommandLine, GivesJobsTheirNewVerbsAndOptions) {
     EXPECT_EQ(text_of(logs, "--since"), "2h");
 }
 
-// "A subcommand is required" was the answer to `list`, `help` and `--version` (findings: use.md 4).
+// `list`, `help` and `--version` were once answered with "A subcommand is required".
 TEST(CommandLine, NamesTheLikelyCommandOptionOrSynonym) {
     EXPECT_EQ(bad({"sumbit", "j"}).err,
               "ringmaster: 'sumbit' is not a command; did you mean `ringmaster submit`?\n"

@@ -34,8 +34,8 @@ std::string every_help() {
     return text;
 }
 
-// With RM_UPDATE_GOLDEN in the environment, the test writes the file instead: for a change that is
-// meant. `git diff` then shows what users will see.
+// With RM_UPDATE_GOLDEN in the environment, the test writes the file instead, for an intended
+// change. `git diff` then shows what users will see.
 TEST(Help, OfEveryCommandIsWordForWordWhatItWas) {
     const std::string text = every_help();
     if (std::getenv("RM_UPDATE_GOLDEN") != nullptr) std::ofstream(kGolden) << text;

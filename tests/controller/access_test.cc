@@ -9,8 +9,8 @@
 
 #include "tests/controller/secured.h"
 
-// Every method that a running controller serves, found by reflection, has its least role in the
-// table and refuses what is below it.
+// Reflection finds every method that a running controller serves: each has its least role in the
+// table and refuses lower ones.
 namespace rm::test {
 namespace {
 
@@ -19,7 +19,7 @@ using google::protobuf::UnknownField;
 constexpr const char* kReflection =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-// One message to a method by its name, and the first one back, as bytes.
+// Sends one message to a method by its name and returns the first reply, as bytes.
 grpc::Status call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                   const std::string& sent, std::string* received = nullptr) {
     grpc::GenericStub stub(channel);
@@ -100,7 +100,7 @@ struct Access : testing::Test, Secured {
         for (const Role role : {Role::viewer, Role::submitter, Role::admin, Role::worker})
             by_role[role] = channel(with(authority.client("*", role)));
     }
-    // The health service answers without a descriptor: its methods are those of its specification.
+    // The health service has no descriptor here: its methods are those of its specification.
     std::vector<std::string> all_methods() {
         std::vector<std::string> all = {"/grpc.health.v1.Health/Check",
                                         "/grpc.health.v1.Health/Watch"};

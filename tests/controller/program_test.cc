@@ -91,7 +91,7 @@ rlim_t num_descriptors(pid_t pid) {
     return static_cast<rlim_t>(std::distance(begin(open), end(open)));
 }
 
-// Connections that say nothing.
+// Idle connections.
 class Strangers {
 public:
     Strangers(const std::string& path, int count) {

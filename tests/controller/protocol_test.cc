@@ -7,7 +7,7 @@
 #include "ringmaster/v1/worker.pb.h"
 #include "service/convert/convert.h"
 
-// Messages as programs of each protocol sent them (tests/golden/protocol) mean what they meant.
+// Messages that programs of each protocol sent (tests/golden/protocol) keep their meaning.
 namespace rm::test {
 namespace {
 

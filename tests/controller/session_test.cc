@@ -9,7 +9,7 @@
 namespace rm::test {
 namespace {
 
-// Takes inputs, answers them at once or when told to.
+// Takes inputs; answers them at once or on request.
 class FakeSink final : public InputSink {
 public:
     using InputSink::post;
@@ -272,7 +272,7 @@ TEST(Session, WithoutEchoesEnds) {
     EXPECT_EQ(std::get<NodeSessionDown>(sink.at(2)).node, NodeId{"n1"});
 }
 
-// The session's calls by hand: no thread feeds it, no clock beats.
+// Lets a test call the session itself: no thread feeds it and no clock ticks.
 class QuietLink final : public SessionLink {
 public:
     void write(const ControllerMessage& message) override {
@@ -296,7 +296,7 @@ TEST(Session, AnEchoProvesLifeWhenItsPingWasSentNotWhenItComes) {
     const auto began = std::chrono::steady_clock::now();
     const auto session = std::make_shared<Session>(link, "p", context, began);
     ASSERT_TRUE(session->take(hello_of("n1", 1)));
-    // The ping is of long ago by the time its echo arrives.
+    // The ping is old by the time its echo arrives.
     const auto sent = began - std::chrono::seconds(9);
     session->beat(sent);
     ASSERT_EQ(link.nonce, 1u);
@@ -307,7 +307,7 @@ TEST(Session, AnEchoProvesLifeWhenItsPingWasSentNotWhenItComes) {
     session->detach();
 }
 
-// Looks whether the node is still taken at the moment when its end is posted.
+// Checks whether the node is still taken at the moment when its end is posted.
 class EndSink final : public InputSink {
 public:
     explicit EndSink(SessionRegistry& registry) : registry_(registry) {}

@@ -32,7 +32,7 @@ protected:
         if (!wait_for_state(state_, id, "succeeded", kJobLimit)) return {};
         return with_last_reports(id);
     }
-    // They travel beside the status that says the end, and may come after it.
+    // They travel separately from the final status and may arrive after it.
     Json with_last_reports(const std::string& id) {
         Json job;
         const bool complete = wait_until(Seconds{30}, [&] {

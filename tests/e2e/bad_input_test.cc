@@ -25,7 +25,7 @@ void expect_in(const std::string& text, std::initializer_list<std::string_view> 
 
 class BadInput : public E2eTest {
 protected:
-    // `up --job` of a job file that is wrong: nothing is started, exit code 2.
+    // Runs `up --job` on a wrong job file: it starts nothing and exits with code 2.
     std::string refused(const JobText& job) {
         const Finished run = cli(
             {"up", "--workers", "2", "--state", path("state"), "--job", write_job(job)}, kJobLimit);
@@ -33,7 +33,7 @@ protected:
         EXPECT_FALSE(std::filesystem::exists(path("state"))) << "something was started";
         return run.err;
     }
-    // A job that starts and fails, or never starts.
+    // Runs a job that starts and fails, or never starts.
     Finished failed(const JobText& job) {
         return cli({"up", "--workers", "2", "--state", path("state"), "--job", write_job(job)},
                    kJobLimit);

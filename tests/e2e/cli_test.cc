@@ -2,7 +2,7 @@
 
 #include "tests/e2e/support/e2e_test.h"
 
-// The verbs for what goes wrong, against real daemons.
+// The verbs that diagnose failures, against real daemons.
 namespace rm::e2e {
 namespace {
 
@@ -86,7 +86,8 @@ TEST_F(Cli, ExplainSaysWhyAJobWaitsAndHowARunningOneIs) {
     EXPECT_EQ(here({"explain", "zzzzzz"}).code, 3);
 }
 
-// Runs a program on a terminal of 100 by 20, types q once it has drawn twice, and prints what came.
+// Runs a program on a terminal of 100 by 20, types q once it has drawn twice, and prints its
+// output.
 constexpr const char* kOnATerminal = R"(
 import fcntl, os, pty, select, struct, sys, termios, time
 pid, fd = pty.fork()

@@ -135,7 +135,7 @@ TEST_F(Control, KeepsTheJobFileByteForByte) {
     EXPECT_EQ(here({"cancel", id}).code, 0);
 }
 
-// Without `up`: daemons of their own, so that one can be killed.
+// Without `up`: separate daemons, so that one can be killed.
 TEST_F(E2eTest, FollowSurvivesAControllerThatIsKilledAndStartedAgain) {
     const std::string address = "unix:" + path("c.sock");
     const auto controller = [&] {

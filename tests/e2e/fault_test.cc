@@ -10,7 +10,7 @@
 namespace rm::e2e {
 namespace {
 
-// 100,000 steps: as good as for ever.
+// 100,000 steps: practically endless.
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 // A step of these takes some 30 ms on two ranks.
@@ -81,7 +81,7 @@ protected:
         return attempt_file(worker, "attempt.json")["ranks"][0]["rank"];
     }
 
-    // Every step is in both logs, once: nothing was repeated and no line was lost.
+    // Expects every step once in both logs: nothing was repeated and no line was lost.
     void expect_whole_logs(std::int64_t num_steps) {
         for (const int rank : {0, 1})
             EXPECT_EQ(steps_in(log_of(rank)), one_to(num_steps)) << "rank " << rank;

@@ -26,7 +26,7 @@ protected:
         const std::string file = path(format("{}/attempts/e1/shim.json", worker));
         return Json::parse(read_file(file), nullptr, false);
     }
-    // Worker, shim and rank, as when the power goes.
+    // Kills worker, shim and rank, as a power failure does.
     void lose(const std::string& worker) {
         const Json shim = shim_of(worker);
         workers_[worker]->signal(SIGKILL);

@@ -16,8 +16,8 @@ constexpr const char* kPromtool = "/usr/bin/promtool";
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 
-// A cluster with HTTP, a job that runs, and what finds its metrics: nothing but the http_sd
-// address.
+// A cluster with HTTP, a running job, and a scraper that finds its metrics by the http_sd address
+// alone.
 class Metrics : public E2eTest {
 protected:
     void SetUp() override {

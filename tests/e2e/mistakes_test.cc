@@ -4,10 +4,10 @@
 
 #include "tests/e2e/support/secure_cluster.h"
 
-// Mistakes that people make, and whether the answer names the cure: verbs, options, job files,
-// addresses, certificates, paths, daemons, against the real programs. The table is printed, with
-// the count of its rows; the last test fails while one of the 78 mistakes that people made at their
-// first use of the programs (first_mistakes()) is without a row.
+// Checks that the answers to common mistakes name the cure: verbs, options, job files, addresses,
+// certificates, paths, daemons, against the real programs. The tests print the table and its number
+// of rows; the last one fails while one of the 78 mistakes that people made at their first use of
+// the programs (first_mistakes()) has no row.
 namespace rm::e2e {
 namespace {
 
@@ -359,7 +359,7 @@ protected:
         for (const Mistake& mistake : mistakes)
             expect_cured(mistake, as(context, mistake.words));
     }
-    // The lines of a daemon's log that are this event.
+    // The lines of a daemon's log with this event.
     static Finished logged(const Process& daemon, const std::string& event) {
         EXPECT_TRUE(says(daemon, event)) << daemon.err();
         std::istringstream log(daemon.err());

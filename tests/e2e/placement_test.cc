@@ -4,7 +4,7 @@
 namespace rm::e2e {
 namespace {
 
-// As good as for ever.
+// Practically endless.
 const std::string kEndless =
     "  - {context: 768, batch: 768, tokens: 768000000, learning_rate: 1e-3}\n";
 

@@ -61,7 +61,7 @@ protected:
         const std::string text = read_file(path(format("w{}/worker.json", worker)));
         return Json::parse(text).value("node_id", "");
     }
-    // Submits; its id once its reasons say `part`, or empty after a failure.
+    // Submits the job; returns its id once its reasons contain `part`, or empty after a failure.
     std::string blocked(const JobText& job, const std::string& part) {
         const Finished submitted = here({"submit", write_job(job)});
         EXPECT_EQ(submitted.code, 0) << submitted.err;

@@ -9,7 +9,7 @@ namespace rm::e2e {
 namespace {
 
 constexpr Seconds kJobLimit{120};
-// 100,000 steps: as good as for ever.
+// 100,000 steps: practically endless.
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 

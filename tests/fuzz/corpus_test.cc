@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-// Every input in corpus/ once: a target aborts, and a sanitizer reports, where libFuzzer would.
+// Runs every input in corpus/ once: targets abort and sanitizers report as under libFuzzer.
 #define RM_FUZZ_TARGET(name) extern "C" int rm_fuzz_##name(const std::uint8_t*, std::size_t);
 #include "fuzz_targets.inc"
 #undef RM_FUZZ_TARGET

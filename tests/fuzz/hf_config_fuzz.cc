@@ -4,7 +4,7 @@
 
 #include "engine/hf/config.h"
 
-// A config.json that is accepted has sizes that multiply within 63 bits, and survives an export.
+// An accepted config.json has sizes that multiply within 63 bits, and survives an export.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const auto config = parse_hf_config({reinterpret_cast<const char*>(data), size});

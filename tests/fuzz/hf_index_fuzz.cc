@@ -4,7 +4,7 @@
 
 #include "engine/hf/config.h"
 
-// An index that is accepted names files of its own directory only, and survives being written.
+// An accepted index names only files of its own directory, and survives being written.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const auto map = parse_hf_index({reinterpret_cast<const char*>(data), size});

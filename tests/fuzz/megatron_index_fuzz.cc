@@ -3,8 +3,8 @@
 
 #include "engine/data/tokens/token_formats.h"
 
-// The input is a whole .idx. One that is accepted has documents that follow each other, and
-// survives being written again.
+// The input is a whole .idx. An accepted one has consecutive documents, and survives being written
+// again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const auto index = parse_megatron_index(std::as_bytes(std::span(data, size)));
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i + 1 < index->begins.size(); ++i) {
         if (index->begins[i + 1] < index->begins[i]) abort();
         tokens.push_back(index->begins[i + 1] - index->begins[i]);
-        // Several sequences of one document may not fit one.
+        // The sequences of one document together may be too long for a single one.
         if (tokens.back() > INT32_MAX) return 0;
     }
     if (index->begins.front() != 0) abort();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets that the `fuzz` preset built, each for a while from its corpus in the tree.
-#   tests/fuzz/run.sh [SECONDS_PER_TARGET]   all; 5 seconds unless told. The last line: N passed, N failed
-#   tests/fuzz/run.sh BUILD_DIR TARGET       one, for $RM_FUZZ_SECONDS (CTest calls it so)
+#   tests/fuzz/run.sh [SECONDS_PER_TARGET]   all; default: 5 seconds. The last line: N passed, N failed
+#   tests/fuzz/run.sh BUILD_DIR TARGET       one, for $RM_FUZZ_SECONDS (as CTest does)
 # New inputs of a target stay in BUILD_DIR/fuzz/corpus and are tried first the next time; an input that breaks
 # one is kept in BUILD_DIR/fuzz/found and printed.
 set -uo pipefail

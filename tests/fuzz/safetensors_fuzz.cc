@@ -4,8 +4,8 @@
 
 #include "engine/checkpoint/safetensors.h"
 
-// The input is a whole file. A header that is accepted describes exactly its data, and survives
-// being written again.
+// The input is a whole file. An accepted header describes exactly its data, and survives being
+// written again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const std::string_view file(reinterpret_cast<const char*>(data), size);

@@ -3,8 +3,8 @@
 
 #include "engine/tokenizer/tokenizer_json.h"
 
-// The input is a tokenizer.json, a zero byte, and text. A tokenizer that is accepted encodes any
-// text to ids it has itself. Text is short: expressions may backtrack, which is theirs to bound.
+// The input is a tokenizer.json, a zero byte, and text. An accepted tokenizer encodes any text to
+// ids that it has. Text is short: regular expressions may backtrack without a bound of ours.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace rm;
     const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -50,7 +50,7 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     set_up_with_small("c");
     if (IsSkipped() || HasFatalFailure()) return;
     start_workers(2);
-    // Elsewhere: a checkpoint that finds the disk full is removed, and its space is free again.
+    // On another disk: a checkpoint that finds it full is removed and frees its space again.
     submit_job({.stages = kEndless,
                 .extra = format("checkpoint: {{dir: {}, every: 10 steps}}\n", path("ckpt"))});
     ASSERT_TRUE(reaches_step(12));

@@ -9,10 +9,10 @@
 namespace rm::lab {
 namespace {
 
-// A bucket takes the largest packet (64 KiB before the kernel cuts it up): a smaller one would have
-// every packet cut first, which two cores notice. The queue before it is short, so that what
-// acknowledges one direction does not wait behind the data of the other: with 50 ms of queue one of
-// two opposite connections falls to a fifth of the rate.
+// The bucket holds the largest packet (64 KiB before the kernel segments it): with a smaller one
+// the kernel would segment every packet first, a notable cost on two cores. The queue before it is
+// short so that acknowledgements of one direction do not wait behind the data of the other: with 50
+// ms of queue one of two opposite connections falls to a fifth of the rate.
 std::string shape(std::string_view verb, const std::string& device, MbitPerSec rate) {
     return format("tc qdisc {} dev {} root tbf rate {}kbit burst 80kb latency 3ms\n", verb, device,
                   std::llround(rate.value * 1000));
@@ -68,7 +68,7 @@ void Lab::add_host(std::size_t host) {
                     format("ip link set {} master {} up\n", port_name(host), switch_name(it.rack)) +
                     shape("add", port_name(host), it.rate));
     const std::string self = address_of(host);
-    // The same congestion control on every machine, of those that every kernel has.
+    // Every machine uses the same congestion control, one that every kernel has.
     hosts_[host].shell(
         format("ip link set lo up\nip addr add {}/24 dev eth0 noprefixroute\n", self) +
         "ip link set eth0 up\n" +
@@ -111,8 +111,8 @@ void Lab::heal(std::string_view a, std::string_view b) {
     route("del", a, b);
 }
 
-// By routing, which every kernel has; packets for this host are routed, too, once its own table is
-// not the first.
+// Blocks by routing, which every kernel has; packets for this host are routed, too, once its own
+// table is not the first.
 void Lab::block_ports(std::string_view host, int first, int last) {
     hosts_[topology_.host_index(host)].shell(
         format("ip rule add pref 10 iif eth0 ipproto tcp dport {}-{} blackhole\n", first, last) +

@@ -50,7 +50,7 @@ protected:
     std::string log_of(int rank) { return there({"logs", job_, "--rank", format("{}", rank)}).out; }
     // A file of the directory in which a worker keeps an attempt.
     Json attempt_file(const std::string& worker, std::int64_t epoch, const std::string& name);
-    // Every step up to the same last one is in both logs, once.
+    // Expects every step up to the same last one in both logs, once.
     void expect_whole_logs();
     static void say(const std::string& text);
 

@@ -9,7 +9,7 @@ namespace {
 
 class LostNode : public LabCluster {
 protected:
-    // For ever.
+    // Kills the worker, shim and rank for good.
     void lose(const std::string& host, std::int64_t epoch) {
         const Json shim = attempt_file(host, epoch, "shim.json");
         const pid_t shim_pid = shim["pid"];

@@ -16,7 +16,7 @@
 namespace rm::lab {
 namespace {
 
-// On a thread that ends, so that the caller stays where it is.
+// Tries it on a thread that ends, so that the caller stays in its namespace.
 int error_of_a_try() {
     int failure = 0;
     std::thread([&] { failure = ::unshare(CLONE_NEWNET) == 0 ? 0 : errno; }).join();

@@ -54,8 +54,8 @@ protected:
     }
 };
 
-// A host becomes slow under a training: both ends are named within two surveys, the next attempt
-// goes where the links are good, and when the host is fast again the alarm goes within two more.
+// A host becomes slow during a training: two surveys suffice to name both ends, the next attempt
+// uses good links, and once the host is fast again two more suffice to clear the alarm.
 TEST_F(PlacedLab, AnAttemptAfterALinkDegradedAvoidsIt) {
     start_all("racks:\n  - {name: room, rate: 200, hosts: [n0, n1, n2, n3, n4]}\n",
               {"--survey-budget", "90%"});

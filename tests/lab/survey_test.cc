@@ -31,7 +31,7 @@ protected:
         const Json& names = trunk.at(side);
         return {names.begin(), names.end()};
     }
-    // Trains a ring of this many to its end; where its ranks were, by rank.
+    // Trains a ring of this many to its end; returns the host of each rank.
     std::vector<std::string> hosts_of_ring(int size) {
         const std::string job = run_to_end(
             {.stages = "  - {context: 768, batch: 768, tokens: 7680, learning_rate: 1e-3}\n",
@@ -58,7 +58,7 @@ protected:
     }
 };
 
-// By definition: every order of the hosts, each costed on its own.
+// Brute force: costs every order of the hosts separately.
 double least_cost(const LinkGraph& graph, const StepTraffic& traffic) {
     const Routes routes(graph);
     const Mesh mesh = Mesh::make(1, graph.num_nodes(), 1, 1).value();

@@ -78,7 +78,7 @@ Status check_names(const Topology& topology) {
     return invalid_argument("{} hosts are more than {}", seen.size(), kMaxHosts);
 }
 
-// Joins racks cable by cable; one that joins what is joined already would close a loop.
+// Joins racks cable by cable; a cable between racks that are already joined would close a loop.
 Status check_tree(const Topology& topology) {
     std::vector<std::size_t> group(topology.racks.size());
     std::iota(group.begin(), group.end(), 0);

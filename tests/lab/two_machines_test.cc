@@ -1,5 +1,5 @@
-// docs/two_machines.md, command by command as it stands there, on machines that differ as real ones
-// do: a network namespace and a host name each. Then every mistake that it lists.
+// Runs docs/two_machines.md command by command, on machines as separate as real ones: each has a
+// network namespace and a host name. Then makes every mistake that it lists.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kHosts = "racks:\n  - {name: room, hosts: [desk, node-a, node-b]}\n";
 
-// A block of the document, and what the comment before it says to do with it.
+// A block of the document, and the instruction in the comment before it.
 struct Block {
     std::string what;  // "run on desk", "start on node-a", "file job.yaml"
     std::string text;
@@ -67,7 +67,7 @@ protected:
             end(name);
     }
 
-    // The document's addresses and directory are these here.
+    // Replaces the document's addresses and directory with those of the test.
     std::string here(std::string text) const {
         replace_all(text, "10.77.0.1:", lab_->address("desk") + ":");
         replace_all(text, "--san 10.77.0.1 ", "--san " + lab_->address("desk") + " ");
@@ -127,7 +127,7 @@ protected:
         });
     }
     enum class Roots { as_documented, dropped };
-    // The worker of a machine again, with more words.
+    // Restarts the worker of a machine with more options.
     void restart(const std::string& host, const std::string& more,
                  Roots roots = Roots::as_documented) {
         end(host);
@@ -205,7 +205,7 @@ TEST_F(TwoMachines, EveryMistakeOfAddressPortRootAndDirectoryIsNamed) {
     EXPECT_THAT(doctor.out + doctor.err, HasSubstr(lab_->address("desk") + ":7079"));
 }
 
-// The minute that the document names has to pass.
+// The test waits for the minute that the document names.
 TEST_F(TwoMachines, AFirewallBetweenThemIsNamed) {
     for (const char* host : {"node-a", "node-b"})
         lab_->block_ports(host, 7080, 7199);

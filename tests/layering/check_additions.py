@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the table of additions in CONTRIBUTING.md against the tree.
+"""Checks the table of additions in CONTRIBUTING.md against the tree.
 
 usage: check_additions.py ROOT
 
@@ -14,7 +14,7 @@ import sys
 PARTS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "proto", "service", "controller",
          "worker", "cli", "bench")
 SOURCES = {".h", ".cc", ".cu", ".cuh", ".proto", ".txt"}
-# Words that also mean other things are searched in the part of the product that the row is about.
+# Ambiguous words are searched only in the part of the product that the row is about.
 SCOPES = {"metric": ("worker/metrics",)}
 
 

@@ -15,7 +15,7 @@ FOLDERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner"
            "worker", "cli", "bench", "cmake", "scripts", "tests")
 SLASHES = {".h", ".cc", ".cu", ".cuh", ".proto"}
 HASHES = {".py", ".sh", ".cmake", ".txt"}
-# A comment begins a line, or stands behind code and two blanks at least.
+# A comment begins a line or follows code after at least two blanks.
 COMMENT = {"//": re.compile(r"(?:^\s*|\s\s+)//+ ?(.*)"), "#": re.compile(r"^\s*#+ (.*)")}
 SENTENCE = re.compile(r"(?:^|[.:;!?] )(Of|Who|Whom|Whose|What)\b")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every C++ source is as clang-format 14 writes it. Skipped (exit 77) where that version is absent.
+# Checks that clang-format 14 leaves every C++ source unchanged. Skipped (exit 77) where that version is absent.
 set -uo pipefail
 cd "$1"
 tool=$(command -v clang-format-14 || command -v clang-format) || { echo "no clang-format"; exit 77; }

@@ -32,7 +32,7 @@ RULES = {
     "kernels/simt": (["base", "kernels/simt"], ["cuda"]),
     "kernels/device": (["kernels/device", "kernels/simt/simt.h"], []),
     "kernels/cuda": (["base", "kernels"], ["cuda", "cublas"]),
-    # A program over both, not a part of the library.
+    # A program above both, not a part of the library.
     "bench": (["base", "spec", "topology", "options", "kernels", "engine", "planner", "bench"],
               ["nlohmann/", "oneapi/"]),
     "engine": (["base", "spec", "kernels", "engine"], ENGINE),

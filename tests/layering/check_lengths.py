@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where product code grows out of the sizes of CONTRIBUTING.md: functions, files and folders.
+"""Fails where product code exceeds the sizes of CONTRIBUTING.md: functions, files and folders.
 
 usage: check_lengths.py ROOT [N]   also prints the N longest functions
 
@@ -14,7 +14,7 @@ import sys
 PARTS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker",
          "cli", "bench")
 SOURCES = {".h", ".cc", ".cu", ".cuh"}
-# Lines of a function: half of them, nine of ten, all. Lines of a file, sources of a folder.
+# Lines of a function: median, 90th percentile, maximum. Lines of a file, sources of a folder.
 MEDIAN, P90, LONGEST, FILE, FOLDER = 7, 18, 60, 500, 25
 # Folders whose files answer one question each, so that `ls` is their index.
 SHELVES = {

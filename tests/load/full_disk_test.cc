@@ -22,7 +22,7 @@ TEST(FullDisk, RefusesSubmitsAndGoesOnWithControlWrites) {
     const SubmitReport before = a_few(controller);
     ASSERT_TRUE(before.errors.empty()) << before.errors.begin()->first;
     disk.fill();
-    // The clients of one load give the same request ids: these are asked again.
+    // The clients of every load use the same request ids: this load repeats those requests.
     const SubmitReport full = a_few(controller);
     EXPECT_TRUE(full.acked.empty());
     ASSERT_FALSE(full.errors.empty());

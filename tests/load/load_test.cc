@@ -14,7 +14,7 @@
 #include "tests/load/submits.h"
 #include "tests/support/temp_dir.h"
 
-// That nothing is lost or refused under some load. How fast it goes is measured by ringmaster-load.
+// Checks that nothing is lost or refused under some load. ringmaster-load measures the speed.
 namespace rm::load {
 namespace {
 
@@ -37,7 +37,7 @@ std::set<std::string> all_jobs(const std::string& address) {
     return ids;
 }
 
-// Kept where fsync is one: a private directory in memory would hide what is not on the disk.
+// Kept where fsync is real: a private directory in memory would hide what is not on the disk.
 TEST(Load, NoAcknowledgedSubmitIsLostToAKill) {
     TempDir directory;
     const ControllerOptions options{directory.file("state"), {}, {}};
@@ -89,7 +89,7 @@ TEST(Load, IdleWorkersCostNoThreads) {
 
 TEST(Load, ListsArePagesOfManyJobs) {
     TempDir directory;
-    // More than one call looks at.
+    // More than one call reads.
     constexpr int kJobs = 24'000;
     store_jobs(directory.file("state"), kJobs, 20);
     ControllerProcess controller({directory.file("state"), {}, {}});

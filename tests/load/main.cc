@@ -12,7 +12,7 @@
 #include "tests/load/sessions.h"
 #include "tests/load/submits.h"
 
-// Loads a controller process of its own and says what it costs (docs/benchmarks).
+// Loads a controller process of its own and reports the costs (docs/benchmarks).
 namespace rm::load {
 namespace {
 

@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    // The newest ping is the one that counts.
+    // Only the newest ping counts.
     void echo(std::uint64_t nonce) {
         const std::lock_guard lock(mutex_);
         owed_ = nonce;

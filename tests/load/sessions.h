@@ -23,7 +23,7 @@ public:
     Sessions(const std::string& address, int count, double per_second);
     ~Sessions();
 
-    // Until every hello is answered; false: not within this time.
+    // Waits until every hello is answered; false: not within this time.
     bool wait_until_open(Seconds limit);
     SessionCounts counts() const;
 

@@ -22,8 +22,8 @@ struct SubmitReport {
     double percentile(double fraction) const;
 };
 
-// Submits are due at fixed times whether or not earlier ones have been answered: a controller that
-// stalls is charged for everything that waits. The connections stand before the first is due.
+// Submits are due at fixed times even while earlier ones are unanswered: a stalled controller is
+// charged for everything that waits. The connections are open before the first is due.
 SubmitReport run_submits(const std::string& address, const SubmitLoad& load);
 
 }  // namespace rm::load

@@ -1,4 +1,4 @@
-// A planned trace without buffers was written like one that is not planned: without the column.
+// A planned trace without buffers was written like an unplanned one: without the column.
 #include <gtest/gtest.h>
 
 #include "engine/memory/arena_csv.h"

@@ -1,5 +1,5 @@
-// A rank that ended while weights were on their way up from the host gave back the memory they were
-// for: members end in the reverse of their order, and the buffers came after the stream.
+// A rank that ended during an upload of weights freed the memory they were for: members are
+// destroyed in reverse order, and the buffers were declared after the stream.
 #include <gtest/gtest.h>
 
 #include "engine/comm/transport/transport.h"
@@ -9,7 +9,7 @@
 namespace rm {
 namespace {
 
-// Large enough to be mapped on its own: what is written after its end has nowhere to go.
+// Large enough to be mapped on its own: a write after its end crashes.
 constexpr std::int64_t kVocabulary = 80'000;
 
 TEST(Regress0003, ARankEndsAfterTheWeightsThatAreOnTheirWay) {

@@ -1,8 +1,8 @@
 #include "tests/controller/world.h"
 
-// A worker on which nothing of an attempt is left went on speaking of it, and so the attempt was
-// never lost though its other worker had long been silent. Found by the simulation, scenario
-// everything, seed 27.
+// A worker with nothing left of an attempt kept reporting it, so the attempt was never lost
+// although its other worker had long been silent. Found by the simulation, scenario everything,
+// seed 27.
 namespace rm::test {
 namespace {
 

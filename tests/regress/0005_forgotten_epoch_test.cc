@@ -2,7 +2,7 @@
 
 #include "worker/core/worker_core.h"
 
-// A worker started its highest epoch a second time once it had forgotten it: a controller restored
+// A worker that had forgotten its highest epoch started it a second time: a controller restored
 // from before that attempt's end launches it again. Found by the simulation, scenario
 // restore_old_backup, seed 242.
 namespace rm {

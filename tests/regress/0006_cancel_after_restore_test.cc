@@ -1,7 +1,7 @@
 #include "tests/controller/world.h"
 
-// A job that was cancelled after a restore ran again as soon as the worker spoke that had an
-// attempt of it. Found by the simulation, scenario everything, seed 97.
+// A job that was cancelled after a restore ran again as soon as a worker reported an attempt of it.
+// Found by the simulation, scenario everything, seed 97.
 namespace rm::test {
 namespace {
 

@@ -4,10 +4,10 @@
 #include "tests/e2e/support/e2e_test.h"
 #include "tests/e2e/support/http_get.h"
 
-// Clients that had been refused a connection once, as while the controller restarts, never came
-// back over TLS: calls on a channel that cannot connect fail at once, and nothing drove the
-// handshake of its next try. Found in the lab, by a backup restored under a running job. (A server
-// in the same process would have driven it.)
+// Clients whose connection was refused once, as while the controller restarts, never reconnected
+// over TLS: calls on a channel that cannot connect fail at once, and nothing drove the handshake of
+// its next try. Found in the lab, by restoring a backup under a running job. (A server in the same
+// process would have driven it.)
 namespace rm::e2e {
 namespace {
 

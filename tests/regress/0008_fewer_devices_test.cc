@@ -2,8 +2,8 @@
 
 #include "controller/survey/link_book.h"
 
-// A node came back with fewer devices than were measured inside it: the graph of links was read
-// beyond its end, and no job was planned any more.
+// When a node returned with fewer devices than were measured inside it, the planner read the graph
+// of links beyond its end and planned no more jobs.
 namespace rm {
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include "tests/controller/survey/simulated_survey.h"
 
-// A worker's report was believed whatever it said: numbers that are none were sorted, stored and
-// planned with, and devices that do not exist were written beyond the end of a table.
+// The controller believed every report of a worker: it sorted, stored and planned with NaNs, and
+// wrote devices that do not exist beyond the end of a table.
 namespace rm::test {
 namespace {
 

@@ -1,7 +1,7 @@
 #include "tests/controller/survey/simulated_survey.h"
 
-// A new worker that was the first to come back after a restart of the controller counted as known
-// from then on: its links were measured six hours later.
+// A new worker that joined first after a restart of the controller counted as already known: its
+// links were measured six hours later.
 namespace rm::test {
 namespace {
 

@@ -1,7 +1,7 @@
 #include "tests/controller/survey/simulated_survey.h"
 
-// A survey that could not probe a node, because a job ran there and the budget is 0, forgot what
-// the node can: the node was placed as if it had never been measured.
+// A survey that could not probe a node, because a job ran there and the budget is 0, forgot the
+// node's measurements: placement treated it as never measured.
 namespace rm::test {
 namespace {
 

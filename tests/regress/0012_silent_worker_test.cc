@@ -1,7 +1,7 @@
 #include "tests/controller/survey/simulated_survey.h"
 
-// A worker that had a session and never answered a probe made each step of a survey wait for all
-// patience: of forty nodes, a quarter of an hour, and twenty times that while a job ran.
+// A worker with a session that never answered a probe made each step of a survey wait for the full
+// timeout: a quarter of an hour for forty nodes, and twenty times that while a job ran.
 namespace rm::test {
 namespace {
 

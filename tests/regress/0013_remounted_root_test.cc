@@ -1,7 +1,7 @@
 #include "tests/controller/world.h"
 
-// A node whose root was remounted while others were still compared kept what it had seen on the old
-// mount: it counted as the same directory.
+// A node whose root was remounted while others were still being compared kept its findings from the
+// old mount: it counted as the same directory.
 namespace rm::test {
 namespace {
 
@@ -21,7 +21,7 @@ struct Regress0013 : World, testing::Test {
     const std::map<std::string, std::string>& places(const std::string& node) {
         return state.nodes.at({node}).session.places;
     }
-    // a has written a file for which b and c are to look.
+    // a has written a file that b and c are to find.
     void SetUp() override {
         for (const char* node : {"a", "b", "c"})
             join(node);

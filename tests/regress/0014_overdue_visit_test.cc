@@ -6,8 +6,8 @@
 
 #include "worker/probe/probe_server.h"
 
-// A probe's control connection was served for as long as it spoke, whatever the time that the
-// controller had allowed.
+// A worker served a probe's control connection for as long as messages arrived, beyond the time
+// that the controller had allowed.
 namespace rm {
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include "controller/survey/link_book.h"
 
-// For each pair that no survey had, the controller searched all links again for the latency of the
-// slowest one. Above 64 nodes most pairs are such, so that the graph of 400 nodes, which every
-// planning pass takes, took 12 s of processor time; now a tenth of a second.
+// For each unsurveyed pair, the controller searched all links again for the latency of the slowest
+// one. Above 64 nodes most pairs are unsurveyed, so the graph of 400 nodes, which every planning
+// pass needs, took 12 s of CPU time; now a tenth of a second.
 namespace rm {
 namespace {
 

@@ -1,7 +1,7 @@
-// 17. A rank that was asked to stop while it waited for a peer to connect, and whose peer had left
-// after they had exchanged addresses, waited for the whole timeout of a collective: Ctrl-C on a
-// cluster whose job had just begun took a minute, now and then. Which of two ranks waits for the
-// other's connection is chance, by their ports.
+// 17. A rank that was asked to stop while it waited for the connection of a peer that had left
+// after exchanging addresses waited for the whole timeout of a collective: Ctrl-C on a cluster
+// whose job had just begun sometimes took a minute. Which of two ranks waits for the other's
+// connection is chance, by their ports.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -40,7 +40,7 @@ TEST(Regress0019, DevicesOfHealthyNodesAreFreeAtOnceAndThoseOfTheDeadNodeAreNot)
               (std::vector<DeviceId>{{{"a"}, 0}, {{"spare"}, 0}}));
     world.wait({70});
     EXPECT_EQ(device_holders(world.state).at({{"b"}, 0}).epoch, world.epoch);
-    // It comes back with its rank: that is stopped, and only then its device is free.
+    // It returns with its rank: the rank is stopped, and only then its device is free.
     EXPECT_EQ(commands<StopAttempt>(world.hello_with_rank("b", 1)).size(), 1u);
     EXPECT_TRUE(device_holders(world.state).contains({{"b"}, 0}));
     world.report("b", ended(1, kRankStopped), Left::no);

@@ -1,7 +1,7 @@
 #include "tests/controller/pair.h"
 
-// retry.max counted over the whole life of a job: four failures in a month ended it, whatever it
-// had trained in between.
+// retry.max counted over the whole life of a job: four failures in a month ended it, however much
+// it had trained in between.
 namespace rm::test {
 namespace {
 

@@ -1,7 +1,7 @@
 #include "tests/controller/pair.h"
 
-// A worker that was stopped with `--orphan stop`, and each restart of `ringmaster up`, counted as a
-// failure of what it ran: four of them ended a job.
+// Stopping a worker with `--orphan stop`, and each restart of `ringmaster up`, counted as a failure
+// of the jobs there: four of them ended a job.
 namespace rm::test {
 namespace {
 

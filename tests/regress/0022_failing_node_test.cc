@@ -2,8 +2,8 @@
 #include "planner/plan_jobs.h"
 #include "tests/controller/pair.h"
 
-// A node with a full disk or without the data ate one job after the other beside idle healthy
-// nodes: each of its attempts went to the same node again.
+// A node with a full disk or without the data failed one job after the other beside idle healthy
+// nodes: each of their attempts went to the same node again.
 namespace rm::test {
 namespace {
 

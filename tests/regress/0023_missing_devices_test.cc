@@ -2,8 +2,8 @@
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
-// The devices of a node that was dead but not called gone counted as ones that a job may come to
-// have: an 8-device job that waited for them kept seven idle devices from all younger jobs.
+// The devices of a node that was dead but not declared gone counted as devices that may become
+// free: an 8-device job that waited for them kept seven idle devices from all younger jobs.
 namespace rm::test {
 namespace {
 

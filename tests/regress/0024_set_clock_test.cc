@@ -1,7 +1,7 @@
 #include "tests/controller/pair.h"
 
-// Rules compared wall times: a clock that was set forward by an hour declared every running job
-// lost, one that was set back made a retry wait for as long.
+// Rules compared wall times: a clock set forward by an hour declared every running job lost, one
+// set back by an hour delayed a retry by as long.
 namespace rm::test {
 namespace {
 

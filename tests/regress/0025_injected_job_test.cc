@@ -1,8 +1,8 @@
 #include "controller/core/input.h"
 #include "tests/controller/world.h"
 
-// A worker's hello could submit: an attempt that was never commanded became a job of any owner,
-// and when it failed an honest node trained it. Its id, of any text, became part of paths.
+// A worker's hello could submit jobs: an attempt that was never commanded became a job of any
+// owner, and when it failed an honest node trained it. Its id, any text, became part of paths.
 namespace rm::test {
 namespace {
 

@@ -3,9 +3,9 @@
 #include "base/ids.h"
 #include "tests/controller/world.h"
 
-// One hello with the highest epoch there is ended a cluster for good: the next epoch overflowed,
-// was stored, and every launch was refused from then on. Each of several could still raise it by
-// 2^40: enough of them brought it to where honest workers take their own identity for damaged.
+// One hello with the highest possible epoch ended a cluster for good: the next epoch overflowed,
+// was stored, and every launch was refused from then on. Each of several hellos could still raise
+// it by 2^40: after enough of them, honest workers took their own identity for damaged.
 namespace rm::test {
 namespace {
 
@@ -36,7 +36,7 @@ protected:
         hello.highest_epoch = highest;
         return reply(world.apply(NodeHello{hello}, 1)).ok();
     }
-    // In steps that halve, until not even the next epoch is believed.
+    // Halves the step until the controller does not believe even the next epoch.
     void raise_as_far_as_possible() {
         for (int bit = 61; bit >= 0; --bit)
             is_believed("rogue", {world.state.next_epoch.value + (std::int64_t{1} << bit)});

@@ -21,8 +21,8 @@ namespace {
 
 class Nodes final : public pb::NodeService::Service {};
 
-// Raw connections that say nothing. Their descriptors are made first, so that only the server's are
-// missing later.
+// Idle raw connections. Their descriptors are made first, so that only the server runs out of them
+// later.
 class Strangers {
 public:
     explicit Strangers(int count) {

@@ -1,5 +1,5 @@
-// A training that had finished was called failed ("it ended together with its shim, which recorded
-// no exit") when the disk of the worker was full: there was no room for the exit files. Its last
+// A finished training was reported as failed ("it ended together with its shim, which recorded no
+// exit") when the disk of the worker was full: there was no room for the exit files. Its last
 // reports were lost, too.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // While its disk was full the controller acknowledged step reports and dropped them: the losses of
 // 1,790 steps were gone for good, though the workers had the bytes. One worker's impossible offset
-// failed the pieces of all others with it.
+// also failed the pieces of all others.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -71,7 +71,7 @@ TEST(Regress0032, WhatCannotBeKeptFailsNothingElseOfItsBatch) {
     std::vector<std::promise<Result<StreamOffsets>>> kept(3);
     {
         TelemetryLoop loop(**store, updates, *space);
-        // It waits here, so that all others are one batch.
+        // The loop waits here, so that all others are one batch.
         loop.push(step_of(7), [&](const auto&) { pushed.get_future().wait(); });
         loop.push(step_of(0), [&](const auto& offsets) { kept[0].set_value(offsets); });
         loop.push(blocked_log(directory), [&](const auto& offsets) { kept[1].set_value(offsets); });

@@ -1,7 +1,7 @@
-// A missing, empty or young control.db founded a new cluster without a word, beside the backups and
-// logs of the old one, whose workers it then refused with advice that would have ended what ran. A
-// damaged one was refused in words that named neither `restore` nor the newest backup; and in its
-// first ten minutes a controller had none.
+// With a missing, empty or young control.db, the controller silently founded a new cluster beside
+// the backups and logs of the old one and refused its workers with advice that would have ended
+// their jobs. The error for a damaged one named neither `restore` nor the newest backup; and in its
+// first ten minutes a controller had no backup.
 #include <gtest/gtest.h>
 
 #include <filesystem>

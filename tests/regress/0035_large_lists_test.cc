@@ -1,5 +1,5 @@
-// `ls -a` and `history` ended for everybody, for ever, after five job files of a mebibyte: pages
-// had no bound in bytes. The API took texts, lists and numbers of any size.
+// After five job files of a mebibyte, `ls -a` and `history` failed for everybody from then on:
+// pages had no bound in bytes. The API took texts, lists and numbers of any size.
 #include <gtest/gtest.h>
 
 #include <limits>

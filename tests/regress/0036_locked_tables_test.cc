@@ -1,6 +1,6 @@
-// While another program held control.db nothing answered, not even reads, and after ten seconds the
-// controller ended itself. A control.db that was deleted under it was not noticed: it went on
-// committing into nothing.
+// While another program held control.db the controller answered nothing, not even reads, and ended
+// itself after ten seconds. It did not notice when control.db was deleted, and kept committing to
+// the unlinked file.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // 45. Rank 0 hashed every shard of a checkpoint, or the whole data set, or verified what it was
-// about to prune, while all others stood in a collective that gave up after 60 s: a job of 8B did
+// about to prune, while all others waited in a collective that gave up after 60 s: a job of 8B did
 // not survive its first resume, its third checkpoint or, with enough data, its first. Here the
 // limit is 0.8 s, and reading takes more than three times as long.
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// 46. Only rank 0 looked at the hashes of a checkpoint. Each rank verifies what it reads now, so
-// any of them may be the one that finds the damage: then all go back to the checkpoint before it,
-// and what was passed over is an alarm.
+// 46. Only rank 0 checked the hashes of a checkpoint. Now each rank verifies what it reads, so any
+// rank may find the damage: then all go back to the checkpoint before it, and the skipped one
+// raises an alarm.
 #include <gmock/gmock.h>
 
 #include <utility>

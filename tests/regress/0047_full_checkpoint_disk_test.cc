@@ -1,5 +1,5 @@
-// 47. A full disk of checkpoints ended the attempt, four retries went within 25 s, and each left a
-// directory of a half checkpoint on the full disk that no later one removed; `keep` was counted per
+// 47. A full checkpoint disk ended the attempt, four retries were used up within 25 s, and each
+// left a partial checkpoint on the full disk that no later attempt removed; `keep` was counted per
 // attempt.
 #include <gmock/gmock.h>
 

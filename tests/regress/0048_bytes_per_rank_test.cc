@@ -56,8 +56,8 @@ TEST_F(Regress0048, EachRankReadsItsPartOnce) {
     EXPECT_LT(sum, tensor_bytes() * 101 / 100);
 }
 
-// Other parts than were written: whole blocks are verified, so more is read than used, never all of
-// it by every rank.
+// Ranks read other parts than were written: they verify whole blocks, so they read more than they
+// use, but never all of it on every rank.
 TEST_F(Regress0048, AnotherMeshReadsWhatItNeeds) {
     ASSERT_TRUE(train(3).outcome.ok());
     for (const std::int64_t mine : bytes_read(Mesh::make(1, 2, 1, 1).value(), 3))

@@ -1,5 +1,5 @@
-// A run whose steps were not finite went on to its last step, pushed the checkpoints from before
-// out with those of the exploded weights, exported these and ended well.
+// A run whose steps were not finite continued to its last step, replaced the earlier checkpoints
+// with those of the exploded weights, exported these and reported success.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 namespace rm {
 namespace {
 
-// A learning rate beyond fp32: one update makes weights infinite, whatever a machine rounds.
-// Weights that are large but finite can end in a finite loss, for a norm divides them by an
-// infinite length.
+// A learning rate beyond fp32: one update makes weights infinite, however a machine rounds. Weights
+// that are large but finite can end in a finite loss, because a norm divides them by an infinite
+// length.
 constexpr double weights_are_infinite = 1e300;
 
 using testing::AllOf;

@@ -64,7 +64,7 @@ TEST_F(Regress0051, WeightsThatAreNotFiniteAreRefusedWhereTheyAreRead) {
     EXPECT_TRUE(run.steps.empty());
 }
 
-// Without an evaluation that would have said it.
+// Without an evaluation, which would have reported it.
 TEST_F(Regress0051, WeightsThatAreNotFiniteAreNotExported) {
     config_.spec.stages[0].learning_rate = 1e300;
     const test::TrainRun run = train();

@@ -36,7 +36,7 @@ TEST(Regress0052, TwoRunsDoNotShareADirectoryOfCheckpoints) {
     EXPECT_TRUE(test::run_training(config, test::cpu_backend(1)).outcome.ok());
 }
 
-// A machine that is gone may hold its lock for long; the controller has given up its epoch.
+// A lost machine may hold its lock for a long time; the controller has given up its epoch.
 TEST(Regress0052, AnotherEpochIsNotHeldUp) {
     TempDir dir;
     const auto lost = DirectoryLock::take(dir.path(), Epoch{3});

@@ -1,4 +1,4 @@
-// The ranks of a ring-train that was killed trained on.
+// The ranks of a killed ring-train kept training.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Where nothing can be written was found when the training was over, and the model was lost.
+// An unwritable directory was noticed only after the training, and the model was lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

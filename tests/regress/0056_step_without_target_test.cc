@@ -1,4 +1,4 @@
-// A step whose documents are all of one token ended the run with an internal check.
+// A step whose documents all have a single token ended the run with an internal check.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// HFU was a formula that did not know what the policy does again.
+// HFU came from a formula that ignored what the memory policy recomputes.
 #include <gtest/gtest.h>
 
 #include "engine/dry_run/predict.h"

@@ -1,5 +1,5 @@
-// A token id beyond the vocabulary was found when it was reached, hours into a run; a line that is
-// not JSON was told without a place.
+// A token id beyond the vocabulary was only noticed when training reached it, hours into a run; the
+// error for a line that is not JSON named no place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

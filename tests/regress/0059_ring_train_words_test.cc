@@ -1,4 +1,4 @@
-// ring-train accepted what it should not, and told one error too often.
+// ring-train accepted invalid input, and reported one error once too often.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_F(Regress0059, WhatDoesNotFitTheMeshIsAWrongConfigurationOnOneRankToo) {
     EXPECT_EQ(tensor.code, 2) << tensor.output;
 }
 
-// Data that are missing, as all ranks find alike.
+// All ranks find alike that the data are missing.
 TEST_F(Regress0059, OneErrorOfAllRanksIsToldOnce) {
     for (const std::string ranks : {"threads", "processes"}) {
         const test::Finished run =

@@ -1,5 +1,5 @@
-// The dry run of a context in windows took time and memory by the square of its chunks: 2,048 of
-// them 155 s and 19 GB for a model of 119,232 parameters, and every rank paid it at its start.
+// The dry run of a context in windows took time and memory quadratic in its chunks: 155 s and 19 GB
+// for 2,048 of them and a model of 119,232 parameters, on every rank at its start.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -50,7 +50,7 @@ TEST(LongDryRun, OfFourThousandChunksIsCheap) {
     expect_cheap([&] {
         const auto prediction = predict(job.spec, job.shape, {.profile = &profile});
         ASSERT_TRUE(prediction) << prediction.error().message;
-        // Every chunk's keys and values, for every chunk of queries behind it.
+        // Every chunk's keys and values, for every later chunk of queries.
         EXPECT_GT(prediction->moved.at("uploaded"), Bytes{std::int64_t{1} << 40});
     });
 }

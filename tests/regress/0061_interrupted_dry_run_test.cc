@@ -1,4 +1,4 @@
-// A dry run did not hear SIGINT: after one it went on for 51 s and ended with 0.
+// A dry run ignored SIGINT: it ran for another 51 s and exited with 0.
 #include <gtest/gtest.h>
 
 #include "base/clock.h"

@@ -3,7 +3,7 @@
 #include "service/job_file/job_file.h"
 
 // `wandb` was answered with "the nearest known is 'name'", `lr` with 'batch'; `1,024` in braces
-// with "024: unknown key"; a tab with "illegal block entry"; of three errors one was told.
+// with "024: unknown key"; a tab with "illegal block entry"; only one of three errors was reported.
 namespace rm {
 namespace {
 

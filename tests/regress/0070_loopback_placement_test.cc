@@ -2,9 +2,9 @@
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
-// Workers on several machines announced 127.0.0.1, their jobs were placed over them, every attempt
-// died of "connection refused", and nothing said why. And a job without checkpoint.dir wrote its
-// shards into a directory of the same name on each machine's own disk.
+// Workers on several machines announced 127.0.0.1, their jobs were placed across them, every
+// attempt died of "connection refused", and nothing said why. And a job without checkpoint.dir
+// wrote its shards into a directory of the same name on each machine's own disk.
 namespace rm::test {
 namespace {
 

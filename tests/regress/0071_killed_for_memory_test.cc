@@ -1,7 +1,7 @@
 #include "tests/controller/world.h"
 
-// A rank that the kernel killed for want of memory looked like any other that a signal ends: it was
-// tried again with the same plan, until retry.max.
+// A rank that the kernel killed for lack of memory looked like any other that a signal ended: its
+// job was retried with the same plan, until retry.max.
 namespace rm::test {
 namespace {
 
@@ -16,7 +16,7 @@ struct Regress0071 : World, testing::Test {
     void report(const std::string& node, RankStatus rank, Left left) {
         status(node, status_of(epoch_of(id), id, {std::move(rank)}, left));
     }
-    // By a signal, as its shim has understood it.
+    // A rank that a signal killed, as its shim reports it.
     static RankStatus killed(int rank, int code, const std::string& words) {
         RankStatus status = ended(rank, code, words);
         status.exit_signal = 9;

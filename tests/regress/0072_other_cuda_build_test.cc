@@ -4,9 +4,9 @@
 
 #include "kernels/cuda/library/load.h"
 
-// librm_cuda.so said the number 1 in every build, and its user compared it with 1: libraries of two
-// builds, between which objects with virtual functions pass, mixed without a word. Beside this test
-// stands a library that says what the environment tells it.
+// librm_cuda.so reported the number 1 in every build, and its user compared it with 1: libraries of
+// two builds mixed unnoticed, although objects with virtual functions pass between them. The
+// library beside this test reports what the environment says.
 namespace rm {
 namespace {
 

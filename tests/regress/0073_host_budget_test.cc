@@ -8,7 +8,7 @@
 namespace rm::e2e {
 namespace {
 
-// One worker with ten slots, whose ranks may use so much together.
+// One worker with ten slots, whose ranks may together use this much.
 class Regress0073 : public E2eTest {
 protected:
     void start_cluster(const std::string& memory) {

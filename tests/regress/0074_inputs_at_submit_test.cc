@@ -17,7 +17,7 @@ protected:
     void TearDown() override {
         if (up_) stop(*up_);
     }
-    // The words of submit on a job that it must refuse; nothing may have been queued.
+    // Returns the error of submit for a job that it must refuse; expects nothing in the queue.
     std::string refused(const JobText& job, int code = 2) {
         const Finished run = at(path("state"), {"submit", write_job(job)});
         EXPECT_EQ(run.code, code) << run.out << run.err;
@@ -56,7 +56,7 @@ TEST_F(Regress0074, AModelThatNoDeviceCanHoldIsRefused) {
                       HasSubstr("no device of this cluster has more than")));
 }
 
-// By the sizes of Llama 3 70B.
+// The sizes of Llama 3 70B.
 constexpr const char* kLargeConfig = R"({
   "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 128256,
   "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,

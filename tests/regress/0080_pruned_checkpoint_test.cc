@@ -1,5 +1,5 @@
-// `continue` named the last checkpoint of which the controller had heard. Where a worker could not
-// tell of later ones, that had been pruned long ago, and the new job failed beside whole ones.
+// `continue` named the last checkpoint known to the controller. If a worker could not report later
+// ones, that one had been pruned long ago, and the new job failed beside whole ones.
 #include <gmock/gmock.h>
 
 #include "tests/support/four_ranks.h"
@@ -12,7 +12,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A job goes on in a directory of its own from that of another.
+// A job continues another's training in a directory of its own.
 class Regress0080 : public test::FourRanks {
 protected:
     void go_on_from(const std::string& path) {

@@ -1,6 +1,6 @@
-// A client that looks at its connection during calls alone, as Python's does, answered no ping
-// between two of them: it was cut off after 25 s, and its next call failed. The server still
-// pings clients with an open call, as every worker has.
+// A client that serves its connection only during calls, as Python's does, answered no ping between
+// two of them: it was cut off after 25 s, and its next call failed. The server still pings clients
+// with an open call, as every worker has.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -50,14 +50,14 @@ public:
         EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
                   static_cast<ssize_t>(bytes.size()));
     }
-    // The head of a call, whose message never comes (RFC 7541: indexed names, plain values).
+    // Sends the head of a call whose message never follows (RFC 7541: indexed names, plain values).
     void begin_call() {
         send(frame(kHeaders, 4, 1,
                    "\x83\x86\x04" + sized("/ringmaster.v1.NodeService/Get") + "\x01" +
                        sized("localhost") + "\x0f\x10" + sized("application/grpc") +
                        std::string(1, '\0') + sized("te") + sized("trailers")));
     }
-    // The types of the frames that come within a time; kEnd where the server hangs up.
+    // Returns the types of the frames received within a time; kEnd where the server hangs up.
     std::vector<int> hear(Seconds limit) {
         const auto until = std::chrono::steady_clock::now() +
                            std::chrono::milliseconds(static_cast<int>(limit.value * 1e3));

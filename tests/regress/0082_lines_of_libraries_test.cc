@@ -1,5 +1,5 @@
-// Above the CLI's own words about a certificate that it does not trust stood a line of gRPC's log,
-// with a source position.
+// A line of gRPC's log, with a source position, preceded the CLI's own message about an untrusted
+// certificate.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 class Regress0082 : public E2eTest {
 protected:
-    // One line, of ours.
+    // Expects one line, our own.
     void expect_own_words(const Finished& run) {
         EXPECT_NE(run.code, 0);
         EXPECT_THAT(run.err, StartsWith("ringmaster: "));

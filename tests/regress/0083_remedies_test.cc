@@ -3,7 +3,7 @@
 #include "planner/plan_jobs.h"
 #include "tests/controller/world.h"
 
-// A job whose files lay below no root of a node was told first of all to add a device, of which
+// For a job whose files are below no root of a node, the first advice was to add a device, although
 // there were enough.
 namespace rm::test {
 namespace {

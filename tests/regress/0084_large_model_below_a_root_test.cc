@@ -19,7 +19,7 @@ struct Regress0084 : World, testing::Test {
             apply(NodeHello{hello});
         }
     }
-    // The reason that a job over both nodes waits, for a model of so many parameters.
+    // Returns why a job over both nodes waits, for a model of this many parameters.
     std::string reason(std::int64_t parameters, int zero) {
         JobSpec spec = small_spec(ring(2));
         spec.zero = zero;

@@ -5,7 +5,7 @@
 namespace rm::test {
 namespace {
 
-// The wait that the transition from the queue to the devices tells.
+// The wait that the transition from the queue to the devices reports.
 double waited(const Outcome& outcome) {
     for (const Transition& transition : outcome.transitions) {
         if (transition.from == JobState::pending && transition.to == JobState::starting) {

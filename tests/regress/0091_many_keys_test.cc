@@ -27,7 +27,7 @@ double cpu_seconds() {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// By comparisons of each with each it is 4 billion of them.
+// Comparing each with each takes 4 billion comparisons.
 class Regress0091 : public testing::Test {
 protected:
     ~Regress0091() override {

@@ -3,8 +3,8 @@
 #include "controller/ops/explain/explain.h"
 #include "tests/controller/pair.h"
 
-// `explain` advised what ends the same way again: after too little memory `continue` or another
-// submission of the same file, and where no checkpoint is whole `--from` their very directory.
+// `explain` gave advice that fails the same way again: after too little memory `continue` or
+// the same job file, and where no checkpoint is whole `--from` the same directory.
 namespace rm::test {
 namespace {
 

@@ -1,5 +1,5 @@
-// A job for a kind of device that no node had ever offered was accepted without a word, and waited
-// for ever; only `explain` said why.
+// A job for a kind of device that no node had ever offered was accepted without a warning, and
+// waited for ever; only `explain` said why.
 #include <gmock/gmock.h>
 
 #include "tests/e2e/support/e2e_test.h"

@@ -24,7 +24,7 @@ struct Regress0106 : Running, testing::Test {
         message.set_alarm(true);
         TelemetrySender(*this).send(message);
     }
-    // Those of its findings that are about an alarm.
+    // Its findings about alarms.
     std::vector<pb::Finding> explained() {
         grpc::ClientContext context;
         pb::ExplainJobRequest request;

@@ -1,7 +1,7 @@
 // Each rank opened the data by itself, and rank 0 alone looked for foreign tokens, while all others
-// stood in a collective that gave up after 60 s: text that one node encoded slowly, or 10,000 files
-// on a busy disk, ended the job before its first step. Here the limit is 0.8 s, and reading takes
-// more than three times as long.
+// waited in a collective that gave up after 60 s: text that one node encoded slowly, or 10,000
+// files on a busy disk, ended the job before its first step. Here the limit is 0.8 s, and reading
+// takes more than three times as long.
 #include <chrono>
 
 #include "engine/data/tokens/megatron_writer.h"

@@ -19,7 +19,7 @@
 namespace rm {
 namespace {
 
-// How an attempt of one rank, which would finish, ends on this disk; nothing: it was refused.
+// Returns how an attempt of one rank that would finish ends on this disk; nothing: it was refused.
 std::optional<AttemptStatus> end_on(const SmallDisk& disk) {
     const SystemClock clock;
     NoRendezvous rendezvous;

@@ -1,5 +1,5 @@
-// One of a thing had the plural of its name: "1 text files", "1 lines of JSON in 1 files", "survey
-// 1 measured 1 links of 1 nodes; 1 probes failed", "every 1 steps".
+// Messages used the plural for one thing: "1 text files", "1 lines of JSON in 1 files", "survey 1
+// measured 1 links of 1 nodes; 1 probes failed", "every 1 steps".
 #include <gmock/gmock.h>
 
 #include <sstream>

@@ -47,7 +47,7 @@ bool same(const T& x, const T& y) {
     return x == y;
 }
 
-// ---- Random messages: every field, by reflection, so that a field added to the wire is seen.
+// ---- Random messages: every field, by reflection, so that a field added to the wire is covered.
 
 bool is_left_out(const google::protobuf::FieldDescriptor& field) {
     const std::string& name = field.full_name();

@@ -43,7 +43,7 @@ protected:
         return make_channel(server_->addresses()[0]).value();
     }
 
-    std::atomic<bool> stop_ = false;  // outlives the server, whose handlers look at it
+    std::atomic<bool> stop_ = false;  // outlives the server, whose handlers use it
     std::unique_ptr<Sessions> sessions_;
     std::unique_ptr<GrpcServer> server_;
 };

@@ -49,7 +49,7 @@ grpc::Status get_node(const std::string& address, const std::string& id) {
     return pb::NodeService::NewStub(*channel)->Get(&context, request, &node);
 }
 
-// One message to a method by name and the first one back, as bytes.
+// Sends one message to a method by name and returns the first reply, as bytes.
 grpc::Status call(const std::string& address, const std::string& method, const std::string& sent,
                   std::string& received) {
     grpc::GenericStub stub(make_channel(address).value());

@@ -24,7 +24,7 @@ struct Answer {
     std::string body;
 };
 
-// A client of bytes: sends what it is told, reads one answer by its Content-Length.
+// A raw client: sends the given bytes and reads one answer by its Content-Length.
 class Client {
 public:
     explicit Client(int port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {

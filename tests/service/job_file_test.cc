@@ -343,7 +343,7 @@ TEST(JobFile, PutsThePlaceBeforeWhatValidationSays) {
               "job.yaml:2:17: model.preset: 'huge' i");
     EXPECT_EQ(error_of(with("parallel: {ring: 0}")),
               "job.yaml:5:18: parallel.ring: 0 must be 1 or more");
-    // The place of a value that is not in the file is that of the deepest map that is.
+    // A value that is not in the file takes the place of its deepest map in the file.
     EXPECT_EQ(error_of(with("parallel: {ring: 4}\nresources: {devices: 3}")).substr(0, 15),
               "job.yaml:6:22: ");
 }

@@ -6,7 +6,7 @@
 namespace rm {
 namespace {
 
-// First in this program: it is about the time before init_logging.
+// Must run first in this program: it tests the time before init_logging.
 TEST(EarlyLog, GoesToStderrUnderTheProjectsName) {
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();

@@ -11,9 +11,9 @@
 #include "spec/session.h"
 #include "spec/session_members.h"
 
-// Random values of base types. The structured bindings, here and where a type is described, are the
-// point: a member added to a type does not compile until it is filled, and then fails the round
-// trip until it is converted.
+// Random values of base types. The structured bindings, here and where a type is described, are
+// deliberate: a member added to a type does not compile until it is filled, and then fails the
+// round trip until it is converted.
 namespace rm {
 
 template <typename... Parts>
@@ -59,7 +59,7 @@ inline void fill(Rng& rng, Schedule& schedule) {
 inline void fill(Rng& rng, Switch& state) {
     state = static_cast<Switch>(rng.below(3));
 }
-// Nothing now and then: it is a value of its own.
+// Sometimes nullopt, which is a value of its own.
 template <typename T>
 inline void fill(Rng& rng, std::optional<T>& maybe) {
     if (rng.below(3) > 0) fill(rng, maybe.emplace());

@@ -10,7 +10,7 @@ MonoTime at(double seconds) {
     return {static_cast<std::int64_t>(seconds * 1e9)};
 }
 
-// Times at which an event of every four seconds is logged.
+// Times at which an event that occurs every four seconds is logged.
 std::vector<int> logged_until(RepeatedEvent& event, int end) {
     std::vector<int> logged;
     for (int second = 0; second < end; second += 4)

@@ -145,7 +145,7 @@ void SimController::tick() {
     });
 }
 
-// An attempt of which only unreachable nodes know anything does not go on stopping.
+// An attempt known only to unreachable nodes must not keep stopping.
 void SimController::check_vanished(const State& state) const {
     for (const Attempt* attempt : live_attempts(state)) {
         if (attempt->state != AttemptState::stopping) continue;
@@ -170,7 +170,7 @@ void SimController::note_word(const InputBody& body) {
     }
 }
 
-// No clock makes an attempt lost before its silence is as long as the job allows.
+// No clock may declare an attempt lost before it is silent for as long as the job allows.
 void SimController::check_silence(const Event& event) const {
     if (event.kind != "attempt.lost") return;
     for (const auto& [epoch, attempt] : state_.attempts) {
@@ -194,7 +194,7 @@ void SimController::request_plan() {
 void SimController::plan() {
     read([this](const State& state) {
         const PlanningSnapshot snapshot = planning_snapshot(state, steady());
-        // The answers may be overtaken by what happens meanwhile.
+        // Later events may overtake the answers.
         later(sim_.between(0.01, sim_.chance(0.1) ? 5 : 0.3),
               [this, decisions = plan_jobs(snapshot), version = snapshot.version] {
                   for (const PlanDecision& decision : decisions)

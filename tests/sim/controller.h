@@ -33,7 +33,7 @@ public:
     bool up() const { return up_; }
     void start();
     void kill(std::string_view why);  // and it starts again after a while
-    // Restores the tables from the oldest backup kept; the workers have gone on since.
+    // Restores the tables from the oldest backup kept; the workers have moved on since.
     void restore();
     void back_up();
     void fill_disk(double seconds);
@@ -70,7 +70,7 @@ private:
 
     WallTime wall() const;
     WallTime steady() const;
-    // Only if the same process is still alive then.
+    // Acts only if the same process is still alive then.
     void later(double seconds, Simulator::Action action);
     void load();
 

@@ -104,7 +104,7 @@ void SimController::commit(Batch batch) {
 }
 
 void SimController::write(const Batch& batch) {
-    // Its mark goes once the tables say so themselves.
+    // Drops its mark once the tables carry it themselves.
     if (state_.restored != disk_.tables.restored) restored_ = false;
     disk_.commit(state_, batch.changes, batch.events);
     parts_.truth.committed(disk_.tables, batch.changes);

@@ -5,8 +5,8 @@
 
 namespace rm::sim {
 
-// control.db: the tables as they were committed last, and the log of events folded from its start.
-// A commit writes only the rows that it names, as the store on SQLite does.
+// control.db: the tables as last committed, and the log of events folded from its start. A commit
+// writes only the rows that it names, as the store on SQLite does.
 struct ControlDisk {
     State tables;
     Tables folded;

@@ -11,7 +11,7 @@ namespace {
 
 using Fault = std::function<void(Cluster&)>;
 
-// Mostly short, sometimes longer than every patience.
+// Mostly short, sometimes longer than any timeout.
 double some_time(Cluster& c) {
     return c.sim.chance(0.2) ? c.sim.between(60, 250) : c.sim.between(0.5, 30);
 }
@@ -73,7 +73,7 @@ void cut_data(Cluster& c) {
     c.sim.after(some_time(c), [&c, node] { c.runs.heal_data(node); });
 }
 
-// The machine is gone, as its provider says; later there is one with its disk again.
+// The provider reports the machine as gone; later one with its disk appears again.
 void lose_node(Cluster& c) {
     SimWorker& worker = c.some_worker();
     if (!worker.powered()) return;
@@ -96,8 +96,8 @@ void drift(Cluster& c) {
     c.controller.post(LinkDrifted{link->first.first, link->first.second, {10}, {9.5}, false});
 }
 
-// A copy of the controller that should not run commands a worker for a moment, with an old epoch or
-// one that was never issued.
+// A second controller that should not run briefly commands a worker, with an old epoch or one that
+// was never issued.
 void twin(Cluster& c) {
     SimWorker& worker = c.some_worker();
     const std::int64_t highest = worker.highest_epoch().value;

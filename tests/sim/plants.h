@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// Bugs put into the harness around the product's cores, to see that the simulation finds them.
+// Bugs planted in the harness around the product's cores; the simulation must find them.
 namespace rm::sim {
 
 enum class Plant {

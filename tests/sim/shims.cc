@@ -25,7 +25,7 @@ void SimWorker::obey(const StopAttempt& stop) {
     sim_.say("{} stops {} {}", id_, stop.epoch, now ? "now" : "gracefully");
     shim->second.stop_asked = true;
     const double patience = now ? sim_.between(0, 1) : stop.grace.value;
-    // The shim outlives its daemon, so this does too.
+    // The shim outlives its daemon, so this timer does too.
     sim_.after(patience, [this, epoch = stop.epoch, now] {
         kill_ranks(epoch, now ? "told to stop at once" : "it did not stop within its grace");
     });

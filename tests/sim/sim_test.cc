@@ -12,7 +12,7 @@ constexpr std::uint64_t kSeeds = 20;
 constexpr std::uint64_t kSeeds = kAllSeeds;
 #endif
 
-// Events that the seeds must reach between them; otherwise they prove little.
+// Events that the seeds together must reach; otherwise they prove little.
 const std::vector<std::string> kReached = {
     "job succeeded",        "job failed",       "job cancelled",        "attempt succeeded",
     "attempt lost",         "class rank",       "class launch",         "class device_fault",
@@ -58,7 +58,7 @@ TEST(Simulation, RefusesAFaultItDoesNotKnow) {
         << scenario.error().message;
 }
 
-// A bug that each plant puts into the harness is found within a thousand seeds.
+// The simulation finds each planted bug within a thousand seeds.
 class Planted : public testing::TestWithParam<std::string> {};
 
 TEST_P(Planted, IsFound) {

@@ -41,7 +41,7 @@ public:
     void say(std::string_view pattern, const Args&... args) {
         if (tracing_ != Tracing::off) record(format(pattern, args...));
     }
-    // Mixed into the hash whether or not there is a trace.
+    // Mixed into the hash even without a trace.
     void mix(std::uint64_t value) { hash_ = mix64(hash_ ^ value); }
     std::uint64_t hash() const { return hash_; }
     std::uint64_t num_events() const { return order_; }

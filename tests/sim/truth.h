@@ -44,7 +44,7 @@ public:
     void says_highest(const NodeId& node, Epoch highest) const;
     void remembers_highest(const NodeId& node, Epoch highest);
 
-    // ---- what attempts leave behind
+    // ---- results of attempts
     Checkpoint newest(const JobId& job) const;  // step 0: none
     void checkpoint(const JobId& job, const Checkpoint& parent, const Checkpoint& written);
     void may_publish(const JobId& job, Epoch epoch);

@@ -6,7 +6,7 @@
 #include "bench/engine/packed_documents.h"
 #include "spec/mesh.h"
 
-// Attention's work on the slots of a ring: what the layout promises.
+// Checks what the layout promises about attention's work on the slots of a ring.
 namespace rm {
 namespace {
 
@@ -45,10 +45,10 @@ TEST(Balance, OfOneDocumentIsWithinOnePercent) {
     }
 }
 
-// Sequences of short documents, where no more than a few are long enough to be cut, and of
-// documents just about as long as those that are. Steps in which next to nothing is done may be
-// uneven; what slots lose by waiting in all of them together counts. 2 % is what placement allows
-// itself, counting all pieces of a document as equal; they differ by up to a token.
+// Sequences of short documents, at most a few of them long enough to be cut, and of documents about
+// as long as those. Steps with almost no work may be uneven; only the total waiting over all steps
+// counts. Placement allows 2 %, counting all pieces of a document as equal; they differ by up to a
+// token.
 TEST(Balance, OfAnyDocumentsCostsLittleWaiting) {
     struct Kind {
         std::int64_t tokens;

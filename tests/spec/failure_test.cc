@@ -23,7 +23,7 @@ TEST(Failures, HaveARemedyEach) {
     }
 }
 
-// To continue a job is to run its file again: no advice where that is not even tried here.
+// Continuing a job runs its file again: no advice for failures that are not even retried here.
 TEST(Failures, ThatAreNotRetriedSayWhatToChangeInTheJob) {
     for (const FailureRow& row : kFailures) {
         if (row.kind == FailureClass::none) continue;

@@ -7,8 +7,8 @@
 #include "spec/report_members.h"
 #include "spec/session_members.h"
 
-// A description names every member of its structure to the visitor. A member that the structured
-// binding has and no call visits would be in no form, and no compiler says so.
+// A description names every member of its structure to the visitor. A member in the structured
+// binding that no call visits would be in no form, and no compiler would notice.
 namespace rm::test {
 namespace {
 

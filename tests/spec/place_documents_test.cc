@@ -43,7 +43,7 @@ std::int64_t between(Rng& rng, std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
-// Crumbs, short ones, ones about as long as a zigzag cut begins at, and long ones.
+// Tiny lengths, short ones, ones near the limit from which zigzag cuts, and long ones.
 std::int64_t random_length(Rng& rng, int ring) {
     const std::int64_t zigzag = 64 * 16 * ring;
     switch (rng.below(4)) {

@@ -43,7 +43,7 @@ struct Word {
 
 using Pair = std::pair<int, int>;
 
-// Pairs and the words they are in; the most frequent one is merged until there are enough.
+// Keeps pairs with the words that hold them; merges the most frequent one until there are enough.
 class Training {
 public:
     Training(std::string_view text, Cut cut);

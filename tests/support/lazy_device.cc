@@ -126,7 +126,7 @@ private:
     std::exception_ptr cause_;
 };
 
-// One stream goes as far as it can, until another is drawn: so each is far ahead at times.
+// Runs one stream as far as it can, then draws another: so each is far ahead at times.
 void Scheduler::play_until_empty(const LazyStream& stream) {
     constexpr std::uint64_t kMeanTurn = 24;  // ops
     while (!stream.empty()) {

@@ -128,7 +128,7 @@ constexpr std::string_view kPieces[] = {"the",
                                         std::string_view("\0", 1),
                                         "\x7F"};
 
-// Blocks that Unicode has filled for long, so that old and new tables agree on them.
+// Blocks that Unicode filled long ago, so that old and new tables agree on them.
 constexpr std::pair<char32_t, char32_t> kBlocks[] = {
     {0x20, 0x7E},     {0xA0, 0x17E},    {0x391, 0x3A1},     {0x410, 0x44F},    {0x5D0, 0x5EA},
     {0x621, 0x63A},   {0x905, 0x939},   {0xE01, 0xE30},     {0x10D0, 0x10F0},  {0x1E00, 0x1EFF},

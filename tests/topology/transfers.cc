@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The resources that some transfer uses: what is left of each, and how many transfers still rise.
+// The resources that transfers use: the capacity left on each, and how many transfers still rise.
 struct Shared {
     double left = 0;  // bytes per second
     int rising = 0;
@@ -47,7 +47,7 @@ private:
             level = std::min(level, way(i).flow);
         return level;
     }
-    // `left` of a resource is without what frozen transfers have, rising ones not yet subtracted.
+    // `left` of a resource has frozen transfers already subtracted, rising ones not yet.
     void freeze_at(double level) {
         std::vector<int> frozen;
         for (const int i : rising_) {

@@ -170,7 +170,7 @@ TEST_P(RandomTransfers, AreMaxMinFair) {
     }
 }
 
-// The longest time any resource, or flow limit, needs for what goes over it.
+// The longest time that any resource or flow limit needs for its traffic.
 double least_time(const Routes& routes, const std::vector<Transfer>& transfers) {
     std::map<int, double> bytes;
     double least = 0;

@@ -1,4 +1,4 @@
-// The real ringmaster-worker, with real shims and ranks, under a controller that does as told.
+// The real ringmaster-worker, with real shims and ranks, under a scripted controller.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -109,7 +109,7 @@ struct FakeController::Impl : pb::WorkerService::Service, pb::RendezvousService:
         return grpc::Status::OK;
     }
 
-    // The first message for which `take` gives something; those before it are dropped.
+    // Returns the first message that `take` accepts; drops those before it.
     template <typename T>
     std::optional<T> wait_for(const std::function<bool(const T&)>& wanted) {
         const auto deadline = std::chrono::steady_clock::now() + kPatience;

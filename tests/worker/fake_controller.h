@@ -11,7 +11,7 @@
 
 namespace rm {
 
-// A controller over real gRPC that does as the test says, for one worker.
+// A scripted controller over real gRPC, for one worker.
 class FakeController {
 public:
     explicit FakeController(const std::string& address, ClusterId cluster = {"c1"});

@@ -23,7 +23,7 @@ inline bool eventually(const std::function<bool()>& holds,
     return true;
 }
 
-// worker_test_helper stands beside the test: a shim, ranks that behave as told, and a daemon to
+// worker_test_helper, built beside the test: a shim, ranks that behave as told, and a daemon to
 // kill.
 inline std::string helper_path() {
     return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "worker_test_helper")

@@ -151,7 +151,7 @@ protected:
         wire.down.put(Ping{5});
         EXPECT_EQ(expect<Pong>(wire).nonce, 5u);
     }
-    // Everything commanded before it has been done when the answer is here. Statuses may come
+    // When the answer arrives, everything commanded before it has been done. Statuses may arrive
     // first.
     static void ping(Wire& wire, std::uint64_t nonce) {
         wire.down.put(Ping{nonce});

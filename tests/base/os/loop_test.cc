@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Far beyond what any of these waits takes: a test that needs it has found a hang.
+// Far longer than any of these waits takes: a test that reaches it has found a hang.
 constexpr std::chrono::seconds kLimit{20};
 constexpr Seconds kLong{1000};
 
@@ -117,7 +117,7 @@ TEST(Loop, AWakeUpEndsALongSleep) {
     EXPECT_TRUE(calls.wait());
 }
 
-// The body has looked for work already, and is not asleep yet.
+// The body has already looked for work but is not asleep yet.
 TEST(Loop, AWakeUpDuringACallMeansOneMoreCall) {
     Calls begun, may_return;
     Loop loop([&](auto&) {
@@ -150,7 +150,7 @@ TEST(Loop, TheBodyMayWakeItsOwnLoop) {
         EXPECT_TRUE(calls.wait());
 }
 
-// Every item that a thread pushes before it wakes is taken, at whatever point the loop was.
+// The loop takes every item that a thread pushes before it wakes it, wherever the loop was.
 TEST(Loop, NoWakeUpIsLostBetweenTheBodyAndTheSleep) {
     std::atomic<int> queued = 0;
     Calls taken;
@@ -159,7 +159,7 @@ TEST(Loop, NoWakeUpIsLostBetweenTheBodyAndTheSleep) {
         return Loop::kUntilWoken;
     });
     for (int round = 0; round < 10'000; ++round) {
-        // The loop falls asleep between rounds; items 2 and 3 meet it while it is about to.
+        // The loop falls asleep between rounds; items 2 and 3 arrive while it is about to.
         for (int item = 0; item < 3; ++item) {
             ++queued;
             loop.wake();
@@ -294,7 +294,7 @@ TEST(Loop, TheDestructorStops) {
     EXPECT_EQ(calls, then);
 }
 
-// For the thread sanitizer above all: what only the body touches needs no lock of its own.
+// Mainly for the thread sanitizer: data that only the body touches needs no lock of its own.
 TEST(Loop, ManyThreadsMayWakeAndStopAtOnce) {
     for (int round = 0; round < 50; ++round) {
         std::int64_t calls = 0;

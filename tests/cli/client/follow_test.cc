@@ -28,7 +28,7 @@ struct Stream {
     Status end;
 };
 
-// Plays one stream per call of watch; the last one again and again.
+// Plays one stream per call of watch, and repeats the last one.
 struct Script {
     std::vector<Stream> streams;
     std::size_t calls = 0;

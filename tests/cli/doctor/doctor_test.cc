@@ -40,7 +40,7 @@ TEST(Doctor, KnowsTheVersionsOfNcclAndCuda) {
     EXPECT_EQ(newer.text, "libcudart.so.13 is CUDA 13.0, the driver serves 12.4");
 }
 
-// A library of the test's own in the place of all of NVIDIA's.
+// One library of the test replaces all of NVIDIA's.
 TEST(Doctor, AsksTheLibrariesThemselves) {
     const GpuLibraries fake{RM_FAKE_GPU, RM_FAKE_GPU, RM_FAKE_GPU, {"nowhere.so", RM_FAKE_GPU}};
     const DriverFacts driver = driver_facts(fake);

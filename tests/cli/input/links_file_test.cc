@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// A file of two nodes around what `network` and `rest` say.
+// A link file of two nodes with this `network` and `rest`.
 std::string file(const std::string& network = R"({"default": {"gbit_per_s": 10}})",
                  const std::string& rest = "") {
     return R"({"format": "ringmaster-links", "version": 1,

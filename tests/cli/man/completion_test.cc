@@ -18,8 +18,7 @@ std::string script(const char* shell) {
     return end->out;
 }
 
-// Bash offers this where the last of `words` is being typed, one blank behind each. `before`: run
-// first.
+// Returns what bash offers for the last of `words`, a blank after each offer. Runs `before` first.
 std::string offered(const std::string& words, int num_words, const std::string& before = "") {
     const TempDir directory;
     const std::string file = directory.file("ask");

@@ -25,7 +25,7 @@ bool has_groff() {
     return std::system("command -v groff > /dev/null") == 0;
 }
 
-// As a reader sees them, all in one, or with -z groff's warnings alone.
+// Renders all pages as a reader sees them; with -z, returns only groff's warnings.
 std::string rendered(const std::vector<ManPage>& pages, const std::string& option = "") {
     const TempDir directory;
     std::string files;

@@ -77,7 +77,7 @@ TEST(Drain, IsNoFailureThatRetriesAreCountedBy) {
     for (int drained = 0; drained < 2; ++drained) {
         world.run();
         world.apply(DrainNode{{"a"}, "kernel upgrade"}, 1);
-        // Its checkpoint does not succeed.
+        // Its checkpoint fails.
         world.report("b", ended(1, 1, "disk full"), Left::no);
         world.report("a", ended(0, kRankLostPeer, "lost"), Left::no);
         world.apply(ResumeNode{{"a"}}, 1);

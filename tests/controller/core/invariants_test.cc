@@ -6,7 +6,7 @@
 namespace rm::test {
 namespace {
 
-// A state that is well, to be broken in one place; the words of what then complains.
+// A valid state that a test breaks in one place; returns the complaint of the invariants.
 struct Broken : Pair {
     Broken() : Pair(retried_spec()) { run(); }
     Job& the_job() { return state.jobs.at(id); }
@@ -19,7 +19,7 @@ struct Broken : Pair {
         }
         return "";
     }
-    // Another attempt of the same job beside the first, as no input makes it.
+    // Adds a second attempt of the same job beside the first, which no input does.
     void add_attempt(AttemptState attempt_state) {
         Attempt other = the_attempt();
         other.epoch = {state.next_epoch.value++};

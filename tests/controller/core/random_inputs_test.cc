@@ -12,9 +12,9 @@ namespace {
 constexpr int kNodes = 4;
 constexpr int kDevices = 2;
 
-// Workers that do, late and in any order, what a controller tells them; machines that vanish, and a
-// controller that crashes, loses what it had not committed and is put back from backups. Every
-// choice comes from one seed; World checks the invariants after each input.
+// Workers obey a controller late and in any order, machines vanish, and the controller crashes,
+// loses what it had not committed and is restored from backups. Every choice comes from one seed;
+// World checks the invariants after each input.
 class Simulation {
 public:
     explicit Simulation(std::uint64_t seed) : rng_(seed) {}
@@ -204,7 +204,7 @@ private:
         workers_[node].up = false;
         apply(NodeSessionDown{{name(node)}});
     }
-    // The machine is lost with all it had; a new one may take its name.
+    // The machine is lost with everything on it; a new one may take its name.
     void vanish(std::size_t node) {
         if (workers_[node].up) session_down(node);
         workers_[node] = {.boot = workers_[node].boot + 1, .highest = workers_[node].highest};
@@ -255,7 +255,7 @@ private:
         }
     }
 
-    // One attempt on the node gets on with it, and says so if there is a session.
+    // One attempt on the node makes progress, and reports it if there is a session.
     void live(std::size_t node) {
         Worker& worker = workers_[node];
         if (worker.attempts.empty()) return;
@@ -322,7 +322,7 @@ private:
             apply(CancelJob{id, StopMode::now});
         for (int round = 0; round < 3; ++round)
             report_everything();
-        // Ranks of recovered attempts may have been on machines that are no more.
+        // Ranks of recovered attempts may have been on machines that no longer exist.
         pass({1900});
         report_everything();
         EXPECT_TRUE(world_.state.live_jobs.empty());

@@ -178,7 +178,7 @@ TEST(Restore, AJobThatWasCancelledSinceIsNotReopenedByAnAttemptThatRuns) {
     world.apply(CancelJob{world.id});
     world.wait({1801});
     ASSERT_EQ(world.job(world.id).state, JobState::cancelled);
-    // A later attempt than that, which the cancel of this history has never reached.
+    // A later attempt, which the cancel in this history has never reached.
     world.launches["b"].epoch = {2};
     world.apply(NodeHello{world.hello_with("b", training(1))});
     EXPECT_EQ(world.job(world.id).state, JobState::cancelled);

@@ -78,7 +78,7 @@ TEST(Retry, WhatWouldEndTheSameWayIsNotTriedAgain) {
     }
 }
 
-// Where another node has room for all of it.
+// The other node has room for the whole job.
 TEST(Retry, OnlyFilesThatOneNodeFindsBadAreLookedForElsewhere) {
     for (const int code : {kRankBadInput, kRankBadFiles}) {
         World world;

@@ -30,7 +30,7 @@ struct Rooted : World {
         return apply(
             NodeRootProbed{{node}, {probe.root, probe.nonce, probe.step, found, std::string()}});
     }
-    // The probe that is under way ends as the nodes in `sharing` would have it.
+    // Ends the running probe as if the nodes in `sharing` shared the root.
     void measure(const std::set<std::string>& sharing) {
         while (!state.probes.empty()) {
             const RootProbe probe = state.probes.begin()->second;
@@ -63,7 +63,7 @@ struct TwoRooted : Rooted {
         hello_with_roots("a");
         hello_with_roots("b");
     }
-    // A job over both, about which both have answered.
+    // A job over both nodes, after both have answered about its files.
     JobId two_ranks(const std::string& index_of_b = "1234567890") {
         const JobId id = submit(rooted_spec(2));
         say("a", facts(check_of(id)));

@@ -23,7 +23,7 @@ std::vector<WatchedRank> four() {
         ranks.push_back({{format("n{}", rank + 1)}, waiting(rank)});
     return ranks;
 }
-// Busy with something else than a collective, after its 40th.
+// Busy with something other than a collective, after its 40th.
 void leave(RankStatus& status) {
     status.collectives_entered = status.collectives_left = 40;
     status.waits_for = -1;

@@ -12,7 +12,7 @@
 namespace rm::test {
 namespace {
 
-// One GET; the head and the body of the answer.
+// Sends one GET; returns the head and the body of the answer.
 std::pair<std::string, std::string> fetch(const std::string& address, const std::string& path) {
     const HostPort at = parse_host_port(address).value();
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -75,7 +75,7 @@ TEST(Metrics, CountNodesDevicesAndJobs) {
     EXPECT_TRUE(has_line(served.metrics(), "ringmaster_jobs{state=\"succeeded\"} 1"));
 }
 
-// Short of space from the beginning: the mark is as high as the disk is large.
+// Short of space from the beginning: the mark equals the size of the disk.
 TEST(Metrics, CountTelemetryThatIsRefused) {
     Running running;
     running.daemon.reset();

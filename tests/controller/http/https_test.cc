@@ -38,7 +38,7 @@ std::string exchange(BIO* bio, const std::string& request) {
     return answer;
 }
 
-// One request over TLS whose server is verified, on a connection of its own.
+// Sends one request over TLS on a connection of its own, and verifies the server.
 Reply ask(const Secured& server, const Ask& what) {
     const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
         SSL_CTX_new(TLS_client_method()), SSL_CTX_free);

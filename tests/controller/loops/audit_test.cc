@@ -87,7 +87,7 @@ TEST_F(Audit, OldRefusalsMakeRoomAndChangesStay) {
     EXPECT_EQ(all[5].entry.code, "ok");
 }
 
-// A worker that reconnected for ever added two rows each time, and none was ever removed.
+// A worker that kept reconnecting added two rows each time, and none was ever removed.
 TEST_F(Audit, OldSessionsMakeRoomForTheirOwnKindOnly) {
     open(5);
     ASSERT_TRUE(store->add(entry("ok")));

@@ -10,7 +10,7 @@
 namespace rm::test {
 namespace {
 
-// Counts commits; may be made to wait or to fail.
+// Counts commits; tests can make them wait or fail.
 class FakeStore final : public Store {
 public:
     std::atomic<int> commits{0};
@@ -181,7 +181,7 @@ public:
     MonoTime mono() const override { return {micros * 1000}; }
 };
 
-// The wall clock is set, in whatever direction; no time has passed.
+// Someone sets the wall clock, forward or back; no time has passed.
 TEST(ClockLoop, ASetWallClockIsNoTime) {
     FakeStore store;
     FakeListener listener;

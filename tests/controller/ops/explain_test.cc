@@ -242,7 +242,7 @@ std::vector<std::string> remedies(const World& world, const JobId& id) {
     return list;
 }
 
-// Some are what rules once looked for.
+// Rules once searched for some of these.
 constexpr const char* kReworded[] = {"quux; quux", "no checkpoint in /ckpt is whole: e1-s5 skipped",
                                      "checkpoint.from /old: no checkpoint in /old is whole: bad",
                                      "data.path: no roots and others do"};
@@ -366,7 +366,7 @@ TEST(ExplainStep, SaysThatARunHasDiverged) {
     EXPECT_TRUE(explain_divergence(step).empty());
 }
 
-// Steps of `work` seconds and the rest of `step` waiting for the ring.
+// Steps that work for `work` seconds and wait for the ring for the rest of `step`.
 RankPace pace(int rank, double work, double step, std::size_t count = 8) {
     StepReport report;
     report.seconds = step;

@@ -126,7 +126,7 @@ TEST(LinksPage, OfATokenThatNoPageGaveIsRefused) {
         EXPECT_EQ(surveyed.page(token).error().code, ErrorCode::invalid_argument) << token;
 }
 
-// The pages over real gRPC; after this many of them, a survey ends.
+// Serves the pages over real gRPC; a survey ends after this many of them.
 class PagesServer final : public pb::TopologyService::Service {
 public:
     explicit PagesServer(Surveyed surveyed) : surveyed_(std::move(surveyed)) {}

@@ -242,7 +242,7 @@ TEST(ExplainJob, AddsTheLastStep) {
     EXPECT_EQ(reply.findings(1).subject(), "data");
 }
 
-// Ids of all pages of one, newest first.
+// Ids from all pages of one job each, newest first.
 std::vector<std::string> history(Running& running, pb::HistoryRequest request) {
     std::vector<std::string> ids;
     request.set_page_size(1);

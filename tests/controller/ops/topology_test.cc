@@ -29,8 +29,8 @@ public:
         answers_.join();
     }
 
-    // How often another's probe was announced, once it is as often as expected: the other's report
-    // may reach the controller before this worker has looked at the last announcement.
+    // Waits until this many probes by others were announced, and returns their number: another's
+    // report may reach the controller before this worker has seen the last announcement.
     int announced(int expected) const {
         for (int i = 0; i < 2000 && announced_ < expected; ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(10));

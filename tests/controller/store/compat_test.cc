@@ -7,7 +7,7 @@
 #include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"
 
-// Databases as older versions left them (tests/golden/control_db) mean what they meant.
+// Databases that older versions left (tests/golden/control_db) keep their meaning.
 namespace rm::test {
 namespace {
 

@@ -85,7 +85,7 @@ JobSpec rich_spec() {
     return spec;
 }
 
-// A job from submit to a failure, through all tables.
+// Takes a job from its submission to a failure, through all tables.
 void live_a_life(Kept& world) {
     world.feed(NodeHello{hello_of("a", 3)});
     world.feed(NodeHello{hello_of("b", 1)});
@@ -142,7 +142,7 @@ TEST(Store, AFailedCommitLeavesNothingBehind) {
         Database other = Database::open(world.path, Access::write).value();
         ASSERT_TRUE(other.execute("DROP TABLE stages"));
     }
-    // The job's row goes in, its stages do not: the whole transaction must go.
+    // The job's row is inserted, its stages are not: the whole transaction must be rolled back.
     const Outcome outcome = world.apply(SubmitJob{{"r1"}, small_spec(), "", 1});
     EXPECT_FALSE(world.store->commit(world.state, outcome.changes, outcome.events));
     EXPECT_EQ(events_in(world.path).size(), before);
@@ -289,7 +289,7 @@ TEST(Migration, ANewerDatabaseIsRefusedUntouched) {
     EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
 }
 
-// As a program leaves it that lacks, or knows, one more member.
+// Changes the tables as a program that knows one member less, or one more, leaves them.
 void change_tables(const std::string& path, const char* sql) {
     Database database = Database::open(path, Access::write).value();
     ASSERT_TRUE(database.execute(format("{}; PRAGMA journal_mode = DELETE", sql)));

@@ -89,7 +89,7 @@ TEST(Survey, StaysWithinItsBudgetWhileAJobRuns) {
     sim.core.set_nodes(sim.nodes, sim.now);
     const MonoTime start = sim.now.mono;
     ASSERT_TRUE(sim.survey(Seconds{1e6}));
-    // The last probe is paid for after the end.
+    // The pause that pays for the last probe comes after the end.
     const double share = sim.probing.value / (sim.now.mono - start).value;
     EXPECT_LT(share, 0.06);
     EXPECT_GT(share, 0.03) << "it does use its budget";

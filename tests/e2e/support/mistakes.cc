@@ -23,7 +23,7 @@ std::string one_line(std::string text, std::size_t width) {
     return text.size() > width ? text.substr(0, width - 3) + "..." : text;
 }
 
-// Words that stand in every answer are none: raw words of a library, positions in our source.
+// Finds words that no answer may contain: raw words of a library, positions in our source.
 std::string leak_in(const std::string& answer) {
     for (const char* leak :
          {"A subcommand is required", "were not expected", "was not expected", "was not exp",

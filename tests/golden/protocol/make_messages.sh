@@ -2,7 +2,7 @@
 # Encodes the messages of one protocol version, as a program of that version would send them:
 #   make_messages.sh VERSION [PROTO-DIR]
 # VERSION/*.txtpb become VERSION/*.bin by the .proto files in PROTO-DIR (default: the tree's; for an older version
-# those of a commit that spoke it). Run once, when a version is new: the .bin files stand for what is out there.
+# those of a commit that spoke it). Run once, when a version is new: the .bin files represent programs in use.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 version=$1 protos=${2:-$here/../../../proto}

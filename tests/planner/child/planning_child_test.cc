@@ -95,7 +95,7 @@ TEST(PlanningChild, DecidesAsThePlannerInThisProcess) {
     EXPECT_TRUE(std::holds_alternative<Plan>(decisions->front().decision));
 }
 
-// Two racks of two nodes, registered by turns, with a slow cable between.
+// Two racks of two nodes, registered alternately, with a slow cable between them.
 PlanningSnapshot snapshot_with_links() {
     PlanningSnapshot snapshot{.version = 7, .now = {1'000'000}};
     const std::vector<NodeId> nodes = {{"a1"}, {"b1"}, {"a2"}, {"b2"}};

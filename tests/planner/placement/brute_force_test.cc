@@ -15,8 +15,8 @@ struct Case {
     StepTraffic traffic;
 };
 
-// Small graphs with some of everything: several devices, NICs, bridges, cables, flow limits, equal
-// links here and all different ones there.
+// Small graphs with some of everything: several devices, NICs, bridges, cables, flow limits, links
+// that are all equal or all different.
 class RandomCase {
 public:
     explicit RandomCase(std::uint64_t seed) : rng_(seed) {}
@@ -80,8 +80,8 @@ std::vector<Mesh> meshes_that_fit(int num_devices) {
     return meshes;
 }
 
-// Every ordered choice of devices, each costed on its own: the longest that any resource takes.
-// Only the phases that cannot matter any more are left out. Knows nothing of the solver.
+// Costs every ordered choice of devices separately, by the longest time that any resource takes.
+// Leaves out only phases that can no longer matter. Independent of the solver.
 class BruteForce {
 public:
     explicit BruteForce(const Case& c) : case_(c), routes_(c.graph) {

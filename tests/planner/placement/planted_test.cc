@@ -6,7 +6,7 @@
 
 #include "planner/placement/solver.h"
 
-// `ring-bench placement` does the same with 1,024 nodes and takes the time.
+// `ring-bench placement` does the same with 1,024 nodes and measures the time.
 namespace rm {
 namespace {
 

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-// A librm_cuda.so of the build that the test says, which finds every device good.
+// A librm_cuda.so that reports the build named by the test, and finds every device good.
 #define RM_EXPORT extern "C" __attribute__((visibility("default")))
 
 RM_EXPORT const char* rm_cuda_build() {
