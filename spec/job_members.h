@@ -39,12 +39,13 @@ void describe(Visit& visit, Like<DataSpec> auto& data) {
         tokenizer);
     visit(Member{.name = "holdout", .help = "share of the data kept for evaluation, 0 to 0.5"},
           holdout);
-    visit(Member{.name = "documents",
-                 .help =
-                     "`joined`: a sequence is one text, whatever documents it is made of; "
-                     "`separate`: documents of a sequence do not see each other, and none is asked "
-                     "for the first token of the next"},
-          documents);
+    visit(
+        Member{.name = "documents",
+               .help =
+                   "`joined`: a sequence is one text, whatever documents it is made of; "
+                   "`separate`: documents of a sequence do not see each other, and none is trained "
+                   "to predict the first token of the next"},
+        documents);
     visit(Member{.name = "positions",
                  .help =
                      "of separate documents: `reset`, counted from 0 in each, or `running` through "
@@ -98,7 +99,7 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
           chunk);
     visit(Member{.name = "keep",
                  .help = "what of a layer's attention is kept for its backward pass besides its "
-                         "input: `input`: nothing, attention is done again; `input+attention`: its "
+                         "input: `input`: nothing, attention is recomputed; `input+attention`: its "
                          "output; or `auto`",
                  .absent = "`auto`: `input+attention`",
                  .automatic = true},
@@ -267,7 +268,7 @@ void describe(Visit& visit, Like<RetrySpec> auto& retry) {
                      "further attempts after failures that may not happen again, counted since the "
                      "last attempt that wrote a further checkpoint; the wait before one starts "
                      "over with the count. Too little memory (a limit, a refused allocation, a "
-                     "rank that the kernel killed for want of memory) is not tried again, nor is "
+                     "rank that the kernel killed for lack of memory) is not tried again, nor is "
                      "bad input: a job that asks for what cannot be, tokens beyond the vocabulary, "
                      "a run that diverges. Files that one node alone misses, cannot read or finds "
                      "damaged before training are looked for once on other nodes. Attempts that "
@@ -276,11 +277,11 @@ void describe(Visit& visit, Like<RetrySpec> auto& retry) {
     visit(
         Member{.name = "lost_after",
                .help =
-                   "a duration such as `30 min`: without a word of progress from any worker for "
-                   "so long an attempt is lost, and tried again elsewhere. It is the limit where "
-                   "nothing else is known, as of a job on one node that cannot be reached: it may "
-                   "be training. An attempt of which some ranks can be seen to have failed or to "
-                   "stand still ends one minute after the others' nodes have fallen silent"},
+                   "a duration such as `30 min`: an attempt whose workers report no progress for "
+                   "this long is lost, and tried again elsewhere. The limit applies where nothing "
+                   "else is known, as for a job on one node that cannot be reached: it may be "
+                   "training. An attempt with ranks that have visibly failed or stalled ends one "
+                   "minute after the nodes of the others fall silent"},
         lost_after);
 }
 
