@@ -196,7 +196,7 @@ TEST(Program, RefusesAddressesBeyondLoopback) {
     EXPECT_NE(program.errors().find("0.0.0.0"), std::string::npos) << program.errors();
 }
 
-// `ringmaster restore` becomes this program, and its user has typed no other name.
+// `ringmaster restore` execs this program, but its user has typed only that name.
 TEST(Program, SpeaksAsRingmasterWhereItRestores) {
     TempDir directory;
     Program program(directory, {"--state", directory.file("state"), "--restore",

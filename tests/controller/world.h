@@ -72,7 +72,7 @@ public:
         folded = flatten_tables(state);
         return apply(Restored{});
     }
-    // Time passes, and the clock says so.
+    // Advances the clock and lets the state act on it.
     Outcome wait(Seconds time) {
         now = now + time;
         return apply(CommandsDue{});

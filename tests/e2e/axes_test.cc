@@ -20,7 +20,7 @@ protected:
         if (up_) stop(*up_);
     }
 
-    // The job on this mesh, as it has ended.
+    // Trains the job on this mesh; returns its final state.
     Json trained(const std::string& name, const std::string& parallel) {
         const std::string id = submit(
             state_, write_job({.name = name,

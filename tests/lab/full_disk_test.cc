@@ -50,7 +50,7 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     set_up_with_small("c");
     if (IsSkipped() || HasFatalFailure()) return;
     start_workers(2);
-    // On another disk: a checkpoint that finds it full is removed and frees its space again.
+    // Checkpoints go to another disk: on the full one they would be removed and free space.
     submit_job({.stages = kEndless,
                 .extra = format("checkpoint: {{dir: {}, every: 10 steps}}\n", path("ckpt"))});
     ASSERT_TRUE(reaches_step(12));

@@ -139,7 +139,7 @@ protected:
         start_on(host, command + " " + more);
         ASSERT_TRUE(has_sessions(2)) << daemons_[host]->err();
     }
-    // explain's words on the document's job, with another name for its file, once it says `part`.
+    // Submits a job file of the document, and returns what explain says once it contains `part`.
     std::string explained(const std::string& part, const std::string& file = "job.yaml",
                           Seconds limit = Seconds{60}) {
         const Finished submitted = ringmaster("submit " + file);

@@ -193,7 +193,7 @@ TEST(PlaceDocuments, CutsLongDocumentsInPiecesThatDifferByATokenAtMost) {
     EXPECT_LT(ring_balance(laid_out).worst_step, 1.002);
 }
 
-// In how many runs each document lies.
+// The number of runs in which each document lies.
 std::vector<int> cuts(const DocumentLayout& laid_out, std::size_t num_documents) {
     std::vector<int> runs(num_documents);
     for (const auto& slot : laid_out.slots) {
@@ -215,7 +215,7 @@ TEST(PlaceDocuments, LeavesShortDocumentsWhole) {
 }
 
 TEST(PlaceDocuments, CutsOneOfTheShortWhereItIsTooMuchForItsSlot) {
-    // Whole, 4000 tokens do more work than the sixteen of 600 that its slot's rest has room for.
+    // Uncut, 4000 tokens do more work than sixteen documents of 600, as many as a slot holds.
     std::vector<std::int64_t> lengths(60, 600);
     lengths[17] = 4000;
     const DocumentLayout laid_out = place_documents(lengths, 39'424, 4, Positions::reset);

@@ -226,7 +226,7 @@ TEST_F(WorkerProcess, EndsARunThatDivergesAsBadInput) {
     controller_->send(steep);
     const auto end = wait_end();
     ASSERT_TRUE(end.has_value());
-    // The other may lose its peer before it says so itself.
+    // The other rank may lose its peer before it finds the same fault.
     const auto said =
         std::find_if(end->ranks.begin(), end->ranks.end(),
                      [](const RankStatus& rank) { return rank.exit_code == kRankBadInput; });

@@ -56,7 +56,7 @@ TEST(Completion, OffersFilesWhereAPathIsWanted) {
     EXPECT_NE(offered("ls --state /et", 3).find("/etc "), std::string::npos);
 }
 
-// It asked with `--state /x` as `/x {3}`, and so a controller that the line did not name.
+// Completion once ran `/x {3}` for `--state /x`, and so asked another controller.
 TEST(Completion, AsksTheControllerOfTheLineForIds) {
     const TempDir directory;
     directory.write("ringmaster", "#!/bin/sh\necho \"$*\" | tr ' ' '_'\n");

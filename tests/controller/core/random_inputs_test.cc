@@ -159,7 +159,7 @@ private:
                 backup_ = world_.state;
         }
     }
-    // Only a degraded link that comes back is news.
+    // A recovery is news only for a degraded link.
     void drift(std::size_t node) {
         LinkDrifted drift{{name(node)}, {name(rng_.below(kNodes))}, {10}, {3}, true};
         drift.degraded = rng_.below(2) == 0;
@@ -292,7 +292,7 @@ private:
             return take(outcome);
         }
     }
-    // Processes that have been told that they may publish, of one job in two attempts.
+    // Expects that no two attempts of one job have processes that were allowed to publish.
     void check_publishers() {
         std::map<JobId, Epoch> publishers;
         for (const Worker& worker : workers_) {

@@ -351,7 +351,7 @@ struct Restorable : Kept {
     std::string backup = directory.file("backup.db");
     std::string aside;
 
-    // Backed up early; its life goes on after that.
+    // Makes the backup early; the job's life continues after it.
     Restorable() {
         feed(SubmitJob{{"early"}, small_spec(), "", 7});
         RM_CHECK(backup_database(path, backup).ok(), "there is no backup");
