@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "spec/report.h"
@@ -34,26 +33,16 @@ struct RankFamilies {
 // The children of one rank; `labels` are run, node, gpu, rank.
 class RankSeries {
 public:
-    RankSeries(RankFamilies& families, prometheus::Labels labels);
+    RankSeries(RankFamilies& families, prometheus::Labels labels)
+        : families_(families), labels_(std::move(labels)) {}
     void update(const StepReport& report);
 
 private:
-    struct AxisCounters {
-        prometheus::Counter& bytes;
-        prometheus::Counter& exposed;
-    };
     prometheus::Labels labels_with(const std::string& name, const std::string& value) const;
-    prometheus::Gauge& gauge_of(const std::string& name);  // of memory
-    AxisCounters& counters_of(const std::string& axis);
 
     RankFamilies& families_;
     const prometheus::Labels labels_;
     Series series_;
-    prometheus::Gauge& step_seconds_;
-    prometheus::Counter& ring_bytes_;
-    prometheus::Counter& ring_wait_;
-    std::map<std::string, prometheus::Gauge*> memory_;  // by kind
-    std::map<std::string, AxisCounters> axes_;          // made when the axis first moves something
 };
 
 }  // namespace rm

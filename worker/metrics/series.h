@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@ using Gauges = prometheus::Family<prometheus::Gauge>;
 using Counters = prometheus::Family<prometheus::Counter>;
 using Histograms = prometheus::Family<prometheus::Histogram>;
 
-// The children of one run: created through this object and removed with it.
+// The children of one run: created through this object at their first use and removed with it.
 class Series {
 public:
     Series() = default;
@@ -28,11 +29,13 @@ public:
     Metric& add(prometheus::Family<Metric>& family, const prometheus::Labels& labels,
                 Args&&... args) {
         Metric& child = family.Add(labels, std::forward<Args>(args)...);
-        removals_.push_back([&family, &child] { family.Remove(&child); });
+        const bool is_new = known_.insert(&child).second;
+        if (is_new) removals_.push_back([&family, &child] { family.Remove(&child); });
         return child;
     }
 
 private:
+    std::set<const void*> known_;
     std::vector<std::function<void()>> removals_;
 };
 

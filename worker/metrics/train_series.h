@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "worker/metrics/series.h"
@@ -8,7 +7,7 @@
 
 namespace rm {
 
-// The families `ringmaster_train_*`: one run each child, exported by the worker that hosts rank 0.
+// The families `ringmaster_train_*`: one child per run, exported by the worker that hosts rank 0.
 struct TrainFamilies {
     prometheus::Registry& registry;
 
@@ -52,38 +51,19 @@ struct TrainFamilies {
 // The children of one run, created with their first value.
 class TrainSeries {
 public:
-    TrainSeries(TrainFamilies& families, const std::string& run);
+    TrainSeries(TrainFamilies& families, const std::string& run) : families_(families), run_(run) {}
 
     void update(const StepReport& report, WallTime time);
     void update(const CheckpointReport& report, WallTime time);
     void count_alarm();
 
 private:
-    struct Steps {
-        prometheus::Gauge& step;
-        prometheus::Counter& tokens;
-        prometheus::Counter& flops;
-        prometheus::Gauge& loss;
-        prometheus::Gauge& grad_norm;
-        prometheus::Gauge& learning_rate;
-        prometheus::Histogram& step_duration;
-        prometheus::Gauge& last_step_time;
-        prometheus::Counter& nonfinite_steps;
-    };
-    void make_steps();
     void set_mfu(const std::string& convention, double ratio);
-    void set_hfu(double ratio);
 
     TrainFamilies& families_;
     const std::string run_;
+    const prometheus::Labels labels_ = {{"run", run_}};
     Series series_;
-    std::optional<Steps> steps_;
-    std::map<std::string, prometheus::Gauge*> mfu_;
-    prometheus::Gauge* hfu_ = nullptr;
-    prometheus::Counter* alarms_ = nullptr;
-    std::map<std::string, prometheus::Counter*> phases_;
-    prometheus::Gauge* checkpoint_duration_ = nullptr;
-    prometheus::Gauge* checkpoint_time_ = nullptr;
 };
 
 }  // namespace rm
