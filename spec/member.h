@@ -46,6 +46,14 @@ constexpr Member named(std::string_view name, Presence presence = Presence::opti
     return {.name = name, .written = Written::exact, .presence = presence};
 }
 
+// Visits members that have one name in all forms; `names` and `values` are in the same order.
+template <typename Visit, std::size_t N, typename... Values>
+void visit_named(Visit& visit, const std::string_view (&names)[N], Values&... values) {
+    static_assert(N == sizeof...(Values), "every member needs a name");
+    const std::string_view* name = names;
+    (visit(named(*name++), values), ...);
+}
+
 // T is U, constant or not.
 template <typename T, typename U>
 concept Like = std::is_same_v<std::remove_const_t<T>, U>;

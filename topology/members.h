@@ -9,101 +9,74 @@ namespace rm {
 template <typename Visit>
 void describe(Visit& visit, Like<HostBridge> auto& bridge) {
     auto& [name, devices, up, down] = bridge;
-    visit(named("name"), name);
-    visit(named("devices"), devices);
-    visit(named("up_gbit_per_s"), up);
-    visit(named("down_gbit_per_s"), down);
+    visit_named(visit, {"name", "devices", "up_gbit_per_s", "down_gbit_per_s"}, name, devices, up,
+                down);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<NodeInterior> auto& interior) {
     auto& [num_devices, pairs, bridges] = interior;
-    visit(named("num_devices"), num_devices);
-    visit(named("pairs"), pairs);
-    visit(named("bridges"), bridges);
+    visit_named(visit, {"num_devices", "pairs", "bridges"}, num_devices, pairs, bridges);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<LinkNode> auto& node) {
     auto& [id, interior, egress, ingress] = node;
-    visit(named("node_id"), id);
-    visit(named("interior"), interior);
-    visit(named("egress_gbit_per_s"), egress);
-    visit(named("ingress_gbit_per_s"), ingress);
+    visit_named(visit, {"node_id", "interior", "egress_gbit_per_s", "ingress_gbit_per_s"}, id,
+                interior, egress, ingress);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<Trunk> auto& trunk) {
     auto& [name, from, to, bandwidth] = trunk;
-    visit(named("name"), name);
-    visit(named("from"), from);
-    visit(named("to"), to);
-    visit(named("gbit_per_s"), bandwidth);
+    visit_named(visit, {"name", "from", "to", "gbit_per_s"}, name, from, to, bandwidth);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<LinkGraph> auto& graph) {
     auto& [interiors, nodes, network, trunks] = graph;
-    visit(named("interiors"), interiors);
-    visit(named("nodes"), nodes);
-    visit(named("network"), network);
-    visit(named("trunks"), trunks);
+    visit_named(visit, {"interiors", "nodes", "network", "trunks"}, interiors, nodes, network,
+                trunks);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<CommPhase> auto& phase) {
     auto& [axis, pattern, bytes, messages, outer_bytes] = phase;
-    visit(named("axis"), axis);
-    visit(named("pattern"), pattern);
-    visit(named("bytes"), bytes);
-    visit(named("messages"), messages);
-    visit(named("outer_bytes"), outer_bytes);
+    visit_named(visit, {"axis", "pattern", "bytes", "messages", "outer_bytes"}, axis, pattern,
+                bytes, messages, outer_bytes);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<PhaseTime> auto& phase) {
     auto& [time, slowest] = phase;
-    visit(named("seconds"), time);
-    visit(named("slowest"), slowest);
+    visit_named(visit, {"seconds", "slowest"}, time, slowest);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<OrderCost> auto& order) {
     auto& [ranks, total, phases] = order;
-    visit(named("ranks"), ranks);
-    visit(named("seconds"), total);
-    visit(named("phases"), phases);
+    visit_named(visit, {"ranks", "seconds", "phases"}, ranks, total, phases);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<GroupReport> auto& group) {
     auto& [phase, ranks, slowest, resource, time] = group;
     auto& [from, to, bytes] = slowest;
-    visit(named("phase"), phase);
-    visit(named("ranks"), ranks);
-    visit(named("from"), from);
-    visit(named("to"), to);
-    visit(named("bytes"), bytes);
-    visit(named("waits_for"), resource);
-    visit(named("seconds"), time);
+    visit_named(visit, {"phase", "ranks", "from", "to", "bytes", "waits_for", "seconds"}, phase,
+                ranks, from, to, bytes, resource, time);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<HostOfNode> auto& host) {
     auto& [node, hostname, address] = host;
-    visit(named("node"), node);
-    visit(named("hostname"), hostname);
-    visit(named("address"), address);
+    visit_named(visit, {"node", "hostname", "address"}, node, hostname, address);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<DegradedLink> auto& link) {
     auto& [from, to, bandwidth, baseline, since] = link;
-    visit(named("from"), from);
-    visit(named("to"), to);
-    visit(named("bandwidth"), bandwidth);
-    visit(named("baseline"), baseline);
-    visit(named("since"), since);
+    visit_named(visit, {"from", "to", "bandwidth", "baseline", "since"}, from, to, bandwidth,
+                baseline, since);
 }
 
 template <typename Visit>
@@ -111,15 +84,10 @@ void describe(Visit& visit, Like<PlacementReport> auto& report) {
     auto& [mesh, zero, hosts, placed, predicted, traffic, registration, by_node, groups, degraded] =
         report;
     visit(named("mesh", Presence::sent), mesh);
-    visit(named("zero"), zero);
-    visit(named("hosts"), hosts);
-    visit(named("placed"), placed);
-    visit(named("predicted"), predicted);
-    visit(named("phases"), traffic);
-    visit(named("registration"), registration);
-    visit(named("by_node"), by_node);
-    visit(named("groups"), groups);
-    visit(named("degraded"), degraded);
+    visit_named(visit,
+                {"zero", "hosts", "placed", "predicted", "phases", "registration", "by_node",
+                 "groups", "degraded"},
+                zero, hosts, placed, predicted, traffic, registration, by_node, groups, degraded);
 }
 
 }  // namespace rm
