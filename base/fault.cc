@@ -1,28 +1,26 @@
 #include "base/fault.h"
 
-#include <charconv>
+#include "base/text.h"
 
 namespace rm {
 
 Result<std::map<std::string, int>> Faults::parse(std::string_view text) {
     std::map<std::string, int> points;
-    while (!text.empty()) {
-        const std::size_t comma = text.find(',');
-        const std::string_view item = text.substr(0, comma);
-        text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    if (text.empty()) return points;
+    if (text.ends_with(',')) text.remove_suffix(1);
+    for (const std::string_view item : split(text, ',')) {
         const std::size_t at = item.find('@');
-        int count = 0;
+        std::optional<int> count = 0;
         if (at != std::string_view::npos) {
             const std::string_view number = item.substr(at + 1);
-            const auto [end, failure] =
-                std::from_chars(number.data(), number.data() + number.size(), count);
-            if (failure != std::errc() || end != number.data() + number.size() || count < 1) {
+            count = parse_number<int>(number);
+            if (!count || *count < 1) {
                 return invalid_argument("fault '{}': '{}' is not a passage number; write point@2",
                                         item, number);
             }
         }
         if (at == 0 || item.empty()) return invalid_argument("fault '{}' has no point name", item);
-        if (!points.emplace(item.substr(0, at), count).second) {
+        if (!points.emplace(item.substr(0, at), *count).second) {
             return invalid_argument("fault '{}' is planted twice; one passage per point", item);
         }
     }

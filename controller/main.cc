@@ -2,12 +2,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "controller/daemon.h"
 #include "options/checks.h"
@@ -109,11 +109,10 @@ std::string nobody_can_call(const std::string& why) {
 }
 
 rm::Result<double> parse_percent(const std::string& text) {
-    double percent = 0;
-    const char* const end = text.data() + text.size();
-    const auto [next, failure] = std::from_chars(text.data(), end, percent);
-    const bool is_number = failure == std::errc() && std::string_view(next, end) == "%";
-    if (is_number && percent >= 0 && percent <= 100) return percent / 100;
+    const std::string_view number = std::string_view(text).substr(0, text.find('%'));
+    const auto percent = rm::parse_number<double>(number);
+    const bool is_percent = percent && text.size() == number.size() + 1;
+    if (is_percent && *percent >= 0 && *percent <= 100) return *percent / 100;
     return rm::invalid_argument("--survey-budget '{}': give 0% to 100%", text);
 }
 

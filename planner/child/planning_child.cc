@@ -16,9 +16,11 @@
 #include <iostream>
 #include <iterator>
 #include <new>
+#include <span>
 #include <stdexcept>
 
 #include "base/check.h"
+#include "base/os/unique_fd.h"
 #include "planner/child/planning_messages.h"
 
 extern char** environ;
@@ -30,35 +32,15 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kOutOfMemory = 3;  // the child's exit code
 
-class Descriptor {
-public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    ~Descriptor() { close(); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int get() const { return fd_; }
-    void close() {
-        if (fd_ >= 0) ::close(fd_);
-        fd_ = -1;
-    }
-
-private:
-    int fd_;
-};
-
 Error os_failed(std::string_view what) {
     return make_error(ErrorCode::internal, "cannot {}: {}", what, std::strerror(errno));
 }
 
 // A file in memory rather than a pipe: no thread has to write while the child reads.
 Status fill(int file, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0) return os_failed("hand the snapshot over");
-        bytes.remove_prefix(usize(written));
-    }
-    if (::lseek(file, 0, SEEK_SET) != 0) return os_failed("hand the snapshot over");
-    return {};
+    const bool written = write_all(file, std::as_bytes(std::span(bytes)));
+    if (written && ::lseek(file, 0, SEEK_SET) == 0) return {};
+    return os_failed("hand the snapshot over");
 }
 
 // RAII over the two C objects of posix_spawn.
@@ -192,19 +174,19 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
     const auto deadline =
         SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
                                  std::chrono::duration<double>(limits.timeout.value));
-    const Descriptor input(::memfd_create("planning", MFD_CLOEXEC));
-    if (input.get() < 0) return os_failed("make a file for the snapshot");
+    const UniqueFd input(::memfd_create("planning", MFD_CLOEXEC));
+    if (!input) return os_failed("make a file for the snapshot");
     RM_RETURN_IF_ERROR(fill(input.get(), pack(snapshot)));
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return os_failed("make a pipe");
-    const Descriptor answers(ends[0]);
-    Descriptor output(ends[1]);
+    const UniqueFd answers(ends[0]);
+    UniqueFd output(ends[1]);
 
     std::vector<std::string> argv = command;
     argv.push_back(std::to_string(limits.memory.value));
     RM_TRY(const pid_t pid, Settings(input.get(), output.get()).spawn(std::move(argv)));
     Child child(pid);
-    output.close();
+    output.reset();
     const Result<std::string> bytes = read_until(answers.get(), deadline);
     if (!bytes && bytes.error().code == ErrorCode::deadline_exceeded) {
         return make_error(ErrorCode::deadline_exceeded, "it took longer than {}", limits.timeout);

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "kernels/cuda/library/load.h"
 #include "worker/inventory/inventory.h"
 
@@ -24,14 +24,9 @@ Error explain_cuda(std::string_view asked) {
 }  // namespace
 
 Result<int> parse_cpu_devices(std::string_view text) {
-    int count = 0;
-    if (text.substr(0, kCpu.size()) == kCpu) {
-        const std::string_view number = text.substr(kCpu.size());
-        const char* end = number.data() + number.size();
-        const auto [parsed, failed] = std::from_chars(number.data(), end, count);
-        if (failed == std::errc() && parsed == end && count >= 1 && count <= kMostSlots) {
-            return count;
-        }
+    if (text.starts_with(kCpu)) {
+        const auto count = parse_number<int>(text.substr(kCpu.size()));
+        if (count && *count >= 1 && *count <= kMostSlots) return *count;
     }
     if (text == "cuda" || text.starts_with("cuda:")) return explain_cuda(text);
     return invalid_argument("'{}' is not cpu:N with N from 1 to {}", text, kMostSlots);

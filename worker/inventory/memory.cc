@@ -2,6 +2,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/text.h"
 #include "worker/dir/files.h"
 #include "worker/inventory/inventory.h"
 
@@ -27,9 +28,7 @@ struct Group {
 };
 Group group_of(std::string_view cgroup) {
     Group group;
-    for (std::size_t at = 0; at < cgroup.size();) {
-        const std::size_t end = std::min(cgroup.find('\n', at), cgroup.size());
-        const std::string_view line = cgroup.substr(at, end - at);
+    for (const std::string_view line : split(cgroup, '\n')) {
         const std::size_t slash = line.find(":/");
         if (slash != std::string_view::npos && line.starts_with("0::")) {
             group.path = line.substr(slash + 1);
@@ -37,7 +36,6 @@ Group group_of(std::string_view cgroup) {
                    line.find(":memory:") != std::string_view::npos) {
             return {line.substr(slash + 1), false};
         }
-        at = end + 1;
     }
     return group;
 }
