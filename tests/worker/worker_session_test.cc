@@ -186,7 +186,7 @@ TEST_F(SessionOverMemory, ProbesAsToldAndReportsWhatWasFound) {
     wire->down.put(RunProbe{.id = 3});
     ping(*wire, 6);
     EXPECT_EQ(actions_.take(), (std::vector<std::string>{"expect n", "probe 3"}));
-    session_->report({.id = 3});
+    session_->handle(ProbeDone{{.id = 3}});
     EXPECT_EQ(expect<ProbeReport>(*wire).id, 3u);
 }
 
@@ -244,7 +244,7 @@ TEST_F(SessionOverMemory, SendsStatusWhenTheDirectoryChanges) {
                                 .job = {"abc123"},
                                 .ranks = {{.rank = 0, .device = 0, .running = true}},
                                 .processes_left = true};
-    session_->observe(running, {});
+    session_->handle(ShimObserved{running, {}});
     EXPECT_EQ(expect<AttemptStatus>(*wire), running);
 }
 
@@ -269,7 +269,7 @@ TEST_F(SessionOverMemory, AControllerThatDoesNotReadBlocksNeitherCommandsNorObse
     const auto deadline = std::chrono::steady_clock::now() + 10s;
     std::vector<std::string> done;
     while (done.empty() && std::chrono::steady_clock::now() < deadline) {
-        session_->observe({.epoch = {99}}, {});
+        session_->handle(ShimObserved{{.epoch = {99}}, {}});
         std::this_thread::sleep_for(1ms);
         done = actions_.take();
     }

@@ -134,10 +134,10 @@ public:
         WorkerSession session(WorkerCore(std::move(facts)), actions,
                               dial_over(channel, {options.controller, options.security}),
                               {.seed = std::hash<std::string>{}(identity.node.value)});
-        roots.start({.roots = [&](const auto& found) { session.observe(found); },
-                     .files = [&](const auto& checked) { session.answer(checked); },
-                     .probed = [&](const auto& probed) { session.answer(probed); }});
-        prober.start([&session](const ProbeReport& report) { session.report(report); });
+        roots.start({.roots = [&](const auto& found) { session.handle(RootsObserved{found}); },
+                     .files = [&](const auto& checked) { session.handle(checked); },
+                     .probed = [&](const auto& probed) { session.handle(probed); }});
+        prober.start([&session](const ProbeReport& report) { session.handle(ProbeDone{report}); });
         session.start();
         daemon.serve(session);
         prober.stop();
@@ -213,7 +213,7 @@ private:
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.update(seen, clock_.mono());
         for (const Observation& attempt : seen)
-            session.observe(attempt.status, clock_.mono());
+            session.handle(ShimObserved{attempt.status, clock_.mono()});
         attempts_.wait(kLookInterval);
     }
 

@@ -20,26 +20,6 @@ void WorkerSession::stop() {
     if (loop_) loop_->stop();
 }
 
-void WorkerSession::observe(const AttemptStatus& status, MonoTime now) {
-    handle(ShimObserved{status, now});
-}
-
-void WorkerSession::observe(const std::vector<RootInfo>& roots) {
-    handle(RootsObserved{roots});
-}
-
-void WorkerSession::answer(const FilesChecked& checked) {
-    handle(checked);
-}
-
-void WorkerSession::answer(const RootProbed& probed) {
-    handle(probed);
-}
-
-void WorkerSession::report(const ProbeReport& report) {
-    handle(ProbeDone{report});
-}
-
 Seconds WorkerSession::serve_and_wait(const std::stop_token& stop) {
     const std::unique_ptr<WorkerStream> stream = dial_();
     serve(*stream, stop);

@@ -28,7 +28,7 @@ public:
     // Durable on disk when it returns OK.
     virtual Status persist(const PersistIdentity& identity) = 0;
     // Fails only for a launch, which then was not started. Answers to questions follow later, by
-    // answer() and report().
+    // handle().
     virtual Status carry_out(const WorkerCommand& command) = 0;
     virtual void session_accepted(const ClusterId& cluster) = 0;
     virtual void session_refused(const std::string& reason) = 0;
@@ -54,20 +54,13 @@ public:
     // Ends the stream and joins; makes no calls afterwards. Idempotent.
     void stop();
 
-    // From any thread: the present state of the attempt's directory.
-    void observe(const AttemptStatus& status, MonoTime now);
-    // From any thread: the present state of the roots, and answers about them.
-    void observe(const std::vector<RootInfo>& roots);
-    void answer(const FilesChecked& checked);
-    void answer(const RootProbed& probed);
-    // From any thread: the result of a probe.
-    void report(const ProbeReport& report);
+    // From any thread: an observation of this machine, or an answer to one of the core's commands.
+    void handle(const WorkerInput& input);
 
 private:
     Seconds serve_and_wait(const std::stop_token& stop);
     void serve(WorkerStream& stream, const std::stop_token& stop);
     void write_all(WorkerStream& stream, WorkerOutbox& outbox);
-    void handle(const WorkerInput& input);  // takes the lock
     void carry_out(std::vector<WorkerOutput> outputs);
 
     void perform(const PersistIdentity& identity);
