@@ -56,8 +56,8 @@ public:
 private:
     static std::size_t at(int node) { return usize(node); }
 
-    // The cheapest way from a node without successor to one without predecessor, over edges that
-    // are and are not in the cover by turns; along it they change roles.
+    // Finds the cheapest path from a node without a successor to one without a predecessor. Its
+    // edges alternate between outside and inside the cover; then they change roles.
     void augment(int start) {
         std::vector<double> distance(edges_.size(), kInfinity);
         std::vector<int> reached_from(edges_.size(), -1);

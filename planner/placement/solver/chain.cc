@@ -7,14 +7,14 @@
 namespace rm {
 namespace {
 
-constexpr std::int64_t kEffort = 30'000'000;  // edges looked at
+constexpr std::int64_t kEffort = 30'000'000;  // edges examined
 constexpr std::size_t kBranches = 3;
 
-// A chain so far: where its last cycle was entered, and what came before.
+// A partial chain: where it enters its last cycle, and the chain it extends.
 struct Chained {
     double cost = 0;
     int entry = 0;    // place in the list of nodes
-    int before = -1;  // of the step before; -1: none
+    int before = -1;  // index into the previous step; -1: none
     std::vector<bool> done;
 };
 
@@ -39,7 +39,7 @@ public:
 
 private:
     static std::size_t at(int place) { return usize(place); }
-    // The node that is left last when a cycle is entered at a place.
+    // The last node of a cycle that is entered at `entry`.
     int exit_of(int entry) const {
         return nodes_[at(entry % length_ == 0 ? entry + length_ - 1 : entry - 1)];
     }
@@ -87,7 +87,7 @@ private:
         return nearest;
     }
 
-    // The cheapest chain, closed, from its beginning.
+    // The cheapest closed chain, from its beginning.
     std::vector<int> unwound() const {
         std::size_t best = 0;
         double least = 0;

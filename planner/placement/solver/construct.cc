@@ -11,16 +11,16 @@
 namespace rm {
 namespace {
 
-// Edges as dear as their time to the sixth power: one slow edge outweighs many fast ones, as a ring
-// is as fast as its slowest link.
+// An edge costs its time to the sixth power: one slow edge outweighs many fast ones, because a ring
+// is only as fast as its slowest link.
 constexpr double kPower = 6;
-// Factor by which a path through a trunk is worse than an equal one inside a rack.
+// A path through a trunk costs this factor more than an equal one inside a rack.
 constexpr double kTrunkPenalty = 1.1;
 constexpr float kMostCost = 1e30F;
 
 struct Nodes {
-    std::vector<int> list;  // those with usable devices
-    int devices_each = 1;   // what most of them have
+    std::vector<int> list;  // nodes with usable devices
+    int devices_each = 1;   // of the node size that holds most devices
 };
 
 Nodes nodes_of(const DeviceTable& devices) {
@@ -42,7 +42,7 @@ Nodes nodes_of(const DeviceTable& devices) {
     return nodes;
 }
 
-// Seconds of a byte from node to node when nothing else moves, and what latency adds to it.
+// Seconds per byte between nodes on an idle network, plus the share of the latency.
 EdgeCosts edge_costs(const Routes& routes, const DeviceTable& devices,
                      const std::vector<int>& nodes, double latency_share) {
     const int n = static_cast<int>(nodes.size());
@@ -68,7 +68,7 @@ EdgeCosts edge_costs(const Routes& routes, const DeviceTable& devices,
     return costs;
 }
 
-// Latencies per byte of the step's ring: how much a second of latency weighs against one of a byte.
+// Messages per byte of a step: the weight of latency against time per byte.
 double latency_share_of(const StepTraffic& traffic) {
     double bytes = 0;
     double messages = 0;
@@ -79,8 +79,8 @@ double latency_share_of(const StepTraffic& traffic) {
     return bytes > 0 ? messages / bytes : 0;
 }
 
-// How many nodes after each other may form a closed ring: those of a ring, of a tensor group that
-// does not fit a node, and of all ranks.
+// Numbers of consecutive nodes that may form a closed ring: those of a ring, of a tensor group that
+// does not fit into a node, and of all ranks.
 std::set<int> cycle_lengths(const Mesh& mesh, int devices_each, int num_blocks) {
     const int unit = mesh.size(Axis::ulysses) * mesh.size(Axis::tensor);
     std::set<int> lengths = {num_blocks};
@@ -98,7 +98,7 @@ bool gradients_move(const StepTraffic& traffic) {
     });
 }
 
-// The nodes of the list in this order, then those that the order leaves out.
+// The nodes of `list` in the given order, followed by the nodes that `order` omits.
 std::vector<int> with_rest(const std::vector<int>& order, const std::vector<int>& list) {
     std::vector<int> nodes;
     std::vector<bool> taken(list.size(), false);

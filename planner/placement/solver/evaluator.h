@@ -15,30 +15,30 @@ struct RankMove {
 
 constexpr Endpoint kNowhere = {-1, -1};
 
-// placement_cost() kept up to date while ranks move: a move costs the flows of its ranks. Ranks may
-// be nowhere; their flows do not count then. The score is a function of the placement alone, not of
-// the way to it, and its time the very number of placement_cost().
+// Keeps placement_cost() up to date while ranks move: the work of a move is proportional to the
+// flows of its ranks. Flows of unplaced ranks (kNowhere) do not count. The score depends on the
+// placement alone, not on earlier moves; its time is exactly that of placement_cost().
 class Evaluator {
 public:
     Evaluator(const Routes& routes, const PlacementProblem& problem);
 
-    // All ranks at once.
+    // Places all ranks at once.
     void place(std::span<const Endpoint> placement);
     void move(std::span<const RankMove> moves);
 
     const std::vector<Endpoint>& placement() const { return placement_; }
     PlacementScore score();
-    // Falls when any resource is relieved, the fullest counting most; tells placements of equal
-    // time apart. Its last digits depend on the way here.
+    // Falls when the load on any resource falls, most for the fullest; ranks placements of equal
+    // time. Its last digits depend on earlier moves.
     double crowding() const { return crowding_; }
-    // Makes the times that phases take now what crowding() measures their resources by, so that
-    // each phase counts as it does in the score. Looks at all resources.
+    // Normalizes crowding() by the current times of the phases, so that each phase counts as it
+    // does in the score. Scans all resources.
     void calibrate();
 
     int num_phases() const { return static_cast<int>(phases_.size()); }
     double phase_time(int phase);
-    // The flows over the fullest resource of a phase, or the one with the slowest limit. Looks at
-    // all of the phase.
+    // The flows over the fullest resource of a phase, or the flow with the slowest limit. Scans all
+    // flows of the phase.
     std::vector<Flow> bottleneck(int phase);
 
 private:
@@ -48,8 +48,8 @@ private:
         int first_flow = 0;
         int num_flows = 0;
         std::vector<std::int64_t> load;  // bytes by resource
-        LazyMax fullest;                 // resources, by the time they take
-        LazyMax slowest_flow;            // flows, by the time their limit takes
+        LazyMax fullest;                 // resources, by their time
+        LazyMax slowest_flow;            // flows, by their time at their limit
         LazyMax latency;                 // flows
     };
     struct FlowState {
@@ -79,7 +79,7 @@ private:
     std::vector<PhaseState> phases_;
     std::vector<FlowState> flows_;
     std::vector<int> incident_;        // flows by rank
-    std::vector<int> incident_first_;  // where those of a rank begin; one more than ranks
+    std::vector<int> incident_first_;  // index of a rank's first flow; ranks + 1 entries
     std::vector<Endpoint> placement_;
     std::vector<std::vector<char>> preferred_;  // by node and device; empty: all alike
     double crowding_ = 0;

@@ -8,7 +8,7 @@
 namespace rm {
 namespace {
 
-// Whether two devices of an interior can change places without any link or bridge telling.
+// Whether exchanging two devices of an interior leaves all links and bridges the same.
 bool are_alike(const NodeInterior& interior, int a, int b) {
     const auto swapped = [a, b](int device) { return device == a ? b : device == b ? a : device; };
     for (int from = 0; from < interior.num_devices; ++from) {
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    // The device before it in order that is just like it, both preferred or both not.
+    // Finds for each device the last earlier one that is equivalent and equally preferred.
     void find_twins(const PlacementProblem& problem) {
         const std::set<Endpoint> preferred(problem.preferred.begin(), problem.preferred.end());
         for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -66,7 +66,7 @@ private:
             }
         }
     }
-    // The least link time that flows of ranks from the i-th on can add: all on the fastest way.
+    // The least link time that ranks from the i-th on can add: all their flows on the fastest path.
     void find_rest(const PlacementProblem& problem) {
         const Routes routes(problem.graph);
         double fastest = 0;
@@ -80,7 +80,7 @@ private:
         rest_.assign(usize(num_ranks_) + 1, 0);
         for (const CommPhase& phase : problem.traffic) {
             for (const Flow& flow : flows_of(problem.mesh, phase)) {
-                // Rounded down, as the evaluator rounds to the nearest unit.
+                // Rounds down, because the evaluator rounds to the nearest unit.
                 const double time = static_cast<double>(flow.bytes) / fastest * 1099511627776.0;
                 rest_[usize(std::max(flow.from, flow.to))] +=
                     std::max<std::int64_t>(0, static_cast<std::int64_t>(time * (1 - 1e-12)) - 1);

@@ -14,7 +14,7 @@ struct Edge {
     int to = 0;
 };
 
-// How far `to` is behind `from` by number, so that equal edges prefer the order nodes have.
+// The distance from `from` to `to` by number: among equal edges, the shortest distance wins.
 int distance(int from, int to, int num_nodes) {
     return (to - from + num_nodes) % num_nodes;
 }
@@ -28,7 +28,7 @@ void sort_edges(std::vector<Edge>& edges, int num_nodes) {
     });
 }
 
-// Paths that grow edge by edge.
+// Joins nodes into paths, edge by edge.
 class Fragments {
 public:
     Fragments(int num_nodes, int num_cycles, int length)
@@ -64,7 +64,7 @@ public:
         size_[at(head)] = size_[at(tail)] = size;
     }
 
-    // Closed cycles first, then what is packed from paths, the longest first.
+    // Returns the closed cycles, then cycles packed from the open paths, longest path first.
     std::vector<int> pack() {
         std::vector<std::vector<int>> paths;
         for (std::size_t i = 0; i < next_.size(); ++i) {
@@ -106,7 +106,7 @@ private:
         }
         --open_;
     }
-    // Fills the remaining places with parts of paths that fit nowhere whole.
+    // Fills the remaining places with pieces of the paths that fit into no bin.
     void top_up(std::vector<std::vector<int>>& bins, std::vector<std::vector<int>>& rest) const {
         std::size_t path = 0;
         std::size_t taken = 0;
@@ -122,10 +122,10 @@ private:
     }
 
     int length_;
-    int open_;  // cycles to be made
+    int open_;  // number of cycles left to close
     std::vector<int> next_;
-    std::vector<int> other_end_;  // of paths, at both of their ends
-    std::vector<int> size_;       // likewise
+    std::vector<int> other_end_;  // of the path; valid at both of its ends
+    std::vector<int> size_;       // of the path; also valid at its ends
     std::vector<bool> has_prev_;
     std::vector<bool> closed_;
     std::vector<int> cycles_;
@@ -147,7 +147,7 @@ std::vector<Edge> nearest_edges(const EdgeCosts& costs) {
     return edges;
 }
 
-// The cycles, and paths, that successors make.
+// Splits the successor graph into its cycles and paths.
 std::vector<std::vector<int>> chains_of(const std::vector<int>& successors) {
     std::vector<bool> done(successors.size(), false);
     std::vector<bool> has_prev(successors.size(), false);
@@ -172,7 +172,7 @@ std::vector<std::vector<int>> chains_of(const std::vector<int>& successors) {
     return chains;
 }
 
-// Where to begin to cut a cycle into ones of `length` so that the edges which close them are cheap.
+// The offset at which cutting a cycle into cycles of `length` adds the cheapest closing edges.
 std::size_t best_offset(const EdgeCosts& costs, const std::vector<int>& cycle, std::size_t length) {
     std::size_t best = 0;
     double least = 0;
@@ -189,7 +189,7 @@ std::size_t best_offset(const EdgeCosts& costs, const std::vector<int>& cycle, s
     return best;
 }
 
-// The edges of the cheapest cover, with cycles that are too long cut into closed ones.
+// The edges of the cheapest cover; cuts cycles that are too long into closed shorter ones.
 std::vector<Edge> cover_edges(const EdgeCosts& costs, int cycle_length) {
     std::vector<Edge> edges;
     const auto length = usize(cycle_length);
@@ -244,7 +244,7 @@ std::vector<int> greedy_cycles(const EdgeCosts& costs, int num_cycles, int lengt
     std::vector<Edge> edges =
         first == FirstEdges::cover ? cover_edges(costs, length) : nearest_edges(costs);
     offer(costs, edges, fragments);
-    // Once more for those that close what is complete only now.
+    // A second pass: some edges can close a path only now that it is complete.
     offer(costs, edges, fragments);
     edges = edges_between_ends(costs, fragments);
     offer(costs, edges, fragments);

@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kNoise = 1e-9;  // of crowding, whose last digits are not exact
 constexpr int kTries = 12;
-constexpr int kMostDevices = 32;  // of a node; every pair of them is exchanged many times
+constexpr int kMostDevices = 32;  // of a node; the search exchanges every pair many times
 
-// Consecutive ranks that have all devices of one node.
+// Consecutive ranks on all devices of one node.
 struct Block {
     int first = 0;
     int num_devices = 0;
@@ -39,8 +39,8 @@ std::vector<Block> blocks_of(const PlacementProblem& problem,
     return blocks;
 }
 
-// The mesh that two nodes of so many devices hold: whole groups, in a ring if the whole mesh has
-// one, otherwise side by side.
+// The mesh that fits on two nodes of `num_devices` each: whole groups, in a ring if the whole mesh
+// has one, otherwise side by side.
 std::optional<Mesh> mesh_of_two(const Mesh& mesh, int num_devices) {
     const int ulysses = mesh.size(Axis::ulysses);
     const int tensor = mesh.size(Axis::tensor);
@@ -63,7 +63,7 @@ LinkGraph graph_of_two(const LinkGraph& graph, int a, int b) {
     return two;
 }
 
-// The order of devices of two nodes at once, both the same.
+// Searches for one order of devices that suits two identical nodes.
 class TwoNodes {
 public:
     TwoNodes(const PlacementProblem& problem, std::uint64_t seed)
@@ -77,7 +77,7 @@ public:
         evaluator_.calibrate();
         std::vector<int> best = start;
         Value least = value();
-        // From several orders, as a descent ends in the nearest valley.
+        // Starts from several orders, because each descent ends in a local minimum.
         for (int tries = 0; tries < kTries; ++tries) {
             if (tries > 0) shuffle();
             while (descend()) {
@@ -115,7 +115,7 @@ private:
             std::swap(order[i], order[rng_.below(i + 1)]);
         take(order);
     }
-    // Every exchange of two devices once; those that help are kept. Whether any did.
+    // Tries every exchange of two devices once and keeps improvements; returns whether it kept any.
     bool descend() {
         bool better = false;
         for (std::size_t a = 0; a < num_devices_; ++a) {
@@ -149,7 +149,7 @@ std::vector<int> order_of(const std::vector<Endpoint>& placement, const Block& b
     return order;
 }
 
-// By interior, of the first two blocks after each other that have it.
+// By interior, found on the first two consecutive blocks that have it.
 std::map<int, std::vector<int>> best_orders(const PlacementProblem& problem,
                                             const std::vector<Endpoint>& placement,
                                             const std::vector<Block>& blocks, std::uint64_t seed) {

@@ -6,9 +6,8 @@
 
 namespace rm {
 
-// The largest of values that keep changing. Every new value is pushed; entries that no longer hold
-// are dropped when they come to the top, or when they have become too many. Ties go to the smaller
-// key.
+// The maximum of changing values. Callers push every new value; stale entries are dropped when they
+// reach the top or when there are too many of them. Ties go to the smaller key.
 class LazyMax {
 public:
     struct Entry {
@@ -24,7 +23,7 @@ public:
         heap_.push_back({value, key});
         std::push_heap(heap_.begin(), heap_.end());
     }
-    // `current(key)` is the value that a key has now. {0, -1} where there is none above 0.
+    // `current(key)` is the present value of a key. {0, -1} if no value is above 0.
     template <typename Current>
     Entry top(Current current) {
         if (heap_.size() > most_) tidy(current);
@@ -34,7 +33,6 @@ public:
         }
         return heap_.empty() ? Entry{} : heap_.front();
     }
-    void clear() { heap_.clear(); }
 
 private:
     template <typename Current>

@@ -34,7 +34,7 @@ public:
         evaluator_.calibrate();
         settle();
         remember();
-        // No matter the budget, so that a larger one goes on where a smaller one ends.
+        // Independent of the budget, so that a larger budget continues where a smaller one ends.
         const std::int64_t patience = std::clamp<std::int64_t>(10 * num_ranks_, 200, 5000);
         std::int64_t since_better = 0;
         while (!is_over()) {
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    // Blocks of one rank, of a group that works on the same tokens, and of a node's ranks.
+    // Block sizes: one rank, a group that works on the same tokens, and the ranks of a node.
     void find_grains(const PlacementProblem& problem) {
         grains_ = {1};
         const int unit = problem.mesh.size(Axis::ulysses) * problem.mesh.size(Axis::tensor);
@@ -110,7 +110,7 @@ private:
         return now.link_time < score_.link_time;
     }
 
-    // One evaluation. Whether the move was kept.
+    // Evaluates one move; returns whether it was kept.
     bool attempt() {
         const std::vector<RankMove> moves = propose();
         ++evaluations_;
@@ -125,7 +125,7 @@ private:
         return false;
     }
 
-    // Back to the best unless this is better, then makes a few moves without judging them.
+    // Returns to the best placement unless this one is better, then makes a few random moves.
     void start_anew() {
         if (score_ < best_.score) {
             remember();
@@ -145,7 +145,7 @@ private:
         }
     }
 
-    // A rank of a flow that holds up the step: of phases the longer ones more often.
+    // A rank of a bottleneck flow; longer phases are picked more often.
     int pick_rank() {
         if (below(5) == 0) return below(num_ranks_);
         double left = rng_.uniform() * score_.time;
@@ -253,7 +253,7 @@ private:
         return device ? swap_nodes(rank, device->node) : swap_nodes(rank);
     }
 
-    // Blocks a..b, a the one of `rank` or next to it, at most kMostMovedRanks ranks.
+    // A first block and a number of blocks: a run near `rank`, at most kMostMovedRanks ranks.
     std::pair<int, int> pick_run(int rank, int grain) {
         const int num_blocks = num_ranks_ / grain;
         const int most = std::min(num_blocks, std::max(2, kMostMovedRanks / grain));
@@ -283,7 +283,7 @@ private:
     std::vector<int> grains_;
     std::vector<int> first_of_node_;
     std::vector<int> rank_on_;  // by device; -1: free
-    // Flows at the bottleneck of each phase, found when they are needed.
+    // Flows at the bottleneck of each phase, computed on demand.
     std::vector<std::optional<std::vector<Flow>>> bottlenecks_;
     PlacementScore score_;
     double crowding_ = 0;

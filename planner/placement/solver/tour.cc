@@ -23,7 +23,7 @@ public:
         std::vector<bool> taken(usize(costs.num_nodes()), false);
         for (const int node : nodes_)
             taken[usize(node)] = true;
-        // Nodes that are left over stand behind the cycles; edges there cost nothing.
+        // Leftover nodes follow the cycles; their edges cost nothing.
         for (int node = 0; node < costs.num_nodes(); ++node) {
             if (!taken[usize(node)]) nodes_.push_back(node);
         }
@@ -45,7 +45,7 @@ public:
 private:
     int& node(int position) { return nodes_[usize(position)]; }
     int node(int position) const { return nodes_[usize(position)]; }
-    // `steps` after a position on its cycle.
+    // The position `steps` after this one on its cycle.
     int after(int position, int steps) const {
         const int first = position - position % length_;
         return first + ((position - first + steps) % length_ + length_) % length_;
@@ -66,7 +66,7 @@ private:
         });
     }
 
-    // A move counts as better if it saves a millionth of what it takes away.
+    // A move counts as better if it saves a millionth of the cost of the edges it removes.
     struct Best {
         double saved = 0;
         int a = 0;
@@ -82,7 +82,7 @@ private:
         }
     };
 
-    // Segments of equal length change places; one of them begins or ends at the edge.
+    // Exchanges two segments of equal length; one of them begins or ends at the edge.
     bool exchange(int position) {
         Best best;
         for (const int length : {1, 2, 4, 8}) {
@@ -106,7 +106,7 @@ private:
         for (int b = 0; b < used_; ++b) {
             if (b / length_ == a / length_) {
                 const int gap = ((b - a) % length_ + length_) % length_;
-                // Neighbours would be each other's surroundings.
+                // Adjacent segments would share an edge.
                 if (gap <= length || length_ - gap <= length) continue;
             }
             const int before_b = node(after(b, -1));
@@ -125,7 +125,7 @@ private:
         }
     }
 
-    // The cycle of a position as a list that begins behind it: the edge closes the list.
+    // The cycle as a list that begins after the position: its edge closes the list.
     std::vector<int> unrolled(int position) const {
         std::vector<int> list;
         for (int i = 1; i <= length_; ++i)
@@ -137,7 +137,7 @@ private:
             node(after(position, i + 1)) = list[usize(i)];
     }
 
-    // The segment p..q of the list moves to its front, into the edge.
+    // Offers to move the segment p..q of the list to its front, into the edge.
     void offer_insert(const std::vector<int>& u, int p, int q, Best& best) const {
         const auto n = [&u](int i) { return u[usize(i)]; };
         const int last = length_ - 1;
@@ -183,7 +183,7 @@ private:
         return true;
     }
 
-    // The first q+1 nodes of the list in reverse.
+    // Reverses the first q+1 nodes of the list.
     bool reverse(int position) {
         if (length_ < 4) return false;
         std::vector<int> u = unrolled(position);

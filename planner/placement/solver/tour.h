@@ -22,31 +22,31 @@ private:
     std::vector<float> costs_;
 };
 
-// `num_cycles` disjoint closed cycles of `length` nodes each, one after the other, that cost little
-// in sum. Greedy by edges, or from the cheapest cover by cycles of any length; then improved at
-// their worst edges by exchanges of segments between cycles, moves within a cycle and reversals.
-// Nodes may be left over. Fixed effort, no randomness.
+// Finds `num_cycles` disjoint closed cycles of `length` nodes each, one after the other, with a low
+// total cost. Starts greedily by edges, or from the cheapest cover by cycles of any length; then
+// improves the worst edges by exchanging segments between cycles, moving them within a cycle and
+// reversing them. Nodes may be left over. Fixed effort, no randomness.
 std::vector<int> find_cycles(const EdgeCosts& costs, int num_cycles, int length);
 
-// Cycles to begin with: edges in order of their cost, as far as they make paths of at most `length`
-// nodes and cycles of exactly that; what is left is joined and packed. First come the cheapest
-// edges of each node, or those of the cheapest cover by cycles of any length.
+// Builds the starting cycles: takes edges in order of cost if they form paths of at most `length`
+// nodes or cycles of exactly that many, then joins and packs the rest. Begins with the cheapest
+// edges of each node, or with those of the cheapest cover by cycles of any length.
 enum class FirstEdges { nearest, cover };
 std::vector<int> greedy_cycles(const EdgeCosts& costs, int num_cycles, int length,
                                FirstEdges first);
 
-// The cheapest edges out of each node, cheapest first; of equal ones those to the next by number.
+// The cheapest edges out of each node, cheapest first; ties go to the next node by number.
 std::vector<std::vector<int>> nearest_of(const EdgeCosts& costs, int most);
 
-// A successor for each node so that every node is the successor of one and the sum of the edges is
-// least, among each node's `most` cheapest edges out and in: the cheapest cover by cycles of any
-// length. -1 for nodes that these edges leave without one. Shortest augmenting paths (Jonker and
-// Volgenant 1987) on the sparse edges.
+// Gives each node a successor, each a different one, at the least total cost, using each node's
+// `most` cheapest edges out and in: the cheapest cover by cycles of any length. -1 for nodes that
+// these edges leave without a successor. Shortest augmenting paths (Jonker and Volgenant 1987) on
+// the sparse edges.
 std::vector<int> cheapest_successors(const EdgeCosts& costs, int most);
 
-// Cycles of `length` nodes one behind the other and each turned, so that the ways between them are
-// short: the ring of gradients leaves a cycle at the node before the one that it came in by. A beam
-// search over all nodes to begin at.
+// Orders and rotates cycles of `length` nodes so that the edges between them are cheap: the ring of
+// gradients leaves a cycle at the node before the one where it entered. A beam search from every
+// node.
 std::vector<int> chain_cycles(const EdgeCosts& costs, const std::vector<int>& nodes, int length);
 
 }  // namespace rm
