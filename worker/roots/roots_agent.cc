@@ -64,15 +64,7 @@ RootsListener RootsAgent::listener() {
     return listener_;
 }
 
-void RootsAgent::ask(const CheckFiles& check) {
-    push(check);
-}
-
-void RootsAgent::ask(const ProbeRoot& probe) {
-    push(probe);
-}
-
-void RootsAgent::push(Question question) {
+void RootsAgent::ask(Question question) {
     const std::lock_guard lock(mutex_);
     if (std::find(questions_.begin(), questions_.end(), question) != questions_.end()) return;
     questions_.push_back(std::move(question));

@@ -43,19 +43,16 @@ public:
     void start(RootsListener listener);
     void stop();
 
+    using Question = std::variant<CheckFiles, ProbeRoot>;
     // From any thread; answers later. Asking the same question twice counts once.
-    void ask(const CheckFiles& check);
-    void ask(const ProbeRoot& probe);
+    void ask(Question question);
 
 private:
-    using Question = std::variant<CheckFiles, ProbeRoot>;
-
     Seconds work();
     void look();
     std::optional<Question> take_question();
     void answer(const CheckFiles& check);
     void answer(const ProbeRoot& probe);
-    void push(Question question);
     void measure(RootInfo& root);
     void remove_nonces();
     void remove_nonces_in(const std::string& directory);

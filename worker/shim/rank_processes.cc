@@ -125,14 +125,6 @@ std::string RankProcesses::last_words_of(int rank, int signal) const {
     return words.empty() && !from_outside ? tail_of_file(dir_.log(rank), kLogTail) : words;
 }
 
-void RankProcesses::terminate() {
-    signal_all(SIGTERM);
-}
-
-void RankProcesses::kill() {
-    signal_all(SIGKILL);
-}
-
 void RankProcesses::signal_all(int signal) const {
     for (const ShimFile::Rank& rank : running_)
         ::kill(-rank.process.pid, signal);

@@ -23,15 +23,13 @@ public:
     // Writes the exit files of the ranks that have ended since the last call and returns them.
     std::vector<int> reap(const Clock& clock, const std::string& kill_reason);
 
-    void terminate();  // SIGTERM
-    void kill();       // SIGKILL
+    void signal_all(int signal) const;
 
     bool any_left() const { return !running_.empty(); }
     const std::vector<ShimFile::Rank>& running() const { return running_; }
 
 private:
     Result<ProcessId> start(int rank, int live_lock) const;
-    void signal_all(int signal) const;
     void explain_signal(ExitFile& exit, const std::string& kill_reason) const;
     void write_exit(int rank, ExitFile exit, const Clock& clock) const;
     std::string last_words_of(int rank, int signal) const;

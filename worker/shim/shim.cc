@@ -80,9 +80,9 @@ private:
             case StopPolicy::Action::none:
                 return;
             case StopPolicy::Action::terminate:
-                return ranks_.terminate();
+                return ranks_.signal_all(SIGTERM);
             case StopPolicy::Action::kill:
-                return ranks_.kill();
+                return ranks_.signal_all(SIGKILL);
         }
     }
 
