@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 
-// Impossible failures: a shape, a broken invariant. RM_CHECK throws, which ends the job and not the
+// Impossible failures: a shape, a broken invariant. RM_CHECK throws, which ends the job but not the
 // daemon. Failures that a user or a network can cause are Result<T> (base/result.h).
 namespace rm {
 

@@ -29,7 +29,7 @@ inline WallTime operator+(WallTime a, Seconds s) {
     return {a.micros + static_cast<std::int64_t>(s.value * 1e6)};
 }
 
-// The time in UTC, whole seconds, as strftime's `pattern` says; at most 63 bytes.
+// Formats the time in UTC by strftime's `pattern`, in whole seconds; at most 63 bytes.
 std::string utc_text(WallTime time, const char* pattern);
 std::string to_iso8601(WallTime time);  // 2026-01-02T03:04:05Z
 
@@ -46,7 +46,7 @@ public:
     MonoTime mono() const override;
 };
 
-// For tests: time moves when told to.
+// For tests: time moves only by advance().
 class ManualClock final : public Clock {
 public:
     WallTime wall() const override { return wall_; }
@@ -58,8 +58,8 @@ private:
     MonoTime mono_{1'000'000'000};
 };
 
-// Time since construction, by a steady clock. For measuring only: state machines receive the time
-// as an argument.
+// Measures the time since construction by a steady clock. For measuring only: state machines
+// receive the time as an argument.
 class Stopwatch {
 public:
     double seconds() const { return std::chrono::duration<double>(Steady::now() - begin_).count(); }

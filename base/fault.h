@@ -46,13 +46,13 @@ struct Activity {
 
     Status check() const {
         if (!cancelled) return {};
-        return make_error(ErrorCode::cancelled, "given up: nobody waits for it any more");
+        return make_error(ErrorCode::cancelled, "given up: no caller waits for it any more");
     }
 };
 
 constexpr std::chrono::milliseconds kSlowPassage{100};
 
-// A fault point that slows down its caller, as a busy or distant disk does.
+// A fault point that slows down its caller like a busy or distant disk.
 inline void pass_slowly(Faults* faults, std::string_view point) {
     if (faults != nullptr && faults->fires(point)) std::this_thread::sleep_for(kSlowPassage);
 }

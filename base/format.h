@@ -9,7 +9,7 @@
 // A small `{}` formatter: g++ 12 has no std::format and base links nothing.
 // `{}` prints anything with an ostream operator; `{:[<|>][0][width][.precision][x]}` aligns, pads
 // and limits as std::format does. `{{` and `}}` are literal braces. A placeholder without an
-// argument prints as it stands, so that a wrong message never hides the error it reports.
+// argument is printed unchanged, so that a wrong message never hides the error it reports.
 namespace rm {
 
 struct FormatSpec {

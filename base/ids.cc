@@ -19,8 +19,8 @@ Status check_job_id(const JobId& id) {
                        std::all_of(text.begin(), text.end(),
                                    [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
     if (sound) return {};
-    return invalid_argument("'{}' is no job id; those are {} lower-case letters and digits", text,
-                            kLength);
+    return invalid_argument("'{}' is not a job id, which has {} lower-case letters and digits",
+                            text, kLength);
 }
 
 }  // namespace rm

@@ -10,8 +10,7 @@
 
 namespace rm {
 
-// The number that the whole of `text` spells; nothing where there is more, or less, or the number
-// does not fit.
+// Parses all of `text` as a number; nothing if `text` is not exactly one number or it does not fit.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
     Number number = 0;
@@ -42,7 +41,7 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     }
 }
 
-// Without the white space at either end.
+// `text` without white space at either end.
 inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r\n\v\f";
     const std::size_t begin = text.find_first_not_of(kBlank);

@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// A count, an index or an enumerator as the standard library's containers take it.
+// Converts a count, an index or an enumerator to the index type of standard containers.
 template <typename T>
 requires std::integral<T> || std::is_enum_v<T>
 constexpr std::size_t usize(T value) {

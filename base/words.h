@@ -23,7 +23,7 @@ std::string counted(std::integral auto count, std::string_view noun) {
     return format("{} {}", count, plural(count, noun));
 }
 
-// How files, messages and columns write the values of an enum, in the order in which errors list
+// The words for an enum's values in files, messages and columns, in the order in which errors list
 // them. `what` names the enum in errors.
 template <typename E, std::size_t N>
 struct Vocabulary {
@@ -50,7 +50,7 @@ constexpr std::string_view to_string(const E& value) {
     return "?";
 }
 
-// The value that `text` writes; the error lists all words: a, b or c.
+// The value whose word is `text`; the error lists all words: a, b or c.
 template <Worded E>
 Result<E> parse_word(std::string_view text) {
     const auto vocabulary = vocabulary_of(E());

@@ -27,8 +27,8 @@ void Admission::take(const JobId& job, const std::vector<DeviceId>& devices) {
         claims_.taken[device] = "job " + job.value;
 }
 
-// Reserves from the first pool that could come to hold the job, the one with most free, as many
-// as it needs. They are all that is free there, or it would run.
+// Keeps all free devices of the first pool that is large enough for the job; candidates with most
+// free devices come first. They are fewer than the job needs, or it would run.
 void Admission::reserve_if_overdue(const PlanningJob& job,
                                    const std::vector<const Pool*>& candidates) {
     const Seconds waited = snapshot_.now - job.waiting_since;

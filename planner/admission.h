@@ -13,14 +13,14 @@ struct Admitted {
 };
 
 // Decides which jobs of one pass may run now; the caller asks in the order of the queue. A job that
-// could run on this cluster but not now lets later ones pass until it has waited max_bypass; from
-// then on the pass keeps for it what is free of the pool that it is nearest to having, or of the
-// devices that it names.
+// could run on this cluster but not now lets later ones pass until it has waited max_bypass; then
+// the pass keeps for it the free devices of the pool that is nearest to holding it, or of those
+// that it names.
 class Admission {
 public:
     explicit Admission(const PlanningSnapshot& snapshot) : snapshot_(snapshot) {}
 
-    // Or every reason against, never none.
+    // Admits the job, or returns every reason against it, at least one.
     std::variant<Admitted, Reasons> admit(const PlanningJob& job);
     // No later job gets these devices.
     void take(const JobId& job, const std::vector<DeviceId>& devices);

@@ -10,20 +10,20 @@ int ranks_of(const JobSpec& spec, const UsableDevices& devices) {
     return spec.num_ranks().value_or(devices.number);
 }
 
-// The number of ranks that share the state: those of a tensor group at stage 0, all from stage 1
-// on. Stages 1 and 2 keep more of it whole, so the sum is a lower bound.
+// The number of ranks that share the state: a tensor group at stage 0, all ranks from stage 1 on.
+// Stages 1 and 2 replicate part of it, so the sum is a lower bound.
 std::int64_t parts_of(const JobSpec& spec, int num_ranks) {
     if (spec.zero != 0) return num_ranks;
     return spec.parallel ? spec.parallel->size(Axis::tensor) : 1;
 }
 
-// In fp32 a weight and its gradient, and two moments.
+// A weight and its gradient in fp32, and two moments.
 std::int64_t bytes_per_parameter(const JobSpec& spec) {
     return 4 + 4 + 2 * bytes_of(precision_of(spec.optimizer.moments));
 }
 
 bool is_known(const JobSpec& spec, const UsableDevices& devices) {
-    // A GPU whose state is on the host is not what limits it.
+    // With the optimizer state on the host, GPU memory is not the limit.
     const bool on_host =
         spec.optimizer.place == OptimizerPlace::host && spec.resources.kind != "cpu";
     return devices.largest.value > 0 && !on_host;

@@ -8,8 +8,8 @@
 namespace rm {
 namespace {
 
-// How long a rank waits for others to connect, and at least for one that computes: ranks extend it
-// by what their steps and disks take. Many ranks take longer to start.
+// How long a rank waits for others to connect, and the least time it waits for one that computes:
+// ranks extend it by the times of their steps and disks. Many ranks take longer to start.
 Seconds meeting_limit(const Mesh& mesh) {
     constexpr double kLeast = 60;
     constexpr double kPerRank = 1;

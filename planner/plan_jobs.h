@@ -8,10 +8,10 @@
 #include "planner/snapshot.h"
 #include "spec/plan.h"
 
-// Plans what one snapshot holds: the same for the same snapshot.
+// Plans the pending jobs of a snapshot, deterministically.
 //  * Order: as the snapshot lists them, priority and then age. A job that could run on this cluster
 //    but not now lets later ones pass, whatever their priority, until it has waited max_bypass;
-//    then what is free of the kind that it is nearest to having is kept for it.
+//    then the free devices of the kind that is nearest to holding it are kept for it.
 //  * A job that names its devices (`resources.placement`) runs on these, in its order; when it has
 //    waited max_bypass they are kept for it.
 //  * A job's excluded devices, drained nodes and nodes that are missing (Availability) are as if
@@ -33,7 +33,7 @@ struct PlanDecision {
 // One decision per pending job; plans do not overlap.
 std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot);
 
-// plan_jobs(), here or elsewhere.
+// plan_jobs(), in this process or in a child.
 using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)>;
 
 }  // namespace rm

@@ -11,7 +11,7 @@ namespace rm {
 
 using PoolKey = std::pair<std::string, std::string>;  // kind and build
 
-// Devices of one kind whose workers run one build: what an attempt may be made of.
+// Devices of one kind whose workers run one build: an attempt uses devices of one pool.
 struct Pool {
     std::string kind;
     std::string build;
@@ -22,7 +22,7 @@ struct Pool {
     int drained = 0;
     int excluded = 0;
     int without_files = 0;
-    int elsewhere = 0;  // of the same kind and build, which the job's files keep apart from these
+    int elsewhere = 0;  // of the same kind and build, kept apart by where the job's files are
     std::map<std::string, int> busy;  // by holder
     int kept = 0;                     // free, for a job that has waited too long
     Reason kept_for;                  // why
@@ -44,10 +44,10 @@ struct Claims {
     std::map<DeviceId, Reason> kept;        // the whole reason; these are free
 };
 
-// An empty one where nothing is known of the job's files.
+// The empty value if nothing is known about the job's files.
 const PlanningFiles& files_of(const PlanningSnapshot& snapshot, const PlanningJob& job);
 
-// All devices that the job may be placed on, as it sees them.
+// Groups the devices that the job may be placed on into pools, with their states.
 std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob& job,
                              const Claims& claims);
 // The pools of the kind that the job asks for, the one with most free devices first.

@@ -30,7 +30,7 @@ struct PlanningJob {
     JobSpec spec;
     WallTime waiting_since;  // steady; its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
-    Reason waits;    // why it may not start yet, whatever is free; empty: it may
+    Reason waits;    // why it may not start yet on any device; empty: it may
     int files = -1;  // its place in PlanningSnapshot::files; -1: no node declares a root
 };
 
@@ -41,21 +41,21 @@ struct PlanningFiles {
         std::string place;    // nodes where it is equal can be used together
     };
     std::map<NodeId, Place> nodes;
-    Reasons reasons;  // why not all of them can
-    Reason waits;     // for what answers; empty: for none
+    Reasons reasons;  // why some nodes cannot be used
+    Reason waits;     // the answers that the job waits for; empty: none
 };
 
 struct PlanningSnapshot {
     std::uint64_t version = 0;  // State::planning_version
     WallTime now;               // steady
-    // Later jobs may take what one that does not fit waits for, until it has waited so long.
+    // Once a job that does not fit has waited this long, later jobs no longer pass it.
     Seconds max_bypass;
-    std::vector<PlanningJob> pending;  // in the order they are to be served: priority, then age
-    // Further ones that have yet to be told that a pass does not look at them.
+    std::vector<PlanningJob> pending;  // in the order of service: priority, then age
+    // Pending jobs beyond the limit of a pass, whose reasons do not say so yet.
     std::vector<JobId> behind;
     std::vector<PlanningDevice> devices;  // by registration of their node, then by number
     std::vector<PlanningFiles> files;     // jobs with the same files share one
-    // As surveyed, of some or all nodes. Empty: nothing is known, ranks go in order of
+    // Surveyed links of some or all nodes. Empty: none are known; ranks go in order of
     // registration.
     LinkGraph links = {};
 };

@@ -33,8 +33,8 @@ private:
     int fd_ = -1;
 };
 
-// Both go on after a signal and a short count, and say with errno why they cannot.
-// Fills `out` from byte `at`; fewer bytes where the file ends. Returns how many, or -1.
+// Both retry after a signal or a short count and set errno on failure.
+// Fills `out` from byte `at` up to the end of the file; returns the number of bytes, or -1.
 std::int64_t read_at(int fd, std::int64_t at, std::span<std::byte> out);
 bool write_all(int fd, std::span<const std::byte> bytes);
 

@@ -36,7 +36,7 @@ Error os_failed(std::string_view what) {
     return make_error(ErrorCode::internal, "cannot {}: {}", what, std::strerror(errno));
 }
 
-// A file in memory rather than a pipe: no thread has to write while the child reads.
+// Writes to a file in memory rather than a pipe: no thread has to write while the child reads.
 Status fill(int file, std::string_view bytes) {
     const bool written = write_all(file, std::as_bytes(std::span(bytes)));
     if (written && ::lseek(file, 0, SEEK_SET) == 0) return {};
@@ -92,7 +92,7 @@ public:
     explicit Child(pid_t pid) : pid_(pid) {}
     ~Child() {
         if (pid_ == 0) return;
-        ::kill(-pid_, SIGKILL);  // with whatever it has started
+        ::kill(-pid_, SIGKILL);  // and its children
         wait();
     }
     Child(const Child&) = delete;
@@ -109,7 +109,7 @@ private:
     pid_t pid_;
 };
 
-// Everything until the other end is closed.
+// Reads until the other end is closed.
 Result<std::string> read_until(int pipe, SteadyClock::time_point deadline) {
     std::string bytes;
     char part[65536];

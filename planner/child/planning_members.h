@@ -9,7 +9,7 @@
 // The members of what a planning child reads and writes, for every form: see spec/member.h.
 namespace rm {
 
-// A PlanDecision as it travels: a plan, or else every reason against.
+// The wire form of a PlanDecision: a plan, or else every reason against.
 struct SentDecision {
     JobId job;
     std::optional<Plan> plan;
@@ -49,7 +49,7 @@ void describe(Visit& visit, Like<PlanningDevice> auto& device) {
                 availability, held_by);
 }
 
-// Jobs that the pass does not look at do not travel.
+// `behind` is not sent: the pass does not look at those jobs.
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
     auto& [version, now, max_bypass, pending, behind, devices, files, links] = snapshot;

@@ -9,7 +9,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// The digits at the beginning of `text`, leading zeros dropped, taken off it.
+// Removes the leading digits from `text` and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {
     std::size_t end = 0;
     while (end < text.size() && is_digit(text[end]))

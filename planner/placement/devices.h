@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// The devices of a problem that may be used, and which rank is on each.
+// The usable devices of a problem.
 class DeviceTable {
 public:
     explicit DeviceTable(const PlacementProblem& problem);
@@ -22,13 +22,12 @@ private:
     std::vector<std::vector<Endpoint>> by_node_;
 };
 
-// Nodes in an order, their usable devices one after the other: rank i on the i-th. With `unit`
-// above 1, nodes first give as many devices as whole units of ranks fill, so that no unit crosses
-// nodes before all others are placed.
+// Fills usable devices with ranks in order, node by node. With `unit` above 1, each node first
+// takes only whole units of ranks, so that units cross nodes only on the devices left over.
 std::vector<Endpoint> fill(const DeviceTable& devices, const std::vector<int>& nodes, int num_ranks,
                            int unit);
 
-// Names with numbers by the value of those: n2 before n10.
+// Compares names with their numbers by value: n2 before n10.
 bool name_before(std::string_view a, std::string_view b);
 
 }  // namespace rm

@@ -8,7 +8,7 @@
 namespace rm {
 namespace {
 
-// A link that a single flow fills is named, not the flow's limit: both are one measurement.
+// If a single flow fills a link, names the link, not the flow's limit: both are one measurement.
 constexpr double kSame = 1 - 1e-9;
 
 class PhaseReport {

@@ -9,15 +9,15 @@
 
 namespace rm {
 
-// Devices by their ids where a link graph has them by number, and back. Borrows the graph.
+// Converts between device ids and their numbers in a link graph. Borrows the graph.
 class GraphDevices {
 public:
     explicit GraphDevices(const LinkGraph& graph);
 
-    // Nothing: its node was not measured, or had fewer devices then.
+    // Nothing if the node was not measured, or had fewer devices then.
     std::optional<Endpoint> find(const DeviceId& device) const;
     DeviceId id(Endpoint at) const;
-    // All devices of the graph that are none of `devices`.
+    // All devices of the graph except `devices`.
     std::vector<Endpoint> all_but(const std::vector<DeviceId>& devices) const;
 
 private:

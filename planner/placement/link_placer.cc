@@ -16,7 +16,7 @@ std::vector<DeviceId> LinkPlacer::place(const JobSpec& spec, const Mesh& mesh,
     if (!graph_.empty() && mesh.num_ranks() > 1 && num_solved_ < kMostSolved) {
         const PlacementProblem problem{graph_, mesh, traffic_of(spec, mesh).phases,
                                        devices_.all_but(free)};
-        // Without a solution too few of them are measured.
+        // No solution: too few of the free devices are measured.
         if (const auto solution = solve_placement(problem, {.seed = kSeed, .budget = kBudget})) {
             ++num_solved_;
             std::vector<DeviceId> devices;

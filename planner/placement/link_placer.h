@@ -7,16 +7,16 @@
 
 namespace rm {
 
-// Places the ranks of one pass's jobs on free devices: where measured links say that a step's
-// communication takes least (planner/placement/solver.h), with the bytes of the stage with the
-// longest context by the formulas of docs/communication.md. A model that is no preset counts as
+// Places the ranks of one pass's jobs on the free devices where a step's communication takes least
+// by the measured links (planner/placement/solver.h), with the bytes of the stage with the longest
+// context by the formulas of docs/communication.md. A model that is not a preset counts as
 // llama3-8b, as only proportions matter. Deterministic. Borrows the graph, which may be empty.
 class LinkPlacer {
 public:
     explicit LinkPlacer(const LinkGraph& graph) : graph_(graph), devices_(graph) {}
 
-    // By rank. `free` is by registration, and that is the order of jobs of one rank, where too few
-    // of them are measured, and beyond kMostSolved jobs.
+    // By rank. Keeps `free`'s order, that of registration, for jobs of one rank, if too few devices
+    // are measured, and beyond kMostSolved jobs.
     std::vector<DeviceId> place(const JobSpec& spec, const Mesh& mesh, std::vector<DeviceId> free);
 
 private:

@@ -6,13 +6,13 @@
 
 namespace rm {
 
-// Which device for which rank. Borrows a valid graph.
+// The problem of assigning a device to each rank. Borrows a valid graph.
 struct PlacementProblem {
     const LinkGraph& graph;
     Mesh mesh;
     StepTraffic traffic;
     std::vector<Endpoint> forbidden = {};
-    std::vector<Endpoint> preferred = {};  // taken first where it costs no time; empty: all alike
+    std::vector<Endpoint> preferred = {};  // taken first if this costs no time; empty: all alike
 };
 
 // Smaller is better: time, then devices that are not preferred, then bytes on slow links.

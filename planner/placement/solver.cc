@@ -10,7 +10,7 @@
 namespace rm {
 namespace {
 
-// Branch and bound is tried up to so many devices; the budget ends it where bounds are weak.
+// Branch and bound runs on at most this many devices; the budget ends it if bounds are weak.
 constexpr std::size_t kMostExactDevices = 16;
 constexpr std::int64_t kFirstSearch = 300;
 constexpr std::int64_t kLeastBudget = 2'000;
@@ -122,7 +122,7 @@ private:
         solution.cancelled = found.cancelled;
     }
 
-    // A short search gives branch and bound something to compare with.
+    // Searches briefly first, to give branch and bound a good placement to beat.
     void prove(Solution& solution) {
         if (options_.exact_budget <= 0 || devices_.usable().size() > kMostExactDevices) return;
         search(solution, std::min(kFirstSearch, budget()));

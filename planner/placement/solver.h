@@ -15,12 +15,12 @@ namespace rm {
 
 struct SolveOptions {
     std::uint64_t seed = 1;
-    // Most evaluations of local search; 0: as many as suit the size. A run cancelled in local
-    // search gives the same result again with the number that it returned.
+    // Most evaluations of local search; 0: depends on the size. The evaluations that a cancelled
+    // local search returned, given as budget, reproduce its result.
     std::int64_t budget = 0;
     // Most evaluations that branch and bound may take to prove the optimum; 0: it is not tried.
     std::int64_t exact_budget = 200'000;
-    std::function<bool()> cancelled;  // asked now and then; empty: never
+    std::function<bool()> cancelled;  // polled now and then; empty: never
 };
 
 // Devices in order of registration: node by node as the graph lists them, devices by number. The
@@ -32,7 +32,7 @@ std::optional<std::vector<Endpoint>> node_order(const PlacementProblem& problem)
 struct Solution {
     std::vector<Endpoint> placement;  // by rank
     PlacementCost cost;
-    std::vector<Endpoint> registration;  // the baselines and what they cost
+    std::vector<Endpoint> registration;  // the baselines and their costs
     PlacementCost registration_cost;
     std::vector<Endpoint> by_node;
     PlacementCost by_node_cost;
@@ -41,12 +41,12 @@ struct Solution {
     bool cancelled = false;
 };
 
-// Never worse than either baseline. Errors: a graph or traffic that is not valid
-// (invalid_argument); fewer devices than ranks (resource_exhausted), saying how many are missing.
+// Never worse than either baseline. Errors: an invalid graph or traffic (invalid_argument); fewer
+// devices than ranks (resource_exhausted), saying how many are missing.
 Result<Solution> solve_placement(const PlacementProblem& problem, const SolveOptions& options);
 
-// That a solution is what it says: the placement is one (check_placement), its cost is what
-// placement_cost() says, and no more than that of either baseline.
+// Checks a solution: its placement is valid (check_placement), and its cost equals placement_cost()
+// and does not exceed that of either baseline.
 Status check_solution(const PlacementProblem& problem, const Solution& solution);
 
 }  // namespace rm
