@@ -3,7 +3,7 @@
 #include "spec/member.h"
 #include "topology/placement_report.h"
 
-// The members of link graphs and of placement reports, for every form: see spec/member.h.
+// Describes the members of link graphs and placement reports for every form: see spec/member.h.
 namespace rm {
 
 template <typename Visit>

@@ -13,7 +13,7 @@ double seconds_per_byte_of(GbitPerSec bandwidth) {
     return bandwidth.value > 0 ? 1 / (bandwidth.value * kBytesPerGbit) : 0;
 }
 
-// Whether each node is in `members`, an empty list standing for all that are not in `others`.
+// Whether each node is in `members`; an empty list stands for all nodes outside `others`.
 std::vector<bool> members_of(const std::vector<int>& members, const std::vector<int>& others,
                              std::size_t num_nodes) {
     std::vector<bool> in(num_nodes, members.empty());

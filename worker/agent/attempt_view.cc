@@ -60,7 +60,7 @@ void AttemptView::read_reports(Rank& rank, Observation& out) {
         if (lines.empty()) return;
         for (const LineTail::Line& line : lines) {
             Result<ReportLine> report = parse_report_line(line.text);
-            if (!report) continue;  // cut short by a full disk; telemetry says so
+            if (!report) continue;  // cut short by a full disk; telemetry reports that
             note_milestones(*report);
             out.reports.push_back({rank.launch.rank, std::move(*report)});
         }

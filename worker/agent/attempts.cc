@@ -68,7 +68,7 @@ Status Attempts::take_up(const std::string& path) {
                           "processes run in {} but it cannot be read: {}; end them first", path,
                           file.error().message);
     }
-    if (!file) {  // a start that did not get far
+    if (!file) {  // an incomplete start
         [[maybe_unused]] const Status removed = remove_directory(path);
         return {};
     }
@@ -97,7 +97,7 @@ Status Attempts::start(const LaunchAttempt& launch) {
     Status started = start_in(dir, launch);
     if (started) return started;
     attempts_.erase(launch.epoch);
-    // The next start of this worker removes what stays.
+    // The next start of this worker removes what is left.
     [[maybe_unused]] const Status removed = remove_directory(dir.path());
     return started;
 }

@@ -19,7 +19,7 @@ void ShimClient::tend() {
     }
     if (!connection_.open()) return;
     const bool still_open = connection_.read_available();
-    // Exits are read from the directory: a message only says when to look.
+    // Exits are read from the directory: a message only wakes the daemon.
     while (connection_.next_line()) {
     }
     if (!still_open) connection_.close();

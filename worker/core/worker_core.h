@@ -10,8 +10,8 @@
 #include "base/ids.h"
 #include "spec/session.h"
 
-// The worker's decisions as a pure state machine: fencing, launching, re-attaching, what the
-// controller is told. Time arrives inside inputs; files, processes and streams are reached through
+// The worker's decisions as a pure state machine: fencing, launching, re-attaching, reports to the
+// controller. Time arrives inside inputs; files, processes and streams are reached through
 // outputs.
 namespace rm {
 
@@ -91,7 +91,7 @@ constexpr Seconds kQuietInterval{5};
 //  * a launch of a known epoch is answered with its status, whatever the command contains;
 //  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
 //    launch follows when no process of it is left;
-//  * questions are asked and probes are run for a controller that may command, and for no other.
+//  * questions are answered and probes run only for a controller that may command.
 class WorkerCore {
 public:
     explicit WorkerCore(WorkerFacts facts);

@@ -40,7 +40,7 @@ public:
         }
         if (::stat(path.c_str(), &info) != 0) return system_error("cannot look at", path, errno);
         if (S_ISDIR(info.st_mode)) return add_directory(name, path);
-        if (!S_ISREG(info.st_mode)) return invalid_argument("{} is no file", path);
+        if (!S_ISREG(info.st_mode)) return invalid_argument("{} is not a regular file", path);
         files_.push_back({.name = name,
                           .path = path,
                           .size = info.st_size,
@@ -57,7 +57,8 @@ public:
 
 private:
     Status add_directory(const std::string& name, const std::string& path) {
-        if (++depth_ > kDeepest) return invalid_argument("{} is too deep, or a circle", path);
+        if (++depth_ > kDeepest)
+            return invalid_argument("{} is nested too deeply, or its links form a circle", path);
         std::error_code failed;
         fs::directory_iterator at(path, failed);
         for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {

@@ -32,7 +32,7 @@ Status check_nonce(const std::string& nonce) {
         return std::isalnum(c) != 0 || c == '-';
     });
     if (plain && !nonce.empty() && nonce.size() <= 128) return {};
-    return invalid_argument("'{}' is no name of a probe", nonce);
+    return invalid_argument("'{}' is not a valid name of a probe", nonce);
 }
 
 bool write_all(int fd, std::int64_t size) {
