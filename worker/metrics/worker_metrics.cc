@@ -33,7 +33,7 @@ void WorkerMetrics::update(const std::vector<Observation>& seen, MonoTime now) {
 void WorkerMetrics::take(const Observation& seen, MonoTime now) {
     const AttemptStatus& status = seen.status;
     const auto known = runs_.find(status.job);
-    if (ended_before_.count(status.epoch) != 0) return;
+    if (ended_before_.contains(status.epoch)) return;
     // Directories of ended attempts stay a while; without news they neither bring a run back nor
     // end a newer one. With news it is a run that started and ended between two looks.
     if (known == runs_.end() && !status.processes_left && seen.reports.empty()) return;

@@ -9,23 +9,19 @@ namespace rm {
 template <typename Visit>
 void describe(Visit& visit, Like<StartedReport> auto& report) {
     auto& [first_step, num_steps] = report;
-    visit(Member{.name = "first_step"}, first_step);
-    visit(Member{.name = "num_steps"}, num_steps);
+    visit_named(visit, {"first_step", "num_steps"}, first_step, num_steps);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<CheckpointReport> auto& report) {
     auto& [step, path, seconds] = report;
-    visit(Member{.name = "step"}, step);
-    visit(Member{.name = "path"}, path);
-    visit(Member{.name = "seconds"}, seconds);
+    visit_named(visit, {"step", "path", "seconds"}, step, path, seconds);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<StageDoneReport> auto& report) {
     auto& [stage, step] = report;
-    visit(Member{.name = "stage"}, stage);
-    visit(Member{.name = "step"}, step);
+    visit_named(visit, {"stage", "step"}, stage, step);
 }
 
 template <typename Visit>
