@@ -80,16 +80,10 @@ void columns(Like<Attempt> auto& attempt, auto&& visit) {
     visit("state", attempt.state);
     visit("mesh", attempt.mesh);
     visit("zero", attempt.zero);
-    visit("tile_tokens", attempt.memory.tile_tokens);
-    visit("chunk_tokens", attempt.memory.chunk_tokens);
-    visit("keep", attempt.memory.keep);
-    visit("alpha", attempt.memory.alpha);
-    visit("kept", attempt.memory.kept);
-    visit("working", attempt.memory.working);
-    visit("prefetch", attempt.memory.prefetch);
-    visit("arena", attempt.memory.reuse);
-    visit("device_limit", attempt.memory.device);
-    visit("host_limit", attempt.memory.host);
+    const auto visit_memory = [&](const std::string& name, auto& value) {
+        visit(name == "device" || name == "host" ? name + "_limit" : name, value);
+    };
+    describe_columns(attempt.memory, visit_memory);
     visit("collective_timeout", attempt.collective_timeout);
     visit("started", attempt.started);
     visit("ended", attempt.ended);

@@ -15,10 +15,13 @@ auto writer(FlatRow& row, std::string prefix = {}) {
     };
 }
 
-template <typename T>
-void flatten(FlatRow& row, std::string_view list, const std::vector<T>& children) {
+template <typename Row, typename Child>
+FlatRow flatten(const Row& row, std::string_view list, const std::vector<Child>& children) {
+    FlatRow flat;
+    columns(row, writer(flat));
     for (std::size_t i = 0; i < children.size(); ++i)
-        columns(children[i], writer(row, format("{}.{}.", list, i)));
+        columns(children[i], writer(flat, format("{}.{}.", list, i)));
+    return flat;
 }
 
 }  // namespace
@@ -56,26 +59,14 @@ std::string to_json(const std::vector<Field>& fields) {
 }
 
 FlatRow flatten(const Job& job) {
-    FlatRow row;
-    columns(job, writer(row));
-    flatten(row, "stages", job.spec.stages);
-    return row;
+    return flatten(job, "stages", job.spec.stages);
 }
-
 FlatRow flatten(const Attempt& attempt) {
-    FlatRow row;
-    columns(attempt, writer(row));
-    flatten(row, "ranks", attempt.ranks);
-    return row;
+    return flatten(attempt, "ranks", attempt.ranks);
 }
-
 FlatRow flatten(const Node& node) {
-    FlatRow row;
-    columns(node, writer(row));
-    flatten(row, "devices", node.inventory.devices);
-    return row;
+    return flatten(node, "devices", node.inventory.devices);
 }
-
 FlatRow flatten_meta(const State& state) {
     FlatRow row;
     columns(state, writer(row));

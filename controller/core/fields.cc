@@ -13,19 +13,9 @@ constexpr char kCut = '\x1f';  // ASCII's unit separator
 template <typename T>
 Status take(const Value& value, T& target, std::string_view wanted) {
     const T* held = std::get_if<T>(&value);
-    if (held == nullptr) {
-        return make_error(ErrorCode::data_loss, "'{}' is not {}", to_text(value), wanted);
-    }
+    if (held == nullptr) return data_loss("'{}' is not {}", to_text(value), wanted);
     target = *held;
     return {};
-}
-
-template <typename T, typename Text>
-Value encode_lines(const std::vector<T>& list, const Text& text_of) {
-    std::vector<std::string> lines;
-    for (const T& one : list)
-        lines.push_back(text_of(one));
-    return encode(lines);
 }
 
 template <typename T, typename Parse>
@@ -40,21 +30,41 @@ Status decode_lines(const Value& value, std::vector<T>& list, const Parse& parse
     return {};
 }
 
-Result<DeviceId> parse_device(const std::string& line) {
-    const std::size_t colon = line.rfind(':');
-    DeviceId device{{line.substr(0, colon)}, -1};
-    const char* end = line.data() + line.size();
-    if (colon != std::string::npos) std::from_chars(line.data() + colon + 1, end, device.index);
-    if (device.index >= 0) return device;
-    return make_error(ErrorCode::data_loss, "'{}' is not a device like n1:0", line);
+// Empty text stands for no value.
+template <typename T, typename Parse>
+Status decode_optional(const Value& value, std::optional<T>& target, const Parse& parse) {
+    std::string text;
+    RM_RETURN_IF_ERROR(decode(value, text));
+    target.reset();
+    if (text.empty()) return {};
+    RM_TRY(target, parse(text));
+    return {};
 }
 
-Result<double> parse_number(const std::string& text) {
-    double number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error == std::errc() && rest == end) return number;
-    return make_error(ErrorCode::data_loss, "'{}' is not a number", text);
+Result<DeviceId> parse_device(const std::string& line) {
+    const std::size_t colon = line.rfind(':');
+    const auto index = parse_number<int>(line.substr(colon + 1));
+    if (colon != std::string::npos && index.value_or(-1) >= 0)
+        return DeviceId{{line.substr(0, colon)}, *index};
+    return data_loss("'{}' is not a device like n1:0", line);
+}
+
+Result<double> parse_real(const std::string& text) {
+    if (const auto number = parse_number<double>(text)) return *number;
+    return data_loss("'{}' is not a number", text);
+}
+
+Result<Mesh> parse_mesh(const std::string& text) {
+    std::array<int, 5> sizes{};  // the last is the inner ring's, 0 without one
+    const std::size_t count = text.find('/') == std::string::npos ? 4 : 5;
+    const char* at = text.data();
+    const char* end = at + text.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto [next, error] = std::from_chars(at, end, sizes[i]);
+        if (error != std::errc()) return data_loss("'{}' is not a mesh like 1x4x1x1", text);
+        at = next == end ? end : next + 1;
+    }
+    return Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]);
 }
 
 Result<Reason> parse_reason(const std::string& line) {
@@ -84,36 +94,20 @@ Value encode(const std::optional<Mesh>& mesh) {
                   mesh->outer_ring() > 1 ? format("/{}", mesh->inner_ring()) : "");
 }
 
-Value encode(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines)
-        text += (text.empty() ? "" : "\n") + line;
-    return text;
-}
-
 Value encode(const Reasons& reasons) {
-    return encode_lines(reasons, [](const Reason& reason) {
-        const auto& [text, remedy, kind] = reason;
-        std::string line = format("{}{}{}{}{}", to_string(kind), kCut, text, kCut, remedy);
-        std::replace(line.begin(), line.end(), '\n', ' ');
-        return line;
-    });
+    std::vector<std::string> lines;
+    for (const auto& [text, remedy, kind] : reasons) {
+        lines.push_back(format("{}{}{}{}{}", to_string(kind), kCut, text, kCut, remedy));
+        std::replace(lines.back().begin(), lines.back().end(), '\n', ' ');
+    }
+    return encode(lines);
 }
 
 Value encode(const std::vector<DataSource>& sources) {
-    return encode_lines(sources, [](const DataSource& source) { return to_string(source); });
-}
-
-Value encode(const std::vector<DeviceId>& devices) {
-    return encode_lines(devices, [](const DeviceId& device) { return format("{}", device); });
-}
-
-Value encode(const std::vector<double>& numbers) {
-    return encode_lines(numbers, [](double number) { return format("{}", number); });
-}
-
-Value encode(const std::vector<NodeId>& nodes) {
-    return encode_lines(nodes, [](const NodeId& node) { return node.value; });
+    std::vector<std::string> lines;
+    for (const DataSource& source : sources)
+        lines.push_back(to_string(source));
+    return encode(lines);
 }
 
 Value encode(const std::optional<double>& number) {
@@ -141,29 +135,13 @@ Status decode(const Value& value, std::int64_t& number) {
 }
 
 Status decode(const Value& value, std::optional<Mesh>& mesh) {
-    std::string text;
-    RM_RETURN_IF_ERROR(decode(value, text));
-    mesh.reset();
-    if (text.empty()) return {};
-    std::array<int, 5> sizes{};  // the last is the inner ring's, 0 without one
-    const std::size_t count = text.find('/') == std::string::npos ? 4 : 5;
-    const char* at = text.data();
-    const char* end = at + text.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto [next, error] = std::from_chars(at, end, sizes[i]);
-        if (error != std::errc()) {
-            return make_error(ErrorCode::data_loss, "'{}' is not a mesh like 1x4x1x1", text);
-        }
-        at = next == end ? end : next + 1;
-    }
-    RM_TRY(mesh, Mesh::make(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]));
-    return {};
+    return decode_optional(value, mesh, parse_mesh);
 }
 
 Status decode(const Value& value, Mesh& mesh) {
     std::optional<Mesh> maybe;
     RM_RETURN_IF_ERROR(decode(value, maybe));
-    if (!maybe) return make_error(ErrorCode::data_loss, "a mesh is missing");
+    if (!maybe) return data_loss("a mesh is missing");
     mesh = *maybe;
     return {};
 }
@@ -181,7 +159,7 @@ Status decode(const Value& value, std::vector<DeviceId>& devices) {
 }
 
 Status decode(const Value& value, std::vector<double>& numbers) {
-    return decode_lines(value, numbers, parse_number);
+    return decode_lines(value, numbers, parse_real);
 }
 
 Status decode(const Value& value, std::vector<NodeId>& nodes) {
@@ -210,21 +188,11 @@ Status decode(const Value& value, std::vector<std::string>& lines) {
 }
 
 Status decode(const Value& value, std::optional<double>& number) {
-    std::string text;
-    RM_RETURN_IF_ERROR(decode(value, text));
-    number.reset();
-    if (text.empty()) return {};
-    RM_TRY(number, parse_number(text));
-    return {};
+    return decode_optional(value, number, parse_real);
 }
 
 Status decode(const Value& value, std::optional<Bytes>& bytes) {
-    std::string text;
-    RM_RETURN_IF_ERROR(decode(value, text));
-    bytes.reset();
-    if (text.empty()) return {};
-    RM_TRY(bytes, parse_bytes(text));
-    return {};
+    return decode_optional(value, bytes, parse_bytes);
 }
 
 }  // namespace rm

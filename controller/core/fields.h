@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "controller/core/names.h"
 #include "spec/job_spec.h"
@@ -23,14 +24,15 @@ std::string to_text(const Value& value);  // doubles keep all their bits
 
 // "1x4x1x1": data, ring, ulysses, tensor; "1x8x1x1/2" with inner rings of 2; or empty.
 Value encode(const std::optional<Mesh>& mesh);
-Value encode(const std::vector<std::string>& lines);   // one per line
-Value encode(const Reasons& reasons);                  // the same, with kind and remedy
-Value encode(const std::vector<DataSource>& sources);  // the same, as texts
-Value encode(const std::vector<DeviceId>& devices);    // the same: "n1:0"
+Value encode(const Reasons& reasons);                  // one per line, with kind and remedy
+Value encode(const std::vector<DataSource>& sources);  // one per line
 Value encode(const std::optional<double>& number);     // all its digits, or empty
 Value encode(const std::optional<Bytes>& bytes);       // "40GiB", or empty
-Value encode(const std::vector<double>& numbers);      // one per line
-Value encode(const std::vector<NodeId>& nodes);        // the same
+// One per line, as format() writes it.
+template <typename T>
+Value encode(const std::vector<T>& entries) {
+    return join(entries, "\n");
+}
 
 template <typename T>
 concept Whole = std::is_integral_v<T>;

@@ -83,7 +83,7 @@ Result<std::int64_t> AuditStore::add(const AuditEntry& entry) {
     return id;
 }
 
-// Finding the oldest row to keep reads as many: not for every row.
+// Finding the oldest row to keep reads `kept_` rows, so only every interval-th row does it.
 Status AuditStore::make_room(Bounded& rows) {
     const std::int64_t interval = std::max<std::int64_t>(1, kept_ / 100);
     if (++rows.added % interval != 0) return {};

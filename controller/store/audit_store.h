@@ -13,7 +13,7 @@
 
 namespace rm {
 
-// One row: the same thing `count` times from entry.time to `last`.
+// An entry that occurred `count` times from entry.time to `last`.
 struct AuditRow {
     std::int64_t id = 0;
     AuditEntry entry;
@@ -25,19 +25,19 @@ struct AuditRow {
 // Not thread safe: it belongs to the audit loop.
 class AuditStore {
 public:
-    // About the newest `kept` refusals stay, and as many rows of workers' sessions: strangers or a
-    // worker that keeps reconnecting cannot fill the disk. Other calls that were allowed are never
-    // removed.
+    // Keeps about the newest `kept` refusals and as many rows of workers' sessions, so that neither
+    // strangers nor a worker that keeps reconnecting can fill the disk. Rows of other allowed calls
+    // are never removed.
     static Result<std::unique_ptr<AuditStore>> open(const std::string& path,
                                                     std::int64_t kept = 100'000);
 
-    // Runs all that `writes` adds and repeats in one transaction, so that the rows share pages.
+    // Runs `writes`, which calls add() and repeat(), in one transaction: the rows share pages.
     Status together(const std::function<void()>& writes);
     Result<std::int64_t> add(const AuditEntry& entry);  // the row's id
     Status repeat(std::int64_t id, std::int64_t count, WallTime last);
 
 private:
-    // A kind of rows whose number has a bound.
+    // Rows of a kind whose number is bounded.
     struct Bounded {
         Statement prune;
         std::int64_t added = 0;
@@ -63,12 +63,12 @@ private:
 
 struct AuditFilter {
     std::int64_t before_id = 0;  // 0: from the newest
-    WallTime since;              // rows whose last time is then or later
+    WallTime since;              // rows that were last repeated then or later
     bool only_refused = false;
     int limit = 100;
 };
 
-// Reads it on a connection of its own. Thread safe.
+// Reads audit.db on its own connection. Thread safe.
 class AuditReader {
 public:
     static Result<std::unique_ptr<AuditReader>> open(const std::string& path);

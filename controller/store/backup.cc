@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/os/unique_fd.h"
 #include "controller/store/control_store.h"
 #include "controller/store/sqlite.h"
 
@@ -23,10 +24,8 @@ std::string stamp(WallTime time) {
 }
 
 Status sync(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = fd >= 0 && ::fsync(fd) == 0;
-    if (fd >= 0) ::close(fd);
-    if (synced) return {};
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file && ::fsync(file.get()) == 0) return {};
     return make_error(ErrorCode::unavailable, "cannot sync {}", path);
 }
 
@@ -52,17 +51,17 @@ Status check_whole(Database& database, const std::string& path) {
     RM_TRY(Statement check, database.prepare("PRAGMA integrity_check(1)"));
     RM_TRY(const bool row, check.step());
     if (row && check.text(0) == "ok") return {};
-    return make_error(ErrorCode::data_loss, "{} is damaged: {}", path, check.text(0));
+    return data_loss("{} is damaged: {}", path, check.text(0));
 }
 
-// Whole, and of a schema this program can bring to its own.
+// Checks that the backup is whole and has a schema that this program can migrate.
 Status check_backup(const std::string& path) {
     RM_TRY(Database database, Database::open(path, Access::read));
     RM_RETURN_IF_ERROR(check_whole(database, path));
     RM_RETURN_IF_ERROR(check_not_newer(path, control_schema()));
     RM_TRY(const int version, database.user_version());
     if (version > 0 && database.prepare("SELECT cluster_id FROM meta")) return {};
-    return make_error(ErrorCode::data_loss, "{} is not a backup of a controller", path);
+    return data_loss("{} is not a backup of a controller", path);
 }
 
 std::string backup_name(WallTime time) {
@@ -84,8 +83,7 @@ std::vector<std::string> backups_in(const std::string& directory) {
 
 bool has_entries(const std::string& directory) {
     std::error_code failure;
-    const fs::directory_iterator entry(directory, failure);
-    return !failure && entry != fs::directory_iterator();
+    return !fs::is_empty(directory, failure) && !failure;
 }
 
 void remove_oldest(const std::string& directory, std::size_t keep) {
@@ -155,13 +153,13 @@ Result<std::string> restore_database(const std::string& backup, const std::strin
                                      WallTime now) {
     RM_RETURN_IF_ERROR(check_backup(backup));
     const std::string path = state_dir + "/control.db";
-    // A copy first: whatever fails here leaves what is there as it was.
+    // Copy first: a failure up to here leaves the database as it was.
     const std::string fresh = path + ".restoring";
     RM_RETURN_IF_ERROR(backup_database(backup, fresh));
     std::string aside;
     if (::access(path.c_str(), F_OK) == 0) {
         aside = format("{}.replaced-{}", path, stamp(now));
-        // The log of what was committed last belongs to the database. One that cannot be read any
+        // A backup includes the commits in the write-ahead log. A database that cannot be read any
         // more is kept as it is.
         if (!backup_database(path, aside)) RM_RETURN_IF_ERROR(move_aside(path, aside));
     }

@@ -5,8 +5,8 @@
 namespace rm {
 namespace {
 
-// A table of rows that are replaced by primary key, or, where they have an owner, in order and all
-// rows of one owner at once.
+// A table whose rows are replaced by primary key or, if they have an owner, in order and all rows
+// of one owner at once.
 template <typename Row>
 class Table {
 public:
@@ -55,7 +55,7 @@ private:
     Statement remove_;
 };
 
-// The columns of a table whose rows have these `keys` besides what they describe.
+// The columns of a table whose rows have these `keys` besides their described members.
 template <typename Row>
 std::map<std::string, Value> described(std::initializer_list<std::string> keys = {}) {
     std::map<std::string, Value> found;
@@ -67,17 +67,49 @@ std::map<std::string, Value> described(std::initializer_list<std::string> keys =
     return found;
 }
 
-// The row of `map` that a child belongs to.
-template <typename Map>
-Result<typename Map::mapped_type*> owner_in(Map& map, const Value& key) {
-    typename Map::key_type id;
-    RM_RETURN_IF_ERROR(decode(key, id));
-    const auto it = map.find(id);
-    if (it == map.end()) {
-        return make_error(ErrorCode::data_loss, "a row belongs to {}, which does not exist", id);
-    }
-    return &it->second;
+// The ordered list that a row owns, whose entries are rows of another table.
+auto& children_of(Like<Job> auto& job) {
+    return job.spec.stages;
 }
+auto& children_of(Like<Attempt> auto& attempt) {
+    return attempt.ranks;
+}
+auto& children_of(Like<Node> auto& node) {
+    return node.inventory.devices;
+}
+
+template <typename Row, typename Child>
+struct Family {
+    Table<Row> rows;
+    Table<Child> children;
+
+    template <typename Key>
+    Status put(const std::map<Key, Row>& map, const std::set<Key>& changed) {
+        for (const Key& id : changed) {
+            const Row& row = map.at(id);
+            RM_RETURN_IF_ERROR(rows.put(row));
+            RM_RETURN_IF_ERROR(children.put(encode(id), children_of(row)));
+        }
+        return {};
+    }
+    // `key` is the primary key of the rows.
+    template <typename Key>
+    Status load(std::map<Key, Row>& map, Key Row::*key) {
+        RM_RETURN_IF_ERROR(rows.each([&](const Value&, Row row) -> Status {
+            const Key id = row.*key;
+            map.emplace(id, std::move(row));
+            return {};
+        }));
+        return children.each([&](const Value& owner, Child child) -> Status {
+            Key id;
+            RM_RETURN_IF_ERROR(decode(owner, id));
+            const auto it = map.find(id);
+            if (it == map.end()) return data_loss("a row belongs to {}, which does not exist", id);
+            children_of(it->second).push_back(std::move(child));
+            return {};
+        });
+    }
+};
 
 class ControlStore final : public Store {
 public:
@@ -93,9 +125,12 @@ public:
         RM_TRY(Statement event, database.prepare("INSERT INTO events (time, kind, subject, fields) "
                                                  "VALUES (?, ?, ?, ?)"));
         return std::unique_ptr<Store>(
-            new ControlStore({std::move(database), std::move(meta), std::move(jobs),
-                              std::move(stages), std::move(attempts), std::move(placements),
-                              std::move(nodes), std::move(devices), std::move(event)},
+            new ControlStore({std::move(database),
+                              std::move(meta),
+                              {std::move(jobs), std::move(stages)},
+                              {std::move(attempts), std::move(placements)},
+                              {std::move(nodes), std::move(devices)},
+                              std::move(event)},
                              space));
     }
 
@@ -105,13 +140,13 @@ public:
             state = std::move(row);
             return {};
         }));
-        RM_RETURN_IF_ERROR(load_jobs(state));
-        RM_RETURN_IF_ERROR(load_attempts(state));
-        RM_RETURN_IF_ERROR(load_nodes(state));
+        RM_RETURN_IF_ERROR(t_.jobs.load(state.jobs, &Job::id));
+        RM_RETURN_IF_ERROR(t_.attempts.load(state.attempts, &Attempt::epoch));
+        RM_RETURN_IF_ERROR(t_.nodes.load(state.nodes, &Node::id));
         return state;
     }
 
-    // A commit that follows at once finds them free but for a race of microseconds.
+    // A commit right after this finds the tables free, except for a race of microseconds.
     Status wait_for_turn() override {
         RM_RETURN_IF_ERROR(t_.database.execute("BEGIN IMMEDIATE"));
         return t_.database.execute("ROLLBACK");
@@ -143,8 +178,11 @@ private:
     Status write(const State& state, const Changes& changes, const std::vector<Event>& events) {
         return t_.database.transaction([&]() -> Status {
             RM_RETURN_IF_ERROR(put_rows(state, changes));
-            for (const Event& event : events)
-                RM_RETURN_IF_ERROR(put_event(event));
+            for (const Event& event : events) {
+                RM_RETURN_IF_ERROR(
+                    t_.event.bind_all(event.time, event.kind, event.subject, to_json(event.fields))
+                        .run());
+            }
             return {};
         });
     }
@@ -153,12 +191,9 @@ private:
     struct Parts {
         Database database;
         Table<State> meta;
-        Table<Job> jobs;
-        Table<StageSpec> stages;
-        Table<Attempt> attempts;
-        Table<RankRecord> placements;
-        Table<Node> nodes;
-        Table<DeviceInfo> devices;
+        Family<Job, StageSpec> jobs;
+        Family<Attempt, RankRecord> attempts;
+        Family<Node, DeviceInfo> nodes;
         Statement event;
     };
     ControlStore(Parts parts, SpaceGuard* space) : t_(std::move(parts)), space_(space) {}
@@ -168,63 +203,9 @@ private:
             RM_RETURN_IF_ERROR(t_.meta.clear());
             RM_RETURN_IF_ERROR(t_.meta.put(state));
         }
-        for (const JobId& id : changes.jobs) {
-            const Job& job = state.jobs.at(id);
-            RM_RETURN_IF_ERROR(t_.jobs.put(job));
-            RM_RETURN_IF_ERROR(t_.stages.put(encode(id), job.spec.stages));
-        }
-        for (const Epoch epoch : changes.attempts) {
-            const Attempt& attempt = state.attempts.at(epoch);
-            RM_RETURN_IF_ERROR(t_.attempts.put(attempt));
-            RM_RETURN_IF_ERROR(t_.placements.put(encode(epoch), attempt.ranks));
-        }
-        for (const NodeId& id : changes.nodes) {
-            const Node& node = state.nodes.at(id);
-            RM_RETURN_IF_ERROR(t_.nodes.put(node));
-            RM_RETURN_IF_ERROR(t_.devices.put(encode(id), node.inventory.devices));
-        }
-        return {};
-    }
-
-    Status put_event(const Event& event) {
-        return t_.event.bind_all(event.time, event.kind, event.subject, to_json(event.fields))
-            .run();
-    }
-
-    // Rows that stand alone, by the member that is their key.
-    template <typename Row, typename Map, typename Key>
-    static Status load_rows(Table<Row>& table, Map& map, Key Row::*key) {
-        return table.each([&](const Value&, Row row) -> Status {
-            const Key id = row.*key;
-            map.emplace(id, std::move(row));
-            return {};
-        });
-    }
-    // Ordered children, each appended to the list that `list_of` finds in its owner.
-    template <typename Row, typename Map, typename ListOf>
-    static Status load_children(Table<Row>& table, Map& owners, const ListOf& list_of) {
-        return table.each([&](const Value& owner, Row row) -> Status {
-            RM_TRY(auto* found, owner_in(owners, owner));
-            list_of(*found).push_back(std::move(row));
-            return {};
-        });
-    }
-
-    Status load_jobs(State& state) {
-        RM_RETURN_IF_ERROR(load_rows(t_.jobs, state.jobs, &Job::id));
-        return load_children(
-            t_.stages, state.jobs, [](Job & job) -> auto& { return job.spec.stages; });
-    }
-    Status load_attempts(State& state) {
-        RM_RETURN_IF_ERROR(load_rows(t_.attempts, state.attempts, &Attempt::epoch));
-        return load_children(
-            t_.placements, state.attempts,
-            [](Attempt & attempt) -> auto& { return attempt.ranks; });
-    }
-    Status load_nodes(State& state) {
-        RM_RETURN_IF_ERROR(load_rows(t_.nodes, state.nodes, &Node::id));
-        return load_children(
-            t_.devices, state.nodes, [](Node & node) -> auto& { return node.inventory.devices; });
+        RM_RETURN_IF_ERROR(t_.jobs.put(state.jobs, changes.jobs));
+        RM_RETURN_IF_ERROR(t_.attempts.put(state.attempts, changes.attempts));
+        return t_.nodes.put(state.nodes, changes.nodes);
     }
 
     Parts t_;

@@ -9,32 +9,21 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/os/unique_fd.h"
+
 namespace rm {
 namespace {
 
-class File {
-public:
-    static Result<File> open(const std::string& path, int flags) {
-        const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
-        if (fd < 0) return failure(path, "open");
-        return File(fd);
-    }
-    ~File() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    int fd() const { return fd_; }
+Error failure(const std::string& path, std::string_view doing) {
+    const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::resource_exhausted;
+    return make_error(code, "{} {}: {}", doing, path, std::strerror(errno));
+}
 
-    static Error failure(const std::string& path, std::string_view doing) {
-        const ErrorCode code =
-            errno == ENOENT ? ErrorCode::not_found : ErrorCode::resource_exhausted;
-        return make_error(code, "{} {}: {}", doing, path, std::strerror(errno));
-    }
-
-private:
-    explicit File(int fd) : fd_(fd) {}
-    int fd_;
-};
+Result<UniqueFd> open_file(const std::string& path, int flags) {
+    UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+    if (!file) return failure(path, "open");
+    return file;
+}
 
 constexpr std::int64_t kLeastGap = 1'000'000;  // us
 
@@ -45,9 +34,9 @@ struct Entry {
 
 class EntryFile {
 public:
-    EntryFile(const std::string& path, int flags) : file_(File::open(path, flags)) {
+    EntryFile(const std::string& path, int flags) : file_(open_file(path, flags)) {
         struct stat info {};
-        if (file_ && ::fstat(file_->fd(), &info) == 0)
+        if (file_ && ::fstat(file_->get(), &info) == 0)
             count_ = info.st_size / static_cast<std::int64_t>(sizeof(Entry));
     }
 
@@ -57,14 +46,14 @@ public:
         Entry entry;
         if (index < 0 || index >= count_) return std::nullopt;
         const auto got =
-            ::pread(file_->fd(), &entry, sizeof entry, index * std::int64_t{sizeof entry});
+            ::pread(file_->get(), &entry, sizeof entry, index * std::int64_t{sizeof entry});
         return got == sizeof entry ? std::optional(entry) : std::nullopt;
     }
 
     bool append(const Entry& entry) const {
         if (!file_) return false;
         const std::int64_t end = count_ * std::int64_t{sizeof entry};
-        return ::pwrite(file_->fd(), &entry, sizeof entry, end) == sizeof entry;
+        return ::pwrite(file_->get(), &entry, sizeof entry, end) == sizeof entry;
     }
 
     // The first entry for which `is_late` holds; count() when there is none.
@@ -85,7 +74,7 @@ public:
     }
 
 private:
-    const Result<File> file_;
+    const Result<UniqueFd> file_;
     std::int64_t count_ = 0;
 };
 
@@ -97,12 +86,12 @@ std::string log_path(const std::string& directory, const std::string& job, std::
 }
 
 Status write_log(const std::string& path, std::int64_t offset, std::string_view bytes) {
-    std::error_code ignored;  // opening says what is wrong
+    std::error_code ignored;  // open_file() reports it
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    RM_TRY(const File file, File::open(path, O_WRONLY | O_CREAT));
+    RM_TRY(const UniqueFd file, open_file(path, O_WRONLY | O_CREAT));
     while (!bytes.empty()) {
-        const ssize_t written = ::pwrite(file.fd(), bytes.data(), bytes.size(), offset);
-        if (written < 0) return File::failure(path, "write");
+        const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), offset);
+        if (written < 0) return failure(path, "write");
         bytes.remove_prefix(usize(written));
         offset += written;
     }
@@ -110,22 +99,22 @@ Status write_log(const std::string& path, std::int64_t offset, std::string_view 
 }
 
 Status drop_log_front(const std::string& path, std::int64_t end) {
-    RM_TRY(const File file, File::open(path, O_WRONLY));
+    RM_TRY(const UniqueFd file, open_file(path, O_WRONLY));
     const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-    if (::fallocate(file.fd(), mode, 0, end) != 0) return File::failure(path, "drop the front of");
+    if (::fallocate(file.get(), mode, 0, end) != 0) return failure(path, "drop the front of");
     return {};
 }
 
 Result<std::string> read_log(const std::string& path, std::int64_t& offset, std::int64_t size) {
-    RM_TRY(const File file, File::open(path, O_RDONLY));
-    const off_t data = ::lseek(file.fd(), offset, SEEK_DATA);
-    if (data < 0) return errno == ENXIO ? Result<std::string>("") : File::failure(path, "seek in");
+    RM_TRY(const UniqueFd file, open_file(path, O_RDONLY));
+    const off_t data = ::lseek(file.get(), offset, SEEK_DATA);
+    if (data < 0) return errno == ENXIO ? Result<std::string>("") : failure(path, "seek in");
     offset = data;
     std::string bytes(usize(size), '\0');
-    const ssize_t got = ::pread(file.fd(), bytes.data(), bytes.size(), offset);
-    if (got < 0) return File::failure(path, "read");
+    const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), offset);
+    if (got < 0) return failure(path, "read");
     bytes.resize(usize(got));
-    // Holes are whole blocks; what is missing beside them reads as zeros, which no log contains.
+    // Holes are whole blocks; missing bytes beside them read as zeros, which no log contains.
     const std::size_t first = std::min(bytes.find_first_not_of('\0'), bytes.size());
     offset += static_cast<std::int64_t>(first);
     const std::size_t end = std::min(bytes.find('\0', first), bytes.size());
@@ -139,7 +128,7 @@ std::string log_times_path(const std::string& log_path) {
 Status note_log_time(const std::string& times_path, std::int64_t offset, WallTime time) {
     const EntryFile file(times_path, O_RDWR | O_CREAT);
     const auto last = file.at(file.count() - 1);
-    // A clock that goes back, a piece that comes twice: both would end the growing.
+    // A clock that was set back or a repeated piece would break the ascending order.
     const bool is_new = !last || (offset > last->offset && time.micros >= last->micros + kLeastGap);
     if (!is_new || file.append({offset, time.micros})) return {};
     return make_error(ErrorCode::resource_exhausted, "write {}: {}", times_path,

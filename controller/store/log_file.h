@@ -24,9 +24,8 @@ Result<std::string> read_log(const std::string& path, std::int64_t& offset, std:
 
 constexpr std::int64_t kLogBlock = 4096;
 
-// When each part of a rank's log arrived: a file beside the log, of pairs (offset, microseconds),
-// both growing, one for each second at most. Lookups use binary search, so that they stay fast in
-// the log of a month.
+// The arrival times of a rank's log: a file beside it of pairs (offset, microseconds), both
+// ascending, at most one per second. Lookups use binary search and stay fast in a month's log.
 std::string log_times_path(const std::string& log_path);
 
 // Notes that the log's bytes from `offset` on arrived at `time`.

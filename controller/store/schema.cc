@@ -110,8 +110,8 @@ ALTER TABLE attempts ADD COLUMN device_limit INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN host_limit INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Attempts fail in classes and are retried; nodes are drained; jobs have priorities and go on from
-// checkpoints of others.
+// Attempts fail in classes and are retried; nodes are drained; jobs have priorities and continue
+// from checkpoints of other jobs.
 constexpr const char* kControl5 = R"sql(
 ALTER TABLE jobs ADD COLUMN retry_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN excluded TEXT NOT NULL DEFAULT '';  -- node:device, one per line
@@ -132,7 +132,7 @@ constexpr const char* kControl6 = R"sql(
 ALTER TABLE jobs ADD COLUMN resources_placement TEXT NOT NULL DEFAULT '';  -- as `excluded`, by rank
 )sql";
 
-// Checkpoints by time: of jobs that say nothing, every ten minutes.
+// Checkpoints by time: every ten minutes unless the job says otherwise.
 constexpr const char* kControl7 = R"sql(
 ALTER TABLE jobs ADD COLUMN checkpoint_every REAL NOT NULL DEFAULT 600;
 )sql";
@@ -146,7 +146,7 @@ ALTER TABLE jobs ADD COLUMN optimizer_max_skipped INTEGER NOT NULL DEFAULT 10;
 // schema 8 do not compare columns and must not write into these tables.
 constexpr const char* kControl9 = R"sql()sql";
 
-// Reports are kept as the bytes they arrived in, with the columns that are asked for beside them.
+// Reports are kept as the bytes they arrived in, beside the columns that queries use.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
     epoch INTEGER NOT NULL, rank INTEGER NOT NULL, job TEXT NOT NULL,

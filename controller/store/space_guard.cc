@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "base/os/unique_fd.h"
 
 namespace rm {
 namespace {
@@ -27,12 +28,11 @@ SpaceMarks lowered(SpaceMarks marks, Bytes total) {
     return marks;
 }
 
-// Blocks that are really taken, not a hole.
+// Allocates real blocks, not a hole.
 bool take(const std::string& path, Bytes size) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return false;
-    const bool taken = ::posix_fallocate(fd, 0, size.value) == 0;
-    ::close(fd);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!file) return false;
+    const bool taken = ::posix_fallocate(file.get(), 0, size.value) == 0;
     if (!taken) std::remove(path.c_str());
     return taken;
 }
@@ -61,8 +61,8 @@ Bytes SpaceGuard::free_bytes() const {
 }
 
 Status SpaceGuard::check_submit() const {
-    // While the reserve is given away, what is free is control writes' alone up to its size. It is
-    // looked at last: a reserve that goes in between is free here and owed, or neither.
+    // Once the reserve is released, its size of the free space belongs to control writes. Read
+    // `reserved_` last: a release in between then refuses a submit rather than admits one.
     const Bytes seen = free_bytes();
     const Bytes owed = reserved_ ? Bytes{} : marks_.reserve;
     const Bytes free{std::max<std::int64_t>(seen.value - owed.value, 0)};

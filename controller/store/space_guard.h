@@ -16,8 +16,8 @@ namespace rm {
 struct SpaceMarks {
     Bytes telemetry{512 << 20};  // step reports and logs are refused
     Bytes submits{128 << 20};    // submits are refused
-    Bytes reserve{8 << 20};      // a file that control writes may take the place of
-    int telemetry_percent = 5;   // of the file system: the first mark is no higher
+    Bytes reserve{8 << 20};      // size of the file that gives way to control writes
+    int telemetry_percent = 5;   // of the file system; bounds `telemetry`
 };
 
 // Watches the file system of the state directory. Thread safe.
@@ -27,7 +27,7 @@ public:
     static Result<std::unique_ptr<SpaceGuard>> open(const std::string& directory, SpaceMarks marks);
 
     Bytes free_bytes() const;
-    // RESOURCE_EXHAUSTED: what is free, what is needed, where.
+    // RESOURCE_EXHAUSTED says how much is free, how much is needed and where.
     Status check_submit() const;
     // Whether telemetry is refused now: workers keep it and send it again. Refusals are counted.
     bool refuses_telemetry() const { return free_bytes() < marks_.telemetry; }

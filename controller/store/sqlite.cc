@@ -63,7 +63,7 @@ std::string literal(const Value& value) {
     return quoted.get();
 }
 
-// The statements that add the columns which the tables lack, by column.
+// The statements that add missing columns, by column.
 Result<std::map<std::string, std::string>> additions(Database& database,
                                                      const TableColumns& tables) {
     constexpr std::array<const char*, std::variant_size_v<Value>> kTypes = {"INTEGER", "REAL",
@@ -235,7 +235,7 @@ Status check_not_newer(const std::string& path, const Schema& schema) {
     if (version > newest) {
         return newer(path, format("schema {}, this program knows {} and older", version, newest));
     }
-    // A migration to come may rename or remove columns.
+    // A pending migration may rename or remove columns.
     return version < newest ? Status() : check_columns(database, path, schema.columns);
 }
 

@@ -13,7 +13,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-// SQLite with owners and Results. One connection is for one thread at a time.
+// SQLite with owners and Results. Only one thread at a time may use a connection.
 namespace rm {
 
 class Statement {
@@ -48,10 +48,8 @@ private:
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-enum class Durability {
-    full,
-    normal
-};  // survives a power cut / may lose the last transactions then
+// full: survives a power cut. normal: may lose the last transactions then.
+enum class Durability { full, normal };
 enum class Access { write, read };
 
 class Database {
@@ -84,10 +82,10 @@ private:
     std::string path_;
 };
 
-// The columns of each table, with the value of rows that were written without it.
+// The columns of each table, each with its value in rows that were written without it.
 using TableColumns = std::map<std::string, std::map<std::string, Value>>;
 
-// A database as a program knows it.
+// The database that a program expects.
 struct Schema {
     std::span<const char* const> migrations;  // [i] leads from version i to i + 1
     TableColumns columns = {};                // of tables that get their columns on opening

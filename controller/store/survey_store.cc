@@ -3,29 +3,16 @@
 #include "controller/store/table.h"
 
 namespace rm {
-namespace {
 
-struct LinkRow {
-    LinkEnds ends;
-    LinkState state;
-};
-struct GroupRow {
-    std::size_t position = 0;
-    LinkGroup group;
-};
-struct NodeRow {
-    NodeId id;
-    SurveyedNode node;
-};
-struct InsideRow {
-    NodeId node;
-    InsideSample sample;
-};
+using LinkRow = std::pair<LinkEnds, LinkState>;
+using GroupRow = std::pair<std::size_t, LinkGroup>;  // by position
+using NodeRow = std::pair<NodeId, SurveyedNode>;
+using InsideRow = std::pair<NodeId, InsideSample>;
 
 void columns(Like<LinkRow> auto& row, auto&& visit) {
-    auto& link = row.state;
-    visit("from_node", row.ends.first);
-    visit("to_node", row.ends.second);
+    auto& [ends, link] = row;
+    visit("from_node", ends.first);
+    visit("to_node", ends.second);
     visit("flow", link.flow);
     visit("bandwidth", link.bandwidth);
     visit("latency", link.latency);
@@ -39,22 +26,24 @@ void columns(Like<LinkRow> auto& row, auto&& visit) {
 }
 
 void columns(Like<GroupRow> auto& row, auto&& visit) {
-    visit("position", row.position);
-    visit("nodes", row.group.nodes);
-    visit("up", row.group.up);
-    visit("down", row.group.down);
+    auto& [position, group] = row;
+    visit("position", position);
+    visit("nodes", group.nodes);
+    visit("up", group.up);
+    visit("down", group.down);
 }
 
 void columns(Like<NodeRow> auto& row, auto&& visit) {
-    visit("id", row.id);
-    visit("egress", row.node.egress);
-    visit("ingress", row.node.ingress);
-    visit("devices", row.node.num_devices);
+    auto& [id, node] = row;
+    visit("id", id);
+    visit("egress", node.egress);
+    visit("ingress", node.ingress);
+    visit("devices", node.num_devices);
 }
 
 void columns(Like<InsideRow> auto& row, auto&& visit) {
-    auto& sample = row.sample;
-    visit("node", row.node);
+    auto& [node, sample] = row;
+    visit("node", node);
     visit("from_device", sample.from);
     visit("to_device", sample.to);
     visit("rate", sample.rate);
@@ -62,37 +51,6 @@ void columns(Like<InsideRow> auto& row, auto&& visit) {
     visit("bytes", sample.bytes);
     visit("seconds", sample.seconds);
 }
-
-Status put_links(Database& database, const LinkBook& book) {
-    std::vector<LinkRow> rows;
-    for (const auto& [ends, link] : book.links)
-        rows.push_back({ends, link});
-    return write_rows(database, "links", rows);
-}
-
-Status put_groups(Database& database, const LinkBook& book) {
-    RM_RETURN_IF_ERROR(database.execute("DELETE FROM link_groups"));
-    std::vector<GroupRow> rows;
-    for (const LinkGroup& group : book.groups)
-        rows.push_back({rows.size(), group});
-    return write_rows(database, "link_groups", rows);
-}
-
-Status put_nodes(Database& database, const LinkBook& book) {
-    RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
-    std::vector<NodeRow> nodes;
-    std::vector<InsideRow> insides;
-    for (const auto& [id, node] : book.nodes) {
-        RM_RETURN_IF_ERROR(clear.bind_all(id).run());
-        nodes.push_back({id, node});
-        for (const InsideSample& sample : node.inside)
-            insides.push_back({id, sample});
-    }
-    RM_RETURN_IF_ERROR(write_rows(database, "surveyed_nodes", nodes));
-    return write_rows(database, "inside_samples", insides);
-}
-
-}  // namespace
 
 void columns(Like<KeptSample> auto& sample, auto&& visit) {
     auto& bandwidth = sample.bandwidth;
@@ -122,6 +80,31 @@ void columns(Like<SurveyRecord> auto& survey, auto&& visit) {
     visit("errors", survey.errors);
 }
 
+namespace {
+
+Status put_groups(Database& database, const LinkBook& book) {
+    RM_RETURN_IF_ERROR(database.execute("DELETE FROM link_groups"));
+    std::vector<GroupRow> rows;
+    for (const LinkGroup& group : book.groups)
+        rows.emplace_back(rows.size(), group);
+    return write_rows(database, "link_groups", rows);
+}
+
+Status put_nodes(Database& database, const LinkBook& book) {
+    RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
+    std::vector<InsideRow> insides;
+    for (const auto& [id, node] : book.nodes) {
+        RM_RETURN_IF_ERROR(clear.bind_all(id).run());
+        for (const InsideSample& sample : node.inside)
+            insides.emplace_back(id, sample);
+    }
+    RM_RETURN_IF_ERROR(write_rows(database, "surveyed_nodes",
+                                  std::vector<NodeRow>(book.nodes.begin(), book.nodes.end())));
+    return write_rows(database, "inside_samples", insides);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<SurveyStore>> SurveyStore::open(const std::string& database) {
     RM_TRY(Database opened, Database::open(database, Access::write));
     return std::unique_ptr<SurveyStore>(new SurveyStore(std::move(opened)));
@@ -131,14 +114,12 @@ Result<LinkBook> SurveyStore::load() {
     const std::lock_guard lock(mutex_);
     LinkBook book;
     RM_TRY(const auto links, read_rows<LinkRow>(database_, "FROM links"));
-    for (const auto& [ends, link] : links)
-        book.links[ends] = link;
+    book.links.insert(links.begin(), links.end());
     RM_TRY(const auto groups, read_rows<GroupRow>(database_, "FROM link_groups ORDER BY position"));
     for (const auto& [position, group] : groups)
         book.groups.push_back(group);
     RM_TRY(const auto nodes, read_rows<NodeRow>(database_, "FROM surveyed_nodes"));
-    for (const auto& [id, node] : nodes)
-        book.nodes[id] = node;
+    book.nodes.insert(nodes.begin(), nodes.end());
     RM_TRY(const auto insides, read_rows<InsideRow>(database_, "FROM inside_samples"));
     for (const auto& [node, sample] : insides)
         book.nodes[node].inside.push_back(sample);
@@ -177,7 +158,8 @@ Status SurveyStore::finish(const SurveyRecord& survey, const LinkBook& book) {
         RM_RETURN_IF_ERROR(write_rows(database_, "surveys", std::vector{survey}));
         RM_TRY(Statement prune, database_.prepare("DELETE FROM link_samples WHERE survey <= ?"));
         RM_RETURN_IF_ERROR(prune.bind_all(survey.number - kKeptSurveys).run());
-        RM_RETURN_IF_ERROR(put_links(database_, book));
+        RM_RETURN_IF_ERROR(write_rows(database_, "links",
+                                      std::vector<LinkRow>(book.links.begin(), book.links.end())));
         RM_RETURN_IF_ERROR(put_groups(database_, book));
         return put_nodes(database_, book);
     });

@@ -23,8 +23,8 @@ struct KeptSample {
     Seconds jitter;
 };
 
-// Survey results, in tables of their own in telemetry.db, which the telemetry store has opened and
-// brought up to date before. Thread safe.
+// Survey results, in their own tables of telemetry.db, which the telemetry store has already opened
+// and migrated. Thread safe.
 class SurveyStore {
 public:
     // Samples of older surveys are removed as new ones end.

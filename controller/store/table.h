@@ -72,16 +72,12 @@ Result<std::vector<Row>> read_rows(Database& database, std::string_view rest) {
     return read_rows<Row>(select);
 }
 
-// A statement that writes one row, replacing the one with the same primary key.
-template <typename Row>
-Result<Statement> prepare_write(Database& database, std::string_view table) {
-    const ColumnNames names = column_names<Row>();
-    return database.prepare(
-        format("INSERT OR REPLACE INTO {} ({}) VALUES ({})", table, names.names, names.marks));
-}
+// Writes rows, each replacing the one with the same primary key.
 template <typename Row>
 Status write_rows(Database& database, std::string_view table, const std::vector<Row>& rows) {
-    RM_TRY(Statement write, prepare_write<Row>(database, table));
+    const ColumnNames names = column_names<Row>();
+    RM_TRY(Statement write, database.prepare(format("INSERT OR REPLACE INTO {} ({}) VALUES ({})",
+                                                    table, names.names, names.marks)));
     for (const Row& row : rows)
         RM_RETURN_IF_ERROR(bind_row(write, row).run());
     return {};

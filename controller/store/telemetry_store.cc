@@ -16,8 +16,12 @@ void columns(Like<KeptReport> auto& report, auto&& visit) {
 
 namespace {
 
-constexpr PieceKind kReports[] = {PieceKind::step, PieceKind::evaluation, PieceKind::note,
-                                  PieceKind::alarm};
+// The tables of reports. Connections and logs are kept elsewhere.
+constexpr std::pair<PieceKind, std::string_view> kReports[] = {
+    {PieceKind::step, "steps"},
+    {PieceKind::evaluation, "evaluations"},
+    {PieceKind::note, "notes"},
+    {PieceKind::alarm, "alarms"}};
 
 constexpr const char* kFindStream =
     "SELECT reports_offset, log_offset, log_dropped FROM streams WHERE epoch = ? AND rank = ?";
@@ -30,47 +34,25 @@ Result<StreamOffsets> find_stream(Statement& statement, Epoch epoch, int rank) {
     return offsets;
 }
 
-const char* table_of(PieceKind kind) {
-    switch (kind) {
-        case PieceKind::step:
-            return "steps";
-        case PieceKind::evaluation:
-            return "evaluations";
-        case PieceKind::note:
-            return "notes";
-        case PieceKind::alarm:
-            return "alarms";
-        case PieceKind::connected:
-        case PieceKind::log:
-            break;
-    }
-    RM_CHECK(false, "logs and connections are not in a table of reports");
-    return "";
-}
-
 bool is_text(PieceKind kind) {
     return kind == PieceKind::note || kind == PieceKind::alarm;
 }
 
-Result<Statement> prepare_put(Database& database, PieceKind kind) {
+Result<Statement> prepare_put(Database& database, PieceKind kind, std::string_view table) {
     return database.prepare(
         format("INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report{}) "
                "VALUES (?, ?, ?, ?, ?, ?{})",
-               table_of(kind), is_text(kind) ? "" : ", step, loss", is_text(kind) ? "" : ", ?, ?"));
+               table, is_text(kind) ? "" : ", step, loss", is_text(kind) ? "" : ", ?, ?"));
 }
 
-std::int64_t align_down(std::int64_t value, std::int64_t step) {
-    return value / step * step;
-}
-
-// Behind the line break before the last `lines` lines of what lies in [begin, end).
+// The offset of the last `lines` lines of [begin, end): just after the line break before them.
 Result<std::int64_t> tail_offset(const std::string& path, std::int64_t begin, std::int64_t end,
                                  std::int64_t lines) {
     constexpr std::int64_t kStep = 64 * 1024;
     std::int64_t breaks = 0;
     for (std::int64_t high = end; high > begin;) {
         const std::int64_t low = std::max(begin, high - kStep);
-        std::int64_t at = low;  // moves past what was dropped
+        std::int64_t at = low;  // read_log() moves it past dropped bytes
         RM_TRY(const std::string bytes, read_log(path, at, high - low));
         for (std::size_t i = bytes.size(); i-- > 0;) {
             const std::int64_t place = at + static_cast<std::int64_t>(i);
@@ -101,8 +83,8 @@ Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPath
            database.prepare("INSERT OR REPLACE INTO connections (epoch, rank, job, received, "
                             "report) VALUES (?, ?, ?, ?, ?)"));
     Statements statements{std::move(find), std::move(put), std::move(connected), {}};
-    for (const PieceKind kind : kReports) {
-        RM_TRY(Statement report, prepare_put(database, kind));
+    for (const auto& [kind, table] : kReports) {
+        RM_TRY(Statement report, prepare_put(database, kind, table));
         statements.put_report.emplace(kind, std::move(report));
     }
     return std::unique_ptr<TelemetryStore>(
@@ -169,7 +151,7 @@ Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offs
 }
 
 Status TelemetryStore::enforce_cap(const std::string& path, StreamOffsets& offsets) {
-    const std::int64_t dropped = align_down(offsets.log - log_cap_.value, kLogBlock);
+    const std::int64_t dropped = (offsets.log - log_cap_.value) / kLogBlock * kLogBlock;
     if (dropped <= offsets.log_dropped) return {};
     RM_RETURN_IF_ERROR(drop_log_front(path, dropped));
     offsets.log_dropped = dropped;
@@ -190,8 +172,8 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
     RM_TRY(Statement alarms, select("alarms WHERE job = ? ORDER BY id DESC LIMIT ?"));
     Statements statements{
         std::move(find), std::move(last_steps), std::move(alarms), std::move(connections), {}, {}};
-    for (const PieceKind kind : kReports) {
-        const std::string of_job = format("{} WHERE job = ? AND rank = 0", table_of(kind));
+    for (const auto& [kind, table] : kReports) {
+        const std::string of_job = format("{} WHERE job = ? AND rank = 0", table);
         RM_TRY(Statement last, select(of_job + " ORDER BY id DESC LIMIT 1"));
         RM_TRY(Statement since, select(of_job + " AND id > ? ORDER BY id LIMIT ?"));
         statements.last.emplace(kind, std::move(last));

@@ -25,8 +25,7 @@ struct TelemetryPiece {
     Epoch epoch;
     int rank = 0;
     PieceKind kind = PieceKind::log;
-    std::int64_t end_offset =
-        0;  // in the rank's stream of reports, or of log bytes, after this piece
+    std::int64_t end_offset = 0;  // its end in the rank's stream of reports or of log bytes
     WallTime received;
     std::int64_t step = 0;  // of steps and evaluations
     double loss = 0;        // the same
@@ -62,8 +61,8 @@ struct LogPart {
 // The part of a log to read.
 struct LogRange {
     std::int64_t offset = 0;
-    std::int64_t tail_lines = 0;  // the last so many; 0: all
-    WallTime since;               // what arrived then or later; 0: all
+    std::int64_t tail_lines = 0;  // this many last lines; 0: all
+    WallTime since;               // bytes that arrived then or later; 0: all
 };
 
 struct TelemetryPaths {
@@ -71,13 +70,12 @@ struct TelemetryPaths {
     std::string logs;      // directory
 };
 
-// The one writer. Not thread safe: it belongs to the telemetry loop.
+// The only writer. Not thread safe: it belongs to the telemetry loop.
 class TelemetryStore {
 public:
     static Result<std::unique_ptr<TelemetryStore>> open(const TelemetryPaths& paths, Bytes log_cap);
 
-    // Keeps what is new in `pieces` in one transaction; pieces kept before are recognised by
-    // offset.
+    // Keeps the new pieces in one transaction; offsets tell which were kept before.
     Status write(std::span<const TelemetryPiece> pieces);
     Result<StreamOffsets> offsets(Epoch epoch, int rank);
 
@@ -107,7 +105,7 @@ private:
     std::map<StreamKey, StreamOffsets> known_;
 };
 
-// Reads what is kept, on a connection of its own. Thread safe.
+// Reads stored telemetry on its own connection. Thread safe.
 class TelemetryReader {
 public:
     static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths);
@@ -120,9 +118,9 @@ public:
                                           int limit);
     // The last whole steps of any rank of one attempt, newest first.
     Result<std::vector<KeptReport>> last_steps(Epoch epoch, int rank, int limit);
-    // By rank, the newest report of kind connected of those that have sent one.
+    // The newest `connected` report of each rank that has sent one.
     Result<std::map<int, std::string>> connections(Epoch epoch);
-    // Where to begin reading a range of a log: never before its offset.
+    // The offset at which to begin reading a range of a log, never below range.offset.
     Result<std::int64_t> log_begin(const JobId& job, Epoch epoch, int rank, const LogRange& range);
     // NOT_FOUND when the rank has no log yet.
     Result<LogPart> log(const JobId& job, Epoch epoch, int rank, std::int64_t offset,
