@@ -48,7 +48,7 @@ private:
 };
 std::unique_ptr<Event> make_host_event();
 
-// The way a stream's thread handles an item; the default is a host's.
+// Runs a stream's items on its thread; by default as a host stream does.
 class StreamBody {
 public:
     virtual ~StreamBody() = default;

@@ -17,7 +17,7 @@ std::vector<const CLI::App*> commands_below(const CLI::App& app) {
     return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The program, or the command that the line has reached: "ringmaster data prepare".
+// Returns the innermost command that the line names, else the program: "ringmaster data prepare".
 const CLI::App& deepest(const CLI::App& app) {
     const auto chosen = app.get_subcommands();
     return chosen.empty() ? app : deepest(*chosen.front());

@@ -2,7 +2,7 @@
 
 namespace rm {
 
-// Each in the file of its name.
+// The file with the verb's name defines each.
 Verb audit_verb(), backup_verb(), cancel_verb(), continue_verb(), data_verb(), doctor_verb(),
     drain_verb(), explain_verb(), follow_verb(), history_verb(), links_verb(), logs_verb(),
     ls_verb(), man_verb(), nodes_verb(), pki_verb(), place_verb(), placement_verb(), restore_verb(),

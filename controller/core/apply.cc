@@ -86,7 +86,7 @@ void check_attempt(const State& state, const Attempt& attempt) {
              "attempt {} of job {} lives beside a newer one", epoch, attempt.job);
 }
 
-// No two attempts of a job may publish: those that were told so and may have processes.
+// At most one attempt of a job may publish: one that was told to and may still have processes.
 void check_publishers(const State& state, const JobId& job) {
     const auto epochs = state.attempts_of.find(job);
     if (epochs == state.attempts_of.end()) return;

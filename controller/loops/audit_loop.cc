@@ -163,7 +163,7 @@ Status AuditLoop::keep_refusal(const AuditEntry& entry) {
 }
 
 Status AuditLoop::begin_minute_if_over(WallTime now) {
-    // Entries of several threads may be a little out of order.
+    // Entries from several threads may arrive slightly out of order.
     if (now - minute_ < kWindow && minute_ - now < kWindow) return {};
     RM_RETURN_IF_ERROR(write_counts());
     refusals_.clear();

@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// The rank's ring, of it the consecutive slots of its inner ring.
+// The consecutive slots of the rank's ring that form its inner ring.
 std::vector<int> inner_ring(const Mesh& mesh, int rank) {
     const std::vector<int> ring = mesh.group(rank, Axis::ring);
     const int size = mesh.inner_ring();

@@ -245,8 +245,8 @@ bool ArenaSearch::is_past(int block, Frontier frontier) const {
            (floor == frontier.offset && rank_[at(block)] < frontier.rank);
 }
 
-// No block lies below its floor, nor below the frontier, and one whose turn has passed lies on
-// another still to come. False: there is no other, so it is dominated.
+// Raises each block's lowest offset to its floor and to the frontier, and a block whose turn has
+// passed onto a block still to come. False: no such block exists, so this order is dominated.
 bool ArenaSearch::raise_lows(const Items& items, Frontier frontier) {
     for (const int block : items)
         lows_[at(block)] = std::max(floors_[at(block)], frontier.offset);

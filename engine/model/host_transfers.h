@@ -33,7 +33,7 @@ public:
     // step, which compute forms behind all passes. They go up in the order of the calls.
     void bring(const TensorView& master, const TensorView& to, const Event* free = nullptr);
     void record_brought(Event& event) { streams_.order.record(*uploads_, event); }
-    // Until both streams are empty; throws the first error of either.
+    // Waits until both streams are empty; throws the first error of either.
     void synchronize();
 
     // (1) f64 in host memory: the squares of the step's gradients, summed on the host stream.
