@@ -95,12 +95,24 @@ struct Traffic {
     Bytes bytes;
 };
 
-// The description of queued work: plans are made from it, and races are found by it.
+// The kinds of queued work that predictions tell apart.
+enum class OpClass : std::uint8_t {
+    other,
+    attention,
+    products,  // with the head
+    optimizer,
+    prepare,  // weights for the passes
+    upload,
+    download
+};
+
+// Describes queued work, for memory plans, the race checker and predictions.
 struct QueuedWork {
     std::string_view op;
     std::span<const MemoryRange> reads;
     std::span<const MemoryRange> writes;  // also what is read and written
     std::span<const Traffic> traffic;     // that goes at once
+    OpClass op_class = OpClass::other;
 };
 
 // Work in order, asynchronous to the host. The first error of a queued op is sticky: later work is

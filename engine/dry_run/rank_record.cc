@@ -34,11 +34,22 @@ std::string_view wait_name(std::string_view stream) {
     return kCommunication;
 }
 
-std::string_view work_name(std::string_view op, const RankRecord& record) {
-    if (op.starts_with("attention_")) return "attention";
-    if (op.starts_with("linear_") || op.starts_with("head_")) return "products";
-    if (op == "adamw" || op == "sum_squares" || op == "clip_factor") return "optimizer";
-    if (op == "prepare" && record.update_prepares) return "optimizer";
+// The phase of a step that work on the compute stream belongs to.
+std::string phase_of(OpClass op_class, const RankRecord& record) {
+    switch (op_class) {
+        case OpClass::attention:
+            return "attention";
+        case OpClass::products:
+            return "products";
+        case OpClass::optimizer:
+            return "optimizer";
+        case OpClass::prepare:
+            return record.update_prepares ? "optimizer" : "other";
+        case OpClass::upload:
+        case OpClass::download:
+        case OpClass::other:
+            break;
+    }
     return "other";
 }
 
@@ -72,15 +83,15 @@ void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
 void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTimes& times,
               StepFigures& figures) {
     const StepSchedule& schedule = record.schedule;
-    const std::string& op = schedule.names[item.index];
     figures.flops += item.flops;
     if (item.stream == 0)
-        figures.phases[std::string(work_name(op, record))] += times.end - times.begin;
+        figures.phases[phase_of(item.op_class, record)] += times.end - times.begin;
     for (const Traffic& traffic : schedule.sent(item))
         figures.moved[group_name(traffic.group)] += traffic.bytes;
-    if (op != "upload" && op != "download") return;
+    const bool is_upload = item.op_class == OpClass::upload;
+    if (!is_upload && item.op_class != OpClass::download) return;
     for (const AddressRange& range : schedule.writes(item))
-        figures.moved[op + "ed"] += Bytes{range.size};
+        figures.moved[is_upload ? "uploaded" : "downloaded"] += Bytes{range.size};
 }
 
 template <typename Value>

@@ -55,22 +55,24 @@ MetaStream& meta_stream(Stream& stream) {
 }
 
 void MetaDevice::upload(const void* host, const TensorView& to, Stream& stream) {
-    transfer("upload", {host, to.num_bytes()}, range_of(to), stream);
+    transfer(OpClass::upload, {host, to.num_bytes()}, range_of(to), stream);
 }
 
 void MetaDevice::download(const TensorView& from, void* host, Stream& stream) {
-    transfer("download", range_of(from), {host, from.num_bytes()}, stream);
+    transfer(OpClass::download, range_of(from), {host, from.num_bytes()}, stream);
 }
 
-void MetaDevice::transfer(std::string_view op, MemoryRange from, MemoryRange to, Stream& stream) {
+void MetaDevice::transfer(OpClass direction, MemoryRange from, MemoryRange to, Stream& stream) {
+    const std::string_view op = direction == OpClass::upload ? "upload" : "download";
     const std::array reads{from}, writes{to};
     Seconds seconds;
     if (profile_ != nullptr) {
         const OpWork work = work_of_bytes(static_cast<double>(to.size.value));
         seconds = seconds_of(*profile_, op, work);
     }
-    meta_stream(stream).add({.op = op, .reads = reads, .writes = writes, .traffic = {}},
-                            {.seconds = seconds});
+    meta_stream(stream).add(
+        {.op = op, .reads = reads, .writes = writes, .traffic = {}, .op_class = direction},
+        {.seconds = seconds});
 }
 
 void* MetaDevice::next(Bytes size, std::uint64_t alignment) {

@@ -77,7 +77,7 @@ protected:
     void free_pinned(void* /*data*/, Bytes /*size*/) override {}
 
 private:
-    void transfer(std::string_view op, MemoryRange from, MemoryRange to, Stream& stream);
+    void transfer(OpClass direction, MemoryRange from, MemoryRange to, Stream& stream);
     void* next(Bytes size, std::uint64_t alignment);
 
     ScheduleRecorder& recorder_;

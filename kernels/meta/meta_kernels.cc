@@ -54,7 +54,7 @@ public:
         check_prepare(weight, prepared, options_.types);
         const OpAccesses accesses =
             OpAccesses().read(range_of(weight)).write(own(&prepared).range());
-        record("prepare", accesses, work_of_bytes(accesses.bytes()), 0, stream);
+        record("prepare", OpClass::prepare, accesses, work_of_bytes(accesses.bytes()), 0, stream);
     }
 
     template <typename Op>
@@ -65,7 +65,7 @@ public:
         const OpWork work = work_of(op, flops, accesses);
         if constexpr (takes_workspace<Op>)
             accesses.write(MemoryRange{workspace.data, workspace.size});
-        record(Op::kName, accesses, work, flops, stream);
+        record(Op::kName, class_of<Op>(), accesses, work, flops, stream);
     }
     template <typename Op>
     Bytes scratch_of(Op op) const {
@@ -78,13 +78,16 @@ public:
     }
 
 private:
-    void record(std::string_view name, const OpAccesses& accesses, const OpWork& work, double flops,
-                Stream& stream) {
+    void record(std::string_view name, OpClass op_class, const OpAccesses& accesses,
+                const OpWork& work, double flops, Stream& stream) {
         Seconds seconds;
         if (options_.profile != nullptr) seconds = seconds_of(*options_.profile, name, work);
-        meta_stream(stream).add(
-            {.op = name, .reads = accesses.reads(), .writes = accesses.writes(), .traffic = {}},
-            {.seconds = seconds, .flops = flops});
+        meta_stream(stream).add({.op = name,
+                                 .reads = accesses.reads(),
+                                 .writes = accesses.writes(),
+                                 .traffic = {},
+                                 .op_class = op_class},
+                                {.seconds = seconds, .flops = flops});
     }
 
     // A prepared weight of `like` of the same shape.

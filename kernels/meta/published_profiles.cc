@@ -84,7 +84,7 @@ void add_attention(const Published& part, std::string_view op, double share,
 OpSpeed speed_on(const Published& part, std::string_view op) {
     OpSpeed speed{.op = std::string(op), .overhead = kLaunch};
     const double best = part.reached.products * part.peak_flops;
-    if (op.starts_with("linear_") && op != "linear_cross_entropy") {
+    if (one_of(op, {"linear_fwd", "linear_bwd_input", "linear_bwd_weight"})) {
         speed.points = product_points(best);
         speed.workspace = kMatmulSpace;
     } else if (one_of(op, {"linear_cross_entropy", "head_statistics", "head_bwd"})) {

@@ -26,7 +26,8 @@ void ScheduleRecorder::add_ranges(std::span<const MemoryRange> ranges) {
 }
 
 void ScheduleRecorder::work(int stream, const QueuedWork& what, Cost cost) {
-    ScheduleItem item{.kind = Kind::work, .stream = static_cast<std::uint8_t>(stream)};
+    ScheduleItem item{
+        .kind = Kind::work, .stream = static_cast<std::uint8_t>(stream), .op_class = what.op_class};
     item.index = name_index(what.op);
     item.first_range = static_cast<std::uint32_t>(schedule_.ranges.size());
     item.num_reads = static_cast<std::uint16_t>(what.reads.size());

@@ -40,7 +40,8 @@ struct ScheduleItem {
     // join: the host waits until the stream is empty; all that comes later is after it.
     enum class Kind : std::uint8_t { work, record, wait, join, request, release, mark };
     Kind kind = Kind::work;
-    std::uint8_t stream = 0;  // of work, record, wait, join
+    std::uint8_t stream = 0;            // of work, record, wait, join
+    OpClass op_class = OpClass::other;  // of work
     // work, mark: of StepSchedule::names. wait: the item of the record it waits for. request,
     // release: of StepSchedule::buffers.
     std::uint32_t index = 0;

@@ -21,6 +21,7 @@ struct AttentionBegin {
     AttentionState state;  // becomes the state that has seen no key
 
     static constexpr std::string_view kName = "attention_begin";
+    static constexpr OpClass kClass = OpClass::attention;
     void operands(Operands& all) const { state.operands(all.writes()); }
 };
 
@@ -58,6 +59,7 @@ struct AttentionFwd {
     double scale = 1;              // 1 / sqrt(D)
 
     static constexpr std::string_view kName = "attention_fwd";
+    static constexpr OpClass kClass = OpClass::attention;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         state.operands(all.writes());
@@ -77,6 +79,7 @@ struct AttentionFinish {
     TensorView lse;  // natural log
 
     static constexpr std::string_view kName = "attention_finish";
+    static constexpr OpClass kClass = OpClass::attention;
     void operands(Operands& all) const {
         state.operands(all.reads());
         all.writes().compute<"T Hq D">(out, "out").accum<"T Hq">(lse, "lse");
@@ -90,6 +93,7 @@ struct AttentionDelta {
     TensorView delta;
 
     static constexpr std::string_view kName = "attention_delta";
+    static constexpr OpClass kClass = OpClass::attention;
     void operands(Operands& all) const {
         all.reads().compute<"T Hq D">(d_out, "d_out").compute<"T Hq D">(out, "out");
         all.writes().accum<"T Hq">(delta, "delta");
@@ -111,6 +115,7 @@ struct AttentionBwd {
     TensorView d_v;  // summed into
 
     static constexpr std::string_view kName = "attention_bwd";
+    static constexpr OpClass kClass = OpClass::attention;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T Hq D">(q, "q");

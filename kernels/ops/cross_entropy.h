@@ -20,6 +20,7 @@ struct LinearCrossEntropy {
     TensorView d_head;    // summed into
 
     static constexpr std::string_view kName = "linear_cross_entropy";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T C">(x, "x").weight<"V C">(head, "head");
@@ -41,6 +42,7 @@ struct HeadStatistics {
     TensorView statistics;  // m, sum, target logit
 
     static constexpr std::string_view kName = "head_statistics";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T C">(x, "x").weight<"V C">(head, "head");
@@ -77,6 +79,7 @@ struct HeadBwd {
     TensorView d_head;  // the rows of V that are here, summed into
 
     static constexpr std::string_view kName = "head_bwd";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T C">(x, "x").weight<"V C">(head, "head");

@@ -12,6 +12,7 @@ struct LinearFwd {
     Into into = Into::overwrite;
 
     static constexpr std::string_view kName = "linear_fwd";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().weight<"N K">(weight, "weight").compute<"T K">(x, "x");
@@ -28,6 +29,7 @@ struct LinearBwdInput {
     Into into = Into::overwrite;
 
     static constexpr std::string_view kName = "linear_bwd_input";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().weight<"N K">(weight, "weight").compute<"T N">(d_y, "d_y");
@@ -43,6 +45,7 @@ struct LinearBwdWeight {
     TensorView d_weight;
 
     static constexpr std::string_view kName = "linear_bwd_weight";
+    static constexpr OpClass kClass = OpClass::products;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T N">(d_y, "d_y").compute<"T K">(x, "x");

@@ -12,6 +12,7 @@
 
 // The words in which kernels/ops describes an op. An op is a struct of its operands, with
 //   * kName, and operands(Operands&): its tensors' shapes and types, and which it reads and writes;
+//   * kClass, where predictions tell it apart from OpClass::other;
 //   * kTakesWorkspace, where some backend needs scratch for it;
 //   * flops() of its matrix products; without it there are none worth counting;
 //   * kFlopsPerPair, where these are attention's: for a pair of tokens and an element of a query;
@@ -161,6 +162,11 @@ OpAccesses accesses_of(const Op& op, const NumericTypes& types) {
 Dims check_prepare(const TensorView& weight, const PreparedWeight& prepared,
                    const NumericTypes& types);
 
+template <typename Op>
+constexpr OpClass class_of() {
+    if constexpr (requires { Op::kClass; }) return Op::kClass;
+    return OpClass::other;
+}
 template <typename Op>
 double flops_of(const Op& op) {
     if constexpr (requires { op.flops(); }) return op.flops();

@@ -12,6 +12,7 @@ struct SumSquares {
     TensorView sum;  // summed into
 
     static constexpr std::string_view kName = "sum_squares";
+    static constexpr OpClass kClass = OpClass::optimizer;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().elements(x, "x", all.types().accum).writes().scalars<"1">(sum, "sum");
@@ -26,6 +27,7 @@ struct ClipFactor {
     TensorView out;  // norm, factor, finite
 
     static constexpr std::string_view kName = "clip_factor";
+    static constexpr OpClass kClass = OpClass::optimizer;
     void operands(Operands& all) const {
         all.reads().scalars<"1">(sum, "sum").writes().scalars<"3">(out, "out");
     }
@@ -57,6 +59,7 @@ struct AdamW {
     std::int64_t first_column = 0;
 
     static constexpr std::string_view kName = "adamw";
+    static constexpr OpClass kClass = OpClass::optimizer;
     void operands(Operands& all) const {
         const NumericTypes& types = all.types();
         all.writes().elements(weight, "weight", types.master);

@@ -73,10 +73,12 @@ TEST(MetaDevice, RecordsTransfersWithBothEnds) {
     const TensorView there(host.data(), DType::f32, {25});
     rig.device().upload(host.data(), x, *rig.stream);
     EXPECT_EQ(rig.schedule().names[rig.last().index], "upload");
+    EXPECT_EQ(rig.last().op_class, OpClass::upload);
     expect_ranges(rig.schedule().reads(rig.last()), {there});
     expect_ranges(rig.schedule().writes(rig.last()), {x});
     rig.device().download(x, host.data(), *rig.stream);
     EXPECT_EQ(rig.schedule().names[rig.last().index], "download");
+    EXPECT_EQ(rig.last().op_class, OpClass::download);
     expect_ranges(rig.schedule().reads(rig.last()), {x});
     expect_ranges(rig.schedule().writes(rig.last()), {there});
 }
@@ -140,6 +142,7 @@ TEST(MetaKernels, RecordAnOpWithWeightWorkspaceAndFlops) {
     const Tensor master = rig.tensor(DType::f32, {48, 32}), scratch = rig.tensor(DType::f32, {10});
     const Tensor x = rig.tensor(DType::bf16, {5, 32}), y = rig.tensor(DType::bf16, {5, 48});
     rig.kernels->prepare(master, *weight, *rig.stream);
+    EXPECT_EQ(rig.last().op_class, OpClass::prepare);
     const AddressRange prepared = rig.schedule().writes(rig.last())[0];
     EXPECT_EQ(prepared.size, 2 * 48 * 32 * 2);
     rig.kernels->run(LinearFwd{.x = x, .weight = weight.get(), .y = y}, {scratch->data(), {40}},
@@ -150,6 +153,7 @@ TEST(MetaKernels, RecordAnOpWithWeightWorkspaceAndFlops) {
     EXPECT_TRUE(same_range(reads[1], prepared));
     expect_ranges(rig.schedule().writes(rig.last()), {y, scratch});
     EXPECT_EQ(rig.last().flops, 2.0 * 5 * 32 * 48);
+    EXPECT_EQ(rig.last().op_class, OpClass::products);
 }
 
 TEST(MetaKernels, CountTheVisiblePairsOfAttention) {
