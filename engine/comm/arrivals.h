@@ -10,10 +10,10 @@
 
 namespace rm {
 
-// How fast messages come from each peer. Messages that follow each other without a pause, the next
-// one posted before the last was over, are one run: its rate is their bytes over the time since its
-// first was posted. So it is never more than the link gives, whatever the order in which the
-// messages of a run are waited for. Written by the communication thread, taken by any; no locks.
+// Measures how fast messages arrive from each peer. Messages without a pause between them (each is
+// posted before the previous one ends) form a run; its rate is its bytes over the time since its
+// first message was posted. The rate never exceeds the link's, in whatever order the messages of a
+// run are waited for. The communication thread writes, any thread takes; no locks.
 class Arrivals {
 public:
     using Clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ public:
     explicit Arrivals(const std::vector<int>& peers);
 
     void over(int from, std::int64_t bytes, Clock::time_point posted, Clock::time_point now);
-    // Since the last call, by peer: those of which a run was long enough.
+    // The best rates since the last call, by peer; peers without a long enough run are left out.
     std::map<int, HopRate> take();
 
     // A shorter run says more of latency than of the link's rate.

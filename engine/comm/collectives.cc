@@ -9,8 +9,6 @@ namespace {
 
 using ByteSpan = std::span<std::byte>;
 
-constexpr Bytes kBroadcastPiece = Staging::kPiece;
-
 // The part whose index is `steps` behind this rank's.
 Part part_behind(const TensorView& x, const Group& group, int steps) {
     const int size = group.size();
@@ -41,7 +39,7 @@ void wait_some(Transport& transport, const std::optional<MessageHandle>& handle)
     if (handle) transport.wait(*handle);
 }
 
-// `out` goes to one rank while `in` comes from another.
+// Sends `out` to one rank and receives `in` from another.
 struct Leg {
     int to = 0;
     int from = 0;
@@ -49,9 +47,9 @@ struct Leg {
     TensorView in;
 };
 
-// Legs that go at once, each in pieces, at most as many as the staging has slots. A rank waits only
-// after it has posted its piece of every leg: where all ranks name their legs in one order, none
-// waits for a rank that waits for it.
+// Runs legs at once, at most as many as the staging has slots, each in pieces. A rank waits only
+// after it has posted its piece of every leg: ranks that list their legs in the same order never
+// wait for each other in a cycle.
 class Exchange {
 public:
     Exchange(Transport& transport, Staging& staging, std::span<const Leg> legs)
@@ -100,7 +98,7 @@ private:
     std::vector<Messages> messages_;
 };
 
-// As many legs at once as the staging has room for.
+// Runs as many legs at once as the staging has slots.
 void exchange(Transport& transport, Staging& staging, std::span<const Leg> legs) {
     const std::size_t at_once = staging.num_slots();
     for (std::size_t i = 0; i < legs.size(); i += at_once) {
@@ -155,16 +153,6 @@ void shift_and_add(Transport& transport, const Group& group, Staging& staging, c
     }
 }
 
-// Passes the parts round the ring; this rank has its own.
-void gather_parts(Transport& transport, const Group& group, Staging& staging, const TensorView& x) {
-    for (int step = 0; step + 1 < group.size(); ++step) {
-        const std::array<Leg, 1> leg = {
-            {{group.next(), group.previous(), view_of(x, part_behind(x, group, step)),
-              view_of(x, part_behind(x, group, step + 1))}}};
-        exchange(transport, staging, leg);
-    }
-}
-
 // The rank `steps` places ahead on the ring; negative: behind.
 int rank_ahead(const Group& group, int steps) {
     const int size = group.size();
@@ -190,12 +178,6 @@ std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
     return count / piece + (count % piece == 0 ? 0 : 1);
 }
 
-void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
-                const TensorView& in) {
-    const std::array<RingShift, 1> shift = {{{group, out, in}}};
-    ring_shifts(transport, staging, shift);
-}
-
 void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShift> shifts) {
     std::vector<Leg> legs;
     for (const auto& [group, out, in] : shifts) {
@@ -204,10 +186,6 @@ void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShi
         if (group.size() > 1) legs.push_back({group.next(), group.previous(), out, in});
     }
     exchange(transport, staging, legs);
-}
-
-std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size) {
-    return std::max<std::int64_t>(2, 2 * part_of(num_elements, group_size, 0).count);
 }
 
 void reduce_scatter_sum(Transport& transport, const Group& group, Staging& staging,
@@ -226,12 +204,17 @@ void reduce_scatter_sum(Transport& transport, const Group& group, Staging& stagi
 void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
                     const TensorView& scratch) {
     reduce_scatter_sum(transport, group, staging, x, scratch);
-    gather_parts(transport, group, staging, x);
+    all_gather(transport, group, staging, x);
 }
 
 void all_gather(Transport& transport, const Group& group, Staging& staging,
                 const TensorView& whole) {
-    gather_parts(transport, group, staging, whole);
+    for (int step = 0; step + 1 < group.size(); ++step) {
+        const std::array<Leg, 1> leg = {
+            {{group.next(), group.previous(), view_of(whole, part_behind(whole, group, step)),
+              view_of(whole, part_behind(whole, group, step + 1))}}};
+        exchange(transport, staging, leg);
+    }
 }
 
 void all_to_all(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
@@ -260,7 +243,7 @@ void broadcast(Transport& transport, const Group& group, Staging& staging, const
     const int place = (group.index - root_index + size) % size;  // in the chain
     const bool last = place + 1 == size;
     const Part whole{0, x.num_elements()};
-    const std::int64_t length = kBroadcastPiece.value / size_of(x.dtype());
+    const std::int64_t length = Staging::kPiece.value / size_of(x.dtype());
     std::optional<MessageHandle> leaving;
     for (std::int64_t i = 0; i < num_pieces(whole.count, length); ++i) {
         const TensorView piece = view_of(x, piece_of(whole, length, i));

@@ -31,13 +31,9 @@ struct Group {
 Group make_group(std::vector<int> ranks, int rank);
 
 // Sends `out` to the next rank of the ring while receiving `in` from the previous one; both have
-// the same number of bytes on all ranks and do not overlap. In a group of one `in` is left as it
-// is.
-void ring_shift(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
-                const TensorView& in);
-
-// One of several ring shifts that go at once, as a double ring's do: each at the speed of its own
-// links. All ranks name them in one order.
+// the same number of bytes on all ranks and do not overlap. A group of one leaves `in` as it is.
+// Shifts of several rings run at once, each at the speed of its own links. All ranks list them in
+// the same order.
 struct RingShift {
     const Group& group;
     TensorView out;
@@ -48,14 +44,12 @@ void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShi
 // Ring reduce-scatter, then all-gather, over G parts of x. Part p is summed from the rank after p
 // onwards and ends with p: ((x_{p+1} + x_{p+2}) + ...) + x_p. A part travels in pieces of half the
 // scratch: one arrives while the other is added. `scratch`: host memory of x's dtype, two elements
-// at least, as many on every rank; its size changes no bit.
+// at least, as many on every rank; its size changes no bit. More than two parts are not used.
 void all_reduce_sum(Transport& transport, const Group& group, Staging& staging, const TensorView& x,
                     const TensorView& scratch);
-// More scratch than this is not used: two parts.
-std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size);
 
-// The first half of all_reduce_sum, with the same bits: this rank's own part, the one of its index,
-// is the sum; the others hold partial sums.
+// The first half of all_reduce_sum, with the same bits: the part of this rank's index becomes the
+// sum; the others hold partial sums.
 void reduce_scatter_sum(Transport& transport, const Group& group, Staging& staging,
                         const TensorView& x, const TensorView& scratch);
 
@@ -75,8 +69,8 @@ std::int64_t num_pieces(std::int64_t count, std::int64_t piece);
 void all_to_all(Transport& transport, const Group& group, Staging& staging, const TensorView& out,
                 const TensorView& in);
 
-// `whole` (G parts, cut as in all_reduce_sum); this rank's own part, the one of its index, is in
-// place.
+// Passes the G parts of `whole`, cut as in all_reduce_sum, round the ring; the part of this rank's
+// index is in place.
 void all_gather(Transport& transport, const Group& group, Staging& staging,
                 const TensorView& whole);
 

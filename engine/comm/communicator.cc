@@ -134,7 +134,7 @@ void Communicator::play_shifts(std::int32_t id, std::span<const Shift> shifts) {
     for (const auto& [key, out, in] : shifts)
         at_once.push_back({group(key), out, in});
     show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
-    // The transport's count does not tell them apart.
+    // The transport counts all shifts together.
     for (const auto& [key, out, in] : shifts) {
         bytes_sent_[usize(comm_id(key, CommOp::ring_shift))] += out.num_bytes().value;
     }

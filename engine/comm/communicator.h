@@ -20,16 +20,8 @@ namespace rm {
 // The groups a rank communicates in: one per mesh axis; `gradient`, the ranks that hold the same
 // parameters and see different tokens (data x ring x ulysses), which is the ZeRO group; `world`,
 // all ranks; `ring_inner` and `ring_outer`, the rank's two rings when the ring is a double one.
-enum class GroupKey {
-    data = 0,
-    ring = 1,
-    ulysses = 2,
-    tensor = 3,
-    gradient = 4,
-    world = 5,
-    ring_inner = 6,
-    ring_outer = 7
-};
+// The mesh's axes come first, in the order of Axis.
+enum class GroupKey { data, ring, ulysses, tensor, gradient, world, ring_inner, ring_outer };
 constexpr std::array<GroupKey, 8> kGroupKeys = {
     GroupKey::data,     GroupKey::ring,  GroupKey::ulysses,    GroupKey::tensor,
     GroupKey::gradient, GroupKey::world, GroupKey::ring_inner, GroupKey::ring_outer};
@@ -55,7 +47,7 @@ constexpr std::size_t kNumCommOps = 7;
 std::string_view to_string(CommOp op);
 
 // For the progress page: plain atomics that may lie in mapped memory. `entered` > `left` while a
-// collective is under way; `last` is the one entered last, 0 before the first (see comm_name).
+// collective is under way; `last` is the latest one entered, 0 before the first (see comm_name).
 // `waits_for` is written by the transport (TransportOptions).
 struct CommProgress {
     std::atomic<std::int64_t> entered{0};
@@ -91,8 +83,8 @@ public:
     ~Communicator();
 
     void ring_shift(GroupKey key, const TensorView& out, const TensorView& in);
-    // Shifts on several rings at once, shown as one collective of the first one's group, counted on
-    // each of theirs.
+    // Shifts on several rings at once. The progress page shows one collective, of the first shift's
+    // group; the bytes count for each shift's own group.
     struct Shift {
         GroupKey key;
         TensorView out;
@@ -113,14 +105,14 @@ public:
 
 private:
     using Play = std::function<void(const Group&)>;
-    // Memory that a collective touches, beside the staging's, which no other stream knows.
+    // The memory that a collective touches, except the staging's, which no other stream uses.
     struct Operands {
         std::vector<MemoryRange> reads;
         std::vector<MemoryRange> writes;
     };
     void enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent, Play play);
     void play_shifts(std::int32_t id, std::span<const Shift> shifts);
-    // Plays a collective of this id, shown while it is under way.
+    // Plays a collective and shows its id on the progress page.
     void show(std::int32_t id, const std::function<void()>& play);
     using Sum = void (*)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
     void enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x, Traffic sent);

@@ -10,9 +10,9 @@
 
 namespace rm {
 
-// How ranks find each other, once, before the first step: every rank publishes one blob per group
-// and gets the table of all, indexed by rank. Blocks until the last rank has published or the
-// timeout; then `deadline_exceeded` names the ranks that are missing. A group is a short name of
+// Lets ranks find each other once, before the first step: every rank publishes one blob per group
+// and gets the table of all, indexed by rank. Blocks until the last rank has published; after the
+// timeout, `deadline_exceeded` names the missing ranks. A group is a short name of
 // letters, digits, '-' and '_'. Publishing the same blob again gives the table again.
 // Implementations: in one process, through a directory, through the worker (worker/rank).
 class Exchange {

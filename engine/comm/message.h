@@ -30,7 +30,7 @@ void check_options(const TransportOptions& options);
 // "injected fault at transport.send" when that point fires.
 std::optional<std::string> injected_fault(const TransportOptions& options, Direction direction);
 
-// Shows in TransportOptions::waits_for, for as long as it lives, that `peer` is waited for.
+// Shows `peer` in TransportOptions::waits_for while it lives.
 class ShownWait {
 public:
     ShownWait(const TransportOptions& options, int peer) : waits_for_(options.waits_for) {
@@ -46,7 +46,7 @@ private:
     std::atomic<std::int32_t>* waits_for_;
 };
 
-// Adds the time of its life to a counter of nanoseconds.
+// Adds its lifetime to a counter of nanoseconds.
 class WaitTimer {
 public:
     explicit WaitTimer(std::atomic<std::int64_t>& nanos) : nanos_(nanos) {}

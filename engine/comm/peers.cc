@@ -13,7 +13,7 @@ std::vector<int> inner_ring(const Mesh& mesh, int rank) {
     return {first, first + size};
 }
 
-// The slots of the ring that have the rank's place in their inner rings.
+// The slots that have the same place in their inner rings as the rank has in its own.
 std::vector<int> outer_ring(const Mesh& mesh, int rank) {
     const std::vector<int> ring = mesh.group(rank, Axis::ring);
     const int size = mesh.inner_ring();

@@ -8,11 +8,11 @@
 
 namespace rm {
 
-// Signs of life in memory that another process may read: when the last one came, and how far apart
-// they usually are. Lock-free atomics only; zero-filled memory is a valid start. beat() may be
-// called by any thread, the rest by one.
+// Records signs of life in memory that another process may read: the time of the latest one and the
+// usual pause between them. Lock-free atomics only; zero-filled memory is a valid start. Any thread
+// may call beat(), one thread the rest.
 struct Pulse {
-    static constexpr std::size_t kSteps = 8;  // "usual" looks back so far
+    static constexpr std::size_t kSteps = 8;  // the usual pause is that of so many steps
 
     std::atomic<std::int64_t> beat_mono_nanos{0};  // CLOCK_MONOTONIC of the last beat; 0: none
     std::atomic<std::int64_t> num_steps{0};        // since the last forget()
@@ -20,10 +20,10 @@ struct Pulse {
     std::array<std::atomic<std::int64_t>, kSteps> recent_nanos{};  // the same of the last steps
 
     void beat();
-    // The time since the last beat was spent on something else than a step.
+    // The time since the last beat does not count as a pause.
     void begin_step();
     void end_step();
-    // The usual pause changes: none is known until the next end_step().
+    // Drops the usual pause; the next end_step() gives a new one.
     void forget() { num_steps = 0; }
 
     // The longest pause of the last steps; 0: no step has ended yet.

@@ -8,9 +8,9 @@
 
 namespace rm {
 
-// Where collectives find the bytes of tensors. Host memory is sent from and received into as it
-// lies, a message each; memory that the host cannot see is copied through pinned pieces. Every rank
-// of a group has the same kind of memory, so all cut alike.
+// Gives collectives the bytes of tensors. Host memory is sent and received in place, as one message
+// each; memory that the host cannot see is copied through pinned pieces. All ranks of a group have
+// the same kind of memory, so they cut messages alike.
 class Staging {
 public:
     // Borrows the device. Allocates nothing where its memory is the host's.
@@ -29,7 +29,7 @@ public:
     std::span<std::byte> room(const TensorView& part, int slot);
     void store(const TensorView& part, int slot);
 
-    // `part` as host memory to be read and changed, at most a piece, until close().
+    // Returns `part`, at most a piece, as host memory to read and change until close().
     TensorView open(const TensorView& part);
     void close(const TensorView& part);
 
@@ -39,7 +39,7 @@ private:
     std::byte* memory(int index) const { return pinned_->data() + index * kPiece.value; }
 
     Device* device_ = nullptr;  // null: direct
-    // Two pieces to send, two to receive, one that is open.
+    // Two pieces to send, two to receive, one to open.
     std::optional<PinnedBuffer> pinned_;
 };
 

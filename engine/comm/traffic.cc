@@ -9,7 +9,7 @@ Traffic in_pieces(std::int64_t elements, DType dtype, std::int64_t piece) {
     return {.messages = num_pieces(elements, piece), .bytes = Bytes{elements * size_of(dtype)}};
 }
 
-// Every part goes round the ring but one: that of the rank `first` places behind is sent first.
+// Sends all parts but one along the ring, first that of the rank `first` places behind.
 Traffic parts_traffic(const Group& group, const TensorView& x, int first, std::int64_t piece) {
     Traffic all;
     const int size = group.size();

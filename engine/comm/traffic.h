@@ -3,9 +3,9 @@
 #include "engine/comm/collectives.h"
 #include "kernels/device.h"
 
-// One rank's traffic in a collective: the bytes of docs/communication.md, and how many messages
-// after each other, as collectives.h cuts them. `group` is left to the caller, who numbers them. A
-// group of one sends nothing. Messages of no bytes are not sent.
+// Predicts one rank's traffic in a collective: the bytes of docs/communication.md, and the number
+// of consecutive messages that collectives.h cuts them into. The caller fills in `group`. A group
+// of one sends nothing. Empty messages are not sent.
 namespace rm {
 
 Traffic ring_shift_traffic(const Staging& staging, const TensorView& out);

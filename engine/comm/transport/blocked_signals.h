@@ -4,10 +4,9 @@
 
 namespace rm {
 
-// Signals are blocked in the calling thread while one of these lives; threads started meanwhile
-// keep them blocked. gloo writes to sockets without MSG_NOSIGNAL, so a peer that died would end
-// this process by SIGPIPE before anything could name the peer: a SIGPIPE raised meanwhile is thrown
-// away.
+// Blocks signals in the calling thread while it lives; threads started meanwhile keep them blocked.
+// gloo writes to sockets without MSG_NOSIGNAL, so a peer that died would end this process by
+// SIGPIPE before anything could name the peer: the destructor discards a SIGPIPE raised meanwhile.
 class BlockedSignals {
 public:
     static BlockedSignals all();

@@ -24,9 +24,9 @@ void set_port(sockaddr_storage& address, int port) {
     }
 }
 
-// gloo's pairs listen on the port of their device's address. Its constructor looks that address up
-// among those of the interfaces, port included, and they have none: the port is set behind it. The
-// library reads the address only when a pair is made.
+// Sets the port on which gloo's pairs listen, which is that of their device's address. Device's
+// constructor looks the address up among those of the interfaces, which have no ports, so the port
+// is set afterwards. The library reads the address only when it makes a pair.
 class PortDevice final : public gloo::transport::tcp::Device {
 public:
     PortDevice(const gloo::transport::tcp::attr& attr, int port) : Device(attr) {
@@ -65,7 +65,7 @@ std::shared_ptr<GlooContexts::Context> GlooContexts::in_range(int peer) {
             context->createPair(peer);
             return context;
         } catch (const std::exception&) {
-            // Another rank was faster.
+            // Another rank took the port first.
         }
     }
     throw std::runtime_error(format(

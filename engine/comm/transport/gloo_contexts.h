@@ -11,8 +11,8 @@ namespace rm {
 
 // The gloo contexts of one rank. gloo's pairs listen on the port of their context's device: pairs
 // with ranks at the same address share a context whose ports the kernel chooses, since no firewall
-// stands between them; a pair with a rank at another address has a context of its own, and a thread
-// of gloo's, on a port of `options.ports`.
+// is between them; a pair with a rank at another address has its own context, and a thread of
+// gloo's, on a port of `options.ports`.
 class GlooContexts {
 public:
     using Context = gloo::transport::Context;

@@ -40,15 +40,15 @@ std::uint64_t message_slot(std::uint64_t number, std::size_t bytes) {
     return (number << kLengthBits) | bytes;
 }
 
-// Without the place in gloo's source that opens gloo's messages.
+// Strips the place in gloo's source with which gloo's messages begin.
 std::string_view reason_of(const std::exception& failure) {
     const std::string_view text = failure.what();
     const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
     return end == std::string_view::npos ? text : text.substr(end + 2);
 }
 
-// Why connecting failed, without the address that gloo's messages repeat. Packets that nobody
-// answers may have been dropped on the way.
+// Says why connecting failed, without the address that gloo's messages repeat. Where no answer
+// came, a firewall may have dropped the packets.
 std::string connect_reason(const std::exception& failure, const TransportOptions& options) {
     const std::string text(reason_of(failure));
     if (text.starts_with("Connect timeout")) {
@@ -84,11 +84,11 @@ struct Message {
 struct Peer {
     std::uint64_t num_sends = 0;
     std::uint64_t num_recvs = 0;
-    std::string address;                                // at which it has listened for this rank
+    std::string address;                                // where it has listened for this rank
     std::shared_ptr<gloo::transport::Context> context;  // of the pair with it
     gloo::transport::Pair& pair(int rank) const { return *context->getPair(rank); }
-    // gloo tells a broken connection to the messages that wait for their turn, not to the one whose
-    // bytes are on the wire. The probe is a receive that nobody answers, so it is always told.
+    // gloo reports a broken connection to the messages that wait for their turn, not to the one
+    // whose bytes are on the wire. No peer answers the probe's receive, so gloo always reports it.
     char probe_byte = 0;
     std::unique_ptr<GlooBuffer> probe;
 };
@@ -184,7 +184,7 @@ private:
         }
     }
 
-    // By rank; where no range of ports is asked for it does not matter who is where.
+    // By rank; without a range of ports the addresses of other ranks do not matter.
     std::vector<std::string> addresses_of_ranks(Exchange& exchange) {
         if (options_.ports.is_any() || options_.num_ranks == 1)
             return std::vector<std::string>(usize(options_.num_ranks), address_);
@@ -237,8 +237,8 @@ private:
         }
     }
 
-    // One byte to and from every peer. A rank that is done before another has connected would
-    // otherwise look to that one like a connection that failed.
+    // Exchanges one byte with every peer. Otherwise a rank that ends before a peer has connected
+    // would look to that peer like a failed connection.
     void greet_peers() {
         std::vector<std::byte> out(peers_.size());
         std::vector<std::byte> in(peers_.size());
@@ -313,7 +313,7 @@ private:
         }
     }
 
-    // Shows the nudgers what is waited for; false when the transport has ended.
+    // Tells the nudgers which message is waited for; false when the transport has ended.
     bool announce(const Message* message) {
         const std::lock_guard lock(mutex_);
         if (message != nullptr && !reason_.empty()) return false;
@@ -329,7 +329,7 @@ private:
             probe.waitRecv(kGlooWaitsForever);  // returns at once, or throws what ended the pair
             return false;
         } catch (const std::exception& lost) {
-            // Nothing comes any more; all that came before the end has been handled.
+            // Nothing more arrives; gloo has handled all that arrived before the end.
             if (is_over(message)) return true;
             fail_peer(message.info, lost);
         }
@@ -356,7 +356,7 @@ private:
         }
     }
 
-    // The first reason stays.
+    // Keeps the first reason.
     void end(const std::string& reason) {
         const std::lock_guard lock(mutex_);
         if (reason_.empty()) reason_ = reason;
@@ -374,7 +374,7 @@ private:
             peer.pair(rank).close();
     }
 
-    // Closes the pairs also when abort() is just doing so: only then may the caller's memory go.
+    // Closes the pairs even while abort() does so: only then may the caller free its memory.
     // `info` by value: the message it may belong to is destroyed here.
     [[noreturn]] void fail(MessageInfo info, const std::string& reason) {
         end(reason);
@@ -396,7 +396,7 @@ private:
 
     const TransportOptions options_;
     const std::string address_;
-    std::vector<Connection> connections_;  // once they are all there
+    std::vector<Connection> connections_;  // empty until all are there
     // Destroyed in reverse: messages, then probes and pairs with gloo's devices and threads. gloo's
     // contexts own their devices, and its buffers own their contexts.
     std::map<int, Peer> peers_;
@@ -407,8 +407,8 @@ private:
     std::condition_variable_any stopped_;
     std::string reason_;                // why this transport has ended; empty while it has not
     const Message* waiting_ = nullptr;  // what the communication thread waits for
-    bool meeting_ = true;               // not every peer has been heard of
-    std::jthread nudger_;               // last: stops before the rest goes
+    bool meeting_ = true;               // until every peer has answered
+    std::jthread nudger_;               // last: ends before the rest
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ int listen_errno(const sockaddr* address, socklen_t length) {
     return failure;
 }
 
-// The same of a literal address; nothing: it is none.
+// The same for a literal address; nullopt for any other text.
 std::optional<int> listen_errno(const std::string& address, int port) {
     sockaddr_in v4{};
     sockaddr_in6 v6{};

@@ -15,9 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One direction of one pair: a rendezvous. The second to post copies, straight from the sender's
-// memory to the receiver's, and a message is over `delay` later. The copy is made under the mutex,
-// so that after leave() returned nobody touches the memory of that side.
+// Carries one direction between two ranks: the side that posts second copies the message from the
+// sender's memory to the receiver's, and it is over `delay` later. Copies are made under the mutex,
+// so no thread touches a side's memory after its leave() has returned.
 class Channel {
 public:
     Channel(int from, int to, Clock::duration delay) : ranks_{from, to}, delay_(delay) {}
@@ -43,7 +43,7 @@ public:
         while (true) {
             const Clock::time_point now = Clock::now();
             end_due(now);
-            if (const auto& own = left_[slot(side)]) {
+            if (const auto& own = left_[usize(side)]) {
                 return make_error(ErrorCode::aborted, "{}", *own);
             }
             if (index < num_over_) return {};
@@ -57,10 +57,10 @@ public:
         }
     }
 
-    // The first reason stays.
+    // Keeps the first reason.
     void leave(Direction side, const std::string& reason) {
         const std::lock_guard lock(mutex_);
-        auto& left = left_[slot(side)];
+        auto& left = left_[usize(side)];
         if (!left) left = reason;
         sends_.clear();
         recvs_.clear();
@@ -68,8 +68,6 @@ public:
     }
 
 private:
-    static std::size_t slot(Direction side) { return usize(side); }
-
     void end_due(Clock::time_point now) {
         while (!due_.empty() && due_.front() <= now) {
             due_.pop_front();
@@ -77,17 +75,17 @@ private:
         }
     }
 
-    // Nothing where the message has not been copied.
+    // Nullopt until the message has been copied.
     std::optional<Clock::time_point> due_time(std::int64_t index) const {
         const auto place = usize(index - num_over_);
         if (place >= due_.size()) return std::nullopt;
         return due_[place];
     }
 
-    bool cannot_come(Direction side) const { return left_[1 - slot(side)] || !mismatch_.empty(); }
+    bool cannot_come(Direction side) const { return left_[1 - usize(side)] || !mismatch_.empty(); }
 
     Status lost(Direction side) const {
-        const std::size_t other = 1 - slot(side);
+        const std::size_t other = 1 - usize(side);
         if (!left_[other]) return make_error(ErrorCode::internal, "{}", mismatch_);
         return make_error(ErrorCode::unavailable, "rank {} is gone: {}", ranks_[other],
                           *left_[other]);

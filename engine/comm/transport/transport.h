@@ -35,9 +35,9 @@ struct Connection {
     std::string other;
 };
 
-// Byte ranges between ranks; all that `local` and `gloo` implement. Messages between one
-// pair of ranks arrive in the order they were sent; the receiver names the exact length (a sender
-// that disagrees is an error on `local` and a timeout on `gloo`). Never to oneself. Nothing moves
+// Moves byte ranges between ranks; `local` and `gloo` implement it. Messages between one pair of
+// ranks arrive in the order they were sent; the receiver names the exact length (a sender that
+// disagrees is an error on `local` and a timeout on `gloo`). No rank sends to itself. Nothing moves
 // before both sides have posted, so a send may be waited for only when its receive does not depend
 // on that wait. Called by one thread (the rank's communication stream), except abort(). The first
 // TransportError ends the transport: no message in flight touches memory after it, every later call
@@ -61,7 +61,7 @@ public:
     virtual std::string address() const { return ""; }
     virtual std::vector<Connection> connections() const { return {}; }
 
-    // How long one wait may take from now on: what the phase at hand does decides. Any thread.
+    // Limits each wait from now on; the limit depends on the phase at hand. Any thread.
     void set_timeout(Seconds timeout) { timeout_seconds_ = timeout.value; }
     Seconds timeout() const { return {timeout_seconds_.load()}; }
 
@@ -95,18 +95,18 @@ struct TransportOptions {
     int rank = 0;
     int num_ranks = 1;
     std::vector<int> peers;  // connections to make, mutual; empty means none
-    PortRange ports;         // to listen on for ranks at other addresses; of every rank
+    PortRange ports;         // to listen on for ranks at other addresses; every rank's
     Seconds timeout{60};     // of connecting, and at first of one wait; comes from the plan
     Faults* faults = nullptr;
-    // Shows whom a wait is for: 1 + its rank, 0 between waits. Null: nobody looks.
+    // Shows the peer of a wait as 1 + its rank, and 0 between waits. Null: not shown.
     std::atomic<std::int32_t>* waits_for = nullptr;
-    // True ends the wait for peers that have yet to connect, with an error. Null: nobody asks.
+    // True ends the wait for peers that have yet to connect, with an error. Null: never.
     const std::atomic<bool>* stop = nullptr;
 };
 
 // Ranks as threads of one process; make one hub and one transport per rank from it. With a delay
 // every message takes that long from when both sides have posted it, as on a link of that latency:
-// for measuring what of it is hidden.
+// this measures how much of it is hidden.
 class LocalHub;
 struct LocalLinks {
     Seconds delay;  // of every message
@@ -115,11 +115,11 @@ std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links = {});
 std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
                                                 const TransportOptions& options);
 
-// TCP through gloo's pairs, bound to `address` (a local IP) and ports of `options.ports`, or that
-// the kernel chooses for peers at the same address and where there is no range. Publishes one blob
-// through `exchange`, group "gloo", with a range its address before that, group "address", and
-// connects to `options.peers` only. Not encrypted.
-// Throws TransportError, also when this build has no gloo.
+// TCP through gloo's pairs, bound to `address` (a local IP) and to ports of `options.ports`; the
+// kernel chooses the ports for peers at the same address, and all where there is no range.
+// Publishes one blob through `exchange` in group "gloo" (with a range, first the address in group
+// "address") and connects to `options.peers` only. Not encrypted. Throws TransportError, also when
+// this build has no gloo.
 std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
                                                const TransportOptions& options);
 

@@ -60,6 +60,11 @@ T sum_of_terms(int num_ranks, std::int64_t i) {
     return sum;
 }
 
+// The most scratch that a sum uses: two parts.
+std::int64_t all_reduce_scratch_elements(std::int64_t num_elements, int group_size) {
+    return std::max<std::int64_t>(2, 2 * part_of(num_elements, group_size, 0).count);
+}
+
 class Collectives : public ::testing::TestWithParam<std::tuple<std::string, int>> {
 protected:
     Cluster cluster() const {
@@ -116,7 +121,8 @@ TEST_P(Collectives, RingShiftMovesEachBlockOnePlace) {
         Host<std::int32_t> in(1000);
         std::fill(out.values.begin(), out.values.end(), transport.rank());
         for (int step = 1; step < size(); ++step) {
-            ring_shift(transport, group, direct, out.view(), in.view());
+            const RingShift shift{group, out.view(), in.view()};
+            ring_shifts(transport, direct, {&shift, 1});
             const int origin = (transport.rank() - step + size()) % size();
             EXPECT_EQ(in.values, std::vector<std::int32_t>(1000, origin));
             std::swap(in.values, out.values);

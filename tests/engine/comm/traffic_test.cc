@@ -69,7 +69,8 @@ void play_all(Rank& rank, std::int64_t count) {
     SCOPED_TRACE(count);
     const Tensor x = rank.tensor(count), y = rank.tensor(count);
     auto& [counting, device, staging, group, memory, scratch] = rank;
-    ring_shift(counting, group, staging, x, y);
+    const RingShift shift{group, x, y};
+    ring_shifts(counting, staging, {&shift, 1});
     rank.expect_sent(ring_shift_traffic(staging, x));
     reduce_scatter_sum(counting, group, staging, x, scratch);
     rank.expect_sent(reduce_scatter_traffic(group, staging, x, 1000));
@@ -99,7 +100,8 @@ TEST(Traffic, IsInPiecesWhereMemoryIsClosed) {
         Rank rank(transport, test::make_closed_device());
         play_all(rank, 100);
         const Tensor x = rank.tensor(2 * kPieceElements + 1), y = rank.tensor(x->num_elements());
-        ring_shift(rank.counting, rank.group, rank.staging, x, y);
+        const RingShift shift{rank.group, x, y};
+        ring_shifts(rank.counting, rank.staging, {&shift, 1});
         EXPECT_EQ(ring_shift_traffic(rank.staging, x).messages, 3);
         rank.expect_sent(ring_shift_traffic(rank.staging, x));
         all_gather(rank.counting, rank.group, rank.staging, x);
