@@ -11,7 +11,7 @@ constexpr int kAlphaSteps = 16;        // alpha is a multiple of 1 / 16
 constexpr int kLongChunk = 4;          // times the usual chunk: tried where it fits
 constexpr double kFasterShare = 1e-3;  // less is no reason to prefer a later candidate
 
-// Predicts policies of one job, each once.
+// Predicts each policy of one job once.
 class Predictor {
 public:
     Predictor(const RankSpec& rank, const StageShape& shape, const DryRunOptions& options)
@@ -35,7 +35,7 @@ private:
     std::map<std::string, Prediction> known_;
 };
 
-// How much more than a limit is taken; at most 1: it fits.
+// The larger share of a limit that is taken; at most 1: it fits.
 double share_of_limits(const MemoryPolicy& policy, const Prediction& prediction) {
     const auto share = [](Bytes taken, Bytes limit) {
         if (limit.value == 0) return 0.0;
@@ -50,7 +50,7 @@ class Choice {
 public:
     explicit Choice(bool by_time) : by_time_(by_time) {}
 
-    // Whether the policy fits.
+    // Returns whether the policy fits.
     bool offer(const MemoryPolicy& policy, const Prediction& prediction) {
         const double share = share_of_limits(policy, prediction);
         if (share > 1) {
@@ -64,7 +64,7 @@ public:
     const std::optional<ChosenMemory>& best() const { return best_; }
     const std::optional<ChosenMemory>& nearest() const { return nearest_; }
     bool decided() const { return best_ && !by_time_; }
-    // Than the best.
+    // Faster than the best so far.
     bool is_faster(Seconds step) const {
         return by_time_ && step.value < (1 - kFasterShare) * best_->prediction.step.value;
     }
@@ -85,7 +85,7 @@ std::vector<std::int64_t> chunks_of(const MemorySpec& spec) {
     return chunks;
 }
 
-// Where things lie, alpha and the chunk left open; the order of choose_memory.
+// The places to keep activations, in the order of choose_memory; alpha and the chunk stay open.
 std::vector<MemoryPolicy> places_of(const MemorySpec& spec, const Mesh& mesh) {
     std::vector<MemoryPolicy> places;
     const bool may_window = mesh.size(Axis::ring) * mesh.size(Axis::ulysses) == 1;
@@ -107,13 +107,13 @@ std::vector<MemoryPolicy> places_of(const MemorySpec& spec, const Mesh& mesh) {
     return places;
 }
 
-// All alphas of one place and chunk.
+// Searches the alphas of one place and chunk.
 class AlphaSearch {
 public:
     AlphaSearch(Predictor& predictor, Choice& choice, MemoryPolicy policy)
         : predictor_(predictor), choice_(choice), policy_(policy) {}
 
-    // Whether any fits.
+    // Returns whether any fits.
     Result<bool> run() {
         RM_TRY(const bool least_fits, offer(0));
         if (!least_fits) return false;
@@ -135,7 +135,7 @@ private:
             choice_.offer(at(steps), prediction);
             return false;
         }
-        // Without times a smaller alpha would be taken for the first that fits.
+        // Without times, Choice would keep this smaller alpha as the first that fits.
         if (predictor_.has_times()) choice_.offer(at(steps), prediction);
         return true;
     }
@@ -151,7 +151,7 @@ private:
         choice_.offer(at(fits), prediction);
         return fits;
     }
-    // Below the best alpha less is done again for each step, above it more is waited for.
+    // Each step of alpha saves recomputation up to the best one and costs waits beyond it.
     Status descend(int most) {
         int low = 0, high = most;
         while (low < high) {
@@ -174,8 +174,7 @@ private:
     MemoryPolicy policy_;
 };
 
-// Whether compute alone, with nothing done again and nothing waited for, takes as long as the best
-// so far.
+// Whether compute alone, without recomputation and waits, takes as long as the best so far.
 Result<bool> cannot_win(MemoryPolicy policy, Predictor& predictor, const Choice& choice) {
     if (!choice.best()) return false;
     policy.alpha = 1;
@@ -183,8 +182,8 @@ Result<bool> cannot_win(MemoryPolicy policy, Predictor& predictor, const Choice&
     return !choice.is_faster({prediction.busy.at("compute")});
 }
 
-// The alphas of a place and chunk, or the one that is asked for. Whether there is nothing to be
-// looked for in shorter chunks: one fits, or none can be the fastest.
+// Tries the alphas of a place and chunk, or the spec's. Returns whether shorter chunks need no
+// search: an alpha fits, or none can be the fastest.
 Result<bool> try_alphas(const MemorySpec& spec, const MemoryPolicy& policy, Predictor& predictor,
                         Choice& choice) {
     RM_TRY(const bool lost, cannot_win(policy, predictor, choice));
@@ -205,8 +204,8 @@ Result<bool> can_fit(const MemorySpec& spec, MemoryPolicy policy, std::int64_t c
     return false;
 }
 
-// Chunks from the usual one down to the first that fits; and a long one, where the usual one does.
-// A shorter chunk takes no more than a longer one, so where the shortest does not fit none does.
+// Tries chunks from the usual one down to the first that fits; where the usual one fits, a long one
+// too. A shorter chunk takes no more than a longer one: where the shortest does not fit, none does.
 Status try_place(const MemorySpec& spec, MemoryPolicy policy, Predictor& predictor,
                  Choice& choice) {
     const std::vector<std::int64_t> chunks = chunks_of(spec);

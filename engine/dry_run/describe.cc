@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/text.h"
 #include "engine/dry_run/predict.h"
 
 namespace rm {
 namespace {
 
-// "attention 201 s (95.1 %), products 8.1 s (3.8 %)", the largest first, of the phases of
-// this kind; those below a hundredth of a percent are left out.
+// "attention 201 s (95.1 %), products 8.1 s (3.8 %)": the phases of this kind, the largest first,
+// without those below a hundredth of a percent.
 enum class Shown { work, waits };
 std::string phases_text(const Prediction& prediction, Shown shown) {
     std::vector<std::pair<double, std::string>> phases;
@@ -17,19 +18,19 @@ std::string phases_text(const Prediction& prediction, Shown shown) {
         if (wanted && seconds > 1e-4 * prediction.step.value) phases.emplace_back(seconds, name);
     }
     std::sort(phases.rbegin(), phases.rend());
-    std::string text;
+    std::vector<std::string> texts;
     for (const auto& [seconds, name] : phases) {
-        text += format("{}{} {} ({:.1} %)", text.empty() ? "" : ", ", name, Seconds{seconds},
-                       100 * seconds / prediction.step.value);
+        texts.push_back(format("{} {} ({:.1} %)", name, Seconds{seconds},
+                               100 * seconds / prediction.step.value));
     }
-    return text.empty() ? "nothing" : text;
+    return texts.empty() ? "nothing" : join(texts);
 }
 
 std::string by_name(const std::map<std::string, Bytes>& bytes) {
-    std::string text;
+    std::vector<std::string> texts;
     for (const auto& [name, value] : bytes)
-        text += format("{}{} {}", text.empty() ? "" : ", ", name, value);
-    return text.empty() ? "nothing" : text;
+        texts.push_back(format("{} {}", name, value));
+    return texts.empty() ? "nothing" : join(texts);
 }
 
 std::string arena_text(const ArenaPrediction& arena) {

@@ -28,7 +28,7 @@ std::vector<std::int64_t> copy_of(Span part) {
     return {part.begin(), part.end()};
 }
 
-// Live bytes on the way over parts of a pass.
+// Follows the live bytes over the parts of a pass.
 struct Walk {
     std::int64_t live = 0;
     std::int64_t peak = 0;
@@ -39,8 +39,7 @@ struct Walk {
             peak = std::max(peak, live);
         }
     }
-    // Every period adds the same, so that the first one or the last one has the
-    // peak.
+    // Every period adds the same bytes, so the first or the last one has the peak.
     void pass_repeated(Span deltas, std::int64_t times) {
         if (times == 0) return;
         const std::int64_t before = live;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kFewLayers = 4;  // below, a layer may be both near the first and the last
 constexpr std::int64_t kPeriod = 2;     // layers: buffers of weights alternate
 
-// Time is how often it was asked: a search ends at the same place on every machine.
+// Counts its own calls as time, so that a search ends at the same place on every machine.
 class AskedClock final : public Clock {
 public:
     WallTime wall() const override { return {}; }
@@ -38,8 +38,8 @@ Result<ArenaPrediction> plan(const ArenaTrace& trace, ArenaReuse reuse) {
     return ArenaPrediction{result.plan.peak, result.lower_bound};
 }
 
-// Extrapolates to a pass longer than `few` by `periods`: any such plan is as far above its lower
-// bound as the plan of `more` is. Nothing: layers do not repeat.
+// Extrapolates to a pass longer than `few` by `periods`: its plan is assumed as far above its lower
+// bound as that of `more`. Nothing: layers do not repeat.
 std::optional<ArenaPrediction> repeat(const ArenaTrace& few, const ArenaTrace& more,
                                       const ArenaPrediction& planned, std::int64_t periods,
                                       ArenaReuse reuse) {
@@ -129,7 +129,7 @@ ArenaPrediction larger(const ArenaPrediction& a, const ArenaPrediction& b) {
     return {std::max(a.planned, b.planned), std::max(a.lower_bound, b.lower_bound)};
 }
 
-// To what is larger in `other`.
+// Raises values to those that are larger in `other`.
 void raise(std::map<std::string, Bytes>& values, const std::map<std::string, Bytes>& other) {
     for (const auto& [name, bytes] : other)
         values[name] = std::max(values[name], bytes);
@@ -181,7 +181,7 @@ bool same(const ArenaTrace& a, const ArenaTrace& b) {
                       });
 }
 
-// Arenas of each trace that differs from its neighbour's.
+// Plans the arenas of each trace that differs from its neighbour's.
 Status plan_all(const std::vector<RankRecord>& records, ArenaReuse reuse, Prediction& prediction) {
     const RankRecord* last = nullptr;
     for (const RankRecord& record : records) {

@@ -9,18 +9,18 @@
 #include "kernels/meta/device_profile.h"
 #include "spec/report.h"
 
-// Predicts a step: runs the engine's own schedule on the meta device, timed by a profile of the
-// machine. Nothing is measured and nothing runs: the same question has the same answer everywhere.
+// Predicts a step: queues the engine's own schedule on the meta device, timed by a profile of the
+// machine. It runs and measures nothing, so the same question has the same answer everywhere.
 namespace rm {
 
-// The part of the schedule that is executed for an answer.
+// The part of the schedule that an answer plays through.
 enum class DryRunMode {
-    // Few layers, the middle ones repeated; of the ranks at both ends of the ring, which stand for
-    // all: of a document that is zigzag-cut all slots do equal work, the first with all keys of
-    // half of its queries in each ring step, the last with half of the keys of all, and the slower
-    // of the two is what all wait for.
+    // Few layers, the middle ones repeated, on the ranks at both ends of the ring, which represent
+    // all: all slots of a zigzag-cut document do equal work, the first with all keys for half of
+    // its queries in each ring step, the last with half of the keys for all queries, and all ranks
+    // wait for the slower of the two.
     steady,
-    one_rank,   // all layers of rank `spec.rank`, whose peers are where it is
+    one_rank,   // all layers of rank `spec.rank`; its peers keep pace with it
     every_rank  // all layers of all ranks, which wait for each other
 };
 
@@ -44,14 +44,14 @@ struct ArenaPrediction {
     bool operator==(const ArenaPrediction&) const = default;
 };
 
-// One rank and one steady step: not the first. For several ranks: the maximum of each memory
-// and traffic figure; all else from the slowest rank.
+// A steady step, not the first, of one rank. For several ranks: the maximum of each memory and
+// traffic figure; all else from the slowest rank.
 struct Prediction {
     Seconds step;
-    // Seconds of the compute stream, which add up to the step: attention, products (with the head),
-    // optimizer (with preparing weights for the passes, where the update does) and other by what it
-    // works on; and by what it waits for: offload_exposed,
-    // update_exposed (of state on the host), ring_exposed, gradient_exposed and so on by group.
+    // Seconds of the compute stream, which add up to the step. By its work: attention, products
+    // (with the head), optimizer (which may prepare weights for the passes) and other. By the
+    // cause of its waits: offload_exposed, update_exposed (of state on the host), ring_exposed,
+    // gradient_exposed and so on by group.
     std::map<std::string, double> phases;
     std::map<std::string, double> busy;  // seconds, by stream
     ArenaPrediction device, host;
@@ -71,12 +71,11 @@ struct Prediction {
     Bytes host_total() const { return host.planned + state.host_total(); }
 };
 
-// Errors: those of RankEngine::enter, but for limits of memory,
-// which the caller compares.
+// Errors: those of RankEngine::enter, except for limits of memory, which the caller compares.
 Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
                            const DryRunOptions& options);
 
-// Lines for people: memory, and with a profile times and rates. `profile` as it was predicted with.
+// Lines for people: memory, and with the prediction's `profile` times and rates.
 std::string describe(const Prediction& prediction, const DeviceProfile* profile);
 
 }  // namespace rm

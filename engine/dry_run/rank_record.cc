@@ -27,7 +27,7 @@ std::string group_name(int group) {
     return std::string(axis_name(static_cast<GroupKey>(group)));
 }
 
-// The cause of a wait of compute for a stream, named as RankEngine names it.
+// Names the cause of compute's wait for a stream as RankEngine does.
 std::string_view wait_name(std::string_view stream) {
     if (stream == "to-host" || stream == "from-host") return "offload";
     if (stream == "host optimizer" || stream == "weights up") return "update";
@@ -79,7 +79,7 @@ void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
     if (rest > 1e-9 * (1 + by_group)) phases[exposed_phase(kCommunication)] += rest;
 }
 
-// An item as part of the step.
+// Counts an item as part of the step.
 void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTimes& times,
               StepFigures& figures) {
     const StepSchedule& schedule = record.schedule;
@@ -94,40 +94,30 @@ void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTime
         figures.moved[is_upload ? "uploaded" : "downloaded"] += Bytes{range.size};
 }
 
-template <typename Value>
-using ByName = std::map<std::string, Value>;
-
 double along(double few, double more, std::int64_t periods) {
     return few + static_cast<double>(periods) * (more - few);
 }
 Bytes along(Bytes few, Bytes more, std::int64_t periods) {
     return {few.value + periods * (more.value - few.value)};
 }
-template <typename Value>
-ByName<Value> along(const ByName<Value>& few, const ByName<Value>& more, std::int64_t periods) {
-    ByName<Value> all = few;
-    for (const auto& [name, value] : more)
-        all.try_emplace(name);
-    for (auto& [name, value] : all)
-        value = along(value, value_at(more, name), periods);
-    return all;
-}
 
-double at_end(const SteadyChunks& chunks, const std::array<double, 3>& values) {
-    return chunks.at_end(values);
-}
-template <typename Value>
-ByName<Value> at_end(const SteadyChunks& chunks, const std::array<ByName<Value>, 3>& samples) {
-    ByName<Value> all;
-    for (const ByName<Value>& sample : samples) {
-        for (const auto& [name, value] : sample)
-            all.try_emplace(name);
-    }
-    for (auto& [name, value] : all) {
-        value = chunks.at_end(std::array{value_at(samples[0], name), value_at(samples[1], name),
-                                         value_at(samples[2], name)});
-    }
-    return all;
+// Computes each figure by `combine`, which gets the figure's value in each of the samples.
+template <typename Combine, typename... Samples>
+StepFigures combine_figures(const Combine& combine, const Samples&... samples) {
+    const auto number = [&](double StepFigures::*figure) { return combine(samples.*figure...); };
+    const auto by_name = [&](auto figure) {
+        auto all = StepFigures().*figure;
+        (all.insert((samples.*figure).begin(), (samples.*figure).end()), ...);
+        for (auto& entry : all)
+            entry.second = combine(value_at(samples.*figure, entry.first)...);
+        return all;
+    };
+    return {.seconds = number(&StepFigures::seconds),
+            .phases = by_name(&StepFigures::phases),
+            .busy = by_name(&StepFigures::busy),
+            .moved = by_name(&StepFigures::moved),
+            .state = by_name(&StepFigures::state),
+            .flops = number(&StepFigures::flops)};
 }
 
 RankOutline outline_of(RankRecord record, const LinkSpeeds& links) {
@@ -150,8 +140,8 @@ Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
     RankRecord record;
     record.state = state_of(rank);
     record.update_prepares = spec.host == nullptr && spec.zero < 3;
-    // Streams are joined at the end of a step, but for the update of state on the host, which the
-    // next step meets.
+    // A step joins its streams at its end, except for the update of state on the host, which runs
+    // into the next step.
     if (spec.host != nullptr) rank.step(options.micro_batches);
     record.first_item = rank.schedule().items.size();
     rank.step(options.micro_batches);
@@ -198,30 +188,8 @@ StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
     return figures;
 }
 
-namespace {
-
-// Makes each figure.
-template <typename Make>
-StepFigures each_figure(Make make) {
-    return {.seconds = make(&StepFigures::seconds),
-            .phases = make(&StepFigures::phases),
-            .busy = make(&StepFigures::busy),
-            .moved = make(&StepFigures::moved),
-            .state = make(&StepFigures::state),
-            .flops = make(&StepFigures::flops)};
-}
-
-}  // namespace
-
 StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods) {
-    return each_figure([&](auto figure) { return along(few.*figure, more.*figure, periods); });
-}
-
-StepFigures extrapolate(const std::array<StepFigures, 3>& samples, const SteadyChunks& chunks) {
-    return each_figure([&](auto figure) {
-        return at_end(chunks,
-                      std::array{samples[0].*figure, samples[1].*figure, samples[2].*figure});
-    });
+    return combine_figures([=](auto a, auto b) { return along(a, b, periods); }, few, more);
 }
 
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
@@ -240,7 +208,9 @@ Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
         outline = outline_of(std::move(record), options.links);
         figures[i] = outline.figures;
     }
-    outline.figures = extrapolate(figures, *chunks);
+    outline.figures =
+        combine_figures([&](auto a, auto b, auto c) { return chunks->at_end(a, b, c); }, figures[0],
+                        figures[1], figures[2]);
     return outline;
 }
 

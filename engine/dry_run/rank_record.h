@@ -9,11 +9,11 @@
 
 namespace rm {
 
-// One rank's steady step, as it was queued.
+// A rank's steady step as its engine queued it.
 struct RankRecord {
     StepSchedule schedule;
-    std::size_t first_item = 0;    // of the step; what is before leads to it
-    bool update_prepares = false;  // weights, at once; else the passes do, as they come to them
+    std::size_t first_item = 0;    // of the step; earlier items lead up to it
+    bool update_prepares = false;  // all weights at once; else the passes do, one by one
     ArenaTrace device, host;       // of a training pass, which needs the most of all passes
     MemoryReport state;
 };
@@ -34,20 +34,18 @@ struct StepFigures {
 // `before` is the clocked schedule up to first_item, `clocked` all of it.
 StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
                        const ClockedSchedule& clocked);
-// The record's beginning alone.
+// The part of the schedule before first_item.
 StepSchedule leading_part(const RankRecord& record);
 
 // few + periods * (more - few), figure by figure.
 StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods);
-// Computes the figures of the whole context from its samples.
-StepFigures extrapolate(const std::array<StepFigures, 3>& samples, const SteadyChunks& chunks);
 
-// The figures that a prediction takes from one rank that is clocked alone.
+// A prediction's input from one rank that is clocked alone.
 struct RankOutline {
     StepFigures figures;
     ArenaTrace device, host;
 };
-// In steady mode of a sample of the chunks, where there are many.
+// Steady mode takes it from samples of the chunks where there are many.
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options);
 

@@ -8,8 +8,8 @@ namespace rm {
 namespace {
 
 constexpr std::int64_t kBack = 2;  // chunks: the last one may be short
-// Chunks of the first sample. Bytes and FLOPs are steady at once; times are when what moves for a
-// chunk of queries is hidden behind its attention, or never.
+// Chunks of the first sample. Bytes and FLOPs are steady at once; times are steady only once the
+// transfers for a chunk of queries hide behind its attention, or never do.
 constexpr std::int64_t kUntimed = 6;
 constexpr std::int64_t kTimed = 24;
 
@@ -34,7 +34,7 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
         std::max<std::int64_t>(options.profile == nullptr ? kUntimed : kTimed,
                                2 * (shape.memory.prefetch + 2)) +
         kBack;
-    // A whole number of periods below all chunks, so that kept tiles go on at the back.
+    // A whole number of periods below all chunks, so that the pattern of kept tiles continues.
     const std::int64_t first = least + (chunks - least % period.chunks) % period.chunks;
     if (chunks <= first + 2 * period.chunks) return std::optional<SteadyChunks>();
     SteadyChunks steady;
@@ -51,12 +51,12 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
     return std::optional(steady);
 }
 
-double SteadyChunks::at_end(const std::array<double, 3>& values) const {
-    return quadratic(values[0], values[1], values[2], periods);
+double SteadyChunks::at_end(double first, double second, double third) const {
+    return quadratic(first, second, third, periods);
 }
 
-Bytes SteadyChunks::at_end(const std::array<Bytes, 3>& values) const {
-    return {quadratic(values[0].value, values[1].value, values[2].value, periods)};
+Bytes SteadyChunks::at_end(Bytes first, Bytes second, Bytes third) const {
+    return {quadratic(first.value, second.value, third.value, periods)};
 }
 
 }  // namespace rm

@@ -15,12 +15,13 @@ struct SteadyChunks {
     std::array<ChunkSample, 3> samples;
     std::int64_t periods = 0;  // from the first sample to the whole context
 
-    // Nothing: the context is so short that all of it is gone over, or the mode asks for that.
+    // Nothing: the context is short enough to run whole, or the mode asks for all of it.
     static Result<std::optional<SteadyChunks>> of(const RankSpec& spec, const StageShape& shape,
                                                   const DryRunOptions& options);
 
-    double at_end(const std::array<double, 3>& values) const;
-    Bytes at_end(const std::array<Bytes, 3>& values) const;
+    // The value in the whole context of a figure that has these values in the samples.
+    double at_end(double first, double second, double third) const;
+    Bytes at_end(Bytes first, Bytes second, Bytes third) const;
 };
 
 }  // namespace rm

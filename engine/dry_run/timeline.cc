@@ -15,30 +15,26 @@ using Kind = ScheduleItem::Kind;
 constexpr std::size_t kPlotWidth = 64;  // characters
 constexpr int kPlotHeight = 8;
 
-// Since the step's begin; what came before is left out.
-std::vector<LiveBytes> within_step(std::vector<LiveBytes> live, double begin, std::size_t before) {
-    live.erase(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(before));
-    for (LiveBytes& at : live)
-        at.seconds -= begin;
-    return live;
-}
-
-// Requests and releases of an arena before the step.
-std::size_t changes_before(const RankRecord& record, int arena) {
+// Counts requests and releases of an arena before the step.
+std::ptrdiff_t changes_before(const RankRecord& record, int arena) {
     const StepSchedule& schedule = record.schedule;
     const auto is_change = [&](const ScheduleItem& item) {
         return (item.kind == Kind::request || item.kind == Kind::release) &&
                schedule.buffers[item.index].arena == arena;
     };
-    return usize(std::count_if(
-        schedule.items.begin(),
-        schedule.items.begin() + static_cast<std::ptrdiff_t>(record.first_item), is_change));
+    return std::count_if(schedule.items.begin(),
+                         schedule.items.begin() + static_cast<std::ptrdiff_t>(record.first_item),
+                         is_change);
 }
 
+// By the time since the step's begin; earlier changes are left out.
 std::vector<LiveBytes> live_in_step(const RankRecord& record, const ClockedSchedule& clocked,
                                     double begin, int arena) {
-    return within_step(live_bytes(record.schedule, clocked, arena), begin,
-                       changes_before(record, arena));
+    std::vector<LiveBytes> live = live_bytes(record.schedule, clocked, arena);
+    live.erase(live.begin(), live.begin() + changes_before(record, arena));
+    for (LiveBytes& at : live)
+        at.seconds -= begin;
+    return live;
 }
 
 std::vector<StepTimeline::Stream> busy_streams(const RankRecord& record,
@@ -56,13 +52,13 @@ std::vector<StepTimeline::Stream> busy_streams(const RankRecord& record,
     return streams;
 }
 
-// Numbers for times: the host's calls in their order.
+// Replaces times by the order of the host's calls.
 void count_changes(std::vector<LiveBytes>& live, double length) {
     for (std::size_t i = 0; i < live.size(); ++i)
         live[i].seconds = static_cast<double>(i) * length / static_cast<double>(live.size());
 }
 
-// As it was recorded; where work takes no time, all of it at once.
+// The timeline as recorded; where work takes no time, every change is at time 0.
 Result<StepTimeline> record_timeline(const RankSpec& spec, const StageShape& shape,
                                      const DryRunOptions& options) {
     RM_TRY(const RankRecord record, record_rank(spec, shape, options));
@@ -80,20 +76,20 @@ Result<StepTimeline> record_timeline(const RankSpec& spec, const StageShape& sha
 
 using Samples = std::array<StepTimeline, 3>;
 
-// When the same requests and releases are made in the whole context.
+// Moves the samples' requests and releases to their times in the whole context.
 std::vector<LiveBytes> whole_changes(const std::array<const std::vector<LiveBytes>*, 3>& samples,
                                      const SteadyChunks& chunks, double length) {
     std::vector<LiveBytes> whole = *samples.back();
     double last = 0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
-        const double at = chunks.at_end(std::array{
-            samples[0]->at(i).seconds, samples[1]->at(i).seconds, samples[2]->at(i).seconds});
+        const double at = chunks.at_end(samples[0]->at(i).seconds, samples[1]->at(i).seconds,
+                                        samples[2]->at(i).seconds);
         last = whole[i].seconds = std::clamp(at, last, length);
     }
     return whole;
 }
 
-// From a time of the sample to one of the whole context, which is as far between the same requests.
+// Maps a time of the sample to the whole context, linearly between the same two requests.
 class Stretch {
 public:
     Stretch(const StepTimeline& sample, const StepTimeline& whole) {
@@ -118,8 +114,7 @@ private:
 
 StepTimeline stretched(const Samples& samples, const SteadyChunks& chunks) {
     StepTimeline whole = samples.back();
-    whole.length =
-        chunks.at_end(std::array{samples[0].length, samples[1].length, samples[2].length});
+    whole.length = chunks.at_end(samples[0].length, samples[1].length, samples[2].length);
     whole.device = whole_changes({&samples[0].device, &samples[1].device, &samples[2].device},
                                  chunks, whole.length);
     whole.host =
@@ -139,7 +134,7 @@ Result<StepTimeline> sampled_timeline(const RankSpec& spec, const StageShape& sh
         StageShape sampled = shape;
         sampled.sample = chunks.samples[i];
         RM_TRY(samples[i], record_timeline(spec, sampled, options));
-        // Requests are the same ones in all samples: without times one says it all.
+        // All samples make the same requests: without times one sample is enough.
         if (!samples[i].timed) return std::move(samples[i]);
     }
     return stretched(samples, chunks);
@@ -166,14 +161,13 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
     std::size_t part = 0;
     for (const LiveBytes& at : live) {
         const auto to = static_cast<std::size_t>(at.seconds / length * static_cast<double>(count));
-        // `now` was live until then.
+        // `now` stayed live until this change.
         for (; part < std::min(to, count - 1); ++part)
             most[part + 1] = now;
         now = at.bytes;
         most[part] = std::max(most[part], now);
     }
-    for (++part; part < count; ++part)
-        most[part] = now;
+    std::fill(most.begin() + static_cast<std::ptrdiff_t>(part) + 1, most.end(), now);
     return most;
 }
 

@@ -16,8 +16,8 @@ struct StepTimeline {
         std::string name;
         std::vector<Busy> busy;  // ascending
     };
-    // The step's. Where work takes no time, one for each request and release of a buffer, and
-    // times count these.
+    // Seconds of the step. Where work takes no time, each request and release of a buffer counts
+    // as one, here and in the times below.
     double length = 0;
     bool timed = false;
     std::vector<LiveBytes> device, host;  // of the arenas, from 0 on
@@ -38,7 +38,7 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
 // Live bytes as rows of characters, 64 wide, with the peak at the left.
 std::string plot(const std::vector<LiveBytes>& live, double length);
 
-// The picture: memory of the device by kind, of the host, and when each stream works.
+// Draws the memory of the device by kind, that of the host, and the busy times of each stream.
 std::string to_svg(const StepTimeline& timeline, const std::string& title);
 
 }  // namespace rm

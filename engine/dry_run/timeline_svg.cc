@@ -75,7 +75,7 @@ private:
     std::string out_;
 };
 
-// An axis of bytes with the most at its top, and its baseline.
+// Draws an axis of bytes, `most` at its top, and its baseline.
 void draw_axis(Svg& svg, double base, double height, Bytes most, std::string_view title) {
     svg.line(kLeft, base - height, kLeft, base);
     svg.line(kLeft, base, kLeft + kWidth, base);
@@ -132,7 +132,7 @@ double draw_device(Svg& svg, Legend& legend, const StepTimeline& timeline) {
     return bottom;
 }
 
-// Where nothing is kept on the host there is no panel.
+// Draws no panel where nothing is kept on the host.
 double draw_host(Svg& svg, Legend& legend, const StepTimeline& timeline, double top) {
     const std::vector<Bytes> arena = most_by_part(timeline.host, timeline.length, kParts);
     const Bytes peak = *std::max_element(arena.begin(), arena.end());
