@@ -27,7 +27,7 @@ struct StateBuffers {
 
 }  // namespace
 
-// Times what it is around of as attention.
+// Times its scope as attention.
 class Attention::Section {
 public:
     Section(Attention& attention, LayerPass pass)
@@ -96,7 +96,7 @@ std::unique_ptr<KvStream> Attention::key_values(const SequenceRuns& runs, QueryK
     return std::make_unique<HostKv>(memory_, attended, runs.query_chunks, layout_.max_query_chunk);
 }
 
-// 7-9 of every query: out (S, attended_q, D) and lse (S, attended_q).
+// Steps 7-9 for every query: out (S, attended_q, D) and lse (S, attended_q).
 void Attention::attend(const SequenceRuns& runs, QueryKeyValue& attended, TokenStore& out,
                        TokenStore& lse, LayerPass pass) {
     memory_.settle();
@@ -166,10 +166,6 @@ OutGradients AttentionBackward::make_out_gradients(std::int64_t tokens, std::int
             working_store(a_.memory_, {"delta"}, accum, {tokens, heads})};
 }
 
-OutGradients AttentionBackward::out_gradients() {
-    return make_out_gradients(a_.shapes_.T, a_.shapes_.Hq);
-}
-
 OutGradients AttentionBackward::to_heads(OutGradients tokens) {
     if (a_.heads_.direct()) return tokens;
     OutGradients attended = make_out_gradients(a_.shapes_.S, a_.shapes_.attended_q);
@@ -209,7 +205,7 @@ void AttentionBackward::attend(OutGradients& gradients, TokenStore& d_q_store) {
     }
 }
 
-// From attention's heads to the tokens of this rank.
+// Brings gradients from attention's heads to the tokens of this rank.
 ProjectedGradients AttentionBackward::to_tokens(ProjectedGradients attended) {
     if (a_.heads_.direct()) return attended;
     const RankShapes& s = a_.shapes_;

@@ -8,18 +8,18 @@
 namespace rm {
 
 // Causal attention over the S tokens of a ring slot, for a layer that works on the T tokens of this
-// rank: what lies between them - the exchange of heads, the ring, keys and values that wait on the
-// host - is the business of this class. Calls queue.
+// rank. This class does all that lies between them: the exchange of heads, the ring, keys and
+// values on the host. Calls queue.
 class Attention {
 public:
-    // Borrows all. `ops` are the compute stream's; `timers`: of the time it attends, waits for
-    // other ranks included.
+    // Borrows all. `ops` are the compute stream's; `timers` measure attention, including its waits
+    // for other ranks.
     Attention(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
               const RankLayout& layout, const RankShapes& shapes, const Ops& ops,
               LayerPassTimers& timers);
 
-    // Makes queries, keys and values by the S tokens of the slot. `project` fills in the stores of
-    // this rank's tokens that it is called with.
+    // Makes queries, keys and values of the slot's S tokens. `project` gets the stores of this
+    // rank's tokens and fills them in.
     template <typename Project>
     QueryKeyValue inputs(int layer, Project project) {
         QueryKeyValue attended =
@@ -39,7 +39,7 @@ public:
         TokenStore out;  // (T, Hq, D) compute
         TokenStore lse;  // (S, attended_q) accum
     };
-    // `pass`: whose time it is; the backward pass may attend again.
+    // The time counts for `pass`: the backward pass may repeat attention.
     Output forward(const SequenceRuns& runs, int layer, QueryKeyValue& attended, LayerPass pass);
 
     LayerPassTimers& ring_exposed() { return ring_.exposed; }
@@ -54,7 +54,7 @@ private:
                               std::int64_t kv_heads);
     void attend(const SequenceRuns& runs, QueryKeyValue& attended, TokenStore& out, TokenStore& lse,
                 LayerPass pass);
-    // A window that goes over the query groups.
+    // Makes a window over the query groups.
     TokenWindow group_window(const SequenceRuns& runs, TokenStore& store, RowAccess access);
     std::unique_ptr<KvStream> key_values(const SequenceRuns& runs, QueryKeyValue& attended);
 
@@ -74,14 +74,14 @@ struct OutGradients {
     TokenStore delta;  // (N, heads) accum
 };
 
-// Gradients of what was projected, by token.
+// Gradients of the projections, by token.
 struct ProjectedGradients {
     TokenStore d_q;  // (T, Hq, D) accum or compute
     KvGradStream::Gradients kv;
 };
 
-// One layer's backward pass. Its first hop starts when this is made: make it before the work that
-// leads to the gradients of attention's output is queued.
+// Attends in one layer's backward pass. The constructor starts the first hop: construct it before
+// you queue the work that yields the gradients of attention's output.
 class AttentionBackward {
 public:
     // Borrows all but `attended`.
@@ -90,8 +90,8 @@ public:
     AttentionBackward(const AttentionBackward&) = delete;
     AttentionBackward& operator=(const AttentionBackward&) = delete;
 
-    // To be filled in for the T tokens of this rank.
-    OutGradients out_gradients();
+    // The caller fills them in for the T tokens of this rank.
+    OutGradients out_gradients() { return make_out_gradients(a_.shapes_.T, a_.shapes_.Hq); }
     ProjectedGradients finish(OutGradients tokens);
 
 private:

@@ -24,9 +24,8 @@ public:
     // Both sides are the same.
     bool direct() const { return ulysses_ == 1 && same_kv_heads_; }
 
-    // From what the projections work on to what attention works on, and back. Shapes: tokens
-    // (T, Hq, D) and (2T, Hk, D), attended (S, attended_q, D) and (2S, attended_kv, D); delta
-    // without D.
+    // A tensor as the projections see it and as attention sees it. Shapes: tokens (T, Hq, D) and
+    // (2T, Hk, D), attended (S, attended_q, D) and (2S, attended_kv, D); delta without D.
     struct Sides {
         TensorView tokens;
         TensorView attended;
@@ -40,24 +39,26 @@ public:
     StreamTimer& exposed() { return exchange_.exposed(); }
 
 private:
+    // Consecutive heads of this rank's tokens that a ulysses rank attends with.
+    struct HeadRun {
+        std::int64_t here = 0;      // the first one among the heads of the tokens
+        std::int64_t attended = 0;  // and among those of that rank's attention
+        std::int64_t count = 0;
+    };
+    using HeadRuns = std::vector<std::vector<HeadRun>>;  // by ulysses rank
+
     void exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in);
     TensorView block(const TensorView& blocks, int rank) const;
-    void scatter_queries(const Ops& ops, const TensorView& tokens, const TensorView& send,
-                         const TensorView& own) const;
-    void join_queries(const Ops& ops, const TensorView& own, const TensorView& received,
-                      const TensorView& tokens) const;
-    void scatter_kv(const Ops& ops, const TensorView& tokens, const TensorView& send,
-                    const TensorView& own) const;
-    void sum_kv(const Ops& ops, const TensorView& own, const TensorView& received,
-                const TensorView& tokens) const;
+    void scatter(const Ops& ops, const HeadRuns& runs, const TensorView& tokens,
+                 const TensorView& send, const TensorView& own) const;
+    void gather(const Ops& ops, const HeadRuns& runs, const TensorView& own,
+                const TensorView& received, const TensorView& tokens, Into into) const;
 
     StepMemory& memory_;
     int ulysses_;
     int index_;
-    RankShapes shapes_;
     bool same_kv_heads_ = true;
-    // By ulysses rank: which of the key-value heads here its attention uses, in its order.
-    std::vector<std::vector<std::int64_t>> kv_heads_;
+    HeadRuns queries_, kv_;
     ExposedExchange exchange_;
 };
 

@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// Every query group goes over chunks 0 to its own, and accesses its own as `first`.
+// Every query group visits chunks 0 to its own, and its own, as the first visitor, as `first`.
 Visits chunk_visits(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
     std::vector<Visit> list;
     for (const QueryChunk& chunk : chunks)
@@ -83,7 +83,7 @@ void HostKvGrad::done() {
     ++group_;
 }
 
-// The windows are empty from here on; their stores are those of the result.
+// The result takes the windows' stores: the windows are not used again.
 KvGradStream::Gradients HostKvGrad::finish() {
     return std::move(gradients_);
 }

@@ -7,8 +7,8 @@
 
 namespace rm {
 
-// Keys and values of one rank that wait on the host (FPDT, arXiv:2408.16978): every query
-// group gets the chunks up to its own.
+// Streams one rank's keys and values from the host (FPDT, arXiv:2408.16978): every query group
+// gets the chunks up to its own.
 class HostKv final : public KvStream {
 public:
     // Borrows all. `most_rows`: of a chunk.
@@ -27,7 +27,7 @@ private:
     std::size_t block_ = 0;  // of the group
 };
 
-// The same with gradients that also wait on the host between groups.
+// The same with gradients, which also wait on the host between groups.
 class HostKvGrad final : public KvGradStream {
 public:
     HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,

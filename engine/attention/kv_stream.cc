@@ -105,7 +105,7 @@ RingKv::RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
     buffers_.streams.order.record(ops_.stream(), *buffers_.own_ready);
 }
 
-// The block that lay in this place must have been used. Before the layer's first hop all are free.
+// Waits until the block in this place has been used. Before the layer's first hop all are free.
 void RingKv::wait_until_free(int block) {
     bool& is_used = is_used_[buffers_.place(block)];
     if (std::exchange(is_used, true))
@@ -113,7 +113,7 @@ void RingKv::wait_until_free(int block) {
                                     *buffers_.events(block).consumed);
 }
 
-// Towards the next step of this round, and towards the next round.
+// Starts the hops towards the next step of this round and towards the next round.
 void RingKv::start_hops() {
     const int step = order_.step(block_);
     const int round_start = block_ - step;
@@ -130,7 +130,7 @@ void RingKv::start_hops() {
                           part(view(next_start), order_.inner, step)});
     }
     buffers_.streams.communicator.ring_shifts(std::move(shifts));
-    // The whole of the next round's first block is there when its last part is.
+    // The next round's first block is complete when its last part arrives.
     if (block_ + 1 < order_.num_blocks())
         buffers_.streams.order.record(buffers_.streams.communication,
                                       *buffers_.events(block_ + 1).arrived);
@@ -142,7 +142,7 @@ KvBlock RingKv::next() {
     return block(block_);
 }
 
-// To the current block; what other ranks need of it leaves.
+// Waits for the current block and sends on what other ranks need.
 void RingKv::move_on() {
     if (block_ == 0) {
         buffers_.streams.order.wait(buffers_.streams.communication, *buffers_.own_ready);
@@ -165,8 +165,8 @@ RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& o
     if (order_.num_blocks() > 1) start_first_hops();
 }
 
-// The first block, and before it the one that starts its round. Compute is past everything that was
-// in the buffers.
+// Fetches the first block, and before it the one that starts its round. Compute is past everything
+// that the buffers held.
 void RingKvGrad::start_first_hops() {
     const int first = order_.backward(0);
     const int round_start = first - 1;
@@ -223,7 +223,8 @@ KvGradBlock RingKvGrad::next() {
     return {block(order_.backward(position_)), grads.k, grads.v};
 }
 
-// To this rank's share, the sum of the ranks before; where a round ends, that of the rounds before.
+// Adds to this rank's share the sum of the ranks before and, at a round's end, of the rounds
+// before.
 void RingKvGrad::add_what_arrived() {
     if (place_in_round() > 0) ops_(Add{at(places_.arriving), at(places_.share)});
     if (ends_round() && position_ >= order_.inner) {
@@ -231,7 +232,7 @@ void RingKvGrad::add_what_arrived() {
     }
 }
 
-// The buffer that was sent last has left and receives now; the sum that arrived has been added to.
+// The share is sent next; the buffer sent last receives; the one that arrived takes the next share.
 void RingKvGrad::pass_on() {
     if (ends_round()) return std::swap(places_.outer_sent, places_.share);
     const Places before = places_;
@@ -242,7 +243,7 @@ void RingKvGrad::pass_on() {
 
 void RingKvGrad::done() {
     const bool last = position_ + 1 == order_.num_blocks();
-    // Where only parts on the outer ring have moved, nobody needs them yet.
+    // Parts on the outer ring alone are not needed yet.
     const bool inner_moved =
         place_in_round() > 0 || (!last && order_.step(order_.backward(position_ + 1)) > 0);
     if (inner_moved) wait_for_hops();

@@ -27,7 +27,7 @@ struct KvBlock {
     TensorView v;  // (S, Hk, D) compute
     std::span<const Run> runs;
 };
-// The same with where this block's gradients are summed.
+// A block with the sums of its gradients.
 struct KvGradBlock {
     KvBlock kv;
     TensorView d_k;  // (S, Hk, D) accum
@@ -45,8 +45,8 @@ public:
     virtual void done() = 0;
 };
 
-// The backward pass: a block comes with the place where this rank's share of its gradients is
-// formed. finish() gives the gradients of this rank's own keys and values, complete.
+// The same for the backward pass: a block brings the place for this rank's share of its gradients.
+// finish() returns the complete gradients of this rank's own keys and values.
 class KvGradStream {
 public:
     virtual ~KvGradStream() = default;
@@ -61,10 +61,9 @@ public:
     virtual Gradients finish() = 0;
 };
 
-// The order in which the blocks of all ring slots come by a rank: `outer` rounds of `inner` steps.
-// Round o is over the slots of the node that is o places behind on the outer ring, step i of it
-// over the slot i places behind on the inner one. Where the mesh has no double ring there is one
-// round, over the whole ring.
+// The order in which the blocks of all ring slots pass a rank: `outer` rounds of `inner` steps.
+// Round o covers the slots of the node o places behind on the outer ring, and its step i the slot i
+// places behind on the inner one. Without a double ring, one round covers the whole ring.
 struct RingOrder {
     explicit RingOrder(const Communicator& communicator);
 
@@ -83,8 +82,8 @@ struct RingOrder {
     int outer_index = 0;
 };
 
-// Every layer's ring uses these in turn: events, made once per stage, and the sizes of its buffers.
-// S tokens of a ring slot, Hk key-value heads of this rank.
+// The events, made once per stage, and the buffer sizes that every layer's ring uses in turn. S is
+// the tokens of a ring slot, Hk the key-value heads of this rank.
 class RingBuffers {
 public:
     RingBuffers(const RankStreams& streams, StepMemory& memory, std::int64_t slot_tokens,
@@ -96,8 +95,8 @@ public:
     };
     // The events of a block that is not this rank's own.
     Events& events(int block) { return events_[place(block)]; }
-    // Blocks that are not this rank's own, one after the other in at most four places: within a
-    // round step s in (s - 1) mod 2, the first of round o in 2 + (o - 1) mod 2.
+    // Blocks of other ranks take turns in at most four places: within a round, step s uses
+    // (s - 1) mod 2; the first block of round o uses 2 + (o - 1) mod 2.
     std::size_t place(int block) const;
     using Blocks = std::array<ArenaTensor, 4>;  // (2S, Hk, D) compute
     Blocks make_blocks() const;
@@ -120,7 +119,7 @@ private:
     std::array<Events, 4> events_;
 };
 
-// The blocks of a layer that come round the ring, and where they lie on this rank.
+// The blocks of a layer that travel round the ring, and their places on this rank.
 class RingBlocks {
 protected:
     // `own`: (2S, Hk, D) compute, key rows then value rows. `slot_runs`: runs of every ring slot.
@@ -147,8 +146,8 @@ protected:
 // Own block first, then those of the slots behind. Within a round blocks move one hop per step
 // along the inner ring. Meanwhile the block that this rank started the round with moves one hop
 // along the outer ring, a part beside each step: it starts the next rank's next round, so the slow
-// hop has a whole round to hide in. Every rank sees every block exactly once. With one rank it is
-// resident keys and values and moves nothing.
+// hop has a whole round to hide in. Every rank sees every block exactly once. With one rank the
+// keys and values are resident and nothing moves.
 class RingKv final : public KvStream, private RingBlocks {
 public:
     RingKv(RingBuffers& buffers, const Ops& ops, const TensorView& own,
@@ -166,15 +165,15 @@ private:
     int block_ = 0;
 };
 
-// Every foreign block first, the own one last: while that is computed the last hop comes home. The
-// first hop starts when this is made, as the keys and values have been there since the forward
-// pass: make it before the work that leads to attention's backward pass is queued.
+// Every foreign block first, the own one last: its compute hides the last hop home. The constructor
+// starts the first hop, as the keys and values have been there since the forward pass: construct it
+// before you queue the work that leads to attention's backward pass.
 //
 // A block's gradients travel behind it. Within a round its sum starts at the rank after the one
 // that brought it in; each rank of the inner ring adds its share and passes the sum on, until the
 // one that brought it in adds its own. The sums of the rounds are added up in their order and move
 // one hop along the outer ring per round, in parts beside its steps, until they are home. A share
-// is computed while the sum is still on its way; all that moves meanwhile moves at once.
+// is computed while the sum is still on its way; all transfers meanwhile run at once.
 class RingKvGrad final : public KvGradStream, private RingBlocks {
 public:
     RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
@@ -185,7 +184,7 @@ public:
     Gradients finish() override;
 
 private:
-    // Which of the buffers of sums: they change places instead of being copied.
+    // Indices into sums_: the buffers swap roles instead of being copied.
     struct Places {
         std::size_t share = 0;     // this rank's part of the current block's
         std::size_t sent = 1;      // on its way along the inner ring
