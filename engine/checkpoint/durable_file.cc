@@ -117,6 +117,16 @@ Result<std::string> read_file(const std::string& path) {
     return text;
 }
 
+Result<std::vector<std::string>> names_in(const std::string& dir) {
+    std::vector<std::string> names;
+    std::error_code failure;
+    std::filesystem::directory_iterator at(dir, failure);
+    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure))
+        names.push_back(at->path().filename().string());
+    if (failure) return os_error("list", dir, failure.value());
+    return names;
+}
+
 Result<FileReader> FileReader::open(const std::string& path) {
     FileReader reader(path, UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)));
     if (!reader.fd_) return os_error("open", path, errno);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fault.h"
 #include "base/os/unique_fd.h"
@@ -50,6 +51,7 @@ Status replace_directory(const std::string& from, const std::string& to, Faults&
 Status rename_path(const std::string& from, const std::string& to, Faults& faults);
 
 Result<std::string> read_file(const std::string& path);
+Result<std::vector<std::string>> names_in(const std::string& dir);  // of all entries
 
 // Ranges of a file, by pread. Not mapped: every byte is converted or copied once anyway, and a
 // mapped file that shrinks or a disk that fails would be a SIGBUS, where here it is an Error that

@@ -34,7 +34,7 @@ Status check_architecture(JsonObject& object) {
     return {};
 }
 
-// Present and other than the value without which there is no such thing.
+// Refuses each feature whose value differs from the one that turns it off.
 Status refuse_features(JsonObject& object) {
     for (const char* key : {"attention_bias", "mlp_bias"}) {
         bool on = false;
@@ -119,7 +119,7 @@ Result<ModelConfig> read_model(const json& config) {
 }
 
 json fresh_config() {
-    // The tokenizer is not known here; absent, transformers would take 1 and 2.
+    // The tokenizer is not known here; without these keys transformers would take 1 and 2.
     return {{"attention_dropout", 0.0},
             {"initializer_range", 0.02},
             {"use_cache", true},
@@ -160,7 +160,7 @@ json make_hf_config(const ModelConfig& model, const json& base, std::string_view
     config["rms_norm_eps"] = model.norm_eps;
     config["tie_word_embeddings"] = model.tied_head;
     config["max_position_embeddings"] = model.max_positions;
-    // The newer spelling only where it is the one in use.
+    // The newer spelling only where the base uses it.
     const bool new_spelling = config.contains("dtype") && !config.contains("torch_dtype");
     config[new_spelling ? "dtype" : "torch_dtype"] = torch_dtype;
     if (!new_spelling) config.erase("dtype");

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,16 +15,16 @@ namespace rm {
 
 struct HfConfig {
     ModelConfig model;
-    nlohmann::json text;  // all of the file, for an export to carry on
+    nlohmann::json text;  // the whole file, which an export carries over
 };
 
-// A Llama as transformers writes it. Whatever would change the arithmetic and is not supported is
-// an error that names the key; keys that only concern generation or training scripts are kept and
-// not looked at.
+// Reads a Llama as transformers writes it. An unsupported key that would change the arithmetic is
+// an error that names it; keys that only concern generation or training scripts are kept and
+// ignored.
 Result<HfConfig> parse_hf_config(std::string_view text);
 
-// The config.json of an export: `base` (an earlier config.json, or null) with everything that says
-// something about the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
+// Makes the config.json of an export: `base` (an earlier config.json, or null) with all that
+// describes the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
 nlohmann::json make_hf_config(const ModelConfig& model, const nlohmann::json& base,
                               std::string_view torch_dtype);
 
@@ -36,7 +35,7 @@ constexpr std::string_view kHfSingleFile = "model.safetensors";
 
 using HfWeightMap = std::map<std::string, std::string>;  // tensor -> file name
 
-// File names are plain names of .safetensors files: nothing outside the directory is reached.
+// File names must be plain names of .safetensors files, so that none leaves the directory.
 Result<HfWeightMap> parse_hf_index(std::string_view text);
 std::string encode_hf_index(const HfWeightMap& weight_map, std::int64_t total_bytes);
 

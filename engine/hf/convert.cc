@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/bf16.h"
 
 static_assert(std::endian::native == std::endian::little, "safetensors are little-endian");
 
@@ -42,17 +43,6 @@ float f16_to_f32(std::uint16_t bits) {
     return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-float bf16_to_f32(std::uint16_t bits) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-std::uint16_t f32_to_bf16(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    // Rounding could carry a NaN over to infinity: keep its top bits and make it quiet.
-    if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-    return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-}
-
 template <typename T>
 void widen(StorageType type, std::span<const std::byte> from, std::span<T> to) {
     RM_CHECK(static_cast<std::int64_t>(from.size()) ==
@@ -64,7 +54,7 @@ void widen(StorageType type, std::span<const std::byte> from, std::span<T> to) {
         case StorageType::f16:
             return convert_all<std::uint16_t>(from, to, f16_to_f32);
         case StorageType::bf16:
-            return convert_all<std::uint16_t>(from, to, bf16_to_f32);
+            return convert_all<Bf16>(from, to, from_bf16);
         case StorageType::f64:
         case StorageType::i32:
             break;
@@ -79,7 +69,7 @@ void narrow(std::span<const T> from, StorageType type, std::span<std::byte> to) 
              "{} bytes of {} for {} elements", to.size(), to_string(type), from.size());
     if (type == StorageType::f32) return store_all<float>(from, to, [](float x) { return x; });
     RM_CHECK(type == StorageType::bf16, "{} is not written", to_string(type));
-    store_all<std::uint16_t>(from, to, f32_to_bf16);
+    store_all<Bf16>(from, to, to_bf16);
 }
 
 template void widen(StorageType, std::span<const std::byte>, std::span<float>);

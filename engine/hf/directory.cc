@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "base/text.h"
+#include "base/words.h"
 #include "engine/data/file/shown_text.h"
 #include "engine/hf/config.h"
 #include "engine/hf/convert.h"
@@ -32,15 +34,15 @@ Result<std::string> read_text(const std::string& path) {
 // "3 tensors are missing: a, b, c"
 std::string names_message(const std::vector<std::string>& names, std::string_view what) {
     constexpr std::size_t kMost = 5;
-    std::string text =
-        format("{} {} {}: ", names.size(), names.size() == 1 ? "tensor is" : "tensors are", what);
-    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-        text += format("{}{}", i == 0 ? "" : ", ", shown_text(names[i]));
-    }
-    return text + (names.size() > kMost ? ", ..." : "");
+    std::vector<std::string> shown;
+    for (const std::string& name : std::span(names).first(std::min(names.size(), kMost)))
+        shown.push_back(shown_text(name));
+    if (names.size() > kMost) shown.emplace_back("...");
+    return format("{} {} {}: {}", counted(names.size(), "tensor"), names.size() == 1 ? "is" : "are",
+                  what, join(shown));
 }
 
-// Buffers that old transformers saved: computed from the configuration, not weights.
+// Whether old transformers saved it as a buffer: computed from the configuration, not a weight.
 bool is_old_buffer(std::string_view name) {
     return name.starts_with("model.layers.") && name.ends_with(".self_attn.rotary_emb.inv_freq");
 }
@@ -77,7 +79,7 @@ Status read_elements(const SafetensorsFile& file, const SafetensorsEntry& entry,
     return {};
 }
 
-// The piece's elements from `first` of the parameter's part on; the whole tensor lies in the file.
+// Reads the elements of the parameter's part from `first` on; the file holds the whole tensor.
 Status read_part(const HfDirectory& directory, const Parameter& p, std::int64_t first,
                  const TensorView& out) {
     for (std::int64_t done = 0; done < out.num_elements();) {
@@ -99,7 +101,6 @@ Status read_part(const HfDirectory& directory, const Parameter& p, std::int64_t 
 }
 
 Status check_tied_head(const HfDirectory& directory, const Parameter& embedding) {
-    constexpr std::int64_t kBlockElements = 1 << 18;
     std::vector<float> expected(kBlockElements), head(kBlockElements);
     for (std::int64_t at = 0; at < embedding.num_elements(); at += kBlockElements) {
         const std::int64_t count = std::min(kBlockElements, embedding.num_elements() - at);
@@ -139,7 +140,7 @@ Status HfDirectory::add_file(const std::string& name) {
     return {};
 }
 
-// Each tensor is where the index says, and the index lists each.
+// Checks that each tensor is where the index says, and that the index lists each.
 Status HfDirectory::check_index(const std::map<std::string, std::string>& weight_map) const {
     const std::string index = format("{}/{}", path_, kHfIndexFile);
     for (const auto& [tensor, file] : weight_map) {
@@ -189,7 +190,7 @@ Status HfDirectory::check_names(const ParameterTable& table) const {
         expected.insert(parameter.name);
         if (!has(parameter.name)) missing.push_back(parameter.name);
     }
-    // A tied head may be stored too; loading compares it with the embedding.
+    // The files may store a tied head too; loading compares it with the embedding.
     expected.emplace(kHfHeadName);
     for (const auto& [tensor, file] : file_of_) {
         if (expected.count(tensor) == 0) extra.push_back(tensor);

@@ -16,8 +16,8 @@
 namespace rm {
 
 // A model as Hugging Face stores it: config.json and model.safetensors, or shards with an index
-// (docs/formats/huggingface.md). Opened, it is known to hold every tensor of the model in its shape
-// once, in F32, F16 or BF16, and nothing else; no weight has been read. Reading is const and thread
+// (docs/formats/huggingface.md). open() checks that it holds every tensor of the model in its shape
+// once, in F32, F16 or BF16, and nothing else; it reads no weight. Reading is const and thread
 // safe. Errors name directory, file, tensor and value.
 class HfDirectory {
 public:
@@ -45,7 +45,7 @@ private:
     std::map<std::string, std::size_t> file_of_;  // by tensor
 };
 
-// Only config.json.
+// Reads config.json only.
 Result<HfConfig> read_hf_config(const std::string& directory);
 
 constexpr std::string_view kHfConfigFile = "config.json";
@@ -53,8 +53,8 @@ constexpr std::string_view kHfHeadName = "lm_head.weight";
 
 // Fills the master weights that this rank holds and zeroes both moments; every element is exact.
 // Rotary pairs are (i, i + D/2), in Hugging Face's files as in our kernels, so q and k are taken as
-// they lie. A tied head that is stored must equal the embedding. Host side, while no work is
-// queued. `activity` counts bytes and ends it; null: nobody watches.
+// they lie. A stored tied head must equal the embedding. Host side, while no work is queued.
+// `activity` counts bytes and can cancel; null: neither.
 Status load_hf_weights(const HfDirectory& directory, WeightState& weights,
                        Activity* activity = nullptr);
 

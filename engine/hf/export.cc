@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kCopyBytes = std::int64_t{8} << 20;
-// transformers asks for `format`; `writer` tells an earlier export from somebody's model.
+// transformers asks for `format`; `writer` tells an earlier export from a user's own model.
 SafetensorsMetadata export_metadata() {
     return {{"format", "pt"}, {"writer", "ringmaster"}};
 }
@@ -55,7 +55,7 @@ std::vector<Shard> cut_shards(const ParameterTable& table, const HfExport& optio
     return shards;
 }
 
-// Writes a block while the next one is put together.
+// Writes a block while the caller prepares the next one.
 class BlockWriter {
 public:
     BlockWriter(DurableFile& file, StorageType type) : file_(file), type_(type) {}
@@ -150,19 +150,17 @@ Status copy_file(const std::string& from, const std::string& to, Faults& faults)
 }
 
 Status carry_files(const std::string& source, const std::string& dir, Faults& faults) {
-    std::error_code failure;
-    fs::directory_iterator at(source, failure);
-    for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
-        const std::string name = at->path().filename().string();
+    RM_TRY(const std::vector<std::string> names, names_in(source));
+    for (const std::string& name : names) {
+        const std::string from = source + "/" + name;
         std::error_code unreadable;
-        if (!is_carried(name) || !at->is_regular_file(unreadable)) continue;
-        RM_RETURN_IF_ERROR(copy_file(at->path().string(), dir + "/" + name, faults));
+        if (!is_carried(name) || !fs::is_regular_file(from, unreadable)) continue;
+        RM_RETURN_IF_ERROR(copy_file(from, dir + "/" + name, faults));
     }
-    if (failure) return os_error("list", source, failure.value());
     return {};
 }
 
-// Replaces the source's, whole: its configuration may not fit another tokenizer.
+// Replaces all of the source's tokenizer: its configuration may not fit another one.
 Status carry_tokenizer(const fs::path& tokenizer, const std::string& dir, Faults& faults) {
     if (tokenizer.empty() || tokenizer == "bytes") return {};
     std::error_code ignored;
@@ -179,7 +177,7 @@ Status carry_tokenizer(const fs::path& tokenizer, const std::string& dir, Faults
     return {};
 }
 
-// Both old and new transformers must make of the configuration what was trained with.
+// Old and new transformers must both compute with this configuration what was trained.
 ModelConfig exported_model(const HfExport& options, ModelConfig model) {
     RopeConfig& rope = model.rope;
     if (rope.type == RopeType::yarn || rope.type == RopeType::longrope) {
@@ -205,17 +203,16 @@ Status write_config(const std::string& dir, const HfExport& options, const Model
     return write_durable_file(format("{}/{}", dir, kHfConfigFile), text + "\n", faults);
 }
 
-// The first weight file of a directory, by what an export names it.
+// Judges by the metadata of the directory's first weight file.
 bool is_earlier_export(const fs::path& path) {
-    std::error_code ignored;
-    for (fs::directory_iterator at(path, ignored), end; !ignored && at != end;
-         at.increment(ignored)) {
-        const std::string name = at->path().filename().string();
-        if (name != kHfSingleFile && !name.starts_with("model-00001-of-")) continue;
-        const auto header = read_safetensors_header(at->path().string());
-        return header && header->metadata == export_metadata();
-    }
-    return false;
+    const auto names = names_in(path.string());
+    if (!names) return false;
+    const auto first = std::ranges::find_if(*names, [](const std::string& name) {
+        return name == kHfSingleFile || name.starts_with("model-00001-of-");
+    });
+    if (first == names->end()) return false;
+    const auto header = read_safetensors_header((path / *first).string());
+    return header && header->metadata == export_metadata();
 }
 
 Status check_target(const HfExport& options, const fs::path& target) {
@@ -235,31 +232,29 @@ Status check_target(const HfExport& options, const fs::path& target) {
                       options.path);
 }
 
-// Where each epoch's export is written before it takes its place, but for the epoch.
+// Each epoch's export is written to this prefix and its epoch before it takes its place.
 std::string aside_prefix(const fs::path& target) {
     return format("{}/.tmp-export-{}-e", target.parent_path().string(), target.filename().string());
 }
 
-// Removes what attempts that died left beside `target`.
+// Removes the directories that dead attempts left beside `target`.
 Status remove_left_aside(const fs::path& target, Epoch below, Faults& faults) {
     const std::string prefix = aside_prefix(target);
-    std::vector<std::string> left;
-    std::error_code ignored;
-    for (fs::directory_iterator at(target.parent_path(), ignored), end; !ignored && at != end;
-         at.increment(ignored)) {
-        const std::string path = at->path().string();
+    const auto names = names_in(target.parent_path().string());
+    if (!names) return {};
+    for (const std::string& name : *names) {
+        const std::string path = (target.parent_path() / name).string();
         if (!path.starts_with(prefix)) continue;
         std::int64_t epoch = 0;
         const char* number = path.data() + prefix.size();
         const auto [rest, failure] = std::from_chars(number, path.data() + path.size(), epoch);
-        if (failure == std::errc() && epoch < below.value) left.push_back(path);
+        if (failure == std::errc() && epoch < below.value)
+            RM_RETURN_IF_ERROR(remove_tree(path, faults));
     }
-    for (const std::string& path : left)
-        RM_RETURN_IF_ERROR(remove_tree(path, faults));
     return {};
 }
 
-// An empty directory beside the target.
+// Makes an empty directory beside the target.
 Result<StagedExport> make_aside(const HfExport& options, Faults& faults) {
     fs::path target = fs::absolute(options.path).lexically_normal();
     if (!target.has_filename()) target = target.parent_path();  // a slash at the end
@@ -311,12 +306,6 @@ Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults) {
 
 Status discard_hf(const StagedExport& staged, Faults& faults) {
     return remove_tree(staged.temporary, faults);
-}
-
-Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
-                 Faults& faults) {
-    RM_TRY(const StagedExport staged, stage_hf(options, model, weights, faults));
-    return publish_hf(staged, options.epoch, faults);
 }
 
 }  // namespace rm

@@ -15,38 +15,33 @@ struct HfExport {
     std::string path;                       // the directory to write
     StorageType dtype = StorageType::bf16;  // or f32
     Bytes max_shard = {5'000'000'000};      // of a file's tensors, where one alone fits
-    std::string source;                     // what the model started from; empty: nothing
+    std::string source;                     // the directory it started from; empty: none
     std::string tokenizer;                  // data.tokenizer; empty or `bytes`: no files
     std::int64_t context = 0;               // the longest trained
-    Epoch epoch;                            // whose it is: each writes aside under its own name
+    Epoch epoch;                            // of the attempt: each writes aside under its own name
 };
 
-// An export that is written and synced but not in its place yet.
+// An export that is written and synced but not yet in its place.
 struct StagedExport {
     std::string temporary;
     std::string target;
 };
 
-// Whether stage_hf and publish_hf could write at `options.path`: makes its parent, and a directory
-// beside it that goes again. already_exists and invalid_argument as they say it.
+// Tests whether stage_hf and publish_hf could write at `options.path`: makes its parent and, for
+// the moment, a directory beside it. already_exists and invalid_argument as from stage_hf.
 Status try_hf_place(const HfExport& options, Faults& faults);
 
 // Writes `weights` as a Hugging Face directory: config.json, weights in one file or in shards with
-// an index, what `source` holds besides (tokenizer, licence, ...; no weights), and the files of
-// `tokenizer`, which is what was trained with. `model.rope` is
-// the rotary embedding trained with. Written beside `path`, synced and, by publish_hf, renamed: a
-// reader sees all of it or nothing. An earlier export at `path` is replaced; anything else there is
-// already_exists and left alone; weights that are not finite are out_of_range. Host side, while no
-// work is queued; rank 0 while the others serve.
+// an index, the other files of `source` (tokenizer, licence, ...; no weights), and the files of
+// `tokenizer`. The model was trained with that tokenizer and with `model.rope`. Written beside
+// `path`, synced and, by publish_hf, renamed: a reader sees all of it or nothing. Replaces an
+// earlier export at `path`; anything else there is already_exists and left alone; weights that are
+// not finite are out_of_range. Host side, while no work is queued; rank 0 while the others serve.
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
                               WholeWeights& weights, Faults& faults);
-// Puts it in its place; also removes what lower epochs left aside.
+// Moves it to its place and removes what lower epochs left aside.
 Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults);
-// Removes what was written aside.
+// Removes the staged directory.
 Status discard_hf(const StagedExport& staged, Faults& faults);
-
-// Both steps.
-Status export_hf(const HfExport& options, const ModelConfig& model, WholeWeights& weights,
-                 Faults& faults);
 
 }  // namespace rm

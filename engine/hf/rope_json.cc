@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "engine/data/file/shown_text.h"
@@ -14,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Values that stand beside the object in config.json.
+// The values beside the object in config.json.
 struct Surroundings {
     std::optional<double> theta;
     std::int64_t max_positions = 0;     // 0: not known
@@ -91,7 +90,7 @@ Status RopeReader::read_original() {
     RM_RETURN_IF_ERROR(object_.status());
     constexpr std::string_view kKey = "original_max_position_embeddings";
     if (rope_.type == RopeType::dynamic) {
-        // The formula takes max_position_embeddings whatever stands here.
+        // The formula takes max_position_embeddings and ignores this value.
         if (original == 0) original = around_.max_positions;
         if (around_.max_positions == 0 || original == around_.max_positions) return {};
         return error(kKey, "{} and max_position_embeddings {} disagree; dynamic scaling takes one",
@@ -110,7 +109,7 @@ Status RopeReader::read_original() {
 // yarn and longrope may leave the factor to the ratio of the two lengths.
 Status RopeReader::default_factor() {
     const bool from_lengths = rope_.type == RopeType::yarn || rope_.type == RopeType::longrope;
-    // Never a shrinking one.
+    // The factor never shrinks positions.
     const double ratio =
         std::max(1.0, static_cast<double>(around_.max_positions) /
                           static_cast<double>(std::max<std::int64_t>(1, rope_.original_context)));
@@ -141,7 +140,7 @@ void RopeReader::read_fields() {
             object_.read("factor", factor_);
             break;
         case RopeType::yarn: {
-            bool finetuned = false;  // said by early YaRN models, means nothing
+            bool finetuned = false;  // in early YaRN models, without effect
             object_.read("factor", factor_)
                 .read("attention_factor", rope_.attention_factor)
                 .read("beta_fast", rope_.beta_fast)

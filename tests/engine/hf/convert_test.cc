@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/bf16.h"
+
 namespace rm {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(Convert, EveryFiniteF16IsItsSignFractionAndExponent) {
 }
 
 TEST(Convert, Bf16IsRoundedToNearestTiesToEven) {
-    const auto rounded = [](std::uint32_t bits) { return f32_to_bf16(std::bit_cast<float>(bits)); };
+    const auto rounded = [](std::uint32_t bits) { return to_bf16(std::bit_cast<float>(bits)); };
     EXPECT_EQ(rounded(0x3f800000), 0x3f80);
     EXPECT_EQ(rounded(0x3f807fff), 0x3f80);
     EXPECT_EQ(rounded(0x3f808000), 0x3f80);  // a tie, to even
@@ -44,15 +46,15 @@ TEST(Convert, Bf16IsRoundedToNearestTiesToEven) {
     EXPECT_EQ(rounded(0x3f818000), 0x3f82);  // a tie, to even
     EXPECT_EQ(rounded(0x7f7fffff), 0x7f80);  // beyond the largest: infinity
     EXPECT_EQ(rounded(0x80000000), 0x8000);
-    EXPECT_TRUE(std::isnan(bf16_to_f32(rounded(0x7f800001))));
-    EXPECT_TRUE(std::isnan(bf16_to_f32(rounded(0xffffffff))));
+    EXPECT_TRUE(std::isnan(from_bf16(rounded(0x7f800001))));
+    EXPECT_TRUE(std::isnan(from_bf16(rounded(0xffffffff))));
 }
 
 TEST(Convert, EveryBf16SurvivesTheWayToF32AndBack) {
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-        const float wide = bf16_to_f32(static_cast<std::uint16_t>(bits));
+        const float wide = from_bf16(static_cast<std::uint16_t>(bits));
         if (std::isnan(wide)) continue;
-        ASSERT_EQ(f32_to_bf16(wide), bits);
+        ASSERT_EQ(to_bf16(wide), bits);
     }
 }
 

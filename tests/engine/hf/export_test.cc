@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/checkpoint/durable_file.h"
-#include "engine/hf/convert.h"
 #include "engine/hf/directory.h"
 #include "engine/model/rope.h"
+#include "kernels/bf16.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/engine/hf/sample_directory.h"
 
@@ -54,7 +54,7 @@ TEST_F(HfExportTest, Bf16LoadsBackRoundedOnce) {
     ASSERT_TRUE(write(options("out", StorageType::bf16)).ok());
     std::vector<float> expected = values_of(sample_.weights);
     for (float& x : expected)
-        x = bf16_to_f32(f32_to_bf16(x));
+        x = from_bf16(to_bf16(x));
     EXPECT_EQ(load(open("out")), expected);
     EXPECT_EQ(open("out").config().text["torch_dtype"], "bfloat16");
 }

@@ -10,6 +10,7 @@
 #include "engine/hf/directory.h"
 #include "engine/hf/export.h"
 #include "engine/train/rank_engine.h"
+#include "tests/engine/hf/sample_directory.h"
 #include "tests/support/rank_rig.h"
 #include "tests/support/temp_dir.h"
 
@@ -238,8 +239,7 @@ TEST_F(HfReference, ExportedDirectoriesComputeTheSameBitsHereAndInPyTorch) {
                          .context = context_of(expected)};
         if (name.ends_with("4")) options.max_shard = {40'000};
         Faults faults;
-        WholeWeights whole(nullptr, engine.weights());
-        const Status written = export_hf(options, engine.config(), whole, faults);
+        const Status written = export_weights(options, engine.config(), engine.weights(), faults);
         ASSERT_TRUE(written.ok()) << written.error().message;
         Engine again(test::cpu_backend(1), open(name, "exported"), context_of(expected));
         EXPECT_EQ(again.logits(sequences), engine.logits(sequences));

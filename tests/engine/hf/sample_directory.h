@@ -69,7 +69,8 @@ struct SampleWeights {
 inline Status export_weights(const HfExport& options, const ModelConfig& model,
                              const WeightState& weights, Faults& faults) {
     WholeWeights whole(nullptr, weights);
-    return export_hf(options, model, whole, faults);
+    RM_TRY(const StagedExport staged, stage_hf(options, model, whole, faults));
+    return publish_hf(staged, options.epoch, faults);
 }
 
 // Returns all master weights, one tensor after the other.
