@@ -50,7 +50,7 @@ Status check_hash(const std::string& path, const ShardInfo& shard) {
     return data_loss("{} has hash {}, the manifest says {}", shard.file, hash.hex(), shard.hash);
 }
 
-// Each slice of the table has an entry of its size and type.
+// Checks that each slice of the table has an entry of its size and type.
 Status check_entries(const ShardInfo& shard, const SafetensorsHeader& header) {
     std::map<std::string_view, const SafetensorsEntry*> entries;
     for (const SafetensorsEntry& entry : header.entries)
@@ -129,7 +129,7 @@ Result<VerifiedCheckpoint> verify_checkpoint(const std::string& path, Verify ver
         RM_TRY(SafetensorsHeader header, verify_shard(path, shard, verify));
         verified.headers.push_back(std::move(header));
     }
-    // After the sizes: the work is bounded by what is really in the files.
+    // After the sizes, so that the files' real content bounds the work.
     if (auto complete = check_complete(verified.manifest.shards); !complete) {
         return data_loss("{}: {}", kManifestFile, complete.error().message);
     }

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -16,8 +15,8 @@
 
 namespace rm {
 
-// hashes reads every byte; sizes believes the content of files that have the right size and header:
-// enough for a rank that opens what another has just verified.
+// hashes reads every byte; sizes trusts files with the right size and header, which is enough for a
+// rank that opens what another has just verified.
 enum class Verify { sizes, hashes };
 
 struct VerifiedCheckpoint {
@@ -26,11 +25,10 @@ struct VerifiedCheckpoint {
 };
 
 // Checks manifest, completeness, shard sizes, headers and (Verify::hashes) contents. The error
-// names the file within the checkpoint, not the checkpoint, so that it can stand in a sentence
-// about it.
+// names the file within the checkpoint; the caller names the checkpoint.
 Result<VerifiedCheckpoint> verify_checkpoint(const std::string& path, Verify verify);
 
-// A checkpoint opened for reading, whatever mesh wrote it: CheckpointReader reads.
+// A checkpoint opened for reading on any mesh; CheckpointReader reads it.
 class Checkpoint {
 public:
     // data_loss names the checkpoint, the file and what is wrong with it.
@@ -40,7 +38,7 @@ public:
     const CheckpointName& name() const { return name_; }
     const nlohmann::json& state() const { return state_; }
     const std::string& path() const { return path_; }
-    // By name; each as the slice that is the whole tensor.
+    // By name; each as a slice of the whole tensor.
     const std::map<std::string, Slice>& tensors() const { return tensors_; }
     const std::vector<ShardInfo>& shards() const { return shards_; }
 
@@ -49,8 +47,8 @@ public:
         int slice = 0;        // among its shard's
         std::int64_t at = 0;  // byte of its first element in the file
     };
-    // Where the slices of a tensor are. not_found: no such tensor; failed_precondition: it is
-    // stored with another shape or type.
+    // Finds the slices of a tensor. not_found: no such tensor; failed_precondition: it is stored
+    // with another shape or type.
     Result<std::span<const Location>> locate(const Slice& slice) const;
 
 private:

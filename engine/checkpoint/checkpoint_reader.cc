@@ -14,14 +14,6 @@ std::int64_t block_bytes_of(const ShardInfo& shard) {
 
 }  // namespace
 
-const ShardInfo& CheckpointReader::shard_of(const Location& location) const {
-    return checkpoint_.shards()[usize(location.shard)];
-}
-
-const StoredSlice& CheckpointReader::stored_at(const Location& location) const {
-    return shard_of(location).slices[usize(location.slice)];
-}
-
 Status CheckpointReader::read(const Slice& slice, std::span<std::byte> out) {
     RM_TRY(const std::span<const Location> locations, checkpoint_.locate(slice));
     RM_CHECK(static_cast<std::int64_t>(out.size()) == num_bytes(slice), "{} bytes for {}",
@@ -81,7 +73,7 @@ Status CheckpointReader::read_block(const Location& location, std::int64_t index
                      index, stored.entry, hash, expected);
 }
 
-// A disk that cannot be read is as bad as one that reads something else.
+// An unreadable disk counts as data_loss, like one that returns wrong bytes.
 Status CheckpointReader::read_file(int shard, std::int64_t at, std::span<std::byte> out) {
     if (options_.activity != nullptr) RM_RETURN_IF_ERROR(options_.activity->check());
     pass_slowly(options_.faults, "checkpoint.slow_read");

@@ -14,14 +14,14 @@
 
 namespace rm {
 
-// Reads slices of a checkpoint and verifies every block of a stored slice that it reads, and no
-// other: ranks that read different parts verify the checkpoint together. In a checkpoint without
-// hashes of blocks it hashes each file that it reads from, once. One thread.
+// Reads slices of a checkpoint and verifies only the blocks of stored slices that it reads: ranks
+// that read different parts verify the checkpoint together. Where a checkpoint has no hashes of
+// blocks it hashes each file that it reads from, once. One thread.
 class CheckpointReader {
 public:
     // Point checkpoint.slow_read: a block, or a piece of a whole file, takes long to read.
     struct Options {
-        Activity* activity = nullptr;  // counts the bytes read; cancelled: reading ends
+        Activity* activity = nullptr;  // counts the bytes read and can cancel
         Faults* faults = nullptr;
     };
     explicit CheckpointReader(const Checkpoint& checkpoint) : CheckpointReader(checkpoint, {}) {}
@@ -36,8 +36,12 @@ public:
 
 private:
     using Location = Checkpoint::Location;
-    const ShardInfo& shard_of(const Location& location) const;
-    const StoredSlice& stored_at(const Location& location) const;
+    const ShardInfo& shard_of(const Location& at) const {
+        return checkpoint_.shards()[usize(at.shard)];
+    }
+    const StoredSlice& stored_at(const Location& at) const {
+        return shard_of(at).slices[usize(at.slice)];
+    }
     Status read_range(const Location& location, std::int64_t at, std::span<std::byte> out);
     Status read_block(const Location& location, std::int64_t index, std::span<std::byte> out);
     Status read_file(int shard, std::int64_t at, std::span<std::byte> out);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/text.h"
 #include "engine/checkpoint/durable_file.h"
 #include "engine/checkpoint/writer.h"
 
@@ -16,25 +17,17 @@ std::string path_of(const std::string& dir, const CheckpointName& name) {
     return format("{}/{}", dir, name);
 }
 
-// The checkpoints to remove, given those of this epoch and older ones, newest first.
+// Chooses the checkpoints to remove from those of this epoch and older ones, newest first.
 std::vector<CheckpointName> surplus(const std::vector<CheckpointName>& checkpoints,
                                     const KnownCheckpoints& known, int keep) {
     std::vector<CheckpointName> old;
     int kept = 0;
     for (const CheckpointName& name : checkpoints) {
-        const bool bad = known.bad.contains(name);
-        const bool stays = !bad && kept < keep;
+        const bool stays = !known.bad.contains(name) && kept < keep;
         kept += stays ? 1 : 0;
         if (!stays && name < known.good) old.push_back(name);
     }
     return old;
-}
-
-std::string join_sentences(const std::vector<std::string>& sentences) {
-    std::string text;
-    for (const std::string& sentence : sentences)
-        text += format("{}{}", text.empty() ? "" : "; ", sentence);
-    return text;
 }
 
 }  // namespace
@@ -59,10 +52,8 @@ std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
 
 Result<DirectoryListing> list_checkpoints(const std::string& dir) {
     DirectoryListing listing;
-    std::error_code failure;
-    fs::directory_iterator at(dir, failure);
-    for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
-        const std::string file = at->path().filename().string();
+    RM_TRY(const std::vector<std::string> files, names_in(dir));
+    for (const std::string& file : files) {
         if (const auto name = parse_checkpoint_name(file)) {
             listing.checkpoints.push_back(*name);
         } else if (file.starts_with(kTemporaryPrefix)) {
@@ -71,7 +62,6 @@ Result<DirectoryListing> list_checkpoints(const std::string& dir) {
             if (unfinished) listing.temporary.push_back({file, *unfinished});
         }
     }
-    if (failure) return os_error("list", dir, failure.value());
     std::sort(listing.checkpoints.begin(), listing.checkpoints.end(), std::greater<>());
     std::sort(listing.temporary.begin(), listing.temporary.end(),
               [](const auto& a, const auto& b) { return a.name > b.name; });
@@ -88,7 +78,7 @@ bool is_checkpoint(const std::string& path) {
 
 Error none_is_whole(const std::string& dir, const std::vector<std::string>& notes) {
     return {ErrorCode::data_loss,
-            format("no checkpoint in {} is whole: {}", dir, join_sentences(notes)),
+            format("no checkpoint in {} is whole: {}", dir, join(notes, "; ")),
             ErrorFact::no_whole_checkpoint};
 }
 
@@ -102,7 +92,7 @@ Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,
     std::vector<CheckpointName> old = surplus(listing.checkpoints, known, keep);
     for (const CheckpointName& name : old) {
         RM_RETURN_IF_ERROR(activity.check());
-        // Renamed first, so that a crash half way leaves nothing that looks like a checkpoint.
+        // Renamed first, so that a crash half way leaves nothing with a checkpoint's name.
         const std::string aside = temporary_path(dir, name) + ".removed";
         RM_RETURN_IF_ERROR(rename_path(path_of(dir, name), aside, faults));
         RM_RETURN_IF_ERROR(remove_tree(aside, faults));

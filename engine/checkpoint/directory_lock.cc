@@ -34,7 +34,7 @@ std::string read_words(int fd) {
     return {words.data(), usize(length)};
 }
 
-// The former owner removes its file: what was locked must still be what the name stands for.
+// Whether `path` still names the locked file, which its former owner may have removed.
 bool still_named(int fd, const std::string& path) {
     struct stat here {};
     struct stat named {};
@@ -42,7 +42,7 @@ bool still_named(int fd, const std::string& path) {
            here.st_dev == named.st_dev && here.st_ino == named.st_ino;
 }
 
-// Removes the files of attempts that are over, or that the controller has replaced.
+// Removes the files of attempts that have ended or that the controller has replaced.
 void remove_lower(const std::string& dir, Epoch epoch) {
     std::error_code ignored;
     for (fs::directory_iterator at(dir, ignored), end; !ignored && at != end;

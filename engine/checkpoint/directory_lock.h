@@ -8,11 +8,11 @@
 
 namespace rm {
 
-// Keeps two runs of one epoch out of one directory of checkpoints, as two ring-trains would be that
-// are started on the same configuration. The file .in-use-e<epoch> in it is locked, as flock does,
-// and names its owner; the kernel lets go of it when the process ends, however it does. Runs of
-// different epochs do not keep each other out: the controller decides which of them may go on, and
-// a machine that is gone may hold its lock on a network file system for long.
+// Keeps two runs of one epoch out of one directory of checkpoints, such as two ring-trains with the
+// same configuration. It locks the file .in-use-e<epoch> there by flock; the file names its owner,
+// and the kernel releases it when the process ends for any reason. Runs of different epochs do not
+// exclude each other: the controller decides which of them may continue, and a lost machine may
+// hold its lock on a network file system for long.
 class DirectoryLock {
 public:
     DirectoryLock() = default;
@@ -20,8 +20,8 @@ public:
     DirectoryLock& operator=(DirectoryLock&& other) noexcept;
     ~DirectoryLock();
 
-    // Makes the directory and shows that files can be written there. failed_precondition says who
-    // holds it. A file system without locks is used without one.
+    // Makes the directory and checks that it is writable. failed_precondition names the holder.
+    // Succeeds without a lock on a file system that has none.
     static Result<DirectoryLock> take(const std::string& dir, Epoch epoch);
 
 private:

@@ -11,10 +11,10 @@
 #include "base/os/unique_fd.h"
 #include "base/result.h"
 
-// Files that are on the disk when the call says so. Every system call passes a fault point first;
-// an InjectedFault is the death of the process at that place. Errors name the path and the system's
-// words: "cannot write /ckpt/x: No space left on device". A full disk is UNAVAILABLE: the same
-// write may succeed later.
+// Writes files that are on the disk when the call returns. Every system call passes a fault point
+// first; an InjectedFault simulates the death of the process there. Errors name the path and the
+// system's words: "cannot write /ckpt/x: No space left on device". A full disk is UNAVAILABLE: the
+// same write may succeed later.
 namespace rm {
 
 Error os_error(std::string_view action, const std::string& path, int number);
@@ -23,8 +23,8 @@ Error os_error(std::string_view action, const std::string& path, int number);
 // throws), checkpoint.full (the write fails as on a full disk), checkpoint.fsync.
 class DurableFile {
 public:
-    static Result<DurableFile> create(const std::string& path,
-                                      Faults& faults);  // fails if it exists
+    // Fails if it exists.
+    static Result<DurableFile> create(const std::string& path, Faults& faults);
 
     Status write(std::span<const std::byte> bytes);
     Status finish();  // fsync and close
@@ -46,16 +46,16 @@ Status sync_directory(const std::string& path, Faults& faults);
 
 // Gives the directory `from` the name `to` in one step (point checkpoint.rename). An existing `to`
 // is exchanged with it and then removed; where the file system cannot exchange (or the point
-// checkpoint.exchange fires), `to` is first put aside.
+// checkpoint.exchange fires), `to` is first renamed.
 Status replace_directory(const std::string& from, const std::string& to, Faults& faults);
 Status rename_path(const std::string& from, const std::string& to, Faults& faults);
 
 Result<std::string> read_file(const std::string& path);
 Result<std::vector<std::string>> names_in(const std::string& dir);  // of all entries
 
-// Ranges of a file, by pread. Not mapped: every byte is converted or copied once anyway, and a
-// mapped file that shrinks or a disk that fails would be a SIGBUS, where here it is an Error that
-// names the path. Reading is const and thread safe.
+// Reads ranges of a file by pread. Not mapped: every byte is converted or copied once anyway, and
+// where a file shrinks or a disk fails, a mapping gives SIGBUS and this an Error that names the
+// path. Reading is const and thread safe.
 class FileReader {
 public:
     static Result<FileReader> open(const std::string& path);

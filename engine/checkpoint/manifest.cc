@@ -1,10 +1,10 @@
 #include "engine/checkpoint/manifest.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/data/file/hash.h"
 #include "engine/json/json_object.h"
@@ -20,16 +20,6 @@ constexpr std::int64_t kVersion = 1;
 constexpr const char* kHashKey = "xxh3_128";
 constexpr const char* kBlockBytesKey = "block_bytes";
 constexpr const char* kBlockHashesKey = "block_xxh3_128";
-
-// The digits at the front of `text`, which loses them. No sign, no leading zero.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-    std::int64_t number = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto length = usize(end - text.data());
-    if (failure != std::errc() || text[0] == '-' || (text[0] == '0' && length > 1)) return {};
-    text.remove_prefix(length);
-    return number;
-}
 
 // The trainer's state may hold a path that is not UTF-8; dump() alone would throw.
 std::string to_text(const json& value, int indent) {
@@ -51,7 +41,7 @@ json to_json(const StoredSlice& stored) {
 }
 
 Status check_block_hashes(const StoredSlice& stored, std::int64_t block_bytes) {
-    const std::int64_t expected = num_hash_blocks(num_bytes(stored.slice), block_bytes);
+    const std::int64_t expected = (num_bytes(stored.slice) + block_bytes - 1) / block_bytes;
     if (std::ssize(stored.block_hashes) == expected) return {};
     return data_loss("{} has {} hashes of blocks of {} bytes, not {}", stored.entry,
                      stored.block_hashes.size(), block_bytes, expected);
@@ -100,7 +90,7 @@ Status check_own_hash(json& root) {
 }
 
 struct TensorPieces {
-    const Slice* first = nullptr;  // of which the others must be pieces too
+    const Slice* first = nullptr;  // the others must be pieces of the same tensor
     Coverage coverage;
 };
 
@@ -128,14 +118,13 @@ std::ostream& operator<<(std::ostream& out, const CheckpointName& name) {
 }
 
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view text) {
-    if (!text.starts_with('e')) return {};
-    text.remove_prefix(1);
-    const auto epoch = take_number(text);
-    if (!epoch || !text.starts_with("-s")) return {};
-    text.remove_prefix(2);
-    const auto step = take_number(text);
-    if (!step || !text.empty()) return {};
-    return CheckpointName{{*epoch}, *step};
+    const std::size_t dash = text.find("-s");
+    if (!text.starts_with('e') || dash == std::string_view::npos) return {};
+    const auto epoch = parse_number<std::int64_t>(text.substr(1, dash - 1));
+    const auto step = parse_number<std::int64_t>(text.substr(dash + 2));
+    if (!epoch || !step || *epoch < 0 || *step < 0) return {};
+    const CheckpointName name{{*epoch}, *step};
+    return to_string(name) == text ? std::optional(name) : std::nullopt;  // no leading zeros
 }
 
 std::string shard_file(int index, int num_shards) {

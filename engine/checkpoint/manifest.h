@@ -41,7 +41,7 @@ struct ShardInfo {
     std::int64_t bytes = 0;
     std::string hash;  // XXH3-128 of the whole file
     std::vector<StoredSlice> slices;
-    std::int64_t block_bytes = 0;  // of block_hashes; 0: of a build that hashed whole files only
+    std::int64_t block_bytes = 0;  // of block_hashes; 0: an old build hashed whole files only
 };
 std::string shard_file(int index, int num_shards);  // shard-00000-of-00004.safetensors
 
@@ -55,12 +55,12 @@ struct Manifest {
 nlohmann::json to_json(const ShardInfo& shard);
 Result<ShardInfo> shard_from_json(const nlohmann::json& value);
 
-// The text carries a hash of itself: a manifest with a changed byte does not parse.
+// The text holds its own hash: a manifest with a changed byte does not parse.
 std::string encode_manifest(const Manifest& manifest);
 // data_loss names the field and its value; failed_precondition is a newer format.
 Result<Manifest> parse_manifest(std::string_view text);
 
-// Every tensor's slices agree on shape and type and hold each of its elements exactly once.
+// Checks that a tensor's slices agree on shape and type and hold each element exactly once.
 Status check_complete(const std::vector<ShardInfo>& shards);
 
 constexpr std::string_view kManifestFile = "manifest.json";
@@ -69,11 +69,7 @@ constexpr std::string_view kManifestFile = "manifest.json";
 // a part of it verifies that part and no more. A terabyte has 60,000 of them, in the manifest 2 MB.
 constexpr std::int64_t kHashBlockBytes = std::int64_t{16} << 20;
 
-inline std::int64_t num_hash_blocks(std::int64_t bytes, std::int64_t block_bytes) {
-    return (bytes + block_bytes - 1) / block_bytes;
-}
-
-// XXH3-128 of each block of bytes that come in pieces of any size.
+// Hashes each block (XXH3-128) of bytes that arrive in pieces of any size.
 class BlockHashes {
 public:
     void update(std::span<const std::byte> bytes);
@@ -81,7 +77,7 @@ public:
 
 private:
     Xxh3 hash_;
-    std::int64_t filled_ = 0;  // of the block under way
+    std::int64_t filled_ = 0;  // bytes of the current block
     std::vector<std::string> hashes_;
 };
 

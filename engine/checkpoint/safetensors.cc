@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "engine/data/file/shown_text.h"
 
 namespace rm {
@@ -19,7 +20,7 @@ struct StoredType {
     StorageType type;
     std::string_view name;
     std::int64_t bytes;
-    std::optional<DType> memory;  // nothing: not computed with
+    std::optional<DType> memory;  // nothing: on disk only
 };
 
 // In the order of StorageType.
@@ -41,7 +42,7 @@ std::int64_t bytes_of(const SafetensorsEntry& entry) {
     std::int64_t bytes = size_of(entry.type);
     for (const std::int64_t size : entry.shape) {
         if (size > 0 && bytes > kMost / size) {
-            // A later 0 makes it nothing after all.
+            // A later 0 makes the tensor empty after all.
             const bool nothing =
                 std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
             return nothing ? 0 : -1;
@@ -126,11 +127,8 @@ std::int64_t size_of(StorageType type) {
 
 std::string shape_string(const std::vector<std::int64_t>& shape) {
     constexpr std::size_t kMost = 8;
-    std::string text = "[";
-    for (std::size_t i = 0; i < std::min(shape.size(), kMost); ++i) {
-        text += format("{}{}", i == 0 ? "" : ", ", shape[i]);
-    }
-    return text + (shape.size() > kMost ? format(", ... {} sizes]", shape.size()) : "]");
+    return "[" + join(std::span(shape).first(std::min(shape.size(), kMost))) +
+           (shape.size() > kMost ? format(", ... {} sizes]", shape.size()) : "]");
 }
 
 std::string encode_safetensors_header(std::span<const SafetensorsEntry> entries,

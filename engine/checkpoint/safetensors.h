@@ -14,8 +14,8 @@
 #include "kernels/tensor.h"
 
 // Safetensors files (github.com/huggingface/safetensors, format 0.4): eight bytes of little-endian
-// length, a JSON object name -> {dtype, shape, data_offsets}, then the data without holes. The one
-// reader and writer of the format: checkpoint shards and Hugging Face directories both use it.
+// length, a JSON object name -> {dtype, shape, data_offsets}, then the data without holes.
+// Checkpoint shards and Hugging Face directories both use this reader and writer.
 namespace rm {
 
 // How elements lie on disk. F16 exists there only.
@@ -55,14 +55,14 @@ constexpr std::int64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_bytes,
                                               std::int64_t file_bytes);
 
-// The JSON as it stands there: entries in the text's order, offsets not yet judged against each
-// other or the data. Read event by event: no tree is built, so the memory is that of the result,
-// and nesting costs nothing.
+// Parses the JSON alone: entries in the text's order, offsets not yet checked against each other or
+// the data. Reads event by event without building a tree, so the memory is that of the result, and
+// nesting costs nothing.
 Result<SafetensorsHeader> parse_safetensors_json(std::string_view text);
 
-// Trusts nothing in the text: names are unique, types known, shapes fit, entries fill the
-// `data_bytes` exactly. Its memory is a small multiple of the text's. Errors (data_loss) name
-// tensor, value and what would be right, not the file.
+// Trusts nothing in the text: checks that names are unique, types known, that shapes fit and
+// entries fill the `data_bytes` exactly. Its memory is a small multiple of the text's. Errors
+// (data_loss) name tensor, value and what would be right, not the file.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::int64_t data_bytes);
 
 Result<SafetensorsHeader> read_safetensors_header(const std::string& path);

@@ -17,7 +17,7 @@ using nlohmann::json;
 enum class At {
     start,
     top,             // a tensor's name, or the end
-    value,           // what stands under it
+    value,           // the object under it
     metadata,        // a key, or the end
     metadata_value,  // a string
     tensor,          // a field's key, or the end
@@ -206,11 +206,11 @@ bool Reader::end_array() {
 }  // namespace
 
 Result<SafetensorsHeader> parse_safetensors_json(std::string_view text) {
-    // The format says so; a parser would also take white space or a byte order mark.
+    // The format demands it; the parser would also accept white space or a byte order mark.
     if (text.empty() || text.front() != '{') {
         return data_loss("does not begin with '{': is not a JSON object");
     }
-    // The parser would take it for the end.
+    // The parser would take it for the end of the text.
     if (text.find('\0') != std::string_view::npos) {
         return data_loss("is not JSON: holds a zero byte");
     }

@@ -1,7 +1,11 @@
 #include "engine/checkpoint/slice.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <utility>
+
+#include "base/text.h"
 
 namespace rm {
 namespace {
@@ -10,18 +14,8 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 50;
 constexpr std::size_t kMaxRank = 8;
 constexpr std::size_t kMaxNameBytes = 512;
 
-std::int64_t product(const std::vector<std::int64_t>& shape, std::size_t from, std::size_t to) {
-    std::int64_t elements = 1;
-    for (std::size_t i = from; i < to; ++i)
-        elements *= shape[i];
-    return elements;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text;
-    for (const std::int64_t size : shape)
-        text += format("{}{}", text.empty() ? "" : ", ", size);
-    return "(" + text + ")";
+std::int64_t product(std::span<const std::int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 struct PartRange {
@@ -94,7 +88,7 @@ Status check_slice(const Slice& slice) {
 }
 
 std::int64_t tensor_elements(const Slice& slice) {
-    return product(slice.shape, 0, slice.shape.size());
+    return product(slice.shape);
 }
 
 std::vector<std::int64_t> part_shape(const Slice& slice) {
@@ -104,8 +98,7 @@ std::vector<std::int64_t> part_shape(const Slice& slice) {
 }
 
 std::int64_t part_elements(const Slice& slice) {
-    const std::vector<std::int64_t> shape = part_shape(slice);
-    return product(shape, 0, shape.size());
+    return product(part_shape(slice));
 }
 
 std::int64_t num_bytes(const Slice& slice) {
@@ -113,19 +106,19 @@ std::int64_t num_bytes(const Slice& slice) {
 }
 
 std::string to_string(const Slice& slice) {
-    return format("{} {} {}, part {} of {} along {}, elements {}+{}", slice.tensor,
-                  shape_text(slice.shape), to_string(slice.dtype), slice.split_index,
-                  slice.split_count, slice.split_dim, slice.first, slice.count);
+    return format("{} ({}) {}, part {} of {} along {}, elements {}+{}", slice.tensor,
+                  join(slice.shape), to_string(slice.dtype), slice.split_index, slice.split_count,
+                  slice.split_dim, slice.first, slice.count);
 }
 
 RunCursor::RunCursor(const Slice& slice)
     : first_(slice.first), next_(slice.first), end_(slice.first + slice.count) {
-    if (slice.split_count == 1) {  // one run, whatever the dim
+    if (slice.split_count == 1) {  // one run, for any dim
         row_ = stride_ = std::max<std::int64_t>(tensor_elements(slice), 1);
         return;
     }
     const auto dim = usize(slice.split_dim);
-    const std::int64_t inner = product(slice.shape, dim + 1, slice.shape.size());
+    const std::int64_t inner = product(std::span(slice.shape).subspan(dim + 1));
     const PartRange part = part_range(slice);
     row_ = part.length * inner;
     stride_ = slice.shape[dim] * inner;

@@ -29,7 +29,7 @@ struct Slice {
 Slice whole_tensor(std::string name, DType dtype, std::vector<std::int64_t> shape);
 Slice element_range(Slice whole, std::int64_t first, std::int64_t count);
 
-// Names the slice and what is wrong with it: sizes, a split outside the tensor, a range outside the
+// The error names the slice and its fault: sizes, a split outside the tensor, a range outside the
 // part, a name that safetensors reserves. Everything below expects a slice that passes.
 Status check_slice(const Slice& slice);
 
@@ -63,11 +63,11 @@ private:
     std::int64_t end_ = 0;
 };
 
-// Calls `overlap(in_a, in_b, count)` for the elements that both slices of one tensor hold.
+// Calls `overlap(in_a, in_b, count)` for each run of elements in both slices of one tensor.
 using OverlapVisitor = std::function<Status(std::int64_t, std::int64_t, std::int64_t)>;
 Status for_each_overlap(const Slice& a, const Slice& b, const OverlapVisitor& overlap);
 
-// A set of element ranges, to find what is missing or there twice.
+// A set of element ranges that finds missing and repeated elements.
 class Coverage {
 public:
     void add(std::int64_t first, std::int64_t count);

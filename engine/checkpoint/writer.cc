@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <numeric>
 #include <set>
 #include <vector>
 
@@ -18,13 +16,11 @@
 namespace rm {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string sidecar_path(const std::string& temp_dir, int index, int num_shards) {
     return format("{}/{}.json", temp_dir, shard_file(index, num_shards));
 }
 
-// A whole tensor keeps its own name, so that any safetensors reader finds it.
+// A whole tensor keeps its name, so that any safetensors reader finds it.
 std::string entry_name(const Slice& slice) {
     if (slice.count == tensor_elements(slice)) return slice.tensor;
     return format("{}#{}.{}of{}@{}+{}", slice.tensor, slice.split_dim, slice.split_index,
@@ -49,7 +45,7 @@ Status check_slices(std::span<const SliceData> slices) {
     return {};
 }
 
-// Wide elements first, so that all are aligned to their size without holes.
+// Sorts wide elements first, so that all are aligned to their size without holes.
 std::vector<const SliceData*> in_file_order(std::span<const SliceData> slices) {
     std::vector<const SliceData*> order;
     for (const SliceData& data : slices)
