@@ -41,6 +41,16 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     }
 }
 
+// Text from a file for a message: in single quotes, printable ASCII (other bytes as '?'), and cut
+// at 200 bytes.
+inline std::string shown_text(std::string_view text) {
+    constexpr std::size_t kMost = 200;
+    std::string shown = "'";
+    for (const char c : text.substr(0, kMost))
+        shown += c >= ' ' && c <= '~' ? c : '?';
+    return shown + (text.size() > kMost ? "...'" : "'");
+}
+
 // `text` without white space at either end.
 inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r\n\v\f";

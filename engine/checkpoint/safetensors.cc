@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

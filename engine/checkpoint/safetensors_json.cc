@@ -5,8 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
 #include "engine/checkpoint/safetensors.h"
-#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include "engine/data/file/file_bytes.h"
@@ -18,43 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct FormatWords {
-    std::string_view name;
-    std::string_view looked_for = {};
-};
-
-// In the order of DataFormat.
-constexpr std::array<FormatWords, 4> kFormats = {
-    {{"text"},
-     {"jsonl", "files named .jsonl or .ndjson"},
-     {"megatron", "PREFIX.idx beside PREFIX.bin"},
-     {"llmc", ".bin files that begin with the number 20240520 or 20240801"}}};
-
-const FormatWords& words_of(DataFormat format) {
-    return kFormats.at(usize(format));
-}
-
-std::string lower_extension(const fs::path& path) {
-    std::string extension = path.extension().string();
-    for (char& c : extension)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return extension;
-}
-
-bool is_jsonl(const fs::path& path) {
-    const std::string extension = lower_extension(path);
-    return extension == ".jsonl" || extension == ".ndjson";
-}
-
-std::string with(const std::string& prefix, const char* extension) {
-    return prefix + extension;
-}
+// By DataFormat; automatic and text look for no particular files.
+constexpr std::array<std::string_view, 5> kLookedFor = {
+    "", "", "files named .jsonl or .ndjson", "PREFIX.idx beside PREFIX.bin",
+    ".bin files that begin with the number 20240520 or 20240801"};
 
 bool is_pair(const std::string& prefix) {
-    return fs::is_regular_file(with(prefix, ".idx")) && fs::is_regular_file(with(prefix, ".bin"));
+    return fs::is_regular_file(prefix + ".idx") && fs::is_regular_file(prefix + ".bin");
 }
 
-// The prefix that a path of a Megatron set means: itself, or without .bin or .idx.
+// The prefix of the Megatron set that the path names: itself, or without .bin or .idx; else empty.
 std::string prefix_of(const fs::path& path) {
     if (is_pair(path.string())) return path.string();
     fs::path without = path;
@@ -71,7 +43,7 @@ bool has_llmc_magic(const fs::path& path) {
     return file->read(0, head).ok() && is_llmc(head);
 }
 
-// The regular files below a directory, hidden ones apart, by path.
+// The regular files below a directory, without hidden ones, by path.
 Result<std::vector<fs::path>> files_below(const fs::path& directory, const ReadWatch& watch) {
     std::vector<fs::path> files;
     std::error_code failure;
@@ -79,7 +51,7 @@ Result<std::vector<fs::path>> files_below(const fs::path& directory, const ReadW
     for (; !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
         RM_RETURN_IF_ERROR(watch.pass());
         const std::string name = at->path().filename().string();
-        std::error_code ignored;  // what cannot be looked at is no data file
+        std::error_code ignored;  // an unreadable entry is no data file
         if (name.starts_with('.')) {
             if (at->is_directory(ignored)) at.disable_recursion_pending();
         } else if (at->is_regular_file(ignored)) {
@@ -94,9 +66,9 @@ Result<std::vector<fs::path>> files_below(const fs::path& directory, const ReadW
     return files;
 }
 
-// The files that each format would read at a path: empty where there are none.
+// The files that each format would read at a path.
 struct Candidates {
-    std::array<std::vector<std::string>, kFormats.size()> files;  // by format; none of text
+    std::array<std::vector<std::string>, kLookedFor.size()> files;  // by format; none of text
     std::size_t others = 0;
 
     std::vector<std::string>& of(DataFormat format) { return files.at(usize(format)); }
@@ -104,7 +76,7 @@ struct Candidates {
 
 void classify(const fs::path& file, Candidates& found) {
     const std::string extension = lower_extension(file);
-    if (is_jsonl(file)) {
+    if (extension == ".jsonl" || extension == ".ndjson") {
         found.of(DataFormat::jsonl).push_back(file.string());
     } else if (extension == ".idx" && !prefix_of(file).empty()) {
         found.of(DataFormat::megatron).push_back(prefix_of(file));
@@ -155,32 +127,18 @@ Result<std::vector<std::string>> files_as(DataFormat format, const std::string& 
     if (alone) return std::vector<std::string>{path};
     if (format == DataFormat::text || !found.of(format).empty()) return found.of(format);
     return make_error(ErrorCode::not_found, "{} holds no {} data: looked for {}", path,
-                      to_string(format), words_of(format).looked_for);
-}
-
-Result<DataFormat> parse_format(std::string_view name) {
-    const auto found =
-        std::find_if(kFormats.begin(), kFormats.end(),
-                     [name](const FormatWords& format) { return format.name == name; });
-    if (found != kFormats.end()) return static_cast<DataFormat>(found - kFormats.begin());
-    return invalid_argument("format '{}' is not known; auto, text, jsonl, megatron or llmc", name);
+                      to_string(format), kLookedFor.at(usize(format)));
 }
 
 }  // namespace
 
-std::string_view to_string(DataFormat format) {
-    return words_of(format).name;
-}
-
 Result<FoundData> find_data(const std::string& path, std::string_view format,
                             const ReadWatch& watch) {
     FoundData found{DataFormat::text, path, {}};
-    if (format == "text") return found;
-    if (format != "auto") {
-        RM_TRY(found.format, parse_format(format));
-    }
+    RM_TRY(found.format, parse_word<DataFormat>(format));
+    if (found.format == DataFormat::text) return found;
     RM_TRY(Candidates candidates, look_at(path, watch));
-    if (format == "auto") found.format = guess(candidates);
+    if (found.format == DataFormat::automatic) found.format = guess(candidates);
     RM_TRY(found.files, files_as(found.format, path, candidates));
     return found;
 }

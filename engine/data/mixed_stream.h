@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// Where one source of a mix stands.
+// The position of one source of a mix.
 struct SourcePosition {
     StreamPosition stream;
     std::int64_t samples = 0;  // taken from it
@@ -26,11 +26,10 @@ struct DataPosition {
 nlohmann::json to_json(const DataPosition& position);
 Result<DataPosition> data_position_from_json(const nlohmann::json& value);
 
-// Samples of several sources in proportion. The next sample comes from the source that is furthest
-// behind its share; where each stands at the beginning is drawn from the seed, so that equal shares
-// do not always start with the first. After n samples every source has given its share of n, within
-// one for each source there is. The order depends on shares and seed only: not on the mesh, nor on
-// where it was interrupted.
+// Mixes samples of several sources in proportion. The next sample is from the source furthest
+// behind its share; the seed draws each source's head start, so that equal shares do not always
+// start with the first. After n samples every source has given its share of n, within one sample
+// per source. The order depends on shares and seed only, not on the mesh or on interruptions.
 class MixedStream {
 public:
     struct Part {
@@ -42,7 +41,7 @@ public:
     // invalid_argument when one epoch of a source is shorter than one sample.
     Status check_enough(std::int64_t context) const;
 
-    // After an error the position is what it was.
+    // An error leaves the position as it was.
     Result<Sample> next(std::int64_t context);
 
     DataPosition position() const;

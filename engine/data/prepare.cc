@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kBatchBytes = 1 << 20;
 
-// Documents [first, first + count) of one text: what a thread takes at a time.
+// Documents [first, first + count) of one text, which a thread takes at a time.
 struct Batch {
     std::size_t text = 0;
     std::int64_t first = 0;
@@ -42,13 +42,13 @@ std::vector<Batch> cut_into_batches(const std::vector<std::unique_ptr<TextSource
     return batches;
 }
 
-// Batches go out in order and come back in any; no more than a few are between.
+// Hands out batches in order and takes them back in any order; at most `window` are out.
 class Exchange {
 public:
     Exchange(std::size_t num_batches, std::size_t window)
         : num_batches_(num_batches), window_(window) {}
 
-    // The next batch to encode; nothing when there is none left or all is over.
+    // The next batch to encode; nothing when none is left or end() was called.
     std::optional<std::size_t> take() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return over_ || next_ < written_ + window_; });
@@ -60,7 +60,7 @@ public:
         done_.emplace(batch, std::move(encoded));
         changed_.notify_all();
     }
-    // The batch that is to be written next, or nothing while it is not there within `wait`.
+    // The batch to write next, or nothing where it does not arrive within `wait`.
     std::optional<Result<EncodedBatch>> collect(std::chrono::milliseconds wait) {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, wait, [&] { return done_.contains(written_); });
@@ -116,7 +116,7 @@ private:
     std::vector<std::unique_ptr<TextReader>> readers_;
 };
 
-// Threads that encode until there is nothing left; joined at the end, whatever ended it.
+// Threads that encode until no batch is left; the destructor stops and joins them.
 class Workers {
 public:
     Workers(int count, Exchange& exchange, const std::vector<Batch>& batches,
@@ -157,7 +157,7 @@ Status write(const EncodedBatch& batch, MegatronWriter& writer, PrepareCounts& c
     return {};
 }
 
-// Calls back at intervals.
+// Reports progress at intervals.
 class Reporter {
 public:
     explicit Reporter(const PrepareOptions& options) : options_(options) {}

@@ -15,7 +15,7 @@ namespace rm {
 
 struct PrepareCounts {
     std::int64_t documents = 0;        // written
-    std::int64_t empty_documents = 0;  // passed over
+    std::int64_t empty_documents = 0;  // skipped
     std::int64_t tokens = 0;
     std::int64_t bytes = 0;  // of text
 };
@@ -29,9 +29,8 @@ struct PrepareProgress {
 struct PrepareOptions {
     std::string output;  // prefix of .bin and .idx
     int num_threads = 1;
-    const std::atomic<bool>* stop = nullptr;  // set: end with `cancelled`, leaving nothing
-    // Called by the thread that called prepare, at most about ten times a second and once at the
-    // end.
+    const std::atomic<bool>* stop = nullptr;  // true: ends with `cancelled`, leaving no files
+    // Called on prepare's thread, at most about ten times a second and once at the end.
     std::function<void(const PrepareProgress&)> on_progress = [](const PrepareProgress&) {};
 };
 

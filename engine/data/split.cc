@@ -10,8 +10,7 @@
 namespace rm {
 namespace {
 
-constexpr std::uint64_t kSplitStream =
-    0x73706c6974;  // keeps this draw apart from the epochs' shuffles
+constexpr std::uint64_t kSplitStream = 0x73706c6974;  // apart from the epochs' shuffles
 
 // Moves the last `tokens` of a document from train to held out.
 void hold_out(Split& split, std::int64_t document, std::int64_t tokens) {
@@ -69,7 +68,7 @@ Result<Split> split_held_out(const TokenSource& source, double fraction, std::ui
             passed_over = document;
         }
     }
-    // Something was passed over if the target was missed: all documents together exceed it.
+    // A missed target implies a skipped document: all documents together exceed the target.
     if (taken < target) hold_out(split, passed_over, target - taken);
     std::erase_if(split.train.spans, [](const DocumentSpan& span) { return span.tokens == 0; });
     return split;

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// A part of a document, used as a document of its own.
+// A part of a document, used as its own document.
 struct DocumentSpan {
     std::int64_t document = 0;  // of the TokenSource
     std::int64_t first = 0;     // token
@@ -31,10 +31,10 @@ struct Split {
     DocumentSet held_out;  // in the order in which the seed chose them
 };
 
-// Holds out about `fraction` (0 <= fraction < 1) of the tokens; no token is in both sets. Whole
-// documents are taken in an order drawn from `seed` until the fraction is reached, passing over any
-// that would hold out more than twice of it; what is still missing (all of it, when there is one
-// document) is the end of the first document passed over. Empty documents are in neither.
+// Holds out about `fraction` (0 <= fraction < 1) of the tokens; no token is in both sets. Takes
+// whole documents in an order drawn from `seed` until it reaches the fraction, skipping any that
+// would hold out more than twice of it; the end of the first skipped document makes up the rest
+// (all of it, where there is one document). Empty documents are in neither set.
 Result<Split> split_held_out(const TokenSource& source, double fraction, std::uint64_t seed);
 
 // 0 .. count-1 in an order drawn from `seed`, the same on every machine.

@@ -15,8 +15,8 @@
 namespace rm {
 
 // A place in the training order of one source. Mesh-independent: it counts tokens of the one global
-// stream. `tokens` follows from the rest; stored all the same, it shows that a position belongs to
-// this data.
+// stream. `tokens` follows from the rest; it is stored to check that a position belongs to the
+// data.
 struct StreamPosition {
     std::int64_t epoch = 0;
     std::int64_t document = 0;  // index in this epoch's shuffled order
@@ -30,22 +30,22 @@ Result<StreamPosition> stream_position_from_json(const nlohmann::json& value);
 // Context + 1 consecutive tokens: inputs are the first `context`, targets the last.
 struct Sample {
     std::vector<std::int32_t> tokens;
-    // Lengths of the documents that the first `context` tokens are of, in order; one where
-    // documents are joined. A document's end belongs to it, and what a sample has of a document
-    // that began before it is a document of its own.
+    // Lengths of the documents among the first `context` tokens, in order; one where documents are
+    // joined. A document includes its end token; the rest of a document that began in an earlier
+    // sample counts as a document.
     std::vector<std::int64_t> documents;
-    // The last target is another document's: documents are separate and one ends just before it.
+    // Documents are separate and one ends just before the last target, which is another's.
     bool ends_document = false;
 };
 
-// Documents of a source read as one sequence, each with its end. An id that is not below
-// `vocabulary` is out_of_range, naming document, token and value.
+// Reads documents of a source with their ends. An id outside the `vocabulary` is out_of_range,
+// which names document, token and value.
 class SpanReader {
 public:
     SpanReader(const TokenSource& source, std::int64_t vocabulary);
 
-    // The span's tokens from `offset` on, then `end`, until `out` is full or the document ends;
-    // returns how many.
+    // Reads the span's tokens from `offset` on, then `end`, until `out` is full or the document
+    // ends; returns their number.
     Result<std::int64_t> read(const DocumentSpan& span, std::optional<TokenId> end,
                               std::int64_t offset, std::span<TokenId> out);
 
@@ -59,8 +59,8 @@ private:
 
 // The training order of one source: epoch after epoch, its documents shuffled by (seed, epoch),
 // each followed by its end. A sample takes context + 1 tokens and the next one starts context
-// tokens later, so every token but the first is a target once; samples run over the ends of
-// documents and epochs. Borrows the source. Not thread safe.
+// tokens later, so every token but the first is a target once; samples cross the ends of documents
+// and epochs. Borrows the source. Not thread safe.
 class TokenStream {
 public:
     TokenStream(const TokenSource& source, DocumentSet documents, std::uint64_t seed,
@@ -69,12 +69,12 @@ public:
     // invalid_argument when one epoch is shorter than one sample.
     Status check_enough(std::int64_t context) const;
 
-    // After an error (a file that changed) the position is what it was.
+    // An error (a file that changed) leaves the position as it was.
     Result<Sample> next(std::int64_t context);
 
     const StreamPosition& position() const { return position_; }
-    // Continues exactly as the stream that had this position did; failed_precondition when the
-    // position is not one of this data and seed.
+    // Continues exactly as the stream at this position did; failed_precondition when the position
+    // does not belong to this data and seed.
     Status seek(const StreamPosition& position);
 
     std::int64_t tokens_per_epoch() const { return tokens_per_epoch_; }
@@ -82,7 +82,7 @@ public:
 private:
     const DocumentSpan& span_at(const StreamPosition& position);
     std::int64_t length_of(const DocumentSpan& span) const;
-    // How many tokens of each document it read, one after the other.
+    // Returns the number of tokens read from each document, in order.
     Result<std::vector<std::int64_t>> fill(StreamPosition& from, std::span<std::int32_t> tokens);
 
     SpanReader reader_;

@@ -1,10 +1,9 @@
 #include "engine/data/training_data.h"
 
-#include <algorithm>
+#include <numeric>
 
 #include "base/random.h"
 #include "engine/data/data_format.h"
-#include "engine/data/file/hash.h"
 #include "engine/data/tokens/text_tokens.h"
 
 namespace rm {
@@ -58,9 +57,8 @@ Result<std::vector<Sample>> TrainingData::evaluation_samples(std::int64_t contex
     std::vector<Sample> all;
     std::optional<Error> too_short;
     const std::vector<std::int64_t>& weights = stream_->weights();
-    double sum = 0;
-    for (const std::int64_t weight : weights)
-        sum += static_cast<double>(weight);
+    const auto sum =
+        static_cast<double>(std::accumulate(weights.begin(), weights.end(), std::int64_t{0}));
     for (std::size_t i = 0; i < sources_.size(); ++i) {
         const DocumentSet& held_out = sources_[i].split.held_out;
         if (held_out.spans.empty()) continue;

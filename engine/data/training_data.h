@@ -15,29 +15,29 @@
 
 namespace rm {
 
-// All that a job trains on: its sources, what is held out of each, and the order of samples.
+// All data of a job: its sources, the held-out part of each, and the order of samples.
 class TrainingData {
 public:
     // Finds, opens and splits every source. `vocabulary` is the model's. Where no source has a
-    // proportion, each gets its number of training tokens. Samples know their documents where the
-    // spec says that these are separate.
+    // proportion, each gets its number of training tokens. Samples list their documents where the
+    // spec keeps these separate.
     static Result<TrainingData> open(const DataSpec& spec, std::uint64_t seed,
                                      std::int64_t vocabulary, const ReadWatch& watch = {});
     TrainingData(TrainingData&&) noexcept = default;
     TrainingData& operator=(TrainingData&&) noexcept = default;
 
-    // Looks for tokens that the model does not know; see TokenSource::check_ids.
+    // Looks for tokens outside the model's vocabulary; see TokenSource::check_ids.
     Status check_ids(const ReadWatch& watch = {}) const;
 
     MixedStream& stream() { return *stream_; }
 
-    // Samples of each source by its share, at least one of each that has one. Empty when nothing is
-    // held out; invalid_argument when no source's held-out part is as long as one sample.
+    // Takes samples of each source by its share, at least one where it has one. Empty when nothing
+    // is held out; invalid_argument when no source's held-out part is as long as one sample.
     Result<std::vector<Sample>> evaluation_samples(std::int64_t context,
                                                    std::int64_t max_tokens) const;
 
-    // Covers all sources; a single source's hash is its own. These may take long: on a thread of
-    // their own, beside all the others.
+    // Covers all sources; a single source's hash is its own. This and entropies() may take long:
+    // run them on their own thread.
     Result<std::string> content_hash(const ReadWatch& watch) const;
     // Entropies of the text, when all of it is tokenised as bytes; else nothing. Reads everything.
     Result<std::optional<TextEntropies>> entropies(const Activity& activity) const;
@@ -46,7 +46,7 @@ public:
     // cannot be compared with a whole that an older build recorded: that passes.
     Status check_same(const std::string& hash, const std::string& recorded) const;
 
-    // For people: a line per source, what was found there and its share.
+    // For people: a line per source with its content and share.
     std::vector<std::string> describe() const;
 
 private:

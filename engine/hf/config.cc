@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/data/file/shown_text.h"
+#include "base/text.h"
 #include "engine/hf/rope_json.h"
 #include "engine/json/json_object.h"
 #include "engine/json/parse_json.h"

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "engine/data/file/shown_text.h"
 #include "engine/hf/config.h"
 #include "engine/hf/convert.h"
 #include "engine/model/nonfinite.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/data/file/shown_text.h"
+#include "base/text.h"
 #include "engine/json/json_object.h"
 
 namespace rm {

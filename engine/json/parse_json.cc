@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/file/shown_text.h"
+#include "base/text.h"
 
 namespace rm {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "engine/data/file/shown_text.h"
 
 namespace rm {
 namespace {

@@ -38,7 +38,7 @@ RULES = {
     "engine": (["base", "spec", "kernels", "engine"], ENGINE),
     "engine/main": (["base", "spec", "options", "kernels", "engine"], [*ENGINE, "CLI/"]),
     # The one reader of JSON, for all parts above.
-    "engine/json": (["base", "spec", "engine/json", "engine/data/file/shown_text.h"], ["nlohmann/"]),
+    "engine/json": (["base", "spec", "engine/json"], ["nlohmann/"]),
     # Its planner also works in a process that trains nothing.
     "engine/memory": (["base", "kernels", "engine/memory"], ["coin/"]),
     "engine/schedule": (["base", "kernels", "engine/json", "engine/memory", "engine/schedule"], ["nlohmann/"]),
@@ -48,8 +48,7 @@ RULES = {
     "engine/attention": (["base", "spec", "kernels", "engine/comm", "engine/memory", "engine/streams", "engine/windows",
                           "engine/attention"], []),
     "engine/comm": (["base", "spec", "kernels", "engine/comm"], ["gloo/"]),
-    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/file/hash.h", "engine/data/file/shown_text.h",
-                           "engine/json"], ENGINE),
+    "engine/tokenizer": (["base", "engine/tokenizer", "engine/data/file/hash.h", "engine/json"], ENGINE),
     "engine/data": (["base", "spec", "kernels", "engine/data", "engine/json", "engine/tokenizer"], ENGINE),
     "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data", "engine/json"], ENGINE),
     "planner": (["base", "spec", "topology", "planner", "!planner/child"], []),

@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// Bytes [at, at + out.size()) of the files as if they were one.
+// Reads bytes [at, at + out.size()) of the files as if they were one.
 Status read_across(std::span<const HashedFile> files, std::span<const std::int64_t> begins,
                    std::int64_t at, std::span<std::byte> out) {
     const auto after = std::upper_bound(begins.begin(), begins.end(), at);

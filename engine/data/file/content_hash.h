@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/fault.h"
 #include "base/result.h"
@@ -13,13 +12,13 @@
 
 namespace rm {
 
-// The one that waits while data is opened, looked through or hashed.
+// Follows the opening, scanning or hashing of data.
 struct ReadWatch {
-    Activity* activity = nullptr;  // counts bytes; cancelled: reading ends
+    Activity* activity = nullptr;  // counts bytes and can cancel
     Faults* faults = nullptr;
     std::string_view slow_point = "data.slow_read";  // a piece takes long
 
-    // Before they are read. An entry of a directory counts as a byte.
+    // Called before reading the bytes. An entry of a directory counts as a byte.
     Status pass(std::int64_t bytes = 1) const {
         pass_slowly(faults, slow_point);
         if (activity == nullptr) return {};
@@ -28,9 +27,9 @@ struct ReadWatch {
     }
 };
 
-// Names the content of a data set (docs/formats/data.md): up to kHashedWhole bytes by a
-// hash of all of them, beyond that of names, sizes and kNumSamples pieces at equal distances, so
-// that terabytes take a second. The hash of a sample says so. Point data.slow_read: a piece of at
+// A hash names the content of a data set (docs/formats/data.md): up to kHashedWhole bytes it covers
+// all of them, beyond that names, sizes and kNumSamples pieces at equal distances, so that
+// terabytes take a second. The hash of a sample has a prefix. Point data.slow_read: a piece of at
 // most kSampleBytes takes long.
 constexpr std::int64_t kHashedWhole = std::int64_t{256} << 20;
 constexpr std::int64_t kNumSamples = 256;
@@ -42,14 +41,14 @@ inline bool is_sampled(std::string_view hash) {
 
 // A file of a data set.
 struct HashedFile {
-    std::string name;  // as far as it belongs to the content; may be empty
+    std::string name;  // empty where it is no part of the content
     std::int64_t bytes = 0;
     std::function<Status(std::int64_t offset, std::span<std::byte> out)> read;
 };
 
 // Hashes a data set of more than kHashedWhole bytes.
 Result<std::string> sampled_hash(std::span<const HashedFile> files, const ReadWatch& watch);
-// The hash of what depends on several; sampled where one of them is.
+// Combines hashes into one; sampled where one of them is.
 std::string combined_hash(std::span<const std::string> hashes);
 
 }  // namespace rm

@@ -11,19 +11,19 @@
 
 namespace rm {
 
-// A file open for reading at any place, by any number of threads. Reads and not a mapping: a
-// file that shrinks is an error here and would be SIGBUS there.
+// Reads a file at any place, from any number of threads. Not mapped: where a file shrinks, a
+// mapping gives SIGBUS and a read gives an error.
 class FileBytes {
 public:
-    // not_found or permission_denied; invalid_argument for what is no regular file.
+    // not_found or permission_denied; invalid_argument: not a regular file.
     static Result<FileBytes> open(const std::string& path);
 
     const std::string& path() const { return path_; }
     std::int64_t size() const { return size_; }  // when it was opened
 
-    // failed_precondition when the file ends before that.
+    // failed_precondition when the file ends earlier.
     Status read(std::int64_t offset, std::span<std::byte> out) const;
-    // All of it, in blocks.
+    // Passes the whole file in blocks.
     Status visit(const ReadWatch& watch,
                  const std::function<void(std::span<const std::byte>)>& block) const;
 

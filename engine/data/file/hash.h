@@ -9,8 +9,8 @@
 
 namespace rm {
 
-// Streaming XXH3, 128 bits (xxhash 0.8, stable since). Names the content of data sets and
-// checkpoint shards: it finds accidents, it does not resist an attacker.
+// Streams XXH3, 128 bits (xxhash 0.8, stable since). Names the content of data sets and checkpoint
+// shards: it detects accidents, not attacks.
 class Xxh3 {
 public:
     Xxh3();
@@ -20,7 +20,7 @@ public:
 
     void update(std::span<const std::byte> bytes);
     void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
-    // Its eight bytes, little endian.
+    // Adds its eight bytes, little endian.
     void update(std::int64_t value);
     // 32 lower-case hexadecimal digits of everything so far, high half first (what `xxhsum -H2`
     // prints).

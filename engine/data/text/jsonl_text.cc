@@ -57,7 +57,7 @@ private:
     std::string text_;
 };
 
-// Cuts a file's blocks into lines. A line may lie in any number of blocks.
+// Cuts a file's blocks into lines. A line may span any number of blocks.
 class LineFinder {
 public:
     template <typename Line>
@@ -89,8 +89,8 @@ private:
     bool blank_ = true;
 };
 
-// The parser's own words without what stands around them: "... syntax error while parsing value -
-// invalid string: ill-formed UTF-8 byte; last read: '"\xff'".
+// Strips the text around the parser's reason: "... syntax error while parsing value - invalid
+// string: ill-formed UTF-8 byte; last read: '"\xff'".
 std::string reason_of(const std::string& what) {
     const std::size_t dash = what.find(" - ");
     const std::size_t begin = dash == std::string::npos ? 0 : dash + 3;
@@ -134,10 +134,6 @@ std::string JsonlText::describe() const {
 std::string JsonlText::document_name(std::int64_t document) const {
     const Line& at = line(document);
     return format("{}:{}", files_[usize(at.file)].path(), at.number);
-}
-
-std::int64_t JsonlText::stored_bytes(std::int64_t document) const {
-    return line(document).bytes;
 }
 
 std::unique_ptr<TextReader> JsonlText::make_reader() const {

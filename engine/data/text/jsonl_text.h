@@ -8,13 +8,13 @@
 
 namespace rm {
 
-// A document per line of JSON Lines files: an object whose "text" is the document; its other keys
-// are not looked at. Lines of white space are passed over. A line that is anything else is an error
-// naming file and line, when it is read.
+// JSON Lines files with a document per line: an object whose "text" is the document; other keys and
+// lines of white space are ignored. Any other line is an error that names file and line, when it is
+// read.
 class JsonlText : public TextSource {
 public:
-    // `files`: paths in order; `root`, which their names in messages are relative to. Finds the
-    // lines, without reading what they say. invalid_argument when there is none.
+    // `files`: paths in order. Finds the lines without parsing them. invalid_argument where there
+    // is none.
     static Result<std::unique_ptr<JsonlText>> open(const std::string& path,
                                                    const std::vector<std::string>& files,
                                                    const ReadWatch& watch = {});
@@ -23,7 +23,7 @@ public:
     std::string describe() const override;
     std::int64_t num_documents() const override { return std::ssize(lines_); }
     std::string document_name(std::int64_t document) const override;
-    std::int64_t stored_bytes(std::int64_t document) const override;
+    std::int64_t stored_bytes(std::int64_t document) const override { return line(document).bytes; }
     std::unique_ptr<TextReader> make_reader() const override;
     Result<std::string> content_hash(const ReadWatch& watch) const override;
 

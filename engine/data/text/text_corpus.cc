@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/os/unique_fd.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/words.h"
 #include "engine/data/file/hash.h"
@@ -33,19 +34,9 @@ Error cannot_read(const fs::path& path, const std::error_code& reason) {
 }
 
 bool has_text_extension(const fs::path& path) {
-    std::string extension = path.extension().string();
-    if (extension.empty()) return true;
-    for (char& c : extension)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return std::find(kTextExtensions.begin(), kTextExtensions.end(), extension) !=
-           kTextExtensions.end();
-}
-
-std::string text_extensions() {
-    std::string list;
-    for (const std::string_view extension : kTextExtensions)
-        list += format("{} ", extension);
-    return list + "and files without extension";
+    const std::string extension = lower_extension(path);
+    return extension.empty() || std::find(kTextExtensions.begin(), kTextExtensions.end(),
+                                          extension) != kTextExtensions.end();
 }
 
 Result<bool> has_nul(const fs::path& path) {
@@ -57,7 +48,7 @@ Result<bool> has_nul(const fs::path& path) {
            head.begin() + file.gcount();
 }
 
-// One walk over a directory tree.
+// Walks over a directory tree once.
 class Scan {
 public:
     explicit Scan(const ReadWatch& watch) : watch_(watch) {}
@@ -133,8 +124,9 @@ Status check_not_empty(const Scan& scan, const std::string& path) {
                                 counted(scan.skipped.empty, "text file"),
                                 scan.skipped.empty == 1 ? "is" : "are");
     }
-    return make_error(ErrorCode::not_found, "no text file in {}: looked for {}; skipped {}", path,
-                      text_extensions(), to_string(scan.skipped));
+    return make_error(ErrorCode::not_found,
+                      "no text file in {}: looked for {} and files without extension; skipped {}",
+                      path, join(kTextExtensions, " "), to_string(scan.skipped));
 }
 
 Result<Document> single_file(const fs::path& path) {
@@ -150,8 +142,8 @@ Result<Document> single_file(const fs::path& path) {
     return Document{path.filename().string(), bytes};
 }
 
-// Reads the bytes of files when asked for. Plain reads and not a mapping: a file that shrinks while
-// it is used is an error here and would be SIGBUS there. The last file stays open.
+// Reads the bytes of files on demand. Not mapped: where a file shrinks during use, a mapping gives
+// SIGBUS and a read gives an error. Keeps the last file open.
 class DocumentReader : public TextReader {
 public:
     explicit DocumentReader(const TextCorpus& corpus) : corpus_(corpus) {}
@@ -198,6 +190,13 @@ std::vector<HashedFile> files_of(const TextCorpus& corpus, DocumentReader& reade
 }
 
 }  // namespace
+
+std::string lower_extension(const fs::path& path) {
+    std::string extension = path.extension().string();
+    for (char& c : extension)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return extension;
+}
 
 std::string to_string(const SkippedFiles& skipped) {
     return format("{} ({} of other extensions, {} hidden, {} binary, {} empty, {} not files)",
@@ -254,7 +253,7 @@ Result<std::string> TextCorpus::content_hash(const ReadWatch& watch) const {
     Xxh3 hash;
     for (std::int64_t i = 0; i < num_documents(); ++i) {
         const Document& document = at(i);
-        // Lengths stand before bytes, so that no two different corpora feed the same stream.
+        // Lengths precede bytes, so that no two different corpora feed the same stream.
         hash.update(static_cast<std::int64_t>(document.path.size()));
         hash.update(document.path);
         hash.update(document.bytes);

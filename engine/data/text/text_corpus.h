@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 
 namespace rm {
 
+std::string lower_extension(const std::filesystem::path& path);  // .txt of a/B.TXT
+
 // One text file. `path` is relative to the corpus, with '/' between its parts.
 struct Document {
     std::string path;
@@ -20,10 +23,10 @@ struct Document {
 // Files that a scan passed over, by reason.
 struct SkippedFiles {
     std::int64_t hidden = 0;     // names that start with a dot; a hidden directory counts once
-    std::int64_t extension = 0;  // not one of the text extensions
+    std::int64_t extension = 0;  // other than the text extensions
     std::int64_t binary = 0;     // a NUL byte in the first 4 KiB
     std::int64_t empty = 0;
-    std::int64_t not_file = 0;  // sockets, devices, links that lead nowhere
+    std::int64_t not_file = 0;  // sockets, devices, broken links
     std::int64_t total() const { return hidden + extension + binary + empty + not_file; }
 };
 std::string to_string(const SkippedFiles& skipped);
@@ -33,10 +36,9 @@ std::string to_string(const SkippedFiles& skipped);
 // in memory.
 class TextCorpus : public TextSource {
 public:
-    // Fails with not_found (no such path; no text file, as below a mount point without its mount,
-    // with what was looked for and what was skipped), permission_denied (a file or directory that
-    // cannot be read) or invalid_argument (only empty files). A single file may have any extension
-    // but no NUL byte.
+    // Fails with not_found (no such path; no text file, as below an unmounted mount point, listing
+    // the wanted and the skipped files), permission_denied (an unreadable file or directory) or
+    // invalid_argument (only empty files). A single file may have any extension but no NUL byte.
     static Result<TextCorpus> open(const std::string& path, const ReadWatch& watch = {});
 
     const std::vector<Document>& documents() const { return documents_; }
@@ -50,7 +52,8 @@ public:
     std::string document_name(std::int64_t document) const override { return at(document).path; }
     std::int64_t stored_bytes(std::int64_t document) const override { return at(document).bytes; }
     std::unique_ptr<TextReader> make_reader() const override;
-    // XXH3-128 over path, size and bytes of every document, in order; of much text, of a sample.
+    // XXH3-128 over path, size and bytes of every document, in order; of a sample where text is
+    // long.
     Result<std::string> content_hash(const ReadWatch& watch) const override;
 
 private:

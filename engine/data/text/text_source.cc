@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kNumBytes = 256;
 
-// Entropy, nats, of a distribution given by counts, times the sum of the counts.
+// Entropy (nats) of a distribution given by counts, times the sum of the counts.
 double total_nats(std::span<const std::int64_t> counts) {
     const auto sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
     double nats = 0;

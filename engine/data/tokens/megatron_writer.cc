@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
-#include <utility>
 
 #include "engine/data/tokens/token_formats.h"
 
@@ -32,7 +31,7 @@ Result<UniqueFd> create_file(const std::string& path) {
     return fd;
 }
 
-// On the disk, under its own name.
+// Syncs the file to disk and gives it its own name.
 Status publish(const UniqueFd& fd, const std::string& from, const std::string& to) {
     if (::fsync(fd.get()) != 0) return cannot("write", from, errno);
     if (::rename(from.c_str(), to.c_str()) != 0) return cannot("rename to", to, errno);

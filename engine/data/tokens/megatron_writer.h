@@ -12,13 +12,14 @@
 
 namespace rm {
 
-// Writes PREFIX.bin and PREFIX.idx. Both have other names until finish() has put all of it on the
-// disk; the index comes last, so where there is an index there is all of its data. Files that are
-// not finished are removed.
+// Writes PREFIX.bin and PREFIX.idx. Both have other names until finish() has synced them to disk;
+// it renames the index last, so an index always has all of its data. The destructor removes
+// unfinished files.
 class MegatronWriter {
 public:
-    // As Megatron chooses: uint16 below 65,500 ids, else int32. already_exists rather than over-
-    // writing either file; permission_denied or not_found when they cannot be made.
+    // Chooses as Megatron does: uint16 below 65,500 ids, else int32. Never overwrites:
+    // already_exists where either file is there; permission_denied or not_found where it cannot
+    // make them.
     static Result<MegatronWriter> create(const std::string& prefix, std::int64_t vocabulary);
     MegatronWriter(MegatronWriter&&) noexcept = default;
     MegatronWriter& operator=(MegatronWriter&&) = delete;

@@ -57,18 +57,6 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(std::unique_ptr<TextSource>
     return std::unique_ptr<ByteSource>(new ByteSource(std::move(text), std::move(bytes)));
 }
 
-std::int64_t ByteSource::num_tokens(std::int64_t document) const {
-    return bytes_.at(usize(document));
-}
-
-std::string ByteSource::document_name(std::int64_t document) const {
-    return text_->document_name(document);
-}
-
-std::optional<TokenId> ByteSource::end_of_document() const {
-    return ByteTokenizer::kEndOfDocument;
-}
-
 std::unique_ptr<TokenReader> ByteSource::make_reader() const {
     return std::make_unique<ByteTokenReader>(*text_);
 }
@@ -118,10 +106,6 @@ std::string EncodedSource::describe() const {
 std::int64_t EncodedSource::num_tokens(std::int64_t document) const {
     const auto i = usize(document);
     return static_cast<std::int64_t>(begins_.at(i + 1) - begins_.at(i));
-}
-
-std::string EncodedSource::document_name(std::int64_t document) const {
-    return text_->document_name(document);
 }
 
 std::unique_ptr<TokenReader> EncodedSource::make_reader() const {

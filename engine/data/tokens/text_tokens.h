@@ -8,19 +8,25 @@
 
 namespace rm {
 
-// Text whose tokens are its bytes (ByteTokenizer), read from the text when they are asked for.
+// Text whose tokens are its bytes (ByteTokenizer), read on demand.
 class ByteSource : public TokenSource {
 public:
-    // Asks the text for the size of every document.
+    // Reads the size of every document.
     static Result<std::unique_ptr<ByteSource>> open(std::unique_ptr<TextSource> text,
                                                     const ReadWatch& watch = {});
 
     const std::string& path() const override { return text_->path(); }
     std::string describe() const override { return text_->describe() + ", byte-level tokens"; }
     std::int64_t num_documents() const override { return std::ssize(bytes_); }
-    std::int64_t num_tokens(std::int64_t document) const override;
-    std::string document_name(std::int64_t document) const override;
-    std::optional<TokenId> end_of_document() const override;
+    std::int64_t num_tokens(std::int64_t document) const override {
+        return bytes_.at(usize(document));
+    }
+    std::string document_name(std::int64_t document) const override {
+        return text_->document_name(document);
+    }
+    std::optional<TokenId> end_of_document() const override {
+        return ByteTokenizer::kEndOfDocument;
+    }
     std::unique_ptr<TokenReader> make_reader() const override;
     Result<std::string> content_hash(const ReadWatch& watch) const override {
         return text_->content_hash(watch);
@@ -35,8 +41,8 @@ private:
     std::vector<std::int64_t> bytes_;  // of each document
 };
 
-// Text encoded when it is opened, its tokens held in memory. For sets small enough for that; larger
-// ones are encoded once by `ringmaster data prepare`.
+// Text encoded on opening, with its tokens in memory. For small sets; `ringmaster data prepare`
+// encodes larger ones once.
 class EncodedSource : public TokenSource {
 public:
     static constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
@@ -51,7 +57,9 @@ public:
     std::string describe() const override;
     std::int64_t num_documents() const override { return std::ssize(begins_) - 1; }
     std::int64_t num_tokens(std::int64_t document) const override;
-    std::string document_name(std::int64_t document) const override;
+    std::string document_name(std::int64_t document) const override {
+        return text_->document_name(document);
+    }
     std::optional<TokenId> end_of_document() const override { return end_; }
     std::unique_ptr<TokenReader> make_reader() const override;
     Result<std::string> content_hash(const ReadWatch& watch) const override;

@@ -137,9 +137,9 @@ Status TokenFiles::check_piece(const File& file, std::int64_t first, std::int64_
                       file.data.path(), first + (bad - ids.begin()), *bad, vocabulary - 1);
 }
 
-// Data of another tokenizer show it almost everywhere. Rarer ids are found when they are read.
+// Another tokenizer's data has such ids almost everywhere. Reading finds rarer ones.
 Status TokenFiles::check_ids(std::int64_t vocabulary, const ReadWatch& watch) const {
-    constexpr std::int64_t kMostLooked = std::int64_t{4} << 20;  // tokens of the set, about
+    constexpr std::int64_t kMostLooked = std::int64_t{4} << 20;  // tokens of the set, roughly
     const std::int64_t piece =
         std::clamp<std::int64_t>(kMostLooked / (2 * std::ssize(files_)), 1024, 65'536);
     const double share = static_cast<double>(kMostLooked) / static_cast<double>(total_tokens());
@@ -147,7 +147,7 @@ Status TokenFiles::check_ids(std::int64_t vocabulary, const ReadWatch& watch) co
         const std::int64_t tokens = file.begins.back();
         const double looked = std::min(1.0, share) * static_cast<double>(tokens);
         const auto pieces = std::max<std::int64_t>(2, static_cast<std::int64_t>(looked) / piece);
-        // From its first to its last token.
+        // Pieces cover the file from its first to its last token.
         const std::int64_t step = std::max(piece, (tokens - piece) / (pieces - 1));
         for (std::int64_t first = 0; first < tokens; first += step) {
             const std::int64_t count = std::min(piece, tokens - first);

@@ -11,15 +11,14 @@
 
 namespace rm {
 
-// Files of tokens that somebody made before: read in place, never held in memory. Documents end
-// wherever the files say so.
+// Existing files of tokens, read in place, never held in memory. Documents end where the files say.
 class TokenFiles : public TokenSource {
 public:
     // Megatron-LM: `prefixes` are the paths without .bin and .idx.
     static Result<std::unique_ptr<TokenFiles>> open_megatron(
         const std::string& path, const std::vector<std::string>& prefixes,
         const ReadWatch& watch = {});
-    // llm.c. A file is one document: its documents have no index.
+    // llm.c. Each file counts as one document, since the format has no index of documents.
     static Result<std::unique_ptr<TokenFiles>> open_llmc(const std::string& path,
                                                          const std::vector<std::string>& files,
                                                          const ReadWatch& watch = {});

@@ -9,7 +9,7 @@
 namespace rm {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "files are read as they lie");
+static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 template <typename Stored>
 Status convert(std::span<const std::byte> bytes, std::span<TokenId> out) {
@@ -76,7 +76,7 @@ constexpr std::array<char, 9> kMagic = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0}
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = kMagic.size() + 8 + 1 + 8 + 8;
 
-// NumPy types by Megatron's codes; nothing for those that are no whole numbers.
+// Maps Megatron's codes of NumPy types; nothing for types other than whole numbers.
 std::optional<TokenDType> dtype_of(std::uint8_t code) {
     constexpr std::array<TokenDType, 5> kFirst = {TokenDType::u8, TokenDType::i8, TokenDType::i16,
                                                   TokenDType::i32, TokenDType::i64};
@@ -136,7 +136,7 @@ Result<Header> parse_header(std::span<const std::byte> bytes) {
     return Header{*dtype, usize(sequences), usize(bounds)};
 }
 
-// The end of each sequence in tokens; sizes and pointers must say the same.
+// Returns the end of each sequence in tokens; checks that sizes and pointers agree.
 Result<std::vector<std::int64_t>> parse_sequences(std::span<const std::byte> bytes,
                                                   const Header& header) {
     std::vector<std::int64_t> ends{0};

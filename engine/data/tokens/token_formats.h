@@ -11,14 +11,14 @@
 
 namespace rm {
 
-// How a file of tokens stores one, little endian.
+// How a file stores a token, little endian.
 enum class TokenDType { u8, i8, i16, i32, i64, u16, u32 };
 
 std::int64_t size_of(TokenDType dtype);
 std::string_view to_string(TokenDType dtype);
 
-// out.size() tokens from as many times size_of(dtype) bytes; data_loss for a number that is no
-// TokenId, naming it and its place.
+// Decodes out.size() tokens of size_of(dtype) bytes each; data_loss names a number that is no
+// TokenId and its place.
 Status decode_tokens(std::span<const std::byte> bytes, TokenDType dtype, std::span<TokenId> out);
 
 // The head of a token file of llm.c (dev/data/data_common.py): 256 int32, little endian, of which
@@ -32,12 +32,12 @@ struct LlmcHeader {
 
 bool is_llmc(std::span<const std::byte> head);
 
-// `file_bytes`: of the whole file, which must be just what the header says.
+// `file_bytes`, the size of the whole file, must match the header.
 Result<LlmcHeader> parse_llmc_header(std::span<const std::byte> head, std::int64_t file_bytes);
 
 // The `.idx` of a Megatron-LM indexed data set, version 1 (megatron/core/datasets/
 // indexed_dataset.py; docs/formats/data.md has the bytes): where the documents of the `.bin` beside
-// it begin. A document is a run of sequences, and those lie one behind the other.
+// it begin. A document is a run of consecutive sequences.
 struct MegatronIndex {
     TokenDType dtype = TokenDType::i32;
     std::vector<std::int64_t> begins;  // tokens; of each document, and the end of the last
@@ -46,12 +46,11 @@ struct MegatronIndex {
     std::int64_t num_tokens() const { return begins.back(); }
 };
 
-// Reads and checks all of `bytes`; allocates no more than a few times their size. data_loss names
-// the field, its value and what would be right; unimplemented for another version or floating
-// point.
+// Reads and checks all of `bytes`; allocates at most a few times their size. data_loss names the
+// field, its value and what would be right; unimplemented: another version or floating point.
 Result<MegatronIndex> parse_megatron_index(std::span<const std::byte> bytes);
 
-// The same bytes as Megatron's writer, one sequence per document.
+// Writes the same bytes as Megatron's writer, one sequence per document.
 std::vector<std::byte> encode_megatron_index(TokenDType dtype,
                                              std::span<const std::int64_t> document_tokens);
 

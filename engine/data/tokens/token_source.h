@@ -12,16 +12,16 @@
 
 namespace rm {
 
-// Tokens of the documents of a TokenSource, which it borrows. Not thread safe.
+// Reads the tokens of a TokenSource, which it borrows. Not thread safe.
 class TokenReader {
 public:
     virtual ~TokenReader() = default;
-    // Tokens [offset, offset + out.size()) of the document. An id is whatever the data says;
-    // data_loss when it does not fit a TokenId, failed_precondition when a file has changed.
+    // Reads tokens [offset, offset + out.size()) of the document, without checking ids; data_loss
+    // when one does not fit a TokenId, failed_precondition when a file has changed.
     virtual Status read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) = 0;
 };
 
-// Documents as sequences of tokens: what is trained on. Immutable, shared between threads.
+// Documents to train on, as sequences of tokens. Immutable, shared between threads.
 class TokenSource {
 public:
     virtual ~TokenSource() = default;
@@ -30,14 +30,14 @@ public:
     virtual std::int64_t num_documents() const = 0;
     virtual std::int64_t num_tokens(std::int64_t document) const = 0;  // may be 0
     virtual std::string document_name(std::int64_t document) const = 0;
-    // The token that belongs behind each document, or each part used as one, and is not among its
-    // tokens; nothing where the data has its own.
+    // The token to append to each document, or to each part used as one; nothing where the data has
+    // its own ends.
     virtual std::optional<TokenId> end_of_document() const = 0;
     virtual std::unique_ptr<TokenReader> make_reader() const = 0;
-    // Covers all that decides the tokens, as engine/data/file/content_hash.h has it. Any thread.
+    // Covers all that determines the tokens, by the rules of content_hash.h. Any thread.
     virtual Result<std::string> content_hash(const ReadWatch& watch) const = 0;
-    // Looks for ids that a vocabulary of this size does not have, at little cost: in all of a small
-    // set, in pieces all over a large one. Ids that are made here need no look.
+    // Looks for ids outside a vocabulary of this size, at little cost: in all of a small set, in
+    // pieces all over a large one. Sources that make their ids need no check.
     virtual Status check_ids(std::int64_t /*vocabulary*/, const ReadWatch& /*watch*/) const {
         return {};
     }
