@@ -17,7 +17,7 @@ bool agree(JobState job, const Attempt& newest) {
         case AttemptState::succeeded:
             return job == JobState::succeeded;
         case AttemptState::lost:
-            // Also one that a worker was found to run after its job had ended.
+            // Also if a worker was found running it after its job had ended.
             return job == JobState::pending || is_terminal(job);
         case AttemptState::failed:
             // Tried again, given up, or cancelled while it failed or waited.
@@ -33,19 +33,19 @@ bool agree(JobState job, const Attempt& newest) {
 void check_job(const State& state, const Job& job) {
     const bool ended = is_terminal(job.state);
     RM_CHECK(state.live_jobs.contains(job.id) != ended,
-             "job {} is {}, the index of live jobs says not", job.id, to_string(job.state));
+             "job {} is {}, but the index of live jobs disagrees", job.id, to_string(job.state));
     RM_CHECK((job.ended.micros != 0) == ended, "job {} is {} and has {} end", job.id,
              to_string(job.state), ended ? "no" : "an");
     RM_CHECK((job.state == JobState::pending) == !job.blocking_reasons.empty(),
              "job {} is {} with {} blocking reasons", job.id, to_string(job.state),
              job.blocking_reasons.size());
     RM_CHECK((job.state == JobState::pending) == state.reasoned.contains(job.id),
-             "job {} is {}, the index of reasons says not", job.id, to_string(job.state));
+             "job {} is {}, but the index of reasons disagrees", job.id, to_string(job.state));
     RM_CHECK((job.state == JobState::pending) == state.queued.contains(job.id),
-             "job {} is {}, the index of the queue says not", job.id, to_string(job.state));
+             "job {} is {}, but the index of the queue disagrees", job.id, to_string(job.state));
     if (job.state == JobState::pending) {
         RM_CHECK(state.reasoned.at(job.id) <= state.planning_version,
-                 "job {} has a reason of a pass that has not begun", job.id);
+                 "job {} has a reason from a pass that has not begun", job.id);
     }
     RM_CHECK(job.retry_at.micros == 0 || job.state == JobState::pending,
              "job {} is {} and has a retry at {}", job.id, to_string(job.state),
@@ -67,8 +67,8 @@ void check_attempt(const State& state, const Attempt& attempt) {
     const bool ended = is_terminal(attempt.state);
     RM_CHECK(epoch < state.next_epoch, "attempt {} is not below the next epoch {}", epoch,
              state.next_epoch);
-    RM_CHECK(find_job(state, attempt.job) != nullptr, "attempt {} is of the unknown job {}", epoch,
-             attempt.job);
+    RM_CHECK(find_job(state, attempt.job) != nullptr, "attempt {} belongs to the unknown job {}",
+             epoch, attempt.job);
     RM_CHECK(static_cast<int>(attempt.ranks.size()) == attempt.mesh.num_ranks(),
              "attempt {} has {} ranks on a mesh of {}", epoch, attempt.ranks.size(),
              attempt.mesh.num_ranks());
@@ -80,18 +80,16 @@ void check_attempt(const State& state, const Attempt& attempt) {
              to_string(attempt.state), cleared ? "nothing" : "something");
     RM_CHECK(state.heard.contains(epoch) != ended &&
                  state.leftover.contains(epoch) == (ended && !cleared),
-             "attempt {} is {}, the indexes say not", epoch, to_string(attempt.state));
+             "attempt {} is {}, but the indexes disagree", epoch, to_string(attempt.state));
     // Only the newest attempt of a job may live.
     RM_CHECK(ended || newest_attempt(state, attempt.job) == &attempt,
              "attempt {} of job {} lives beside a newer one", epoch, attempt.job);
 }
 
-// At most one attempt of a job may publish: one that was told to and may still have processes.
+// At most one attempt of a job was allowed to publish and may have processes.
 void check_publishers(const State& state, const JobId& job) {
-    const auto epochs = state.attempts_of.find(job);
-    if (epochs == state.attempts_of.end()) return;
     const Attempt* publisher = nullptr;
-    for (const Epoch epoch : epochs->second) {
+    for (const Epoch epoch : epochs_of(state, job)) {
         const Attempt& attempt = state.attempts.at(epoch);
         if (!attempt.may_publish || attempt.cleared()) continue;
         RM_CHECK(publisher == nullptr, "attempts {} and {} of job {} may both publish",
@@ -103,10 +101,9 @@ void check_publishers(const State& state, const JobId& job) {
 void check_devices(const State& state) {
     std::map<DeviceId, Epoch> users;
     for (const Attempt* attempt : live_attempts(state)) {
-        for (const RankRecord& rank : attempt->ranks) {
-            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
-            const auto [other, fresh] = users.emplace(rank.device, attempt->epoch);
-            RM_CHECK(fresh, "device {} is in attempts {} and {}", rank.device, other->second,
+        for (const DeviceId& device : attempt->held()) {
+            const auto [other, fresh] = users.emplace(device, attempt->epoch);
+            RM_CHECK(fresh, "device {} is in attempts {} and {}", device, other->second,
                      attempt->epoch);
         }
     }

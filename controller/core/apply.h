@@ -12,7 +12,7 @@ Outcome apply(State& state, const Input& input);
 // Invariants that hold after every input (ARCHITECTURE.md, "Invariants"). Both functions throw
 // CheckError. The first checks everything: at load and in tests.
 void check_invariants(const State& state);
-// Checks live and just changed things: after each apply, in production too.
+// Checks what is live or just changed: after each apply, in production too.
 void check_live_invariants(const State& state, const Changes& changes);
 
 }  // namespace rm

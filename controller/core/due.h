@@ -7,8 +7,8 @@
 
 #include "controller/core/outcome.h"
 
-// Effects are never stored: the commands to workers follow from the state. A command is
-// due when the state wants it, its node's session is up, and it was not sent in this session or its
+// Effects are never stored: the commands to workers follow from the state. A command is due when
+// the state wants it, its node's session is up, and it was not sent in this session or its
 // acknowledgement is overdue. Other conditions become true as time passes.
 namespace rm {
 
@@ -60,11 +60,11 @@ struct WatchedRank {
 };
 
 constexpr Seconds kStallFloor{15};
-constexpr Seconds kFirstStepFloor{60};  // until every rank has a step behind it
+constexpr Seconds kFirstStepFloor{60};  // until every rank has done a step
 
 // `ranks` are all of a running attempt, as workers with a session report them. It has stalled when
-// every rank that has not ended is quiet for longer than max(kStallFloor, 3 x the longest quiet
-// that is usual). The cause names the rank at fault, the first that exists of: a rank stopped by a
+// every rank that has not ended is quiet for longer than max(kStallFloor, 3 x the longest usual
+// quiet). The cause names the rank at fault, the first that exists of: a rank stopped by a
 // signal, the rank outside the collective in which others wait, the rank that others wait for, the
 // quietest rank. Nothing: it has not stalled.
 std::optional<std::string> stall_cause(const std::vector<WatchedRank>& ranks);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Seconds kNever{1e18};
 
-// A graceful stop is answered when the ranks have ended, at the latest after its grace.
+// A graceful stop is acknowledged when the ranks have ended, at the latest after its grace.
 Seconds overdue_after(CommandKind kind) {
     switch (kind) {
         case CommandKind::launch:
@@ -23,24 +23,6 @@ Seconds overdue_after(CommandKind kind) {
     }
     return kNever;
 }
-
-struct Kind {
-    std::pair<Epoch, CommandKind> operator()(const LaunchAttempt& launch) const {
-        return {launch.epoch, CommandKind::launch};
-    }
-    std::pair<Epoch, CommandKind> operator()(const StopAttempt& stop) const {
-        return {stop.epoch,
-                stop.mode == StopMode::now ? CommandKind::stop_now : CommandKind::stop_graceful};
-    }
-    std::pair<Epoch, CommandKind> operator()(const ForgetAttempt& forget) const {
-        return {forget.epoch, CommandKind::forget};
-    }
-    template <typename Question>
-    std::pair<Epoch, CommandKind> operator()(const Question&) const {
-        RM_CHECK(false, "a question is remembered by its answer");
-        return {};
-    }
-};
 
 bool is_due(const NodeSession& session, const NodeCommand& command, WallTime now) {
     const auto key = command_key(command);
@@ -126,7 +108,16 @@ void add_ended(const State& state, const Node& node, WallTime now, std::vector<S
 }  // namespace
 
 std::pair<Epoch, CommandKind> command_key(const NodeCommand& command) {
-    return std::visit(Kind{}, command);
+    if (const auto* launch = std::get_if<LaunchAttempt>(&command)) {
+        return {launch->epoch, CommandKind::launch};
+    }
+    if (const auto* forget = std::get_if<ForgetAttempt>(&command)) {
+        return {forget->epoch, CommandKind::forget};
+    }
+    const auto* stop = std::get_if<StopAttempt>(&command);
+    RM_CHECK(stop != nullptr, "a question is remembered by its answer");
+    const bool now = stop->mode == StopMode::now;
+    return {stop->epoch, now ? CommandKind::stop_now : CommandKind::stop_graceful};
 }
 
 std::vector<SendToNode> due_commands(const State& state, WallTime now) {

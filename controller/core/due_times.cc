@@ -1,6 +1,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text.h"
 #include "controller/core/due.h"
 #include "controller/core/jobs/retry.h"
 #include "controller/core/roots/questions.h"
@@ -18,28 +19,20 @@ std::vector<JobId> due_retries(const State& state, WallTime now) {
     return due;
 }
 
-const RankStatus* reported(const Node& node, Epoch epoch, int rank) {
-    const auto status = node.session.reported.find(epoch);
-    if (!node.session.up || status == node.session.reported.end()) return nullptr;
-    for (const RankStatus& candidate : status->second.ranks) {
-        if (candidate.rank == rank) return &candidate;
-    }
-    return nullptr;
-}
-
 struct InSight {
     std::vector<WatchedRank> ranks;
     std::set<NodeId> unreachable;
 };
 
-// Nothing while a rank is out of sight on a node that may still come back: what it does is unknown.
+// Nothing while a rank is unseen on a node that may come back: it may be making progress.
 std::optional<InSight> watch(const State& state, const Attempt& attempt, WallTime now) {
     InSight seen;
     for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
         const NodeId& id = attempt.ranks[i].device.node;
         const Node* node = find_node(state, id);
         if (node == nullptr) return std::nullopt;
-        if (const RankStatus* status = reported(*node, attempt.epoch, static_cast<int>(i))) {
+        const RankStatus* status = find_status(*node, attempt.epoch, static_cast<int>(i));
+        if (node->session.up && status != nullptr) {
             seen.ranks.push_back({id, *status});
         } else if (is_unreachable(state, id, now)) {
             seen.unreachable.insert(id);
@@ -51,10 +44,7 @@ std::optional<InSight> watch(const State& state, const Attempt& attempt, WallTim
 }
 
 std::string names_of(const std::set<NodeId>& nodes) {
-    std::string names;
-    for (const NodeId& node : nodes)
-        names += (names.empty() ? "" : ", ") + node.value;
-    return format("{} {} had no session for {}", names, nodes.size() == 1 ? "has" : "have",
+    return format("{} {} had no session for {}", join(nodes), nodes.size() == 1 ? "has" : "have",
                   kUnreachableAfter);
 }
 
@@ -70,7 +60,7 @@ std::optional<Stall> stall_of(const State& state, const Attempt& attempt, WallTi
         FailureClass::lost};
 }
 
-// A launch that was never confirmed, on a node that is unreachable: the others would wait for it.
+// An unconfirmed launch on an unreachable node: the other ranks would wait for it.
 std::optional<Stall> missing_start(const State& state, const Attempt& attempt, WallTime now) {
     for (const RankRecord& rank : attempt.ranks) {
         if (rank.state != RankState::placed || rank.device.node.empty()) continue;
@@ -94,7 +84,7 @@ std::vector<Stall> stalled_attempts(const State& state, WallTime now) {
     return stalls;
 }
 
-// The nodes that an attempt waits for; nothing where one of them may still answer.
+// The nodes that an attempt waits for; nothing if one of them may still answer.
 std::optional<std::set<NodeId>> unreachable_rest(const State& state, const Attempt& attempt,
                                                  WallTime now) {
     std::set<NodeId> nodes;

@@ -27,6 +27,9 @@ void handle(Step& step, const NodeFilesChecked& input);  // questions.cc
 void handle(Step& step, const NodeRootProbed& input);    // root_probes.cc
 void handle(Step& step, const LinkDrifted& input);       // apply_node.cc
 
+// A new attempt that carries out `plan`, with a rank on each device that the plan places.
+Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan,
+                        WallTime now);  // apply_plan.cc
 // Adds attempts that this worker was commanded to run and that the tables have forgotten. The
 // newest of a job continues; the others are told to stop. Their ranks on other nodes are filled in
 // when those nodes say hello.
@@ -37,15 +40,15 @@ enum class Boot { same, another };
 // The worker's hello does not mention an attempt that has ranks on it.
 void take_absence(Step& step, const NodeId& node, Epoch epoch, Boot boot);  // apply_status.cc
 
-// A live attempt begins to stop, or stops harder. The first cause is kept.
+// Stops a live attempt, or stops it harder. The first cause is kept.
 void stop_attempt(Step& step, Epoch epoch, StopReason reason, StopMode mode);  // attempt_end.cc
 struct Failure {
     FailureClass kind = FailureClass::rank;
     int rank = -1;  // the rank that `cause` quotes; -1: none
     std::string cause;
 };
-// A live attempt fails and begins to stop. Later failures change nothing, except that the first
-// cause of its own replaces that of a rank which had only lost a peer.
+// Fails a live attempt, which begins to stop. Later failures change nothing, except that an
+// original cause replaces that of a rank which only lost a peer.
 void fail_attempt(Step& step, Epoch epoch, const Failure& failure);  // attempt_end.cc
 // Ends a live attempt at once although it may have processes left: the controller stops them when
 // their worker reports again, and they hold their devices until then. An earlier cause takes
@@ -53,7 +56,7 @@ void fail_attempt(Step& step, Epoch epoch, const Failure& failure);  // attempt_
 void lose_attempt(Step& step, Epoch epoch, const std::string& cause);  // attempt_end.cc
 // Ends a live attempt once no process is left, and concludes its job.
 void end_if_cleared(Step& step, Epoch epoch);  // attempt_end.cc
-// Nothing of the attempt is left on this node, dead or alive.
+// Records that nothing of the attempt is left on this node.
 void clear_node(Step& step, const NodeId& node, Epoch epoch);  // apply_status.cc
 // The machine no longer exists: the attempt's processes there are dead.
 void take_gone(Step& step, const NodeId& node, Epoch epoch,

@@ -30,7 +30,7 @@ struct CancelJob {
 };
 
 // `reason` is for people. Attempts with ranks there stop with a checkpoint, unless
-// `keep_running`, and their jobs go on elsewhere.
+// `keep_running`, and their jobs continue elsewhere.
 struct DrainNode {
     NodeId node;
     std::string reason;
@@ -93,7 +93,7 @@ struct NodeRootProbed {
 };
 
 // A survey has found that a link fell far below its baseline, or came back. (Measurements
-// themselves are no inputs.)
+// themselves are not inputs.)
 struct LinkDrifted {
     NodeId from;
     NodeId to;

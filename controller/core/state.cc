@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace rm {
 namespace {
 
@@ -42,7 +44,7 @@ void hold_reported(const Node& node, std::map<DeviceId, Holder>& holders) {
     for (const auto& [epoch, status] : node.session.reported) {
         if (!status.processes_left) continue;
         for (const DeviceInfo& device : node.inventory.devices) {
-            // A status without ranks does not say which devices its processes use: all of them.
+            // A status without ranks does not say which devices its processes use: assume all.
             const bool used =
                 status.ranks.empty() ||
                 std::any_of(status.ranks.begin(), status.ranks.end(),
@@ -52,8 +54,8 @@ void hold_reported(const Node& node, std::map<DeviceId, Holder>& holders) {
     }
 }
 
-// Steady times begin at a start with the wall time: what lies ahead of it was written by a clock
-// that has been put back since.
+// Steady time starts at the wall time of this start: a later time was written before the clock was
+// set back.
 WallTime as_steady(WallTime wall, WallTime now) {
     return std::min(wall, now);
 }
@@ -81,6 +83,15 @@ std::set<NodeId> Attempt::nodes() const {
         if (!rank.device.node.empty()) nodes.insert(rank.device.node);
     }
     return nodes;
+}
+
+std::vector<DeviceId> Attempt::held() const {
+    std::vector<DeviceId> devices;
+    for (const RankRecord& rank : ranks) {
+        const bool holds = rank.state != RankState::cleared && !rank.device.node.empty();
+        if (holds) devices.push_back(rank.device);
+    }
+    return devices;
 }
 
 bool Attempt::cleared() const {
@@ -150,9 +161,26 @@ const DeviceInfo* find_device(const Node& node, int index) {
     return nullptr;
 }
 
-const Attempt* newest_attempt(const State& state, const JobId& id) {
+const AttemptStatus* find_status(const Node& node, Epoch epoch) {
+    return find_in(node.session.reported, epoch);
+}
+const RankStatus* find_status(const Node& node, Epoch epoch, int rank) {
+    const AttemptStatus* status = find_status(node, epoch);
+    if (status == nullptr) return nullptr;
+    const auto found = std::find_if(status->ranks.begin(), status->ranks.end(),
+                                    [&](const RankStatus& known) { return known.rank == rank; });
+    return found == status->ranks.end() ? nullptr : &*found;
+}
+
+const std::vector<Epoch>& epochs_of(const State& state, const JobId& id) {
+    static const std::vector<Epoch> kNone;
     const auto* epochs = find_in(state.attempts_of, id);
-    return epochs == nullptr ? nullptr : find_attempt(state, epochs->back());
+    return epochs == nullptr ? kNone : *epochs;
+}
+
+const Attempt* newest_attempt(const State& state, const JobId& id) {
+    const std::vector<Epoch>& epochs = epochs_of(state, id);
+    return epochs.empty() ? nullptr : find_attempt(state, epochs.back());
 }
 
 Result<JobId> resolve_job(const State& state, const std::string& text) {
@@ -197,18 +225,14 @@ bool is_unreachable(const State& state, const NodeId& id, WallTime steady) {
 std::map<DeviceId, Holder> device_holders(const State& state) {
     std::map<DeviceId, Holder> holders;
     for (const Attempt* attempt : live_attempts(state)) {
-        for (const RankRecord& rank : attempt->ranks) {
-            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
-            // By epoch: of two, the higher has the device.
-            holders[rank.device] = {attempt->epoch, attempt->job};
-        }
+        // In order of epochs: of two attempts, the higher gets the device.
+        for (const DeviceId& device : attempt->held())
+            holders[device] = {attempt->epoch, attempt->job};
     }
     for (const Epoch epoch : state.leftover) {
         const Attempt& attempt = state.attempts.at(epoch);
-        for (const RankRecord& rank : attempt.ranks) {
-            if (rank.state == RankState::cleared || rank.device.node.empty()) continue;
-            holders.try_emplace(rank.device, Holder{epoch, attempt.job});
-        }
+        for (const DeviceId& device : attempt.held())
+            holders.try_emplace(device, Holder{epoch, attempt.job});
     }
     for (const auto& [id, node] : state.nodes)
         hold_reported(node, holders);
@@ -217,14 +241,12 @@ std::map<DeviceId, Holder> device_holders(const State& state) {
 
 Reason hold_reason(const State& state, WallTime steady) {
     if (steady >= state.held_until) return {};
-    std::string awaited;
-    for (const NodeId& id : state.unheard) {
-        if (state.nodes.at(id).state == NodeState::gone) continue;
-        awaited += (awaited.empty() ? "" : ", ") + id.value;
-    }
+    std::set<NodeId> awaited = state.unheard;
+    std::erase_if(awaited,
+                  [&](const NodeId& id) { return state.nodes.at(id).state == NodeState::gone; });
     if (awaited.empty()) return {};
     return {"the controller was restored from a backup",
-            format("waits until nodes {} have said what runs there, or until {}", awaited,
+            format("waits until nodes {} have said what runs there, or until {}", join(awaited),
                    to_iso8601(state.restored + kRestoreHold))};
 }
 

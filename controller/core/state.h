@@ -24,7 +24,7 @@ namespace rm {
 constexpr Seconds kUnreachableAfter{60};  // without a session
 constexpr Seconds kMaxBypass{3600};       // see PlanningSnapshot; unless an option says another
 
-// After a restore the tables may lack running attempts: the controller plans nothing for so long,
+// After a restore the tables may lack running attempts: the controller plans nothing for this long,
 // or until the workers have reported them.
 constexpr Seconds kRestoreHold{60};
 // No epoch issued since the backup lies above this jump, even if its worker has not reported yet.
@@ -38,7 +38,7 @@ struct RankRecord {
     RankState state = RankState::placed;
     int exit_code = kNoExit;
     int exit_signal = 0;
-    std::string error;  // its own last words
+    std::string error;  // its own error message
     bool operator==(const RankRecord&) const = default;
 };
 
@@ -65,8 +65,9 @@ struct Attempt {
     int stages_done = 0;
     bool operator==(const Attempt&) const = default;
 
-    std::set<NodeId> nodes() const;  // without ranks whose node is unknown
-    bool cleared() const;            // no process of it is left anywhere
+    std::set<NodeId> nodes() const;      // without ranks whose node is unknown
+    std::vector<DeviceId> held() const;  // of ranks that may have processes
+    bool cleared() const;                // no process of it is left anywhere
 };
 
 struct Job {
@@ -81,7 +82,7 @@ struct Job {
     WallTime submitted;
     WallTime ended;                  // zero while it lives
     Reasons blocking_reasons;        // never empty while pending
-    std::string failure;             // of a failed job: the first failing rank's words
+    std::string failure;             // of a failed job: the first failing rank's error message
     WallTime retry_at;               // no attempt before; zero: at once
     std::vector<DeviceId> excluded;  // devices no further attempt of it is placed on
     JobId continues;                 // the job whose checkpoint it began from
@@ -145,8 +146,8 @@ struct LinkAlarm {
     bool operator==(const LinkAlarm&) const = default;
 };
 
-// Jobs by `number`, where they lie in State::jobs. Moves with them; a copy of a State starts with
-// an empty index, which must be rebuilt, since the pointers would lead into the original.
+// Pointers into State::jobs, by `number`. Moves with them; a copy of a State starts with an empty
+// index, which must be rebuilt, since the pointers would refer to the original.
 class JobIndex {
 public:
     using Map = std::map<std::int64_t, const Job*>;
@@ -189,11 +190,11 @@ struct State {
     JobIndex jobs_by_number;
     std::map<JobId, std::vector<Epoch>> attempts_of;  // oldest first
     std::map<JobId, std::uint64_t> revisions;         // `version` at a job's last change
-    std::map<JobId, std::uint64_t> reasoned;  // `planning_version` a pending job's reasons are of
-    std::map<JobId, WallTime> queued;         // since when a pending job has been so (steady)
-    std::map<Epoch, WallTime> heard;  // of a live attempt: when a worker last spoke of it, or this
+    std::map<JobId, std::uint64_t> reasoned;  // `planning_version` of a pending job's reasons
+    std::map<JobId, WallTime> queued;         // since when a job has been pending (steady)
+    std::map<Epoch, WallTime> heard;  // of a live attempt: when a worker last reported it, or this
                                       // controller's start (steady)
-    // Jobs that this node has failed to start in a row, with what it said.
+    // Jobs that this node has failed to start in a row, with its errors.
     std::map<NodeId, std::map<JobId, std::string>> failed_launches;
     std::set<NodeId> declaring;               // nodes whose session declares roots
     std::map<std::string, RootProbe> probes;  // by root; at most one of each at a time
@@ -209,6 +210,11 @@ const Job* find_job(const State& state, const JobId& id);
 const Attempt* find_attempt(const State& state, Epoch epoch);
 const Node* find_node(const State& state, const NodeId& id);
 const DeviceInfo* find_device(const Node& node, int index);
+// What the node's worker has reported in its session; null: nothing.
+const AttemptStatus* find_status(const Node& node, Epoch epoch);
+const RankStatus* find_status(const Node& node, Epoch epoch, int rank);
+// The attempts of a job, oldest first; empty before the first.
+const std::vector<Epoch>& epochs_of(const State& state, const JobId& id);
 // The newest attempt of a job; null before the first.
 const Attempt* newest_attempt(const State& state, const JobId& id);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "controller/core/handlers.h"
 
@@ -16,7 +17,7 @@ bool is_sound(const LaunchAttempt& launch, const AttemptStatus& status) {
            validate(launch.spec);
 }
 
-// Its client's request id is not known any more.
+// The client's request id is lost.
 Job job_of(const State& state, const LaunchAttempt& launch, WallTime now) {
     Job job;
     job.id = launch.job;
@@ -31,20 +32,14 @@ Job job_of(const State& state, const LaunchAttempt& launch, WallTime now) {
     return job;
 }
 
+// Its ranks get their devices from what nodes report, not from the plan.
 Attempt attempt_of(const LaunchAttempt& launch, WallTime now) {
-    Attempt attempt;
-    attempt.epoch = launch.epoch;
-    attempt.job = launch.job;
-    attempt.mesh = launch.plan.mesh;
-    attempt.zero = launch.plan.zero;
-    attempt.memory = launch.plan.memory;
-    attempt.collective_timeout = launch.plan.collective_timeout;
-    attempt.ranks.resize(usize(attempt.mesh.num_ranks()));
-    attempt.started = now;
+    Attempt attempt = planned_attempt(launch.epoch, launch.job, launch.plan, now);
+    attempt.ranks.assign(usize(attempt.mesh.num_ranks()), {});
     return attempt;
 }
 
-// A job that has ended goes on only where a restore may have put back an end that was not the last.
+// An ended job continues only if the restore may have brought back an outdated end.
 bool may_go_on(const State& state, const LaunchAttempt& launch, const AttemptStatus& status) {
     const Attempt* newest = newest_attempt(state, launch.job);
     if (newest != nullptr && newest->epoch > launch.epoch) return false;
@@ -73,12 +68,12 @@ void go_on(Step& step, const LaunchAttempt& launch) {
     if (cancelled) stop_attempt(step, launch.epoch, StopReason::cancel, mode);
 }
 
-// Kept in the tables so that its workers are told to stop and to forget it.
+// Stays in the tables so that its workers are told to stop and forget it.
 void add_as_lost(Step& step, const LaunchAttempt& launch) {
     Attempt attempt = attempt_of(launch, step.now());
     attempt.state = AttemptState::lost;
     attempt.ended = step.now();
-    attempt.cause = "found on a worker after its job had gone on or ended";
+    attempt.cause = "found on a worker after its job had moved on or ended";
     attempt.failure_class = FailureClass::lost;
     for (RankRecord& rank : attempt.ranks)
         rank.state = RankState::cleared;
@@ -109,16 +104,14 @@ void place_ranks(Step& step, const NodeId& node, const LaunchAttempt& launch) {
 }
 
 bool share_a_device(const Attempt& a, const Attempt& b) {
-    std::set<DeviceId> used;
-    for (const RankRecord& rank : a.ranks) {
-        if (rank.state != RankState::cleared && !rank.device.node.empty()) used.insert(rank.device);
-    }
-    return std::any_of(b.ranks.begin(), b.ranks.end(), [&](const RankRecord& rank) {
-        return rank.state != RankState::cleared && used.contains(rank.device);
-    });
+    const std::vector<DeviceId> held = a.held();
+    const std::set<DeviceId> used(held.begin(), held.end());
+    const std::vector<DeviceId> others = b.held();
+    return std::any_of(others.begin(), others.end(),
+                       [&](const DeviceId& device) { return used.contains(device); });
 }
 
-// The higher epoch has the device: what the tables thought to be there has been replaced.
+// The higher epoch gets the device: it has replaced the attempt that the tables place there.
 void settle_devices(Step& step, Epoch epoch) {
     for (const Attempt* other : live_attempts(step.state())) {
         const Attempt* adopted = find_attempt(step.state(), epoch);

@@ -1,12 +1,13 @@
-#include <algorithm>
+#include <set>
 
+#include "base/text.h"
 #include "controller/core/handlers.h"
 
 namespace rm {
 namespace {
 
-// An older attempt that was told it may publish and that may still be doing so; null: none. A
-// recovered job has forgotten what its attempts were told.
+// An older attempt that may still be publishing; null: none. For a recovered job it is unknown
+// which attempts were allowed to.
 const Attempt* rival(const State& state, const Attempt& asking) {
     const bool recovered = find_job(state, asking.job)->recovered;
     for (const Epoch epoch : state.attempts_of.at(asking.job)) {
@@ -18,18 +19,13 @@ const Attempt* rival(const State& state, const Attempt& asking) {
 }
 
 std::string uncleared_nodes(const Attempt& attempt) {
-    std::string names;
-    for (const NodeId& node : attempt.nodes()) {
-        const bool left =
-            std::any_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankRecord& rank) {
-                return rank.device.node == node && rank.state != RankState::cleared;
-            });
-        if (left) names += (names.empty() ? "" : ", ") + node.value;
-    }
-    return names.empty() ? "that have not spoken yet" : names;
+    std::set<NodeId> nodes;
+    for (const DeviceId& device : attempt.held())
+        nodes.insert(device.node);
+    return nodes.empty() ? "that have not spoken yet" : join(nodes);
 }
 
-// FAILED_PRECONDITION for good, UNAVAILABLE while it is worth asking again.
+// FAILED_PRECONDITION is final; after UNAVAILABLE, asking again may succeed.
 Status check_publisher(const State& state, Epoch epoch) {
     const Attempt* attempt = find_attempt(state, epoch);
     const auto refused = [&](const std::string& why) {

@@ -8,7 +8,7 @@ namespace {
 
 FailureClass class_of(const RankStatus& status) {
     const FailureClass kind = row_of_exit(status.exit_code).kind;
-    // The kernel's killer comes as a signal.
+    // The kernel's out-of-memory killer also sends a signal.
     const bool by_signal = status.exit_signal != 0 && kind != FailureClass::out_of_memory;
     return by_signal ? FailureClass::rank : kind;
 }
@@ -26,7 +26,7 @@ std::string cause_of(int rank, const RankStatus& status) {
     return format("rank {}: exited with code {}, without an error message", rank, status.exit_code);
 }
 
-// Another node can be well: nothing of the job, and nothing that it trains, is at fault.
+// The node is at fault, not the job or what it trains: another node may work.
 bool is_fault_of_node(const RankStatus& status) {
     return status.exited && row_of(class_of(status)).culprit == Culprit::node;
 }
@@ -43,7 +43,7 @@ RankState observed(const RankStatus& status) {
 }
 
 void take_rank(RankRecord& record, const RankStatus& status) {
-    // States only advance: a report may be older than what a hello has already told.
+    // States only advance: a report may be older than the facts of a hello.
     record.state = std::max(record.state, observed(status));
     if (!status.exited) return;
     record.exit_code = status.exit_code;
@@ -70,7 +70,7 @@ std::vector<RankStatus> failures(const Attempt& attempt, const NodeId& node,
     std::vector<RankStatus> list;
     for (const RankStatus& rank : status.ranks) {
         if (!is_here(attempt, node, rank.rank) || !failed(rank)) continue;
-        // Known from an earlier report: its consequences have been drawn.
+        // An earlier report of this exit has already been acted on.
         const RankRecord& record = attempt.ranks[usize(rank.rank)];
         if (record.state < RankState::exited) list.push_back(rank);
     }
@@ -80,7 +80,7 @@ std::vector<RankStatus> failures(const Attempt& attempt, const NodeId& node,
     return list;
 }
 
-// Ranks that left no exit behind though nothing of them is left.
+// Ranks of this node whose exit is unknown.
 std::vector<int> vanished(const Attempt& attempt, const NodeId& node) {
     std::vector<int> ranks;
     for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
@@ -124,7 +124,7 @@ void note_running(Step& step, Epoch epoch) {
 
 void note_failure(Step& step, const NodeId& node, Epoch epoch, const RankStatus& rank) {
     fail_attempt(step, epoch, failure_of(node, rank));
-    // Several nodes may be at fault: each is avoided, whichever said so first.
+    // Several nodes may be at fault: avoid each, whichever reported first.
     const Attempt* attempt = find_attempt(step.state(), epoch);
     if (!is_fault_of_node(rank) || attempt->failure_class != FailureClass::launch) return;
     note_launch_failure(step, node, *attempt, cause_of(rank.rank, rank));
@@ -152,7 +152,7 @@ void note_failures(Step& step, const NodeId& node, const AttemptStatus& status,
                   format("rank {} on node {} is gone and left no exit code", lost.front(), node)});
 }
 
-// Ranks that run beside one that cannot do not speak for their node.
+// One rank that its node could not run outweighs those that run.
 bool all_could_run(const AttemptStatus& status) {
     const auto& ranks = status.ranks;
     return std::none_of(ranks.begin(), ranks.end(), is_fault_of_node) &&

@@ -9,15 +9,15 @@ namespace {
 constexpr int kSigKill = 9;
 constexpr int kSigTerm = 15;
 
-// Ranks that only lost a peer, or that our own stop has killed, say nothing about why it all began.
+// Ranks that only lost a peer, or that our own stop killed, do not show the original cause.
 bool is_secondary(const RankRecord& rank) {
-    // A signal that its shim did not send comes with kRankFailed or kRankOutOfMemory.
+    // If its shim did not send the signal, the code is kRankFailed or kRankOutOfMemory.
     const bool by_us = rank.exit_code != kRankFailed && rank.exit_code != kRankOutOfMemory;
     return rank.exit_code == kRankLostPeer ||
            (by_us && (rank.exit_signal == kSigKill || rank.exit_signal == kSigTerm));
 }
 
-// Its cause are the words of a rank to which another was lost.
+// Its cause quotes a rank that only lost a peer.
 bool only_lost_a_peer(const Attempt& attempt) {
     if (attempt.failure_class != FailureClass::rank || attempt.cause_rank < 0) return false;
     const RankRecord& rank = attempt.ranks[usize(attempt.cause_rank)];
@@ -33,7 +33,7 @@ bool ends_on_request(const Attempt& attempt) {
            (attempt.stop_reason == StopReason::cancel || attempt.stop_reason == StopReason::drain);
 }
 
-// Cancelled is cancelled, but a checkpoint that could not be written is worth a line.
+// A cancelled attempt stays cancelled, but a checkpoint that could not be written is worth noting.
 bool is_worth_noting(const Attempt& attempt, int rank) {
     return ends_on_request(attempt) && rank >= 0 && attempt.cause_rank < 0 &&
            !is_secondary(attempt.ranks[usize(rank)]);
@@ -56,8 +56,8 @@ AttemptState verdict(const Attempt& attempt, const Job& job) {
     }
     if (all_exited_with(attempt, kRankFinished)) return AttemptState::succeeded;
     if (ends_on_request(attempt)) return AttemptState::cancelled;
-    // Whoever stopped the ranks of a job that was taken over did so through the controller that the
-    // backup has forgotten: going on would undo a cancel.
+    // The ranks of a recovered job were stopped through the controller before the restore: going on
+    // would undo a cancel.
     const bool cancelled_before = job.recovered && all_exited_with(attempt, kRankStopped);
     return cancelled_before ? AttemptState::cancelled : AttemptState::failed;
 }
@@ -79,7 +79,7 @@ std::string closing_cause(const Attempt& attempt, AttemptState end) {
     }
     return was_stopped_by_its_workers(attempt)
                ? "its workers were stopped and stopped its ranks, with a checkpoint"
-               : "the ranks were stopped, and not by the controller";
+               : "the ranks were stopped, but not by the controller";
 }
 
 void end_attempt(Step& step, Epoch epoch, AttemptState end, std::string_view event) {
@@ -102,7 +102,7 @@ void end_attempt(Step& step, Epoch epoch, AttemptState end, std::string_view eve
 void stop_attempt(Step& step, Epoch epoch, StopReason reason, StopMode mode) {
     step.change_attempt(epoch, "attempt.stopping", [&](Attempt& attempt) {
         attempt.state = AttemptState::stopping;
-        // A cancel is the user's last word, whatever had begun.
+        // A cancel overrides any other reason.
         const bool decides =
             attempt.stop_reason == StopReason::none || reason == StopReason::cancel;
         if (decides) attempt.stop_reason = reason;
@@ -122,7 +122,7 @@ void fail_attempt(Step& step, Epoch epoch, const Failure& failure) {
         changed.cause_rank = failure.rank;
         if (!notes) changed.failure_class = failure.kind;
     });
-    // The others wait for a dead peer: nothing graceful can come of them.
+    // The other ranks wait for a dead peer and cannot stop gracefully.
     if (first) stop_attempt(step, epoch, StopReason::failure, StopMode::now);
 }
 
@@ -133,7 +133,7 @@ void lose_attempt(Step& step, Epoch epoch, const std::string& cause) {
             attempt.cause_rank = -1;
             attempt.failure_class = FailureClass::lost;
         }
-        // Nobody knows where they were; a worker that finds them again says so.
+        // Their nodes are unknown; a worker that finds them again reports them.
         for (RankRecord& rank : attempt.ranks) {
             if (rank.device.node.empty()) rank.state = RankState::cleared;
         }

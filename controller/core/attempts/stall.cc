@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/format.h"
+#include "base/words.h"
 #include "controller/core/due.h"
 
 namespace rm {
@@ -23,19 +23,14 @@ Seconds patience(const Ranks& ranks) {
     Seconds limit = kStallFloor;
     for (const WatchedRank* rank : ranks) {
         const RankStatus& status = rank->status;
-        if (!status.training || status.step == 0) {
-            limit.value = std::max(limit.value, kFirstStepFloor.value);
-        }
-        limit.value = std::max(limit.value, kUsualQuiets * status.longest_quiet.value);
+        if (!status.training || status.step == 0) limit = std::max(limit, kFirstStepFloor);
+        limit = std::max(limit, Seconds{kUsualQuiets * status.longest_quiet.value});
     }
     return limit;
 }
 
-Seconds shortest_quiet(const Ranks& ranks) {
-    Seconds shortest = ranks.front()->status.quiet;
-    for (const WatchedRank* rank : ranks)
-        shortest.value = std::min(shortest.value, rank->status.quiet.value);
-    return shortest;
+bool is_less_quiet(const WatchedRank* a, const WatchedRank* b) {
+    return a->status.quiet < b->status.quiet;
 }
 
 bool is_inside(const RankStatus& status) {
@@ -79,18 +74,11 @@ const WatchedRank* most_waited_for(const Ranks& ranks) {
     return most;
 }
 
-const WatchedRank* quietest(const Ranks& ranks) {
-    return *std::max_element(ranks.begin(), ranks.end(),
-                             [](const WatchedRank* a, const WatchedRank* b) {
-                                 return a->status.quiet.value < b->status.quiet.value;
-                             });
-}
-
 std::string name_of(const WatchedRank& rank) {
     return format("rank {} on node {}", rank.status.rank, rank.node);
 }
 
-// "; 3 ranks wait in ring_hop for it", of all but the culprit; empty: none does.
+// "; 3 ranks wait in ring_hop for it", without counting the culprit; empty: none waits.
 std::string waiting_for(const Ranks& ranks, const WatchedRank* culprit) {
     std::map<std::string, int> waiters;  // by collective
     int count = 0;
@@ -103,7 +91,8 @@ std::string waiting_for(const Ranks& ranks, const WatchedRank* culprit) {
     const auto most =
         std::max_element(waiters.begin(), waiters.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    return format("; {} rank{} in {} for it", count, count == 1 ? " waits" : "s wait", most->first);
+    return format("; {} {} in {} for it", counted(count, "rank"), count == 1 ? "waits" : "wait",
+                  most->first);
 }
 
 std::string blame(const Ranks& ranks) {
@@ -119,7 +108,7 @@ std::string blame(const Ranks& ranks) {
         return format("{} is stuck in {}{}", name_of(*rank), rank->status.last_collective,
                       waiting_for(ranks, rank));
     }
-    const WatchedRank* rank = quietest(ranks);
+    const WatchedRank* rank = *std::max_element(ranks.begin(), ranks.end(), is_less_quiet);
     return format("{} makes no progress in {}, nor does any other", name_of(*rank),
                   rank->status.phase.empty() ? "its step" : rank->status.phase);
 }
@@ -129,8 +118,9 @@ std::string blame(const Ranks& ranks) {
 std::optional<std::string> stall_cause(const std::vector<WatchedRank>& ranks) {
     const Ranks watched = unfinished(ranks);
     if (watched.empty()) return std::nullopt;
-    const Seconds quiet = shortest_quiet(watched);
-    if (quiet.value <= patience(watched).value) return std::nullopt;
+    const Seconds quiet =
+        (*std::min_element(watched.begin(), watched.end(), is_less_quiet))->status.quiet;
+    if (quiet <= patience(watched)) return std::nullopt;
     return format("{}, the last progress was {:.0} s ago", blame(watched), quiet.value);
 }
 

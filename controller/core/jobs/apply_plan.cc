@@ -4,7 +4,7 @@
 namespace rm {
 namespace {
 
-// The reasons of a pass that began before the job got newer ones are outdated.
+// Drops reasons from a pass that began before the job got newer ones.
 void block(Step& step, const JobId& id, std::uint64_t version, const Reasons& reasons) {
     if (version < step.state().reasoned.at(id)) return;
     RM_CHECK(!reasons.empty(), "the planner gave job {} neither a plan nor a reason", id);
@@ -19,17 +19,7 @@ Epoch take_epoch(Step& step) {
 }
 
 void start(Step& step, const JobId& id, const Plan& plan) {
-    Attempt attempt;
-    attempt.epoch = take_epoch(step);
-    attempt.job = id;
-    attempt.mesh = plan.mesh;
-    attempt.zero = plan.zero;
-    attempt.memory = plan.memory;
-    attempt.collective_timeout = plan.collective_timeout;
-    for (const DeviceId& device : plan.placement)
-        attempt.ranks.push_back({.device = device});
-    attempt.started = step.now();
-    step.add_attempt(std::move(attempt));
+    step.add_attempt(planned_attempt(take_epoch(step), id, plan, step.now()));
     step.change_job(id, "job.starting", [](Job& job) {
         job.state = JobState::starting;
         job.blocking_reasons.clear();
@@ -38,6 +28,19 @@ void start(Step& step, const JobId& id, const Plan& plan) {
 }
 
 }  // namespace
+
+Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan, WallTime now) {
+    Attempt attempt{.epoch = epoch,
+                    .job = job,
+                    .mesh = plan.mesh,
+                    .zero = plan.zero,
+                    .memory = plan.memory,
+                    .collective_timeout = plan.collective_timeout,
+                    .started = now};
+    for (const DeviceId& device : plan.placement)
+        attempt.ranks.push_back({.device = device});
+    return attempt;
+}
 
 void handle(Step& step, const PlanReady& input) {
     const Job* job = find_job(step.state(), input.job);

@@ -26,7 +26,7 @@ Availability availability_of(const Node& node, bool is_held) {
     return node.drained.empty() ? Availability::free : Availability::drained;
 }
 
-// The first kMaxPlanned in queue order; behind them the others, in any.
+// All pending jobs: the first kMaxPlanned in queue order, then the others in any order.
 std::vector<const Job*> queue(const State& state) {
     std::vector<const Job*> pending;
     for (const JobId& id : state.live_jobs) {
@@ -48,7 +48,7 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
                     .waiting_since = state.queued.at(job.id),
                     .excluded = job.excluded,
                     .waits = {}};
-    // The reason it went back to the queue with says when its time comes.
+    // The reason with which it returned to the queue says when its retry is due.
     if (backs_off(job, now)) out.waits = job.blocking_reasons.front();
     if (const Reason hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
     return out;

@@ -8,14 +8,18 @@
 namespace rm {
 namespace {
 
+template <typename T>
+Status check_same(std::string_view what, const T& planned, const T& asked) {
+    if (planned == asked) return {};
+    return invalid_argument("{} {}, the job asks for {}", what, planned, asked);
+}
+
 Status check_mesh_of(const JobSpec& spec, const Plan& plan) {
-    if (spec.parallel && plan.mesh != *spec.parallel) {
-        return invalid_argument("the mesh is {}, the job asks for {}", to_string(plan.mesh),
-                                to_string(*spec.parallel));
+    if (spec.parallel) {
+        RM_RETURN_IF_ERROR(
+            check_same("the mesh is", to_string(plan.mesh), to_string(*spec.parallel)));
     }
-    if (plan.zero != spec.zero) {
-        return invalid_argument("the ZeRO stage is {}, the job asks for {}", plan.zero, spec.zero);
-    }
+    RM_RETURN_IF_ERROR(check_same("the ZeRO stage is", plan.zero, spec.zero));
     JobSpec meshed = spec;
     meshed.parallel = plan.mesh;
     return validate(meshed);
@@ -35,12 +39,6 @@ Status check_tokens_of(const MemorySpec& asked, const MemoryPolicy& memory) {
         return invalid_argument("the chunk is {} tokens, the job asks for {}", chunk, asked.chunk);
     }
     return {};
-}
-
-template <typename T>
-Status check_same(std::string_view what, const T& planned, const T& asked) {
-    if (planned == asked) return {};
-    return invalid_argument("{} {}, the job asks for {}", what, planned, asked);
 }
 
 // The plan must follow the choices that the job states; the rest is up to the plan.
@@ -66,7 +64,7 @@ Status check_choices_of(const MemorySpec& asked, const MemoryPolicy& memory) {
     return check_same("the host's limit is", memory.host, wanted.host);
 }
 
-// Choices of the plan's own are held to what a job's would be.
+// Holds the plan's own choices to the rules for a job's.
 Status check_plan_of(const Plan& plan) {
     const MemoryPolicy& memory = plan.memory;
     const bool windows = memory.working == WorkingSet::windows;
@@ -119,7 +117,7 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
     return {};
 }
 
-// Nodes that declare roots have the job's files, and the same ones; and ranks can meet.
+// Checks that the nodes have the same files of the job and that ranks can reach each other.
 Status check_files_of(const State& state, const Job& job, const Plan& plan, WallTime now) {
     if (!nodes_differ(state)) return {};
     const FilesNeed need = files_needed(state, job);
@@ -179,11 +177,8 @@ Status validate_plan(const State& state, const Job& job, const Plan& plan, WallT
         RM_RETURN_IF_ERROR(check_device(state, holders, device, common));
     }
     RM_RETURN_IF_ERROR(check_files_of(state, job, plan, now));
-    if (!spec.resources.kind.empty() && spec.resources.kind != common.kind) {
-        return invalid_argument("the devices are {}, the job asks for {}", common.kind,
-                                spec.resources.kind);
-    }
-    return {};
+    if (spec.resources.kind.empty()) return {};
+    return check_same("the devices are", common.kind, spec.resources.kind);
 }
 
 }  // namespace rm

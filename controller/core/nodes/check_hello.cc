@@ -16,12 +16,6 @@ constexpr std::int64_t kLastSecond = std::int64_t{1} << 35;  // since 1970: a th
 static_assert(kBelievedAlways + kLastSecond * kBelievedPerSecond <= kHighestEpoch.value / 4 * 3,
               "a quarter and more of the epochs is left to attempts");
 
-Status check_job_of(const NodeId& node, const JobId& job) {
-    const Status id = check_job_id(job);
-    if (id) return {};
-    return invalid_argument("worker {} reported a job: {}", node, id.error().message);
-}
-
 }  // namespace
 
 Status check_hello(const Hello& hello, const ClusterId& cluster) {
@@ -48,10 +42,11 @@ Status check_hello(const Hello& hello, const ClusterId& cluster) {
         if (indices.insert(device.index).second) continue;
         return invalid_argument("worker {} lists device {} twice", hello.node, device.index);
     }
+    const std::string where = format("worker {} reported a job", hello.node);
     for (const AttemptStatus& status : hello.attempts)
-        RM_RETURN_IF_ERROR(check_job_of(hello.node, status.job));
+        RM_RETURN_IF_ERROR(within(where, check_job_id(status.job)));
     for (const LaunchAttempt& launch : hello.launches)
-        RM_RETURN_IF_ERROR(check_job_of(hello.node, launch.job));
+        RM_RETURN_IF_ERROR(within(where, check_job_id(launch.job)));
     return {};
 }
 
@@ -61,16 +56,13 @@ Epoch highest_believable(WallTime now) {
 }
 
 Status check_epochs(const Hello& hello, Epoch next, WallTime now) {
-    Epoch highest = hello.highest_epoch;
-    Epoch lowest = hello.highest_epoch;
-    for (const AttemptStatus& status : hello.attempts) {
-        highest = std::max(highest, status.epoch);
-        lowest = std::min(lowest, status.epoch);
-    }
-    for (const LaunchAttempt& launch : hello.launches) {
-        highest = std::max(highest, launch.epoch);
-        lowest = std::min(lowest, launch.epoch);
-    }
+    std::set<Epoch> epochs{hello.highest_epoch};
+    for (const AttemptStatus& status : hello.attempts)
+        epochs.insert(status.epoch);
+    for (const LaunchAttempt& launch : hello.launches)
+        epochs.insert(launch.epoch);
+    const Epoch lowest = *epochs.begin();
+    const Epoch highest = *epochs.rbegin();
     const bool can_be = highest < next || highest <= highest_believable(now);
     if (lowest.value >= 0 && can_be) return {};
     return invalid_argument(

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/text.h"
 #include "spec/model_preset.h"
 
 namespace rm {
@@ -12,18 +13,11 @@ namespace {
 constexpr std::size_t kNamed = 4;
 
 std::string names_of(const std::set<NodeId>& nodes) {
-    std::string text = nodes.size() == 1 ? "node " : "nodes ";
-    std::size_t named = 0;
-    for (const NodeId& node : nodes) {
-        if (named == kNamed) return text + format(" and {} more", nodes.size() - named);
-        text += (named++ == 0 ? "" : ", ") + node.value;
-    }
-    return text;
-}
-
-// Index hashes are long and their beginnings tell them apart.
-std::string short_of(const std::string& index) {
-    return index.substr(0, 8);
+    std::vector<NodeId> named(std::min(nodes.size(), kNamed));
+    std::copy_n(nodes.begin(), named.size(), named.begin());
+    const std::size_t more = nodes.size() - named.size();
+    return format("{} {}{}", plural(nodes.size(), "node"), join(named),
+                  more == 0 ? "" : format(" and {} more", more));
 }
 
 std::string key_of(const CheckFiles& check) {
@@ -56,7 +50,7 @@ Reason against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
             Reason told =
                 reason_from(format("{} {}: {}", to_string(file.use), file.path, file.problem),
                             ReasonKind::files);
-            if (told.remedy.empty()) told.remedy = "put that right there, or name another path";
+            if (told.remedy.empty()) told.remedy = "fix that there, or name another path";
             return told;
         }
         if (need.most_parameters > 0 && file.parameters > need.most_parameters) {
@@ -76,8 +70,8 @@ Reason against(const FilesNeed& need, const std::vector<FileFacts>& facts) {
     return {};
 }
 
-// Everything that must be equal on the nodes of one placement. A root that was not compared is its
-// node's own.
+// Everything that must be equal on the nodes of one placement. A root that was not compared counts
+// as its node's own.
 std::string place_of(const Node& node, const std::vector<FileFacts>& facts) {
     std::string place;
     for (const FileFacts& file : facts) {
@@ -90,7 +84,7 @@ std::string place_of(const Node& node, const std::vector<FileFacts>& facts) {
     return place;
 }
 
-// Every root that can be written is compared, or found not to let itself be, in bounded time.
+// Ends in bounded time: every writable root gets compared, or its probe fails.
 bool waits_for_measuring(const Node& node, const std::vector<FileFacts>& facts) {
     const NodeSession& session = node.session;
     return std::any_of(facts.begin(), facts.end(), [&](const FileFacts& file) {
@@ -104,7 +98,7 @@ bool announces_loopback(const Node& node) {
     return address.starts_with("127.") || address == "::1";
 }
 
-// Ranks that listen on a loopback address meet those of the same network alone.
+// Ranks that listen on a loopback address reach only those of the same network.
 std::string reach_of(const Node& node) {
     return announces_loopback(node) ? "loopback of " + node.session.network : "";
 }
@@ -122,16 +116,17 @@ void add_against(const JobFiles& files, Reasons& reasons) {
         reasons.push_back(about_files(format("{}: {}", names_of(ids), why.text), why.remedy));
 }
 
-// Which nodes say the same about one path.
+// Nodes by what they report about one path.
 using Groups = std::map<std::string, std::set<NodeId>>;
 
 std::string listed(const Groups& groups, bool with_index) {
-    std::string text;
+    std::vector<std::string> parts;
     for (const auto& [value, nodes] : groups) {
-        text += (text.empty() ? "" : " and ") + names_of(nodes);
-        if (with_index) text += format(" (index {})", short_of(value));
+        // The first digits of an index hash tell it from others.
+        const std::string index = with_index ? format(" (index {})", value.substr(0, 8)) : "";
+        parts.push_back(names_of(nodes) + index);
     }
-    return text;
+    return join(parts, " and ");
 }
 
 struct Comparison {
@@ -174,7 +169,7 @@ void add_differences(const State& state, const FilesNeed& need, const JobFiles& 
     }
 }
 
-// Nodes by what `value` says of them.
+// Nodes by their `value`.
 template <typename Value>
 Groups grouped(const State& state, const JobFiles& files, Value value) {
     Groups groups;
@@ -195,7 +190,7 @@ void add_unreachable(const State& state, const JobFiles& files, Reasons& reasons
     }
 }
 
-// By machine, those that no declared root speaks for.
+// Groups the nodes without declared roots by machine.
 void add_scattered(const State& state, const FilesNeed& need, const JobFiles& files,
                    Reasons& reasons) {
     if (need.default_checkpoints.empty()) return;
@@ -223,11 +218,10 @@ void add_undeclared(const State& state, const JobFiles& files, Reasons& reasons)
                                   "start the worker with --root as theirs"));
 }
 
-// The newest that any attempt of the job has told of; empty: none.
-std::string newest_heard_of(const State& state, const JobId& id) {
-    const auto epochs = state.attempts_of.find(id);
-    if (epochs == state.attempts_of.end()) return "";
-    for (auto epoch = epochs->second.rbegin(); epoch != epochs->second.rend(); ++epoch) {
+// The newest checkpoint that any attempt of the job has reported; empty: none.
+std::string newest_reported(const State& state, const JobId& id) {
+    const std::vector<Epoch>& epochs = epochs_of(state, id);
+    for (auto epoch = epochs.rbegin(); epoch != epochs.rend(); ++epoch) {
         const std::string& path = state.attempts.at(*epoch).checkpoint_path;
         if (!path.empty()) return path;
     }
@@ -242,12 +236,12 @@ const std::string& checkpoint_parent(const State& state, const Job& job) {
 }
 
 std::string checkpoints_of(const State& state, const Job& job) {
-    const std::string heard = newest_heard_of(state, job.id);
-    if (heard.empty()) return "";
-    // As the job says it: below a root each node has a path of its own.
+    const std::string reported = newest_reported(state, job.id);
+    if (reported.empty()) return "";
+    // As the job names it: below a root, each node has its own path.
     const std::string& dir = job.spec.checkpoint.dir;
     if (!dir.empty()) return dir + "/" + job.id.value;
-    return std::filesystem::path(heard).parent_path().string();
+    return std::filesystem::path(reported).parent_path().string();
 }
 
 UsableDevices devices_for(const State& state, const JobSpec& spec) {
@@ -305,7 +299,7 @@ NodeFiles files_on(const FilesNeed& need, const Node& node, WallTime now) {
     if (!asked || answer->second.answered.micros == 0) {
         const Seconds silent = asked ? now - answer->second.first_asked : Seconds{};
         if (silent <= kAnswerOverdue) return {.against = {}, .waits = "its answer", .place = {}};
-        // Without the time: a reason that is the same is told once.
+        // Without the exact time, so that the same reason is recorded once.
         return {.against = about_files(format("it has not reported its copies of the job's files "
                                               "for more than {}",
                                               kAnswerOverdue),

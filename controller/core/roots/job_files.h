@@ -26,8 +26,7 @@ struct FilesNeed {
     std::int64_t parameters = 0;       // of the model; 0: its files say
     std::int64_t parameter_bytes = 0;  // of one in a checkpoint: its weight and two moments
     std::int64_t most_parameters = 0;  // of model.from, for the devices there are; 0: any number
-    std::string
-        default_checkpoints;  // where the job's go, which names no directory; empty: it does
+    std::string default_checkpoints;   // for a job that names no directory; empty: it names one
     bool operator==(const FilesNeed&) const = default;
 };
 FilesNeed files_needed(const State& state, const Job& job);

@@ -8,7 +8,7 @@
 namespace rm {
 namespace {
 
-// The questions that the jobs of the next pass have, by key.
+// The questions about the jobs of the next pass, by key.
 std::map<std::string, CheckFiles> wanted_checks(const State& state) {
     std::map<std::string, CheckFiles> wanted;
     for (const JobId& id : planned_jobs(state)) {
@@ -51,8 +51,7 @@ void forget_unwanted(Step& step, const NodeId& id,
     step.change_session(id, [&](NodeSession& session) { std::erase_if(session.files, unwanted); });
 }
 
-// Facts that mean the same: space is only looked at for whether it suffices, and moves all the
-// time.
+// Whether both answers mean the same. Free space changes all the time; small changes do not count.
 bool same_facts(const std::vector<FileFacts>& before, const std::vector<FileFacts>& now) {
     return std::equal(before.begin(), before.end(), now.begin(), now.end(),
                       [](const FileFacts& a, const FileFacts& b) {

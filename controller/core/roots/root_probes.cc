@@ -39,7 +39,7 @@ void send(Step& step, const std::string& root, const RootProbe& probe) {
         step.send(node, ProbeRoot{root, probe.nonce, probe.step});
 }
 
-// Later probes of this cluster have later times or a higher version: names do not come again.
+// Later probes of this cluster have later times or a higher version: names are never reused.
 std::string make_nonce(const Step& step) {
     return format("{}-{}-{}", step.state().cluster, step.now().micros, step.state().version);
 }
@@ -109,7 +109,7 @@ void let_others_look(Step& step, const std::string& root, RootProbe probe) {
     step.change_probes([&](auto& probes) { probes[root] = probe; });
 }
 
-// Sessions have ended, time has passed.
+// Reacts to ended sessions and to passed time.
 void tend(Step& step, const std::string& root) {
     RootProbe probe = step.state().probes.at(root);
     const auto gone = [&](const NodeId& id) {

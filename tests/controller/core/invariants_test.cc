@@ -42,7 +42,7 @@ TEST(Invariants, APendingJobHasAReason) {
 TEST(Invariants, APendingJobsReasonsHaveAnAge) {
     Broken world;
     world.state.reasoned.erase(world.submit(small_spec()));
-    EXPECT_THAT(world.complaint(), testing::HasSubstr("the index of reasons says not"));
+    EXPECT_THAT(world.complaint(), testing::HasSubstr("the index of reasons disagrees"));
 }
 TEST(Invariants, AReasonIsNotOfAPassThatHasNotBegun) {
     Broken world;

@@ -147,10 +147,9 @@ TEST(Roots, WithoutAFileBlockTheirNodeAndSayWhich) {
     EXPECT_EQ(world.reasons().at(0),
               "needs 2 cpu devices, 1 is free of 2 (1 on nodes without its files); put its files "
               "right on nodes with 1 cpu device or ask for at most 1");
-    EXPECT_EQ(
-        world.reasons().at(1),
-        "node b: data.path /data/text: No such file or directory; put that right there, or name "
-        "another path");
+    EXPECT_EQ(world.reasons().at(1),
+              "node b: data.path /data/text: No such file or directory; fix that there, or name "
+              "another path");
 }
 
 TEST(Roots, WithTooLittleSpaceForTheCheckpointsSayHowMuchIsNeeded) {
