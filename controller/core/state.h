@@ -210,7 +210,7 @@ const Job* find_job(const State& state, const JobId& id);
 const Attempt* find_attempt(const State& state, Epoch epoch);
 const Node* find_node(const State& state, const NodeId& id);
 const DeviceInfo* find_device(const Node& node, int index);
-// What the node's worker has reported in its session; null: nothing.
+// The status that the node's worker has reported in this session; null: none.
 const AttemptStatus* find_status(const Node& node, Epoch epoch);
 const RankStatus* find_status(const Node& node, Epoch epoch, int rank);
 // The attempts of a job, oldest first; empty before the first.

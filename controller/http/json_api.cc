@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text.h"
 #include "controller/core/event.h"
 #include "controller/ops/ops.h"
 
@@ -29,12 +30,12 @@ struct ApiCall {
 
 struct ApiAnswer {
     std::string json;
-    std::string subject;  // what a change was about
+    std::string subject;  // the job or node that a change is about
 };
 
 using Operation = Result<ApiAnswer> (*)(const ApiCall&);
 
-// One kind of path: /api/v1/<collection>, with an id behind it or without, and a verb after that.
+// A kind of path: /api/v1/<collection>, with or without an id and a verb after it.
 struct Route {
     std::string_view http_method;
     std::string_view collection;
@@ -80,7 +81,8 @@ Result<ApiAnswer> answer(const Message& message, std::string subject = "") {
     std::string body;
     const auto status = google::protobuf::util::MessageToJsonString(message, &body);
     if (status.ok()) return ApiAnswer{std::move(body), std::move(subject)};
-    return make_error(ErrorCode::internal, "the answer does not print: {}", status.ToString());
+    return make_error(ErrorCode::internal, "the reply cannot be written as JSON: {}",
+                      status.ToString());
 }
 
 template <typename T>
@@ -98,7 +100,7 @@ Status parse_body(const std::string& body, Message& message) {
                             std::string(status.message()));
 }
 
-// %41 and + as in forms; what is not that stays as it is.
+// Decodes %41 and + as in forms; other text stays as it is.
 std::string decoded(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -114,10 +116,7 @@ std::string decoded(std::string_view text) {
 
 // The value of `name` in a=b&c=d; empty if absent.
 std::string query_value(std::string_view query, std::string_view name) {
-    while (!query.empty()) {
-        const auto end = std::min(query.find('&'), query.size());
-        const std::string_view item = query.substr(0, end);
-        query.remove_prefix(std::min(end + 1, query.size()));
+    for (const std::string_view item : split(query, '&')) {
         const bool found = item.starts_with(name) && item.substr(name.size()).starts_with('=');
         if (found) return decoded(item.substr(name.size() + 1));
     }
@@ -253,7 +252,7 @@ std::optional<HttpResponse> JsonApi::handle(const HttpRequest& request) {
         if (!other_method) return std::nullopt;
         return HttpResponse{.status = 405, .body = request.method + " is not allowed here\n"};
     }
-    // A page of elsewhere may let a browser send its user's credentials, but not this header.
+    // A page from elsewhere may let a browser send its user's credentials, but not this header.
     if (request.method == "POST" && !request.is_marked) {
         return HttpResponse{.status = 403,
                             .body = "without the header X-Ringmaster this API only reads\n"};

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/text.h"
 #include "service/log.h"
 
 namespace rm {
@@ -11,8 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxQueued = 10'000;
 constexpr Seconds kWindow{60};
-// One transaction for what comes within it: a row by itself writes two pages, and the disk that
-// takes them is the one that commits wait for.
+// Entries that arrive within this time share a transaction: a row alone writes two pages, to the
+// disk that commits wait for.
 constexpr std::chrono::milliseconds kGather{20};
 constexpr std::string_view kOthers = "more different refusals than are kept in a minute";
 
@@ -22,13 +23,9 @@ std::string host_of(const std::string& peer) {
 }
 
 std::string key_of(const AuditEntry& entry) {
-    std::string key;
-    for (const std::string& part : {entry.principal, entry.credential, host_of(entry.peer),
-                                    entry.method, entry.subject, entry.code, entry.reason}) {
-        key += part;
-        key += '\n';
-    }
-    return key;
+    return join(std::vector{entry.principal, entry.credential, host_of(entry.peer), entry.method,
+                            entry.subject, entry.code, entry.reason},
+                "\n");
 }
 
 AuditEntry others_of(const AuditEntry& entry) {
@@ -57,7 +54,7 @@ std::string name_in(const std::string& subject) {
 
 std::vector<AuditEntry> worker_audit(const Outcome& outcome) {
     std::vector<AuditEntry> rows;
-    std::string node;  // an adoption follows the hello that it is of
+    std::string node;  // an adoption follows the hello of its node
     for (const Event& event : outcome.events) {
         if (event.kind.starts_with("node.")) node = name_in(event.subject);
         for (const Audited& audited : kAudited) {
@@ -82,8 +79,7 @@ AuditLoop::AuditLoop(AuditStore& store)
           },
           Loop::kUntilWoken, [this] { keep_queued(); }) {}
 
-// Only refusals can come faster than they are kept: an allowed change waits for a commit of its
-// own.
+// Only refusals can arrive faster than they are kept: an allowed change waits for its own commit.
 void AuditLoop::record(AuditEntry entry) {
     const std::lock_guard lock(mutex_);
     if (queue_.size() >= kMaxQueued && !entry.allowed()) {
@@ -131,7 +127,7 @@ void AuditLoop::keep_all(const std::vector<AuditEntry>& batch) {
     });
     if (kept) return;
     log_failure(kept);
-    refusals_.clear();  // their rows are not there
+    refusals_.clear();  // their rows were rolled back
 }
 
 void AuditLoop::keep(const AuditEntry& entry) {

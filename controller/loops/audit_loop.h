@@ -51,7 +51,7 @@ private:
 
     AuditStore& store_;
 
-    // The thread's own: refusals of the present minute by what they have in common.
+    // For the thread alone: the refusals of this minute, by what they have in common.
     std::map<std::string, Row> refusals_;
     WallTime minute_;
 

@@ -75,7 +75,7 @@ std::optional<Seconds> ControlLoop::work(const std::stop_token& stop) {
     return Loop::kUntilWoken;
 }
 
-// Before anything is applied, so that readers go on meanwhile.
+// Called before anything is applied, so that readers can continue meanwhile.
 Result<bool> ControlLoop::wait_for_turn(const std::stop_token& stop) {
     while (true) {
         const Status turn = parts_.store.wait_for_turn();

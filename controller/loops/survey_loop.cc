@@ -26,7 +26,7 @@ std::string text_of(GbitPerSec rate) {
                           : format("{} Gbit/s", rate.value);
 }
 
-// Nothing where a rank is not of the attempt, or both are on one node.
+// Nothing if a rank is not in the attempt, or both are on one node.
 std::optional<HopSample> sample_of(const Attempt& attempt, const HopReport& report, int from,
                                    const HopRate& rate) {
     const int size = static_cast<int>(attempt.ranks.size());
@@ -63,7 +63,7 @@ void log_survey(const SurveyRecord& survey) {
                   {{"survey", survey.number}, {"reason", error}});
 }
 
-// All that runs on a node.
+// Everything that runs on a node.
 struct Load {
     std::set<std::string> jobs;
     std::set<NodeId> sends_to;
@@ -83,14 +83,7 @@ void add(const State& state, const Attempt& attempt, std::map<NodeId, Load>& loa
 }  // namespace
 
 SurveyLoop::SurveyLoop(SurveyCore core, const Parts& parts)
-    : parts_(parts),
-      core_(std::move(core)),
-      loop_(
-          [this](auto&) {
-              work();
-              return until_due();
-          },
-          until_due()) {}
+    : parts_(parts), core_(std::move(core)), loop_([this](auto&) { return work(); }, until_due()) {}
 
 Result<std::int64_t> SurveyLoop::request() {
     Result<std::int64_t> number = 0;
@@ -119,7 +112,7 @@ void SurveyLoop::probed(const NodeId& node, ProbeReport report) {
     loop_.wake();
 }
 
-// The loop looks often enough.
+// Does not wake the loop, which looks often enough.
 void SurveyLoop::hopped(HopReport report) {
     const std::lock_guard lock(mutex_);
     hops_.push_back(std::move(report));
@@ -160,7 +153,7 @@ Seconds SurveyLoop::until_due() const {
     return std::clamp(core_.due() - parts_.clock.mono(), Seconds{0}, kLook);
 }
 
-void SurveyLoop::work() {
+Seconds SurveyLoop::work() {
     std::vector<std::pair<NodeId, ProbeReport>> reports;
     {
         const std::lock_guard lock(mutex_);
@@ -181,6 +174,7 @@ void SurveyLoop::work() {
     }
     for (const SurveyOutputs& output : outputs)
         carry_out(output);
+    return until_due();
 }
 
 void SurveyLoop::carry_out(const SurveyOutputs& outputs) {

@@ -22,7 +22,7 @@ struct HopReport {
     int rank = 0;
     int stage = 0;
     std::int64_t step = 0;
-    std::map<int, HopRate> hops;  // by rank that they came from
+    std::map<int, HopRate> hops;  // by the rank they came from
 };
 
 // The nodes that can be probed now, in order of registration, each with all jobs that have ranks on
@@ -64,7 +64,7 @@ private:
     SurveyTime now() const { return {parts_.clock.wall(), parts_.clock.mono()}; }
     std::vector<SurveyNode> present_nodes() const;
     Seconds until_due() const;
-    void work();
+    Seconds work();
     void take_hops();
     void carry_out(const SurveyOutputs& outputs);
     void send(const ProbeCommand& command);
@@ -75,7 +75,7 @@ private:
     SurveyCore core_;
     std::optional<SurveyRecord> last_;
 
-    std::mutex mutex_;  // of what arrives; never held while the core works
+    std::mutex mutex_;  // guards what arrives; never held while the core works
     std::vector<std::pair<NodeId, ProbeReport>> reports_;
     std::vector<HopReport> hops_;
     Loop loop_;

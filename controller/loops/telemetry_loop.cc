@@ -12,12 +12,8 @@ TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, Space
     : store_(store),
       updates_(updates),
       space_(space),
-      loop_(
-          [this](auto&) {
-              keep_queued();
-              return Loop::kUntilWoken;
-          },
-          Loop::kUntilWoken, [this] { keep_queued(); }) {}
+      loop_([this](auto&) { return keep_queued(); }, Loop::kUntilWoken, [this] { keep_queued(); }) {
+}
 
 void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
     const std::lock_guard lock(mutex_);
@@ -37,9 +33,10 @@ std::vector<TelemetryLoop::Queued> TelemetryLoop::take() {
     return std::exchange(queue_, {});
 }
 
-void TelemetryLoop::keep_queued() {
+Seconds TelemetryLoop::keep_queued() {
     for (auto batch = take(); !batch.empty(); batch = take())
         keep(batch);
+    return Loop::kUntilWoken;
 }
 
 void TelemetryLoop::refuse(std::vector<Queued>& batch) {
@@ -52,10 +49,6 @@ void TelemetryLoop::refuse(std::vector<Queued>& batch) {
     }
 }
 
-Status TelemetryLoop::keep_alone(const TelemetryPiece& piece) {
-    return store_.write(std::span(&piece, 1));
-}
-
 void TelemetryLoop::keep(std::vector<Queued>& batch) {
     if (space_.refuses_telemetry()) return refuse(batch);
     std::vector<TelemetryPiece> pieces;
@@ -63,8 +56,8 @@ void TelemetryLoop::keep(std::vector<Queued>& batch) {
         pieces.push_back(std::move(queued.piece));
     const Status together = store_.write(pieces);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-        // One sender's bad piece is not the others' failure.
-        const Status kept = together ? together : keep_alone(pieces[i]);
+        // One sender's bad piece must not fail the others.
+        const Status kept = together ? together : store_.write(std::span(&pieces[i], 1));
         if (kept) {
             batch[i].on_kept(store_.offsets(pieces[i].epoch, pieces[i].rank));
         } else {

@@ -33,10 +33,9 @@ private:
         OnKept on_kept;
     };
     std::vector<Queued> take();
-    void keep_queued();
+    Seconds keep_queued();
     void keep(std::vector<Queued>& batch);
     void refuse(std::vector<Queued>& batch);
-    Status keep_alone(const TelemetryPiece& piece);
 
     TelemetryStore& store_;
     UpdateSignal& updates_;

@@ -28,15 +28,13 @@ UpkeepLoop::UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& cl
       clock_(clock),
       last_backup_(clock.mono()),
       inode_(inode_of(options_.database)),
-      loop_([this](auto&) {
-          look();
-          return kLook;
-      }) {}
+      loop_([this](auto&) { return look(); }) {}
 
-void UpkeepLoop::look() {
+Seconds UpkeepLoop::look() {
     look_at_space();
     look_at_database();
     if (is_due()) back_up();
+    return kLook;
 }
 
 void UpkeepLoop::begin() {

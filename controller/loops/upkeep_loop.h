@@ -31,7 +31,7 @@ public:
     void begin();
 
 private:
-    void look();
+    Seconds look();
     void look_at_space();
     void look_at_database();
     bool is_due();

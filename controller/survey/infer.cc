@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-// Share of what its ends can carry: above it a pair is near, or as fast as the model says.
+// Share of the capacity of a pair's ends: above it the pair is near, or as fast as modelled.
 constexpr double kNear = 0.85;
 // TCP flows do not share fairly: below this part of a fair share something else slows a flow.
 constexpr double kExplained = 0.6;
@@ -82,7 +82,7 @@ Nearness nearness_of(const InferredNetwork& network, const Matrix& best) {
     return near;
 }
 
-// How differently two nodes are near to all others: 0 to 1, mean.
+// The mean difference, 0 to 1, between how near two nodes are to each of the others.
 double unlikeness(const Nearness& near, std::size_t a, std::size_t b) {
     double sum = 0;
     int count = 0;
@@ -94,8 +94,8 @@ double unlikeness(const Nearness& near, std::size_t a, std::size_t b) {
     return count > 0 ? sum / count : 0;
 }
 
-// A pair measured while few other flows crossed an uplink looks near and is not: its nodes are near
-// different others.
+// Corrects pairs that look near only because few other flows crossed an uplink during the
+// measurement: their nodes are near different others.
 Nearness corrected(const Nearness& near) {
     Nearness better = near;
     for (std::size_t a = 0; a < near.size(); ++a) {
@@ -206,9 +206,9 @@ bool is_slowed(const Crossing& crossing) {
     return crossing.count > 0 && crossing.sum < kNear * crossing.ends;
 }
 
-// A flow that alone was slower than its ends had all of what slowed it. Where a single flow is not
-// slowed, what several of them got together says it: not the most of it, as flows that ran at the
-// same time may have begun at slightly different ones.
+// A flow that ran alone and was slower than its ends used the whole uplink. If no single flow was
+// slowed, the total of several tells the rate: a high quantile rather than the maximum, since the
+// flows of an episode may have begun at slightly different times.
 double uplink_rate(const std::vector<Crossing>& seen) {
     double alone = 0;
     std::vector<double> together;
@@ -271,7 +271,7 @@ std::set<NodePair> alone_pairs(const std::vector<Episode>& episodes) {
     return pairs;
 }
 
-// At least this much of every resource is a flow's when all share fairly.
+// The rate of a flow if all flows share every resource fairly.
 double fair_share(const InferredNetwork& network, const Crossings& crossings,
                   const MeasuredFlow& flow) {
     const int a = of(network.group, flow.from);

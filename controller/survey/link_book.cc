@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/median.h"
+#include "base/text.h"
 
 namespace rm {
 namespace {
@@ -12,7 +13,7 @@ double at(const std::vector<std::vector<double>>& matrix, NodePair pair) {
     return matrix[usize(pair.first)][usize(pair.second)];
 }
 
-// Good surveys move the baseline; the first one is it.
+// Good surveys move the baseline; the first one sets it.
 void note_good(LinkState& link) {
     link.good.push_back(link.bandwidth.value);
     if (link.good.size() > LinkBook::kBaselineSurveys) link.good.erase(link.good.begin());
@@ -50,7 +51,7 @@ Seconds slowest(const LinkBook& book) {
 
 NodeInterior interior_of(const SurveyedNode& node) {
     const auto size = usize(node.num_devices);
-    // Where nothing was measured, memory is no limit worth the name.
+    // Where nothing was measured, assume that memory does not limit.
     const Link unmeasured{.bandwidth = {1000}, .flow = {}, .latency = {}};
     NodeInterior interior{.num_devices = node.num_devices,
                           .pairs = std::vector<Link>(size * size, unmeasured),
@@ -77,15 +78,13 @@ std::vector<int> members(const LinkGroup& group, const LinkGraph& graph) {
 }
 
 std::string name_of(const LinkGraph& graph, const std::vector<int>& group) {
-    std::string name;
-    for (const int node : group) {
-        name += name.empty() ? "" : ",";
-        name += graph.nodes[usize(node)].id.value;
-    }
-    return name;
+    std::vector<NodeId> ids;
+    for (const int node : group)
+        ids.push_back(graph.nodes[usize(node)].id);
+    return join(ids, ",");
 }
 
-// `latency` is that of the slowest link that was measured, looked for when it is first needed.
+// `latency` caches slowest(book), which is computed when it is first needed.
 std::vector<Link> row_of(const LinkBook& book, const LinkGraph& graph, int from,
                          std::optional<Seconds>& latency) {
     const NodeId& sender = graph.nodes[usize(from)].id;
@@ -159,7 +158,7 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
         link.loss = report.samples.back().loss;
         link.measured = now;
         link.alone = run.ran_alone(pair);
-        // How fast memory is copied on a machine that does other things is no alarm.
+        // Slow copies of memory on a busy machine raise no alarm.
         if (!run.is_network()) continue;
         if (const auto drift = judge(ends, link, now)) drifts.push_back(*drift);
     }

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/words.h"
+
 namespace rm {
 namespace {
 
-// Beyond the time that a step's samples take: connections that do not come, lost messages.
+// Added to the time of a step's samples, for connections that fail and messages that are lost.
 constexpr Seconds kPatience{8};
 // After so many unanswered probes in a row a survey stops asking a node: each costs kPatience.
 constexpr int kUnanswered = 3;
@@ -43,8 +45,8 @@ bool is_possible(const InsideSample& sample, int num_devices) {
            is_amount(sample.seconds.value) && sample.bytes.value >= 0;
 }
 
-// Whether all of its numbers can have been measured: what is no number would be sorted, stored and
-// planned with.
+// Whether all of its numbers can have been measured: a NaN would be sorted, stored and planned
+// with.
 bool is_possible(const ProbeReport& report, int num_devices) {
     return is_amount(report.latency.value) && is_amount(report.jitter.value) &&
            std::all_of(report.samples.begin(), report.samples.end(),
@@ -80,7 +82,7 @@ SurveyCore::SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_s
       number_(last_survey) {}
 
 void SurveyCore::want(const std::string& reason, MonoTime from) {
-    // An earlier wish is served by the same survey.
+    // The same survey serves an earlier wish.
     if (!want_) want_ = Want{reason, from};
     want_->from = std::min(want_->from, from);
 }
@@ -95,7 +97,7 @@ void SurveyCore::set_nodes(std::vector<SurveyNode> nodes, SurveyTime now) {
     // After a restart of the controller all nodes are known.
     if (!joined && !want_ && !run_) want("time", later(now.mono, options_.every));
     if (!joined) return;
-    // Every further join restarts the wait: workers come in groups.
+    // Every further join restarts the wait, because workers join in groups.
     const bool by_request = want_ && want_->reason == "request";
     if (!by_request) want_ = Want{"join", later(now.mono, options_.settle)};
 }
@@ -103,9 +105,9 @@ void SurveyCore::set_nodes(std::vector<SurveyNode> nodes, SurveyTime now) {
 Result<std::int64_t> SurveyCore::request(const std::string& reason, SurveyTime now) {
     if (nodes_.size() < 2) {
         return make_error(ErrorCode::failed_precondition,
-                          "{} node{} can be surveyed; a link has two ends. Workers that speak "
-                          "protocol 2, and those with --probe-ports none, cannot",
-                          nodes_.size(), nodes_.size() == 1 ? "" : "s");
+                          "{} can be surveyed; a link has two ends. Workers that speak protocol 2, "
+                          "and those with --probe-ports none, cannot",
+                          counted(nodes_.size(), "node"));
     }
     want_ = Want{reason, now.mono};
     return number_ + 1;
@@ -167,7 +169,7 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
             const int gone = from == nullptr ? task.from : task.to;
             fail(i, format("{} has left", run_->nodes()[usize(gone)].id));
         } else if (unanswered_[from->id] >= kUnanswered) {
-            fail(i, format("{} is not asked any more", from->id));
+            fail(i, format("{} is no longer asked", from->id));
         } else if (pacer_.forbids(jobs) && !(from->jobs.empty() && to->jobs.empty())) {
             fail(i, format("{} to {}: a job runs there and the budget is 0", from->id, to->id));
         } else {

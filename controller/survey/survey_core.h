@@ -22,7 +22,7 @@ struct SurveyOptions {
                             // `every`; false: on request only
     Seconds settle{10};     // after the last join
     Seconds every{6 * 3600};
-    Seconds after_drift{60};  // another survey looks whether it stays
+    Seconds after_drift{60};  // until another survey checks whether it lasts
     SurveyLimits limits;
 };
 
@@ -84,9 +84,8 @@ public:
     // 0: jobs are not disturbed at all. 1: whenever wanted.
     explicit Pacer(double budget) : budget_(budget) {}
 
-    // The earliest time at which a probe may touch all of these jobs; `now` or before: at once.
-    // Nothing is ever due with a budget of 0 and a job.
     bool forbids(const std::set<std::string>& jobs) const { return budget_ <= 0 && !jobs.empty(); }
+    // The earliest time at which a probe may touch all of these jobs, which may have passed.
     MonoTime earliest(const std::set<std::string>& jobs) const;
     void used(const std::set<std::string>& jobs, MonoTime start, MonoTime end);
 

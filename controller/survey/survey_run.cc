@@ -11,7 +11,7 @@ constexpr double kStalled = 0.6;
 // Time to measure one connection inside a node, with a margin.
 constexpr Seconds kInsideEach{0.005};
 
-// Time to measure all its devices with each other and the host, both ways.
+// Time to measure all devices of a node with each other and with the host, both ways.
 Seconds inside_time(const SurveyNode& node) {
     const double devices = node.num_devices;
     return {kInsideEach.value * devices * (devices + 1)};
@@ -95,7 +95,7 @@ void SurveyRun::add_steps(const Round& pairs) {
     }
 }
 
-// How many of its links jobs use.
+// The number of the round's links that jobs use.
 std::ptrdiff_t SurveyRun::num_used(const Round& round) const {
     return std::count_if(round.begin(), round.end(), [&](const NodePair& pair) {
         const SurveyNode& a = nodes_[usize(pair.first)];
