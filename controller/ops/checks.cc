@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/text.h"
+
 namespace rm {
 namespace {
 
@@ -19,7 +21,7 @@ Status check_text(const FieldDescriptor& field, const std::string& text) {
         return invalid_argument("{}: {} bytes; at most {}", field.name(), text.size(), kMaxText);
     }
     if (text.find('\0') == std::string::npos) return {};
-    return invalid_argument("{}: holds a byte that is zero; leave it out", field.name());
+    return invalid_argument("{}: contains a zero byte; leave it out", field.name());
 }
 
 Status check_whole(const FieldDescriptor& field, std::int64_t value) {
@@ -29,10 +31,10 @@ Status check_whole(const FieldDescriptor& field, std::int64_t value) {
 
 Status check_number(const FieldDescriptor& field, double value) {
     if (std::isfinite(value)) return {};
-    return invalid_argument("{}: {} is no finite number", field.name(), value);
+    return invalid_argument("{}: {} is not a finite number", field.name(), value);
 }
 
-// `index` is -1 for a field that is no list.
+// `index` is -1 for a field that is not a list.
 Status check_value(const Message& message, const FieldDescriptor& field, int index) {
     const Reflection& get = *message.GetReflection();
     const bool one = index < 0;
@@ -118,13 +120,10 @@ std::vector<std::string> warnings_about(const State& state, const JobSpec& spec)
     const std::string& kind = spec.resources.kind;
     const std::set<std::string> offered = kinds_offered(state);
     if (kind.empty() || offered.empty() || offered.contains(kind)) return {};
-    std::string known;
-    for (const std::string& one : offered)
-        known += (known.empty() ? "" : ", ") + one;
     return {
         format("resources.kind: no node has ever offered '{}', and the job waits until one "
                "does; the kinds of this cluster: {}",
-               kind, known)};
+               kind, join(offered))};
 }
 
 }  // namespace rm

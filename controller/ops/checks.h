@@ -17,7 +17,7 @@ namespace rm {
 // finite or beyond 2^53, which JSON cannot carry. `yaml` has a rule of its own.
 Status check_message(const google::protobuf::Message& message);
 
-// INVALID_ARGUMENT: it is empty or longer than 128 bytes. `what` needs a new one each time.
+// INVALID_ARGUMENT: it is empty or longer than 128 bytes. Each `what` needs a new one.
 Status check_request_id(const std::string& id, std::string_view what);
 
 // PERMISSION_DENIED where a submitter wants to `verb` a job of another owner. The job exists.

@@ -6,8 +6,8 @@
 namespace rm {
 
 // The last reports and log lines of a job travel beside its last status. A stream that follows a
-// job is over once the job has ended and nothing has come for a moment; a job that had ended before
-// the stream began is over at once.
+// job is over once the job has ended and nothing has arrived for a moment; if the job had ended
+// before the stream began, it is over at once.
 class Linger {
 public:
     void saw_data() { last_ = Clock::now(); }

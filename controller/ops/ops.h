@@ -18,7 +18,7 @@ namespace rm {
 
 namespace pb = ringmaster::v1;
 
-// The job is the caller's, or `default`'s when the caller is this machine.
+// The caller owns the job, or `default` does if the caller is this machine.
 Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request,
                                    const Principal& caller);
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
@@ -48,8 +48,8 @@ struct KnownNode {
     std::string hostname;
 };
 
-// One page of what surveys have found of `known`, which are in order of registration. ABORTED: the
-// token is of another survey.
+// One page of the survey results of `known`, which are in order of registration. ABORTED: the token
+// is from another survey.
 Result<pb::LinksReply> links_page(const std::vector<KnownNode>& known, const SurveyView& view,
                                   const pb::LinksRequest& request);
 

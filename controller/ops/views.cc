@@ -1,9 +1,9 @@
 #include "controller/ops/views.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
+#include "base/text.h"
 #include "service/convert/convert.h"
 
 namespace rm {
@@ -12,7 +12,7 @@ namespace {
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 
-// The messages' enumerators have the order of the tables' ones, after one for "unspecified".
+// The enumerators of messages have the order of those of tables, after one for "unspecified".
 template <typename Message, typename State>
 Message to_message(State state) {
     return static_cast<Message>(static_cast<int>(state) + 1);
@@ -73,30 +73,19 @@ void add_root(pb::Node& message, const State& state, const Node& node, const Roo
     }
 }
 
-// Jobs looked at in one call, wanted or not: commits wait while a reader looks. A page may be short
-// or empty and still say where to go on.
+// Jobs examined in one call, wanted or not: commits wait while a reader holds the state. A page may
+// be short or empty and still have a successor.
 constexpr std::size_t kMaxLooks = 20'000;
-
-using Numbers = JobIndex::Map;
-
-// The live ones are few beside what history holds.
-Numbers live_numbers(const State& state) {
-    Numbers numbers;
-    for (const JobId& id : state.live_jobs) {
-        const Job* job = find_job(state, id);
-        numbers.emplace(job->number, job);
-    }
-    return numbers;
-}
 
 struct PageLimits {
     std::int64_t before = 0;  // a job's number
-    std::size_t jobs = 0;
+    int jobs = 0;
 };
 
-JobsPage take_page(const State& state, const Now& now, const Numbers& numbers,
-                   const PageLimits& limits, const std::function<bool(const Job&)>& wanted) {
-    JobsPage page;
+pb::ListJobsReply take_page(const State& state, const Now& now, const JobIndex::Map& numbers,
+                            const PageLimits& limits,
+                            const std::function<bool(const Job&)>& wanted) {
+    pb::ListJobsReply page;
     auto it = numbers.lower_bound(limits.before);
     std::int64_t last = limits.before;
     std::size_t bytes = 0;
@@ -104,14 +93,14 @@ JobsPage take_page(const State& state, const Now& now, const Numbers& numbers,
         --it;
         const Job& job = *it->second;
         const bool fits = wanted(job);
-        const bool full = page.jobs.size() == limits.jobs || bytes >= kMaxPageBytes;
+        const bool full = page.jobs_size() == limits.jobs || bytes >= kMaxPageBytes;
         if (looks == kMaxLooks || (fits && full)) {
-            page.next_token = std::to_string(last);
+            page.set_next_page_token(std::to_string(last));
             break;
         }
         if (fits) {
-            page.jobs.push_back(without_text(to_message(state, job, now)));
-            bytes += page.jobs.back().ByteSizeLong();
+            *page.add_jobs() = without_text(to_message(state, job, now));
+            bytes += page.jobs(page.jobs_size() - 1).ByteSizeLong();
         }
         last = job.number;
     }
@@ -143,11 +132,8 @@ pb::Job to_message(const State& state, const Job& job, const Now& now) {
         message.add_excluded_devices(format("{}", device));
     message.set_continues(job.continues.value);
     message.set_recovered(job.recovered);
-    const auto attempts = state.attempts_of.find(job.id);
-    if (attempts == state.attempts_of.end()) return message;
-    for (const Epoch epoch : attempts->second) {
+    for (const Epoch epoch : epochs_of(state, job.id))
         *message.add_attempts() = to_message(state.attempts.at(epoch));
-    }
     return message;
 }
 
@@ -240,26 +226,33 @@ int page_size(int requested) {
 
 Result<std::int64_t> parse_page_token(const std::string& token, std::int64_t first) {
     if (token.empty()) return first;
-    std::int64_t number = 0;
-    const char* end = token.data() + token.size();
-    const auto [at, error] = std::from_chars(token.data(), end, number);
-    if (error == std::errc() && at == end) return number;
+    if (const auto number = parse_number<std::int64_t>(token)) return *number;
     return invalid_argument("'{}' is not a page token of this call", token);
 }
 
-Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string& token,
-                                Which which, const std::function<bool(const Job&)>& wanted) {
+JobIndex::Map live_jobs(const State& state) {
+    JobIndex::Map jobs;
+    for (const JobId& id : state.live_jobs) {
+        const Job* job = find_job(state, id);
+        jobs.emplace(job->number, job);
+    }
+    return jobs;
+}
+
+Result<pb::ListJobsReply> read_jobs_page(OpsContext& context, int size, const std::string& token,
+                                         Which which,
+                                         const std::function<bool(const Job&)>& wanted) {
     RM_TRY(const std::int64_t before,
            parse_page_token(token, std::numeric_limits<std::int64_t>::max()));
-    const PageLimits limits{before, usize(page_size(size))};
+    const PageLimits limits{before, page_size(size)};
     const Now now = context.now();
-    JobsPage page = context.control.read([&](const State& state) {
+    pb::ListJobsReply page = context.control.read([&](const State& state) {
         if (which == Which::all) {
             return take_page(state, now, state.jobs_by_number.map(), limits, wanted);
         }
-        return take_page(state, now, live_numbers(state), limits, wanted);
+        return take_page(state, now, live_jobs(state), limits, wanted);
     });
-    for (pb::Job& job : page.jobs)
+    for (pb::Job& job : *page.mutable_jobs())
         RM_RETURN_IF_ERROR(add_reports(context, job));
     return page;
 }

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "controller/core/state.h"
 #include "controller/ops/context.h"
@@ -41,15 +40,15 @@ constexpr std::size_t kMaxPageBytes = 1 << 20;
 int page_size(int requested);
 Result<std::int64_t> parse_page_token(const std::string& token, std::int64_t first);
 
-struct JobsPage {
-    std::vector<pb::Job> jobs;  // newest first, with their last reports
-    std::string next_token;     // empty: this was the last page
-};
-
 enum class Which { live, all };
 
-// The page of jobs that pass `wanted`, among those that have not ended or among all.
-Result<JobsPage> read_jobs_page(OpsContext& context, int size, const std::string& token,
-                                Which which, const std::function<bool(const Job&)>& wanted);
+// The jobs that have not ended, by number.
+JobIndex::Map live_jobs(const State& state);
+
+// The page of jobs that pass `wanted`, among those that have not ended or among all: newest first,
+// with their last reports.
+Result<pb::ListJobsReply> read_jobs_page(OpsContext& context, int size, const std::string& token,
+                                         Which which,
+                                         const std::function<bool(const Job&)>& wanted);
 
 }  // namespace rm

@@ -82,7 +82,7 @@ TEST(Regress0035, WhatNobodyMeansIsRefusedByName) {
         while (spec.data().sources_size() < 30'000)
             *spec.mutable_data()->add_sources() = spec.data().sources(0);
     });
-    expect("lost_after_seconds: inf is no finite number", [](pb::JobSpec& spec) {
+    expect("lost_after_seconds: inf is not a finite number", [](pb::JobSpec& spec) {
         spec.mutable_retry()->set_lost_after_seconds(std::numeric_limits<double>::infinity());
     });
     expect("tokens: 9223372036854775807 is beyond 2^53", [](pb::JobSpec& spec) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.h"
 #include "controller/core/roots/job_files.h"
 
 namespace rm {
@@ -18,14 +19,8 @@ pb::Finding make(pb::Finding::Kind kind, std::string subject, std::string text,
     return finding;
 }
 
-const std::vector<Epoch>& attempts_of(const State& state, const JobId& id) {
-    static const std::vector<Epoch> kNone;
-    const auto found = state.attempts_of.find(id);
-    return found == state.attempts_of.end() ? kNone : found->second;
-}
-
 int num_failed(const State& state, const JobId& id) {
-    const std::vector<Epoch>& epochs = attempts_of(state, id);
+    const std::vector<Epoch>& epochs = epochs_of(state, id);
     return static_cast<int>(std::count_if(epochs.begin(), epochs.end(), [&](Epoch epoch) {
         const AttemptState ended = state.attempts.at(epoch).state;
         return ended == AttemptState::failed || ended == AttemptState::lost;
@@ -41,7 +36,7 @@ std::string checkpoint_text(const Attempt& attempt) {
     return format("; checkpoint of step {}: {}", attempt.checkpoint_step, attempt.checkpoint_path);
 }
 
-// The host's memory is its device's.
+// On a CPU, a device's memory is that of the host.
 bool is_on_cpu(const State& state, const Attempt& attempt) {
     const DeviceId& first = attempt.ranks.front().device;
     const Node* node = find_node(state, first.node);
@@ -49,7 +44,7 @@ bool is_on_cpu(const State& state, const Attempt& attempt) {
     return device != nullptr && device->kind == "cpu";
 }
 
-// Names what gives a rank more memory or makes it need less, and is not so already.
+// Names the changes that give a rank more memory or make it need less and are not made yet.
 std::string more_memory(const State& state, const Attempt& attempt) {
     const MemorySpec& memory = find_job(state, attempt.job)->spec.memory;
     std::vector<std::string> ways;
@@ -65,13 +60,10 @@ std::string more_memory(const State& state, const Attempt& attempt) {
         ways.emplace_back("`memory: {offload: on}`");
     }
     if (memory.keep != Keep::input) ways.emplace_back("`memory: {keep: input}`");
-    std::string text;
-    for (const std::string& way : ways)
-        text += (text.empty() ? "" : ", ") + way;
-    return text + " or a smaller `memory.chunk`";
+    return join(ways) + " or a smaller `memory.chunk`";
 }
 
-// The one that the attempt failed by; null: none in particular.
+// The rank whose failure ended the attempt; null: none in particular.
 const RankRecord* failed_rank(const Attempt& attempt) {
     const auto rank = usize(attempt.cause_rank);
     return rank < attempt.ranks.size() ? &attempt.ranks[rank] : nullptr;
@@ -121,7 +113,7 @@ std::string remedy_of(const State& state, const Attempt& attempt) {
 }
 
 void add_ended_attempts(const State& state, const Job& job, Findings& findings) {
-    for (const Epoch epoch : attempts_of(state, job.id)) {
+    for (const Epoch epoch : epochs_of(state, job.id)) {
         const Attempt& attempt = state.attempts.at(epoch);
         if (!is_terminal(attempt.state)) continue;
         const bool bad =
@@ -164,7 +156,7 @@ void add_queue(const State& state, const Job& job, Findings& findings) {
 
 std::string devices_text(const Node& node) {
     const std::size_t count = node.inventory.devices.size();
-    return format("{} device{} {}", count, count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    return format("{} {}", counted(count, "device"), count == 1 ? "is" : "are");
 }
 
 // Nodes whose devices this job could have had.
@@ -195,12 +187,9 @@ void add_idle_nodes(const State& state, const Job& job, WallTime now, Findings& 
 
 void add_excluded(const Job& job, Findings& findings) {
     if (job.excluded.empty()) return;
-    std::string devices;
-    for (const DeviceId& device : job.excluded)
-        devices += (devices.empty() ? "" : ", ") + format("{}", device);
-    findings.push_back(blocking("devices",
-                                format("{}: excluded for this job after failures there", devices),
-                                "check them; other jobs still use them"));
+    findings.push_back(blocking(
+        "devices", format("{}: excluded for this job after failures there", join(job.excluded)),
+        "check them; other jobs still use them"));
 }
 
 Findings explain_pending(const State& state, const Job& job, const Now& now) {
@@ -215,7 +204,7 @@ Findings explain_pending(const State& state, const Job& job, const Now& now) {
     return findings;
 }
 
-// The remedy for an ended job. A continuation has the same job file, and fails by it again.
+// The remedy for an ended job. A continuation has the same job file and fails again if that is bad.
 std::string remedy_of(const State& state, const Job& job) {
     if (job.state == JobState::succeeded) return "";
     const Attempt* last = newest_attempt(state, job.id);

@@ -7,7 +7,7 @@
 #include "controller/core/state.h"
 #include "ringmaster/v1/job.pb.h"
 
-// Why a job is where it is: findings out of a state and a step report. Pure. Every finding names
+// Why a job is where it is: findings from a state and a step report. Pure. Every finding names
 // its subject ("node n1", "rank 3", "queue"), says what is known with its numbers, and, where one
 // exists, the nearest change that would help.
 namespace rm {
@@ -45,7 +45,7 @@ constexpr int kPaceSteps = 64;  // steps that explain_pace() examines
 // Empty before the third step.
 Findings explain_pace(const std::vector<RankPace>& ranks);
 
-// From here on only for the sources of explain().
+// For the sources of explain() only.
 pb::Finding info(std::string subject, std::string text, std::string remedy = "");
 pb::Finding blocking(std::string subject, std::string text, std::string remedy = "");
 pb::Finding problem(std::string subject, std::string text, std::string remedy = "");

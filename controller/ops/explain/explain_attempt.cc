@@ -1,21 +1,18 @@
 #include <algorithm>
 #include <set>
 
+#include "base/words.h"
 #include "controller/ops/explain/explain.h"
 
 namespace rm {
 namespace {
 
-// Quiet is what is longer than this and three times the longest pause of its last steps.
+// A rank is quiet after this time if it is also three times the longest pause of its last steps.
 constexpr Seconds kQuiet{10};
 constexpr std::size_t kShownLinks = 4;
 
 std::string attempt_text(const Attempt& attempt) {
     return format("attempt {}", attempt.epoch);
-}
-
-std::string ranks_text(std::size_t count) {
-    return format("{} rank{}", count, count == 1 ? "" : "s");
 }
 
 std::size_t count_in(const Attempt& attempt, RankState state) {
@@ -30,18 +27,13 @@ std::size_t num_placed_on(const Attempt& attempt, const NodeId& node) {
         }));
 }
 
-const AttemptStatus* reported_by(const Node& node, Epoch epoch) {
-    const auto found = node.session.reported.find(epoch);
-    return found == node.session.reported.end() ? nullptr : &found->second;
-}
-
-// How training is, as the workers with a session report it.
+// The progress of training, as reported by the workers with a session.
 std::string others_say(const State& state, const Attempt& attempt) {
     bool any = false;
     for (const NodeId& id : attempt.nodes()) {
         const Node* node = find_node(state, id);
         if (node == nullptr || !node->session.up) continue;
-        const AttemptStatus* status = reported_by(*node, attempt.epoch);
+        const AttemptStatus* status = find_status(*node, attempt.epoch);
         if (status == nullptr) continue;
         any = true;
         const bool all_run =
@@ -49,7 +41,7 @@ std::string others_say(const State& state, const Attempt& attempt) {
                         [](const RankStatus& rank) { return rank.running && !rank.exited; });
         if (!all_run) return "other workers report ranks that have ended";
     }
-    if (!any) return "how its ranks are is not known: no worker of the attempt reports";
+    if (!any) return "the state of its ranks is unknown: no worker of the attempt reports";
     return "training continues; other workers report no problem with it";
 }
 
@@ -63,7 +55,7 @@ void add_nodes_without_session(const State& state, const Attempt& attempt, WallT
             problem(format("node {}", id),
                     format("has had no session for {}; {}", to_string(now - node->session.since),
                            starting ? format("{} there wait for their launch",
-                                             ranks_text(num_placed_on(attempt, id)))
+                                             counted(num_placed_on(attempt, id), "rank"))
                                     : others_say(state, attempt)),
                     format("look at its worker; if the machine no longer exists, "
                            "`ringmaster drain {} --gone`",
@@ -77,9 +69,10 @@ void add_unconfirmed(const State& state, const Attempt& attempt, WallTime now, F
         const Node* node = find_node(state, id);
         const std::size_t waiting = num_placed_on(attempt, id);
         if (node == nullptr || !node->session.up || waiting == 0) continue;
-        findings.push_back(info(format("node {}", id),
-                                format("has not confirmed the launch of {} for {}",
-                                       ranks_text(waiting), to_string(now - attempt.started))));
+        findings.push_back(
+            info(format("node {}", id),
+                 format("has not confirmed the launch of {} for {}", counted(waiting, "rank"),
+                        to_string(now - attempt.started))));
     }
 }
 
@@ -112,12 +105,10 @@ void add_rank(const Attempt& attempt, const NodeId& node, const RankStatus& rank
     const std::string subject = format("rank {}", rank.rank);
     const std::string place = format("on {}:{}", node, rank.device);
     if (rank.exited) {
-        findings.push_back(
-            problem(subject, rank.exit_signal != 0
-                                 ? format("{}: ended by signal {}{}{}", place, rank.exit_signal,
-                                          rank.error.empty() ? "" : ": ", rank.error)
-                                 : format("{}: ended with code {}{}{}", place, rank.exit_code,
-                                          rank.error.empty() ? "" : ": ", rank.error)));
+        const std::string how = rank.exit_signal != 0 ? format("by signal {}", rank.exit_signal)
+                                                      : format("with code {}", rank.exit_code);
+        findings.push_back(problem(subject, format("{}: ended {}{}{}", place, how,
+                                                   rank.error.empty() ? "" : ": ", rank.error)));
     } else if (rank.suspended) {
         findings.push_back(problem(
             subject, format("{}: suspended by a signal or a debugger at step {}", place, rank.step),
@@ -136,10 +127,10 @@ void add_ranks(const State& state, const Attempt& attempt, Findings& findings) {
     for (const NodeId& id : attempt.nodes()) {
         const Node* node = find_node(state, id);
         if (node == nullptr || !node->session.up) continue;
-        const AttemptStatus* status = reported_by(*node, attempt.epoch);
+        const AttemptStatus* status = find_status(*node, attempt.epoch);
         if (status == nullptr) continue;
         for (const RankStatus& rank : status->ranks) {
-            // Ranks that end while it stops do what they were told.
+            // Ranks that end while the attempt stops do as they were told.
             if (rank.exited && attempt.state == AttemptState::stopping) continue;
             if (rank.exited && rank.exit_code == kRankFinished && rank.exit_signal == 0) continue;
             add_rank(attempt, id, rank, findings);
@@ -152,7 +143,7 @@ std::string rate_text(GbitPerSec rate) {
                           : format("{:.1} Gbit/s", rate.value);
 }
 
-// The worst first, and of many how many more there are.
+// The worst links first, then the number of the others.
 void add_links(const State& state, const Attempt& attempt, WallTime now, Findings& findings) {
     const auto links = degraded_links_of(state, attempt);
     std::vector<std::pair<std::pair<NodeId, NodeId>, LinkAlarm>> order(links.begin(), links.end());
@@ -176,8 +167,8 @@ void add_links(const State& state, const Attempt& attempt, WallTime now, Finding
 }
 
 std::string training_text(std::size_t training, std::size_t all) {
-    if (training < all) return format("{} of {} training", training, ranks_text(all));
-    return format("{}{} training", all == 1 ? "" : "all ", ranks_text(all));
+    if (training < all) return format("{} of {} training", training, counted(all, "rank"));
+    return format("{}{} training", all == 1 ? "" : "all ", counted(all, "rank"));
 }
 
 std::string doing(const Attempt& attempt) {
@@ -185,7 +176,7 @@ std::string doing(const Attempt& attempt) {
     switch (attempt.state) {
         case AttemptState::starting:
             return format("is starting: {} of {} launched, {} at their first step",
-                          all - count_in(attempt, RankState::placed), ranks_text(all),
+                          all - count_in(attempt, RankState::placed), counted(all, "rank"),
                           count_in(attempt, RankState::training));
         case AttemptState::running:
             return training_text(count_in(attempt, RankState::training), all);
@@ -194,7 +185,7 @@ std::string doing(const Attempt& attempt) {
                 "is being stopped ({}, {}): {} of {} still run", to_string(attempt.stop_reason),
                 attempt.stop_mode == StopMode::now ? "at once" : "with a checkpoint",
                 all - count_in(attempt, RankState::exited) - count_in(attempt, RankState::cleared),
-                ranks_text(all));
+                counted(all, "rank"));
         case AttemptState::succeeded:
         case AttemptState::failed:
         case AttemptState::lost:
@@ -209,8 +200,8 @@ std::string doing(const Attempt& attempt) {
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now) {
     const std::size_t nodes = attempt.nodes().size();
     Findings findings = {info(attempt_text(attempt),
-                              format("{}, on {} node{} for {}", doing(attempt), nodes,
-                                     nodes == 1 ? "" : "s", to_string(now - attempt.started)))};
+                              format("{}, on {} for {}", doing(attempt), counted(nodes, "node"),
+                                     to_string(now - attempt.started)))};
     if (!attempt.cause.empty()) {
         findings.push_back(problem(attempt_text(attempt), attempt.cause));
     }

@@ -42,23 +42,23 @@ Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJo
                    *found.add_findings() = std::move(finding);
                return found;
            }));
+    const auto add = [&reply](const Findings& findings) {
+        reply.mutable_findings()->Add(findings.begin(), findings.end());
+    };
     RM_RETURN_IF_ERROR(add_reports(context, *reply.mutable_job()));
-    for (pb::Finding& finding : explain_divergence(reply.job().last_step()))
-        *reply.add_findings() = std::move(finding);
+    add(explain_divergence(reply.job().last_step()));
     RM_RETURN_IF_ERROR(add_alarms(context, *reply.mutable_job()));
     for (const pb::Alarm& alarm : reply.job().alarms()) {
-        *reply.add_findings() = problem(
+        add({problem(
             format("alarm of attempt {}", alarm.epoch()),
             format("{} ago: {}", to_string(now.wall - from_proto(alarm.time())), alarm.text()),
             "look at the disk of the checkpoints; `ring-checkpoint verify DIR` reads all of "
-            "them");
+            "them")});
     }
     if (reply.job().state() != pb::JOB_STATE_RUNNING) return reply;
     RM_TRY(const std::vector<RankPace> pace, read_pace(context, reply.job()));
-    for (pb::Finding& finding : explain_pace(pace))
-        *reply.add_findings() = std::move(finding);
-    for (pb::Finding& finding : explain_step(reply.job().last_step(), now.wall, steps))
-        *reply.add_findings() = std::move(finding);
+    add(explain_pace(pace));
+    add(explain_step(reply.job().last_step(), now.wall, steps));
     return reply;
 }
 

@@ -8,8 +8,8 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kLately = 8;     // steps
-constexpr std::size_t kLeast = 3;      // steps that say something about a rank
-constexpr std::size_t kBaseline = 24;  // steps before the last ones that say what is usual
+constexpr std::size_t kLeast = 3;      // steps that describe a rank
+constexpr std::size_t kBaseline = 24;  // steps before the last ones that show the usual time
 constexpr double kSlower = 1.25;
 constexpr double kLeastLead = 1e-3;       // s; less is noise of the clock and the scheduler
 constexpr double kLeastLeadShare = 0.02;  // of a step
@@ -20,7 +20,7 @@ double work_of(const StepReport& step) {
     return std::max(0.0, step.seconds - waited_seconds(step));
 }
 
-// The median over the last steps of what `value` says of each.
+// The median of `value` over the last steps.
 template <typename Value>
 double lately(const RankPace& rank, const Value& value) {
     std::vector<double> values;
@@ -76,12 +76,11 @@ void add_straggler(const std::vector<RankPace>& ranks, Findings& findings) {
                rank.device, to_string(Seconds{slow->seconds}), to_string(Seconds{slow->others}),
                steps_text(std::min(kLately, rank.steps.size()))),
         format("check for other load and for thermal throttling on that machine; `ringmaster drain "
-               "{}` "
-               "moves the job elsewhere",
+               "{}` moves the job elsewhere",
                rank.device.node)));
 }
 
-// Against its own steps of the same stage, a little earlier: no plan says what it should take.
+// Compares with earlier steps of the same stage: no plan predicts the time of a step.
 void add_slowdown(const RankPace& first, Findings& findings) {
     std::vector<double> before;
     for (std::size_t i = kLately; i < first.steps.size(); ++i) {

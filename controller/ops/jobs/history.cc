@@ -10,7 +10,7 @@ bool is_of_model(const ModelSpec& model, const std::string& name) {
     return name == model.name() || name == from || (!from.empty() && from.ends_with("/" + name));
 }
 
-// Everything that the request leaves empty passes.
+// Fields that the request leaves empty exclude no job.
 bool passes(const pb::HistoryRequest& request, const Job& job) {
     if (!request.name().empty() && job.spec.name != request.name()) return false;
     if (!request.owner().empty() && job.owner != request.owner()) return false;
@@ -23,12 +23,11 @@ bool passes(const pb::HistoryRequest& request, const Job& job) {
 
 Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& request) {
     const auto wanted = [&](const Job& job) { return passes(request, job); };
-    RM_TRY(JobsPage page,
+    RM_TRY(pb::ListJobsReply page,
            read_jobs_page(context, request.page_size(), request.page_token(), Which::all, wanted));
     pb::HistoryReply reply;
-    for (pb::Job& job : page.jobs)
-        *reply.add_jobs() = std::move(job);
-    reply.set_next_page_token(page.next_token);
+    reply.mutable_jobs()->Swap(page.mutable_jobs());
+    reply.set_next_page_token(page.next_page_token());
     return reply;
 }
 

@@ -1,5 +1,7 @@
+#include "base/text.h"
 #include "controller/ops/linger.h"
 #include "controller/ops/ops.h"
+#include "service/convert/convert.h"
 
 namespace rm {
 namespace {
@@ -10,21 +12,14 @@ constexpr Seconds kLook{0.2};
 struct Source {
     JobId job;
     Epoch epoch;         // 0: there is no attempt yet
-    bool ended = false;  // nothing more is to come
+    bool ended = false;  // nothing more will come
 };
 
 // "its attempts are 18, 21": epochs are cluster-wide, so users cannot guess them.
 std::string attempts_text(const State& state, const JobId& id) {
-    std::string list;
-    int count = 0;
-    if (const auto found = state.attempts_of.find(id); found != state.attempts_of.end()) {
-        for (const Epoch epoch : found->second) {
-            list += format("{}{}", list.empty() ? "" : ", ", epoch);
-            ++count;
-        }
-    }
-    if (count == 0) return "it has had none yet";
-    return count == 1 ? "its only attempt is " + list : "its attempts are " + list;
+    const std::vector<Epoch>& epochs = epochs_of(state, id);
+    if (epochs.empty()) return "it has had none yet";
+    return (epochs.size() == 1 ? "its only attempt is " : "its attempts are ") + join(epochs);
 }
 
 Result<Source> find_source(const State& state, const pb::LogsRequest& request) {
@@ -75,7 +70,7 @@ Status read_logs(OpsContext& context, const pb::LogsRequest& request, const Stre
                 range.offset = offset;
                 RM_TRY(offset, context.telemetry.log_begin(source.job, source.epoch, request.rank(),
                                                            range));
-                range = {};  // it was about where to begin
+                range = {};  // it only says where to begin
             }
             RM_TRY(part, context.telemetry.log(source.job, source.epoch, request.rank(), offset,
                                                kPieceBytes));

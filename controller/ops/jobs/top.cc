@@ -12,15 +12,6 @@ namespace {
 constexpr Seconds kShortestInterval{0.2};
 constexpr std::chrono::milliseconds kLook{100};
 
-const RankStatus* find_status(const Node& node, Epoch epoch, int rank) {
-    const auto reported = node.session.reported.find(epoch);
-    if (reported == node.session.reported.end()) return nullptr;
-    const auto& ranks = reported->second.ranks;
-    const auto found = std::find_if(ranks.begin(), ranks.end(),
-                                    [&](const RankStatus& status) { return status.rank == rank; });
-    return found == ranks.end() ? nullptr : &*found;
-}
-
 void add_status(pb::TopRank& out, const RankStatus& status) {
     out.set_reported(true);
     out.set_running(status.running);
@@ -63,7 +54,7 @@ pb::TopJob top_job(const State& state, const Job& job, const Now& now) {
     return out;
 }
 
-// Live jobs that have ranks, or the one that was asked for.
+// The requested job, or all live jobs that have ranks.
 Result<pb::TopReply> look(const State& state, const std::string& id, const Now& now) {
     pb::TopReply reply;
     if (!id.empty()) {
@@ -71,12 +62,7 @@ Result<pb::TopReply> look(const State& state, const std::string& id, const Now& 
         *reply.add_jobs() = top_job(state, *find_job(state, one), now);
         return reply;
     }
-    std::vector<const Job*> jobs;
-    for (const JobId& live : state.live_jobs)
-        jobs.push_back(find_job(state, live));
-    std::sort(jobs.begin(), jobs.end(),
-              [](const Job* a, const Job* b) { return a->number < b->number; });
-    for (const Job* job : jobs) {
+    for (const auto& [number, job] : live_jobs(state)) {
         pb::TopJob top = top_job(state, *job, now);
         if (top.ranks_size() > 0) *reply.add_jobs() = std::move(top);
     }

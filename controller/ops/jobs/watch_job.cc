@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    // From now on: what is kept already is behind the first message.
+    // Skips the reports that are already kept: the first message includes the last of them.
     Status begin() {
         for (const PieceKind kind : kKinds) {
             RM_TRY(const auto last, context_.telemetry.last(id_, kind));

@@ -18,7 +18,7 @@ Status check(const pb::DrainNodeRequest& request) {
     return {};
 }
 
-// Its devices would be given away under ranks that run.
+// Otherwise its devices would be given to others while ranks run there.
 Status check_gone(const Node& node) {
     if (!node.session.up) return {};
     return make_error(

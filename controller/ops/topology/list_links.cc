@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <charconv>
 
@@ -8,8 +7,8 @@
 namespace rm {
 namespace {
 
-// A page that has this many bytes takes no further row. gRPC's messages end at 4 MiB; a row of
-// 10,000 nodes is 2.
+// A page of this many bytes takes no further row. gRPC limits messages to 4 MiB; a row of 10,000
+// nodes takes 2.
 constexpr std::size_t kFullPage = 1 << 20;
 
 std::vector<KnownNode> nodes_in_order(const State& state) {
@@ -100,10 +99,10 @@ void add_row(pb::LinksReply& reply, const LinkBook& book, const LinkGraph& outli
     }
 }
 
-// Where a page begins, and what it is a page of.
+// The beginning of a page and the survey that it belongs to.
 struct PageStart {
-    std::int64_t survey = 0;  // the last that had ended
-    std::int64_t nodes = 0;   // that it had
+    std::int64_t survey = 0;  // the last survey that had ended
+    std::int64_t nodes = 0;   // in that survey
     std::int64_t row = 0;
 };
 
@@ -125,10 +124,11 @@ Result<PageStart> parse_token(const std::string& token) {
 
 Status check_start(const PageStart& start, const SurveyView& view, int num_nodes) {
     if (start.survey != view.progress.last || start.nodes != num_nodes) {
-        return make_error(ErrorCode::aborted,
-                          "the pages before were of survey {}, survey {} has ended since; begin "
-                          "again with the first page",
-                          start.survey, view.progress.last);
+        return make_error(
+            ErrorCode::aborted,
+            "the earlier pages were of survey {}, but survey {} has ended since; begin "
+            "again with the first page",
+            start.survey, view.progress.last);
     }
     if (start.row < num_nodes) return {};
     return invalid_argument("page token: there is no node {}, there are {}", start.row, num_nodes);
@@ -170,9 +170,7 @@ Result<pb::LinksReply> links_page(const std::vector<KnownNode>& known, const Sur
 
 Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys,
                                   const pb::LinksRequest& request) {
-    const std::vector<KnownNode> known =
-        context.control.read([](const State& state) { return nodes_in_order(state); });
-    return links_page(known, surveys.view(), request);
+    return links_page(context.control.read(nodes_in_order), surveys.view(), request);
 }
 
 }  // namespace rm

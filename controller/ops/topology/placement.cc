@@ -65,8 +65,7 @@ std::vector<NodeId> nodes_in_order(const State& state, const Attempt& attempt) {
     return nodes;
 }
 
-// Which devices could take the place of those of an attempt. Where the job's files are is not
-// looked at.
+// The devices that could replace those of an attempt, regardless of where the job's files are.
 std::vector<DeviceId> free_like(const State& state, const Attempt& attempt, const Job& job) {
     const std::vector<PlanningDevice> devices = planning_devices(state);
     const DeviceId& first = attempt.ranks.front().device;
@@ -151,7 +150,7 @@ private:
         return report;
     }
 
-    // The degraded ones among the links between nodes that its ranks use in any phase.
+    // The degraded links between nodes that the ranks use in any phase.
     std::vector<DegradedLink> degraded() const {
         const std::set<LinkEnds> used = node_links(traffic_.phases, attempt_.mesh, attempt_.ranks);
         std::vector<DegradedLink> links;
@@ -197,7 +196,7 @@ pb::PlacementReply describe_placement(const PlacedAttempt& attempt, const LinkBo
 
 Result<pb::PlacementReply> get_placement(OpsContext& context, const SurveyLoop& surveys,
                                          const pb::PlacementRequest& request) {
-    // The state is left again before anything is computed: commits wait while a reader looks.
+    // Computes nothing while it reads the state: commits wait for readers.
     RM_TRY(const PlacedAttempt attempt, context.control.read([&](const State& state) {
         return placed_attempt(state, request);
     }));
