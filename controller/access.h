@@ -6,7 +6,7 @@
 
 namespace rm {
 
-// Every method of the controller with the role it demands. A test walks a running controller by
+// Every method of the controller with the role it requires. A test walks a running controller by
 // reflection and fails for a method that has no `option (access)` in its .proto.
 std::span<const MethodAccess> access_table();
 

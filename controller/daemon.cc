@@ -35,14 +35,14 @@ std::uint64_t random_number() {
     return std::uint64_t{device()} << 32 | device();
 }
 
-// Sends what the core wants out to where it belongs.
+// Forwards the output of the core.
 class Wiring final : public ControlListener {
 public:
     Wiring(SessionRegistry& sessions, FleetMetrics& metrics, UpdateSignal& updates,
            AuditSink& audit)
         : sessions_(sessions), metrics_(metrics), updates_(updates), audit_(audit) {}
 
-    // Set before the first input, taken away before the scheduler ends.
+    // Set before the first input and reset before the scheduler ends.
     void set_scheduler(SchedulerLoop* scheduler) {
         const std::lock_guard lock(mutex_);
         scheduler_ = scheduler;
@@ -103,7 +103,7 @@ struct Stores {
     std::unique_ptr<AuditReader> audit_reader;
 };
 
-// Adds to an error about tables that cannot be read what to do about it.
+// Adds advice to an error about tables that cannot be read.
 Error advised(Error error, const StateDir& directory) {
     if (error.code != ErrorCode::data_loss) return error;
     error.message += format("; put a backup in its place: {}", restore_advice(directory.path()));
@@ -139,14 +139,14 @@ Result<State> load_state(Store& store, const StateDir& directory, Seconds max_by
     return state;
 }
 
-// Goes on from what earlier surveys have found.
+// Continues from the results of earlier surveys.
 Result<SurveyCore> load_surveys(SurveyStore& store, const SurveyOptions& options) {
     RM_TRY(LinkBook book, store.load());
     RM_TRY(const std::int64_t last, store.last_survey());
     return SurveyCore(options, std::move(book), last);
 }
 
-// The alarms that stand are kept in the book; the tables have none.
+// The book keeps the current alarms; the tables have none.
 void take_alarms(State& state, const LinkBook& book) {
     for (const LinkEnds& ends : book.degraded()) {
         const LinkState& link = book.links.at(ends);
@@ -273,7 +273,7 @@ private:
         };
         if (!current().empty()) {
             note_restore();
-            // The first input after a start derives what the tables still want.
+            // The first input after a start derives the commands that the tables still need.
             control_.post(CommandsDue{});
             return current();
         }

@@ -31,7 +31,7 @@ struct DaemonOptions {
     SpaceMarks space;
     SessionOptions session;
     SurveyOptions survey;
-    // The program that plans, plan_in_child()'s command; empty: planned in this process (tests).
+    // The command of plan_in_child(), which plans; empty: this process plans (tests).
     std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process
 };
@@ -43,7 +43,7 @@ public:
     // FAILED_PRECONDITION: another controller holds the state directory, or a database is newer
     // than this program. UNAVAILABLE: an address is in use.
     static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
-    virtual ~Daemon() = default;  // ends calls and sessions, keeps what is queued
+    virtual ~Daemon() = default;  // ends calls and sessions, stores what is queued
 
     virtual const std::vector<std::string>& grpc_addresses() const = 0;
     virtual std::string http_address() const = 0;  // empty: none

@@ -20,7 +20,7 @@ public:
     // The node of each rank of an attempt that lives and is the newest of its job;
     // FAILED_PRECONDITION for any other epoch.
     using PlacementOf = std::function<Result<std::vector<NodeId>>(Epoch)>;
-    // Each call that waits holds a thread. `max_waiting`: more than 512 nodes have at once.
+    // Each waiting call holds a thread. The default for `max_waiting` suffices for 512 nodes.
     explicit ExchangeTable(PlacementOf placement_of, int max_waiting = 1000)
         : placement_of_(std::move(placement_of)), max_waiting_(max_waiting) {}
 

@@ -89,8 +89,8 @@ constexpr rm::Example kExamples[] = {
      "--tls-key c.key --client-ca ca.crt",
      "for other machines, too"}};
 
-// A broken invariant or a commit that failed: memory may be ahead of the disk, so nothing more is
-// said or done. The next start begins from what is on disk.
+// After a broken invariant or a failed commit, memory may be ahead of the disk: nothing more is
+// sent or done. The next start begins from what is on disk.
 void die(const std::string& message) {
     rm::log_event(rm::LogLevel::error, "fatal", {{"reason", message}});
     std::_Exit(1);
@@ -109,20 +109,14 @@ std::string nobody_can_call(const std::string& why) {
 }
 
 rm::Result<double> parse_percent(const std::string& text) {
-    const std::string_view number = std::string_view(text).substr(0, text.find('%'));
-    const auto percent = rm::parse_number<double>(number);
-    const bool is_percent = percent && text.size() == number.size() + 1;
-    if (is_percent && *percent >= 0 && *percent <= 100) return *percent / 100;
+    const auto percent = text.ends_with('%')
+                             ? rm::parse_number<double>(text.substr(0, text.size() - 1))
+                             : std::nullopt;
+    if (percent && *percent >= 0 && *percent <= 100) return *percent / 100;
     return rm::invalid_argument("--survey-budget '{}': give 0% to 100%", text);
 }
 
-template <typename T>
-rm::Result<T> named(std::string_view option, rm::Result<T> value) {
-    if (value) return value;
-    return rm::invalid_argument("{}: {}", option, value.error().message);
-}
-
-// A size; 64M and the like are from before sizes were written 64MiB.
+// A size such as 64MiB; older versions wrote 64M.
 rm::Result<rm::Bytes> parse_log_cap(const std::string& text) {
     const auto size = rm::parse_bytes(text);
     const auto count = rm::parse_count(text, rm::Suffix::binary);
@@ -145,8 +139,9 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
     options.survey.automatic = flags.survey == "auto";
     RM_TRY(options.survey.budget, parse_percent(flags.survey_budget));
-    RM_TRY(options.survey.every, named("--survey-every", rm::parse_seconds(flags.survey_every)));
-    RM_TRY(options.max_bypass, named("--max-bypass", rm::parse_seconds(flags.max_bypass)));
+    RM_TRY(options.survey.every,
+           rm::within("--survey-every", rm::parse_seconds(flags.survey_every)));
+    RM_TRY(options.max_bypass, rm::within("--max-bypass", rm::parse_seconds(flags.max_bypass)));
     options.on_fatal = die;
     rm::when_listener_ends([](const std::string& why) { die(nobody_can_call(why)); });
     options.planner = {"/proc/self/exe", rm::kPlanVerb};

@@ -47,7 +47,7 @@ bool Session::greet(std::unique_lock<std::mutex>& lock, const Hello& hello) {
     const HelloReply reply{.cluster = context_.cluster,
                            .protocol = hello.protocol,
                            .ping_interval = context_.options.ping_interval};
-    // The answer may come at once, or after this session has ended: it co-owns the session.
+    // The answer may arrive at once or after this session has ended, so it co-owns the session.
     announcing_ = true;
     lock.unlock();
     context_.inputs.post(NodeHello{hello},
@@ -95,7 +95,7 @@ bool Session::take_later(WorkerMessage message) {
     } else if (auto* probe = std::get_if<ProbeReport>(&message)) {
         if (context_.probed) context_.probed(node_, std::move(*probe));
     } else {
-        finish(invalid_argument("a session has one hello, its first message"));
+        finish(invalid_argument("a session has only one hello, its first message"));
     }
     return !ended_;
 }
@@ -174,7 +174,7 @@ void Session::finish(const Status& status) {
     ended_at_ = steady_now();
     pings_.clear();
     if (claimed_) {
-        // In this order: the next session of this node may only begin after the end of this one.
+        // In this order: the next session of this node may only begin after this end is posted.
         const std::chrono::duration<double> silent = ended_at_ - (open_ ? alive_ : ended_at_);
         context_.inputs.post(NodeSessionDown{node_, Seconds{silent.count()}});
         context_.registry.release(node_);
@@ -200,13 +200,13 @@ Status SessionRegistry::claim(const NodeId& node, const std::string& peer,
 }
 
 void SessionRegistry::release(const NodeId& node) {
-    // The last owner may be this one: it goes after the lock.
+    // This may be the last owner: destroy the session after unlocking.
     std::map<NodeId, Live>::node_type released;
     const std::lock_guard lock(mutex_);
     released = live_.extract(node);
 }
 
-// Sessions call the registry with their own lock held: it calls them without one.
+// Sessions call the registry with their own lock held, so it calls them without its lock.
 void SessionRegistry::send(const NodeId& node, const ControllerMessage& command) {
     std::shared_ptr<Session> session;
     {

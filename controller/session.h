@@ -14,7 +14,7 @@
 
 // The controller's side of a worker session, over any connection: hello first, one live session per
 // node, pings whose echoes prove life, commands in order. No thread waits for a session: messages
-// are pushed in, one clock beats for all of them.
+// are pushed in, and one clock serves all of them.
 namespace rm {
 
 struct SessionOptions {
@@ -29,8 +29,9 @@ class SessionLink {
 public:
     virtual ~SessionLink() = default;
     virtual void write(const ControllerMessage& message) = 0;
-    virtual void finish(const Status& status) = 0;  // once: what the worker is told; no more writes
-    virtual void cancel() = 0;                      // the worker does not take its end
+    virtual void finish(
+        const Status& status) = 0;  // once, with the reason for the worker; no writes follow
+    virtual void cancel() = 0;      // the worker does not read the reason
 };
 
 class SessionRegistry;
@@ -40,8 +41,7 @@ struct SessionContext {
     SessionRegistry& registry;
     ClusterId cluster;
     SessionOptions options;
-    // Takes a probe's result, with the session's lock held: stores it and returns. Null: it is
-    // dropped.
+    // Stores a probe's result and returns; called with the session's lock held. Null: drops it.
     std::function<void(const NodeId&, ProbeReport)> probed = nullptr;
 };
 
@@ -53,12 +53,12 @@ public:
     // `peer` is the worker's address.
     Session(SessionLink& link, std::string peer, const SessionContext& context, SteadyTime now);
 
-    // From the connection. False: the session is over, nothing more is wanted.
+    // From the connection. False: the session is over and takes no more messages.
     bool take(WorkerMessage message);
     void closed();  // the worker has ended the stream
-    void detach();  // the link goes
+    void detach();  // the link is about to end
 
-    // From the controller. The first reason to end stays.
+    // From the controller. The first reason to end is kept.
     void send(const ControllerMessage& command);  // dropped unless the hello is answered
     void end(Error because);
 

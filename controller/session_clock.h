@@ -14,8 +14,8 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 class Beating {
 public:
     virtual ~Beating() = default;
-    // Called at the time the last beat returned, at most a tick later. Returns the time of the
-    // next, SteadyTime::max(): none.
+    // Called at the time that the last beat returned, at most a tick later. Returns the time of the
+    // next beat; SteadyTime::max(): none.
     virtual SteadyTime beat(SteadyTime now) = 0;
 };
 

@@ -79,7 +79,7 @@ private:
         RM_TRY(const Principal caller, caller_of(context, gatekeeper_));
         return operation(ops_, request, caller);
     }
-    // A stream holds its thread until the caller goes.
+    // A stream holds its thread until the caller leaves.
     template <typename Call>
     grpc::Status seated(grpc::ServerContext& context, const Call& call) {
         const auto caller = caller_of(context, gatekeeper_);

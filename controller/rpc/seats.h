@@ -1,38 +1,30 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "base/result.h"
 
 namespace rm {
 
-// Seats for calls that each hold a thread for as long as their caller wants: without a limit one
-// viewer's streams could take all threads that the system allows the process. Thread safe.
+// Limits the calls that hold a thread for as long as their caller wants: without it, one viewer's
+// streams could take all threads that the system allows the process. Thread safe.
 class Seats {
 public:
     struct Limits {
         int all = 512;
-        int of_one = 256;  // caller
+        int of_one = 256;  // of one caller
     };
     explicit Seats(Limits limits) : limits_(limits) {}
 
-    // Given back by its destructor, before that of the Seats.
-    class Seat {
-    public:
-        Seat(Seats& seats, std::string who) : seats_(&seats), who_(std::move(who)) {}
-        ~Seat() {
-            if (seats_ != nullptr) seats_->give_back(who_);
-        }
-        Seat(Seat&& other) noexcept
-            : seats_(std::exchange(other.seats_, nullptr)), who_(std::move(other.who_)) {}
-
-    private:
-        Seats* seats_;
-        std::string who_;
+    struct GiveBack {
+        std::string who;
+        void operator()(Seats* seats) const { seats->give_back(who); }
     };
+    using Seat = std::unique_ptr<Seats, GiveBack>;  // must end before the Seats
+
     // RESOURCE_EXHAUSTED: all seats are taken, or all that one caller may have.
     Result<Seat> take(const std::string& who) {
         const std::lock_guard lock(mutex_);
@@ -40,7 +32,7 @@ public:
         if (taken >= limits_.of_one || all_ >= limits_.all) return refused(taken);
         ++taken;
         ++all_;
-        return Seat(*this, who);
+        return Seat(this, {who});
     }
 
 private:

@@ -40,11 +40,11 @@ private:
 
     grpc::CallbackServerContext& call_;
     const Gatekeeper& gatekeeper_;
-    const std::string peer_;  // not known any more once it has gone
+    const std::string peer_;  // kept because a closed call no longer knows it
     const std::shared_ptr<Session> session_;
     pb::WorkerMessage incoming_;
 
-    std::mutex mutex_;  // taken with the session's lock held, never the other way round
+    std::mutex mutex_;  // taken while the session's lock is held, never the other way round
     std::deque<pb::ControllerMessage> outgoing_;  // the first is being written
     bool broken_ = false;                         // a write has failed: the reads will, too
     std::optional<Status> end_;

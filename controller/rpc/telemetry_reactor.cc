@@ -13,7 +13,7 @@
 namespace rm {
 namespace {
 
-// Pieces of one stream on their way to the disk; while the loop is full, one.
+// The most pieces of one stream on their way to the disk; 1 while the loop is full.
 constexpr std::size_t kMaxInFlight = 64;
 
 TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
@@ -54,55 +54,7 @@ HopReport hops_of(const pb::TelemetryMessage& message) {
     return report;
 }
 
-// The output that a telemetry stream still owes its worker: the newest acknowledgement per rank,
-// and the end of the stream. Pure; its owner locks.
-class AckQueue {
-public:
-    using Key = std::pair<Epoch, int>;  // epoch, rank
-    using Ack = std::pair<Key, StreamOffsets>;
-
-    void sent() { ++in_flight_; }  // a piece is on its way
-    // It is kept, or could not be.
-    void kept(Key key, const Result<StreamOffsets>& kept) {
-        --in_flight_;
-        if (kept) {
-            acks_[key] = *kept;
-        } else if (!error_) {
-            error_ = kept.error();
-        }
-    }
-    void close() { closed_ = true; }  // no more pieces come
-
-    // The next to be written, taken out.
-    std::optional<Ack> next() {
-        if (error_ || acks_.empty()) return std::nullopt;
-        const Ack ack = *acks_.begin();
-        acks_.erase(acks_.begin());
-        return ack;
-    }
-    std::size_t in_flight() const { return in_flight_; }
-    // Every piece is answered and no more come, or one could not be kept.
-    bool is_over() const { return error_ || (closed_ && in_flight_ == 0 && acks_.empty()); }
-    const std::optional<Error>& error() const { return error_; }
-
-private:
-    std::map<Key, StreamOffsets> acks_;
-    std::optional<Error> error_;
-    std::size_t in_flight_ = 0;
-    bool closed_ = false;
-};
-
-pb::TelemetryAck message_of(const AckQueue::Ack& ack) {
-    const auto& [key, offsets] = ack;
-    pb::TelemetryAck message;
-    message.set_epoch(key.first.value);
-    message.set_rank(key.second);
-    message.set_reports_offset(offsets.reports);
-    message.set_log_offset(offsets.log);
-    return message;
-}
-
-// An offset is where a piece ends in its stream.
+// Checks that the offset can be the end of the piece in its stream.
 Status check_offset(const TelemetryPiece& piece) {
     const bool is_log = piece.kind == PieceKind::log;
     const auto least = is_log ? static_cast<std::int64_t>(piece.bytes.size()) : std::int64_t{1};
@@ -111,8 +63,8 @@ Status check_offset(const TelemetryPiece& piece) {
                             piece.rank, piece.epoch, piece.end_offset, least);
 }
 
-// Where a piece belongs; nothing: to no rank this controller knows, or not to one of the caller's
-// nodes.
+// The job of a piece; nothing if the controller does not know its rank or the rank is not on one of
+// the caller's nodes.
 std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& piece,
                             const Principal& caller) {
     return control.read([&](const State& state) -> std::optional<JobId> {
@@ -125,16 +77,18 @@ std::optional<JobId> job_of(const ControlLoop& control, const TelemetryPiece& pi
     });
 }
 
+// Sends a telemetry stream's worker the newest acknowledgement per rank and the end of the stream.
 // Outlives the call: the telemetry loop may keep pieces after the call ends.
 class Acks : public std::enable_shared_from_this<Acks> {
 public:
     Acks(TelemetryCall& call, pb::TelemetryMessage& incoming, TelemetryLoop& telemetry)
         : call_(&call), incoming_(incoming), telemetry_(telemetry) {}
 
+    // The result must be called once the piece is kept, or could not be.
     TelemetryLoop::OnKept take(const TelemetryPiece& piece) {
         const std::lock_guard lock(mutex_);
-        queue_.sent();
-        return [self = shared_from_this(), key = AckQueue::Key{piece.epoch, piece.rank}](
+        ++in_flight_;
+        return [self = shared_from_this(), key = Key{piece.epoch, piece.rank}](
                    const Result<StreamOffsets>& offsets) { self->kept(key, offsets); };
     }
     void read_on() {
@@ -144,7 +98,7 @@ public:
     }
     void closed() {
         const std::lock_guard lock(mutex_);
-        queue_.close();
+        closed_ = true;
         advance();
     }
     void written(bool ok) {
@@ -159,37 +113,49 @@ public:
     }
 
 private:
-    void kept(AckQueue::Key key, const Result<StreamOffsets>& offsets) {
+    using Key = std::pair<Epoch, int>;  // epoch, rank
+
+    void kept(const Key& key, const Result<StreamOffsets>& offsets) {
         const std::lock_guard lock(mutex_);
-        queue_.kept(key, offsets);
+        --in_flight_;
+        if (offsets) {
+            acks_[key] = *offsets;
+        } else if (!error_) {
+            error_ = offsets.error();
+        }
         advance();
     }
 
+    // Every piece is answered and no more come, or one could not be kept.
+    bool is_over() const { return error_ || (closed_ && in_flight_ == 0 && acks_.empty()); }
     // Starts what can be started: a write, a read, the end.
     void advance() {
         if (call_ == nullptr || finished_) return;
         if (!writing_) write_next();
-        if (queue_.is_over() && !writing_) return finish();
+        if (is_over() && !writing_) return finish();
         const std::size_t room = telemetry_.has_room() ? kMaxInFlight : 1;
-        if (reading_ || queue_.error() || queue_.in_flight() >= room) return;
+        if (reading_ || error_ || in_flight_ >= room) return;
         reading_ = true;
         call_->StartRead(&incoming_);
     }
     void write_next() {
-        auto ack = queue_.next();
-        // On a broken stream they are taken out all the same: the end waits for them.
-        while (broken_ && ack)
-            ack = queue_.next();
-        if (!ack) return;
-        outgoing_ = message_of(*ack);
+        // A broken stream drops them, because the end waits for them.
+        if (broken_) acks_.clear();
+        if (error_ || acks_.empty()) return;
+        const auto ack = acks_.extract(acks_.begin());
+        outgoing_.set_epoch(ack.key().first.value);
+        outgoing_.set_rank(ack.key().second);
+        outgoing_.set_reports_offset(ack.mapped().reports);
+        outgoing_.set_log_offset(ack.mapped().log);
         writing_ = true;
         call_->StartWrite(&outgoing_);
     }
     void finish() {
         finished_ = true;
-        const auto& error = queue_.error();
-        if (error) log_event(LogLevel::warning, "telemetry_not_kept", {{"reason", error->message}});
-        call_->Finish(error ? to_grpc(*error) : grpc::Status::OK);
+        if (error_) {
+            log_event(LogLevel::warning, "telemetry_not_kept", {{"reason", error_->message}});
+        }
+        call_->Finish(error_ ? to_grpc(*error_) : grpc::Status::OK);
     }
 
     std::mutex mutex_;
@@ -197,7 +163,10 @@ private:
     pb::TelemetryMessage& incoming_;  // of the call
     TelemetryLoop& telemetry_;
     pb::TelemetryAck outgoing_;
-    AckQueue queue_;
+    std::map<Key, StreamOffsets> acks_;
+    std::optional<Error> error_;
+    std::size_t in_flight_ = 0;  // pieces on their way to the disk
+    bool closed_ = false;        // no more pieces come
     bool reading_ = false;
     bool writing_ = false;
     bool broken_ = false;

@@ -72,7 +72,7 @@ TEST(Regress0035, WhatNobodyMeansIsRefusedByName) {
     expect("path: 1000001 bytes; at most 4096", [](pb::JobSpec& spec) {
         spec.mutable_data()->mutable_sources(0)->set_path("/" + std::string(1'000'000, 'x'));
     });
-    expect("name: holds a byte that is zero",
+    expect("name: contains a zero byte",
            [](pb::JobSpec& spec) { spec.set_name(std::string("a\0b", 3)); });
     expect("stages: 10000 entries; at most 4096", [](pb::JobSpec& spec) {
         while (spec.stages_size() < 10'000)

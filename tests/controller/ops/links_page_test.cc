@@ -117,7 +117,7 @@ TEST(LinksPage, OfAnotherSurveyIsRefused) {
     const auto late = surveyed.page(token);
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().code, ErrorCode::aborted);
-    EXPECT_THAT(late.error().message, HasSubstr("were of survey 3, survey 4 has ended since"));
+    EXPECT_THAT(late.error().message, HasSubstr("were of survey 3, but survey 4 has ended since"));
 }
 
 TEST(LinksPage, OfATokenThatNoPageGaveIsRefused) {
