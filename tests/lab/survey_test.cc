@@ -27,6 +27,34 @@ protected:
         return file.at("network").at("matrix").at(what).at(row(from)).at(row(to)).get<double>() *
                1000;
     }
+    std::set<std::string> all_links() const {
+        std::set<std::string> links;
+        for (const Host& from : lab_->topology().hosts) {
+            for (const Host& to : lab_->topology().hosts)
+                if (from.name != to.name) links.insert(from.name + " to " + to.name);
+        }
+        return links;
+    }
+    // Those of `among` whose rate, in all or of one flow, is more than 15 % below the shaped one.
+    // The hosts share this machine's cores, so what else runs there slows the links measured at
+    // that moment; nothing makes a link faster than it is shaped.
+    std::set<std::string> links_off(const Json& measured,
+                                    const std::set<std::string>& among) const {
+        std::set<std::string> slow;
+        const auto& hosts = lab_->topology().hosts;
+        for (std::size_t a = 0; a < hosts.size(); ++a) {
+            for (std::size_t b = 0; b < hosts.size(); ++b) {
+                const std::string link = hosts[a].name + " to " + hosts[b].name;
+                if (!among.contains(link)) continue;
+                for (const char* what : {"gbit_per_s", "flow_gbit_per_s"}) {
+                    const double rate = mbit(measured, hosts[a].name, hosts[b].name, what);
+                    EXPECT_LT(rate, 1.15 * shaped(a, b)) << what << " of " << link;
+                    if (rate < 0.85 * shaped(a, b)) slow.insert(link);
+                }
+            }
+        }
+        return slow;
+    }
     static std::set<std::string> ends_of(const Json& trunk, const char* side) {
         const Json& names = trunk.at(side);
         return {names.begin(), names.end()};
@@ -76,19 +104,13 @@ double least_cost(const LinkGraph& graph, const StepTraffic& traffic) {
 
 TEST_F(Survey, EveryShapedRateIsFoundAndSoIsTheCableAndRingsArePlacedByThem) {
     start_all(kTwoRacks);
-    const Json links = survey();
-    const auto& hosts = lab_->topology().hosts;
-    for (std::size_t a = 0; a < hosts.size(); ++a) {
-        for (std::size_t b = 0; b < hosts.size(); ++b) {
-            if (a == b) continue;
-            SCOPED_TRACE(hosts[a].name + " to " + hosts[b].name);
-            EXPECT_NEAR(mbit(links, hosts[a].name, hosts[b].name), shaped(a, b),
-                        0.15 * shaped(a, b));
-            EXPECT_NEAR(mbit(links, hosts[a].name, hosts[b].name, "flow_gbit_per_s"), shaped(a, b),
-                        0.15 * shaped(a, b))
-                << "of one flow";
-        }
+    Json links = survey();
+    std::set<std::string> missing = links_off(links, all_links());
+    for (int again = 0; again < 2 && !missing.empty(); ++again) {
+        links = survey();
+        missing = links_off(links, missing);
     }
+    EXPECT_TRUE(missing.empty()) << Json(missing);
     ASSERT_EQ(links.at("trunks").size(), 2u) << links.dump(1);
     const std::set<std::string> left = {"n0", "n1", "n2"};
     for (const Json& trunk : links.at("trunks")) {
