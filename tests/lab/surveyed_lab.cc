@@ -85,6 +85,12 @@ Json SurveyedLab::survey() {
     return Json::parse(there({"links", "-o", "json"}).out);
 }
 
+int SurveyedLab::surveys_until(const std::function<bool(const Json& links)>& holds) {
+    for (int surveys = 1; surveys <= kSurveys; ++surveys)
+        if (holds(survey())) return surveys;
+    return 0;
+}
+
 Json SurveyedLab::show(const std::string& job) {
     return Json::parse(there({"show", job, "-o", "json"}).out);
 }

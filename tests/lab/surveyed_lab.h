@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,6 +39,12 @@ protected:
     Finished there(std::vector<std::string> arguments);
     // Measures all links; returns the link file and sets `degraded_`.
     Json survey();
+    // Surveys until `holds(links)`, at most kSurveys times; returns how many it took, and 0 if it
+    // never held. The hosts share this machine's cores: other work, and cores that the machine
+    // itself is denied for seconds, slow the links that are measured at that moment, and only the
+    // next survey corrects that.
+    int surveys_until(const std::function<bool(const Json& links)>& holds);
+    static constexpr int kSurveys = 4;
 
     Json show(const std::string& job);
     std::string state_of(const std::string& job) { return show(job).value("state", ""); }

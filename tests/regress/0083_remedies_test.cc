@@ -40,9 +40,10 @@ TEST_F(Regress0083, FilesOutsideTheRootsAreNoLackOfDevices) {
     EXPECT_EQ(reasons()[0],
               "needs 1 cpu device, 0 are free of 1 (1 on nodes without its files); put its files "
               "right on nodes with 1 cpu device");
-    EXPECT_EQ(reasons()[1],
-              "node a: data.path /data/text: lies below no root of this node (data=/data); put "
-              "that right there, or name another path");
+    EXPECT_EQ(
+        reasons()[1],
+        "node a: data.path /data/text: lies below no root of this node (data=/data); fix that "
+        "there, or name another path");
 }
 
 TEST_F(Regress0083, NorAreFilesThatDiffer) {

@@ -48,7 +48,7 @@ TEST(Invariants, AReasonIsNotOfAPassThatHasNotBegun) {
     Broken world;
     const JobId other = world.submit(small_spec());
     world.state.reasoned[other] = world.state.planning_version + 1;
-    EXPECT_THAT(world.complaint(), testing::HasSubstr("of a pass that has not begun"));
+    EXPECT_THAT(world.complaint(), testing::HasSubstr("from a pass that has not begun"));
 }
 TEST(Invariants, AJobIsWhatItsNewestAttemptMakesIt) {
     Broken world;
