@@ -69,9 +69,6 @@ void add_target(CLI::App& app, TargetFlags& target) {
     add("--config", target.config, "FILE", "Instead of ~/.config/ringmaster/config.yaml");
 }
 
-const std::map<std::string, Shell> kShells = {
-    {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
-
 const std::map<std::string, OutputFormat> kFormats = {
     {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
     {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv}};
@@ -120,13 +117,17 @@ void add_options(CLI::App& verb, const VerbOptions& options) {
     }
 }
 
-// The command that the words name, or the last group or program on the way there.
+std::variant<CommandLine, CommandLineEnd> parse_words(const std::vector<std::string>& words) {
+    std::vector<const char*> argv = {"ringmaster"};
+    for (const std::string& word : words)
+        argv.push_back(word.c_str());
+    return parse_command_line(static_cast<int>(argv.size()), argv.data());
+}
+
+// The help of the command that the words name, or of the last group or program on the way there.
 CommandLineEnd help_of(CLI::App& app, std::vector<std::string> words) {
-    if (words.empty()) {
-        // The parser would show the command that it has parsed, which is `help`.
-        const char* argv[] = {"ringmaster", "--help"};
-        return std::get<CommandLineEnd>(parse_command_line(2, argv));
-    }
+    // The parser would show the command that it has parsed, which is `help`.
+    if (words.empty()) return std::get<CommandLineEnd>(parse_words({"--help"}));
     CLI::App* at = &app;
     while (!words.empty()) {
         const auto below = at->get_subcommands([](CLI::App*) { return true; });
@@ -135,11 +136,7 @@ CommandLineEnd help_of(CLI::App& app, std::vector<std::string> words) {
         });
         if (found == below.end()) {
             // Makes the parser itself report an unknown command.
-            words.insert(words.begin(), {app.get_name()});
-            std::vector<const char*> argv;
-            for (const std::string& word : words)
-                argv.push_back(word.c_str());
-            const auto parsed = parse_command_line(static_cast<int>(argv.size()), argv.data());
+            const auto parsed = parse_words(words);
             if (const auto* end = std::get_if<CommandLineEnd>(&parsed)) return *end;
             break;
         }
@@ -147,6 +144,15 @@ CommandLineEnd help_of(CLI::App& app, std::vector<std::string> words) {
         words.erase(words.begin());
     }
     return {ExitCode::ok, at->help(at == &app ? "" : at->get_parent()->get_name()), ""};
+}
+
+constexpr std::string_view kCompleteVerb = "__complete";  // only for the completion scripts
+
+std::variant<CommandLine, CommandLineEnd> completed(const CLI::App& app,
+                                                    const std::vector<std::string>& words) {
+    const Completion completion = complete(app, words);
+    if (!completion.command.empty()) return parse_words(completion.command);
+    return CommandLineEnd{ExitCode::ok, completion.lines, ""};
 }
 
 constexpr const char* kMore =
@@ -221,6 +227,7 @@ private:
 std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const char* const* argv) {
     Program program;
     CLI::App& app = program.app;
+    if (argc > 2 && argv[1] == kCompleteVerb) return completed(app, {argv + 2, argv + argc});
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -228,8 +235,8 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
         return CommandLineEnd{end.code == 0 ? ExitCode::ok : ExitCode::usage, end.out, end.err};
     }
     if (program.help->parsed()) return help_of(app, program.help_words);
-    if (const auto shell = kShells.find(program.shell); shell != kShells.end())
-        return CommandLineEnd{ExitCode::ok, completion_script(app, shell->second), ""};
+    if (!program.shell.empty())
+        return CommandLineEnd{ExitCode::ok, completion_script(program.shell), ""};
     return CommandLine{program.target, std::move(*program.chosen)};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,8 @@ namespace CLI {
 class App;
 }
 
-// The manual, the examples and the shell completion, made of the command line's own description, so
-// that a new verb or option has them as soon as it exists.
+// Derives the manual, the examples and the shell completion from the command line's own
+// description, so a new verb or option has them as soon as it exists.
 namespace rm {
 
 // ringmaster(1), a page for each verb, ringmaster-ls(1) or ringmaster-data-prepare(1), and
@@ -22,12 +23,21 @@ std::vector<ManPage> man_pages(const CLI::App& app, const std::string& version);
 // The examples of a command, named by its path: "ringmaster" or "ringmaster data prepare".
 std::vector<Example> examples_of(std::string_view path);
 
-enum class Shell { bash, zsh, fish };
+// The script for `source <(ringmaster completion bash)`, or for zsh or fish. Calls
+// `ringmaster __complete WORDS`, and offers nothing if that takes longer than a second.
+std::string completion_script(std::string_view shell);
 
-// The script for `source <(ringmaster completion bash)`. Completes verbs, options, the values that
-// an option's help names ("table|wide|json"), files, and ids of jobs and nodes of the default
-// controller while it answers within a second.
-std::string completion_script(const CLI::App& app, Shell shell);
+// The candidates for one word of a command line.
+struct Completion {
+    std::string lines;                 // "WORD\n" or "WORD\tHELP\n" each; kFiles: any path
+    std::vector<std::string> command;  // if not empty: its output is the lines
+    static constexpr std::string_view kFiles = ":files";
+};
+
+// Completes the last of `words`, the words after the program's name: verbs, options, the values
+// that an option's help names ("table|wide|json"), paths, and the ids of jobs and nodes of the
+// cluster that the line names. At least one word, which may be empty.
+Completion complete(const CLI::App& app, std::span<const std::string> words);
 
 // docs/formats/job_file.md of this build; CMake generates the source.
 extern const char* const kJobFileDocument;
