@@ -10,33 +10,24 @@ namespace rm {
 template <typename Visit>
 void describe(Visit& visit, Like<Peak> auto& peak) {
     auto& [flops, name] = peak;
-    visit(named("flops"), flops);
-    visit(named("name"), name);
+    visit_named(visit, {"flops", "name"}, flops, name);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<DeviceInfo> auto& device) {
     auto& [index, kind, memory, fp32, bf16, num_threads] = device;
-    visit(named("index"), index);
-    visit(named("kind"), kind);
-    visit(named("memory_bytes"), memory);
-    visit(named("fp32"), fp32);
-    visit(named("bf16"), bf16);
-    visit(named("threads"), num_threads);
+    visit_named(visit, {"index", "kind", "memory_bytes", "fp32", "bf16", "threads"}, index, kind,
+                memory, fp32, bf16, num_threads);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<Inventory> auto& inventory) {
     auto& [hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address] =
         inventory;
-    visit(named("hostname"), hostname);
-    visit(named("os"), os);
-    visit(named("cpu_model"), cpu_model);
-    visit(named("cores"), num_cores);
-    visit(named("memory_bytes"), memory);
-    visit(named("devices"), devices);
-    visit(named("data_address"), data_address);
-    visit(named("http_address"), http_address);
+    visit_named(visit,
+                {"hostname", "os", "cpu_model", "cores", "memory_bytes", "devices", "data_address",
+                 "http_address"},
+                hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address);
 }
 
 template <typename Visit>
@@ -68,21 +59,17 @@ template <typename Visit>
 void describe(Visit& visit, Like<AttemptStatus> auto& status) {
     auto& [epoch, job, ranks, processes_left, checkpoint_step, checkpoint_path, stages_done,
            launch_error] = status;
-    visit(named("epoch"), epoch);
-    visit(named("job_id"), job);
-    visit(named("ranks"), ranks);
-    visit(named("processes_left"), processes_left);
-    visit(named("checkpoint_step"), checkpoint_step);
-    visit(named("checkpoint_path"), checkpoint_path);
-    visit(named("stages_done"), stages_done);
-    visit(named("launch_error"), launch_error);
+    visit_named(visit,
+                {"epoch", "job_id", "ranks", "processes_left", "checkpoint_step", "checkpoint_path",
+                 "stages_done", "launch_error"},
+                epoch, job, ranks, processes_left, checkpoint_step, checkpoint_path, stages_done,
+                launch_error);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<RankLaunch> auto& launch) {
     auto& [rank, device] = launch;
-    visit(named("rank"), rank);
-    visit(named("device"), device);
+    visit_named(visit, {"rank", "device"}, rank, device);
 }
 
 // A plan travels in its attempt, without its placement: `ranks` lists the node's ranks.
@@ -106,32 +93,21 @@ void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
 template <typename Visit>
 void describe(Visit& visit, Like<RootInfo> auto& root) {
     auto& [name, path, mount, problem, writable, free, write_per_second] = root;
-    visit(named("name"), name);
-    visit(named("path"), path);
-    visit(named("mount"), mount);
-    visit(named("problem"), problem);
-    visit(named("writable"), writable);
-    visit(named("free_bytes"), free);
-    visit(named("write_bytes_per_second"), write_per_second);
+    visit_named(
+        visit,
+        {"name", "path", "mount", "problem", "writable", "free_bytes", "write_bytes_per_second"},
+        name, path, mount, problem, writable, free, write_per_second);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<Hello> auto& hello) {
     auto& [protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts, launches,
            roots, probe_port, machine, network] = hello;
-    visit(named("protocol"), protocol);
-    visit(named("build"), build);
-    visit(named("node_id"), node);
-    visit(named("cluster_id"), cluster);
-    visit(named("highest_epoch"), highest_epoch);
-    visit(named("boot_id"), boot_id);
-    visit(named("inventory"), inventory);
-    visit(named("attempts"), attempts);
-    visit(named("launches"), launches);
-    visit(named("roots"), roots);
-    visit(named("probe_port"), probe_port);
-    visit(named("machine"), machine);
-    visit(named("network"), network);
+    visit_named(visit,
+                {"protocol", "build", "node_id", "cluster_id", "highest_epoch", "boot_id",
+                 "inventory", "attempts", "launches", "roots", "probe_port", "machine", "network"},
+                protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts,
+                launches, roots, probe_port, machine, network);
 }
 
 template <typename Visit>
@@ -143,8 +119,7 @@ void describe(Visit& visit, Like<Pong> auto& pong) {
 template <typename Visit>
 void describe(Visit& visit, Like<CommandRefused> auto& refused) {
     auto& [epoch, reason] = refused;
-    visit(named("epoch"), epoch);
-    visit(named("reason"), reason);
+    visit_named(visit, {"epoch", "reason"}, epoch, reason);
 }
 
 template <typename Visit>
@@ -156,78 +131,56 @@ void describe(Visit& visit, Like<RootsReport> auto& report) {
 template <typename Visit>
 void describe(Visit& visit, Like<FileWanted> auto& file) {
     auto& [use, path] = file;
-    visit(named("use"), use);
-    visit(named("path"), path);
+    visit_named(visit, {"use", "path"}, use, path);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<FileFacts> auto& facts) {
     auto& [use, path, problem, root, below, index, parameters, free] = facts;
-    visit(named("use"), use);
-    visit(named("path"), path);
-    visit(named("problem"), problem);
-    visit(named("root"), root);
-    visit(named("below"), below);
-    visit(named("index"), index);
-    visit(named("parameters"), parameters);
-    visit(named("free_bytes"), free);
+    visit_named(visit,
+                {"use", "path", "problem", "root", "below", "index", "parameters", "free_bytes"},
+                use, path, problem, root, below, index, parameters, free);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<FilesChecked> auto& checked) {
     auto& [key, files] = checked;
-    visit(named("key"), key);
-    visit(named("files"), files);
+    visit_named(visit, {"key", "files"}, key, files);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<RootProbed> auto& probed) {
     auto& [root, nonce, step, found, problem] = probed;
-    visit(named("root"), root);
-    visit(named("nonce"), nonce);
-    visit(named("step"), step);
-    visit(named("found"), found);
-    visit(named("problem"), problem);
+    visit_named(visit, {"root", "nonce", "step", "found", "problem"}, root, nonce, step, found,
+                problem);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<BandwidthSample> auto& sample) {
     auto& [streams, rate, bytes, seconds, loss] = sample;
-    visit(named("streams"), streams);
-    visit(named("gbit_per_second"), rate);
-    visit(named("bytes"), bytes);
-    visit(named("seconds"), seconds);
-    visit(named("loss"), loss);
+    visit_named(visit, {"streams", "gbit_per_second", "bytes", "seconds", "loss"}, streams, rate,
+                bytes, seconds, loss);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<InsideSample> auto& sample) {
     auto& [from, to, rate, latency, bytes, seconds] = sample;
-    visit(named("from"), from);
-    visit(named("to"), to);
-    visit(named("gbit_per_second"), rate);
-    visit(named("latency_seconds"), latency);
-    visit(named("bytes"), bytes);
-    visit(named("seconds"), seconds);
+    visit_named(visit, {"from", "to", "gbit_per_second", "latency_seconds", "bytes", "seconds"},
+                from, to, rate, latency, bytes, seconds);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<ProbeReport> auto& report) {
     auto& [id, error, samples, latency, jitter, inside] = report;
-    visit(named("id"), id);
-    visit(named("error"), error);
-    visit(named("samples"), samples);
-    visit(named("latency_seconds"), latency);
-    visit(named("jitter_seconds"), jitter);
-    visit(named("inside"), inside);
+    visit_named(visit, {"id", "error", "samples", "latency_seconds", "jitter_seconds", "inside"},
+                id, error, samples, latency, jitter, inside);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<HelloReply> auto& reply) {
     auto& [cluster, protocol, ping_interval] = reply;
-    visit(named("cluster_id"), cluster);
-    visit(named("protocol"), protocol);
-    visit(named("ping_seconds"), ping_interval);
+    visit_named(visit, {"cluster_id", "protocol", "ping_seconds"}, cluster, protocol,
+                ping_interval);
 }
 
 template <typename Visit>
@@ -239,9 +192,7 @@ void describe(Visit& visit, Like<Ping> auto& ping) {
 template <typename Visit>
 void describe(Visit& visit, Like<StopAttempt> auto& stop) {
     auto& [epoch, mode, grace] = stop;
-    visit(named("epoch"), epoch);
-    visit(named("now"), mode);
-    visit(named("grace_seconds"), grace);
+    visit_named(visit, {"epoch", "now", "grace_seconds"}, epoch, mode, grace);
 }
 
 template <typename Visit>
@@ -253,36 +204,27 @@ void describe(Visit& visit, Like<ForgetAttempt> auto& forget) {
 template <typename Visit>
 void describe(Visit& visit, Like<CheckFiles> auto& check) {
     auto& [key, files] = check;
-    visit(named("key"), key);
-    visit(named("files"), files);
+    visit_named(visit, {"key", "files"}, key, files);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<ProbeRoot> auto& probe) {
     auto& [root, nonce, step] = probe;
-    visit(named("root"), root);
-    visit(named("nonce"), nonce);
-    visit(named("step"), step);
+    visit_named(visit, {"root", "nonce", "step"}, root, nonce, step);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<ExpectProbe> auto& expect) {
     auto& [nonce, valid] = expect;
-    visit(named("nonce"), nonce);
-    visit(named("valid_seconds"), valid);
+    visit_named(visit, {"nonce", "valid_seconds"}, nonce, valid);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<RunProbe> auto& run) {
     auto& [id, kind, peer, address, port, nonce, streams, each] = run;
-    visit(named("id"), id);
-    visit(named("kind"), kind);
-    visit(named("peer"), peer);
-    visit(named("address"), address);
-    visit(named("port"), port);
-    visit(named("nonce"), nonce);
-    visit(named("streams"), streams);
-    visit(named("each_seconds"), each);
+    visit_named(visit,
+                {"id", "kind", "peer", "address", "port", "nonce", "streams", "each_seconds"}, id,
+                kind, peer, address, port, nonce, streams, each);
 }
 
 // The fields of WorkerMessage and ControllerMessage, in the order of the variants.
