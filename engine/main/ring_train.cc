@@ -28,7 +28,6 @@
 #include "engine/main/dry_run_command.h"
 #include "engine/main/ring_train_config.h"
 #include "engine/train/cpu_peak.h"
-#include "engine/train/report_json.h"
 #include "options/checks.h"
 #include "options/usage.h"
 

@@ -6,7 +6,7 @@
 #include "engine/json/parse_json.h"
 #include "engine/main/ring_train_config.h"
 #include "engine/train/rank_config.h"
-#include "engine/train/report_json.h"
+#include "worker/rank/report_line.h"
 
 namespace rm {
 namespace {
@@ -17,8 +17,7 @@ TEST(Regress0055, ANumberBeyondRangeIsAnErrorInEveryReader) {
     const std::string text = R"({"name": "x", "seed": 1e400})";
     for (const Status& read :
          {Status(parse_ring_train_config(text).error()), Status(parse_rank_config(text).error()),
-          Status(parse_strict_json(text, 1024).error()), Status(parse_step_report(text).error()),
-          Status(parse_evaluation_report(text).error())}) {
+          Status(parse_strict_json(text, 1024).error()), Status(parse_report_line(text).error())}) {
         EXPECT_FALSE(read.ok());
         EXPECT_THAT(read.error().message, HasSubstr("1e400"));
     }

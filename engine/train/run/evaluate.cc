@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/train/report_json.h"
+#include "engine/json/json_members.h"
 
 namespace rm {
 namespace {
@@ -37,7 +37,7 @@ void report(const RankParts& parts, EvaluationReport evaluation) {
         evaluation.unigram_entropy = text->unigram;
         evaluation.bigram_entropy = text->bigram;
     }
-    parts.append_metrics(to_json(evaluation));
+    parts.append_metrics(members_to_json(evaluation).dump());
     parts.env.observer.on_evaluation(evaluation);
 }
 

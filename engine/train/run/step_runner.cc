@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "engine/train/report_json.h"
+#include "engine/json/json_members.h"
 #include "engine/train/run/first_nonfinite.h"
 
 namespace rm {
@@ -109,7 +109,7 @@ Trainer::Wish StepRunner::wish() const {
 
 void StepRunner::report(const StepReporter::Done& step) {
     last_report_ = reporter_.make(step);
-    parts_.append_metrics(to_json(last_report_));
+    parts_.append_metrics(members_to_json(last_report_).dump());
     parts_.env.observer.on_step(last_report_);
 }
 
