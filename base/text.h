@@ -19,15 +19,19 @@ std::optional<Number> parse_number(std::string_view text) {
     return failure == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-// a, b, c
-std::string join(const auto& items, std::string_view separator = ", ") {
+// a, b, c: the items, or what `text_of` says of each.
+std::string join(const auto& items, std::string_view separator, const auto& text_of) {
     std::string text;
     bool first = true;
     for (const auto& item : items) {
-        text += format("{}{}", first ? "" : separator, item);
+        text += format("{}{}", first ? "" : separator, text_of(item));
         first = false;
     }
     return text;
+}
+std::string join(const auto& items, std::string_view separator = ", ") {
+    return join(
+        items, separator, [](const auto& item) -> const auto& { return item; });
 }
 
 // The parts between separators, in order; "" has one part, which is empty.

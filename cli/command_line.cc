@@ -6,8 +6,8 @@
 #include <deque>
 #include <map>
 
+#include "base/text.h"
 #include "cli/man/manual.h"
-#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "options/usage.h"
 #include "spec/session.h"
@@ -76,7 +76,7 @@ const std::map<std::string, OutputFormat> kFormats = {
 // `list`: the formats of the verb, table|json.
 CLI::Option* add_format(CLI::App& verb, const VerbOption& option, OutputFormat& format) {
     const auto take = [list = option.rules.type, &format](const std::string& text) {
-        const std::vector<std::string> names = split(list, '|');
+        const std::vector<std::string_view> names = split(list, '|');
         if (kFormats.count(text) == 0)
             throw CLI::ValidationError("--output", rm::format("'{}' is not one of {}", text, list));
         if (std::find(names.begin(), names.end(), text) == names.end())

@@ -1,6 +1,6 @@
 #include "cli/verb.h"
 
-#include "cli/show/text.h"
+#include "base/text.h"
 
 namespace rm {
 
@@ -26,7 +26,8 @@ OptionRules number_from(std::int64_t least) {
 }
 
 OptionRules one_word_of(const std::string& words) {
-    return {.type = words, .check = one_of(split(words, '|'))};
+    const std::vector<std::string_view> all = split(words, '|');
+    return {.type = words, .check = one_of({all.begin(), all.end()})};
 }
 
 OptionRules required(OptionRules rules) {

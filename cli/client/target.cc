@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/show/text.h"
+#include "base/text.h"
 #include "cli/up/cluster_file.h"
 #include "service/state_dir.h"
 
@@ -28,7 +28,7 @@ Result<CliConfig> read_config(const TargetFlags& flags, const Lookup& environmen
 Result<Target> find_context(const std::string& name, const CliConfig& config) {
     const auto found = config.contexts.find(name);
     if (found != config.contexts.end()) return found->second;
-    const std::string known = joined(config.contexts, ", ", key_of);
+    const std::string known = join(config.contexts, ", ", key_of);
     return make_error(ErrorCode::not_found, "context '{}' is not in the config file; {}", name,
                       known.empty() ? "it has none" : "it has " + known);
 }
@@ -84,7 +84,7 @@ Status read_context(const At& at, const std::string& name, const YAML::Node& val
         const auto known = keys.find(key);
         if (known == keys.end()) {
             return at.error(item.first.Mark(), format("unknown key '{}' in context '{}'; known: {}",
-                                                      key, name, joined(keys, ", ", key_of)));
+                                                      key, name, join(keys, ", ", key_of)));
         }
         if (!item.second.IsScalar() || item.second.as<std::string>().empty()) {
             return at.error(item.second.Mark(), format("{} must be a text", key));

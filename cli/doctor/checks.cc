@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/show/text.h"
+#include "base/text.h"
 
 namespace rm {
 namespace {
@@ -61,7 +61,7 @@ Check check_programs(const std::vector<std::string>& missing) {
         return {"programs", Verdict::ok, "controller, worker and ring-train are beside this one",
                 ""};
     }
-    return {"programs", Verdict::warn, format("not beside this program: {}", joined(missing)),
+    return {"programs", Verdict::warn, format("not beside this program: {}", join(missing)),
             "`ringmaster up` and a worker of this machine need them; build or copy all programs to "
             "one place"};
 }

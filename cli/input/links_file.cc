@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
+#include "base/text.h"
 #include "base/words.h"
-#include "cli/show/text.h"
 #include "engine/json/parse_json.h"
 
 namespace rm {
@@ -33,8 +33,7 @@ public:
             if (std::any_of(known.begin(), known.end(), [&](const char* k) { return key == k; })) {
                 continue;
             }
-            return invalid_argument("{}: unknown key; known: {}", path_of(where, key),
-                                    joined(known));
+            return invalid_argument("{}: unknown key; known: {}", path_of(where, key), join(known));
         }
         return Fields(json, where);
     }

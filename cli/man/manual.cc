@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "cli/screen/console.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
@@ -79,12 +80,6 @@ void add_pages(const CLI::App& app, const std::string& name, const std::string& 
         add_pages(*verb, name + "-" + verb->get_name(), version, pages);
 }
 
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == std::string::npos) return "";
-    return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 // A paragraph's text: `code` and **words** bold, links by their text.
 std::string styled(const std::string& text) {
     static const std::regex link(R"(\[([^\]]*)\]\([^)]*\))");
@@ -93,10 +88,12 @@ std::string styled(const std::string& text) {
     return std::regex_replace(man_text(linked), mark, "\\fB$1$2\\fR");
 }
 
-std::vector<std::string> cells_of(const std::string& row) {
+std::vector<std::string> cells_of(std::string_view row) {
+    row.remove_prefix(1);
+    if (row.ends_with('|')) row.remove_suffix(1);
     std::vector<std::string> cells;
-    for (const std::string& cell : split(row.substr(1), '|'))
-        cells.push_back(trimmed(cell));
+    for (const std::string_view cell : split(row, '|'))
+        cells.emplace_back(trimmed(cell));
     return cells;
 }
 
@@ -105,8 +102,8 @@ std::vector<std::string> cells_of(const std::string& row) {
 class MarkdownPage {
 public:
     std::string of(const std::string& markdown) {
-        for (const std::string& line : split(markdown, '\n'))
-            add(line);
+        for (const std::string_view line : split(markdown, '\n'))
+            add(std::string(line));
         end_paragraph();
         return std::move(out_);
     }
@@ -131,14 +128,14 @@ private:
             macro_ = ".IP \\(bu 2\n";
             paragraph_ = trimmed(line.substr(2));
         } else {
-            paragraph_ += (paragraph_.empty() ? "" : " ") + trimmed(line);
+            paragraph_ += format("{}{}", paragraph_.empty() ? "" : " ", trimmed(line));
         }
     }
 
     void add_heading(const std::string& line) {
         end_paragraph();
         const std::size_t level = line.find_first_not_of('#');
-        const std::string title = trimmed(line.substr(level));
+        const std::string title(trimmed(std::string_view(line).substr(level)));
         if (level == 1) {
             out_ += ".SH DESCRIPTION\n";
         } else if (level == 2) {
@@ -152,7 +149,7 @@ private:
     void add_row(const std::vector<std::string>& cells) {
         end_paragraph();
         if (++num_rows_ == 1) names_ = cells;
-        if (num_rows_ <= 2 || cells.empty()) return;
+        if (num_rows_ <= 2) return;
         std::string text = cells.size() > 1 ? styled(cells[1]) : "";
         if (cells.size() > 2 && !cells[2].empty()) {
             text += (text.empty() ? "" : "; ") + man_text(names_[2]) + ": " + styled(cells[2]);

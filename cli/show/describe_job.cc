@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "cli/show/job_text.h"
 #include "cli/show/placement_text.h"
 #include "cli/show/table.h"
@@ -34,7 +35,7 @@ std::string tokens_text(const pb::DataSpec& data) {
 }
 
 std::string data_text(const pb::DataSpec& data) {
-    const std::string sources = joined(data.sources(), ", ", [](const pb::DataSource& source) {
+    const std::string sources = join(data.sources(), ", ", [](const pb::DataSource& source) {
         return to_string(DataSource{source.path(), source.proportion()});
     });
     const bool separate = data.documents() == to_string(Documents::separate);
@@ -101,7 +102,7 @@ void print_failures(const Output& out, const pb::Job& job, WallTime now) {
     if (job.has_retry_at() && from_proto(job.retry_at()) > now) {
         line(out, "retry", "in " + span_text(from_proto(job.retry_at()) - now));
     }
-    if (!job.excluded_devices().empty()) line(out, "excluded", joined(job.excluded_devices()));
+    if (!job.excluded_devices().empty()) line(out, "excluded", join(job.excluded_devices()));
     if (job.recovered()) line(out, "recovered", "adopted from its workers after a restore");
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/text.h"
 #include "cli/show/job_text.h"
 #include "cli/show/text.h"
 
@@ -35,7 +36,7 @@ Result<HistoryKey> parse_key(const std::string& name, const Wanted& wanted) {
         if (key.name == name) return key.key;
         known.push_back(key.name);
     }
-    return invalid_argument("'{}' is none of {}", name, joined(known));
+    return invalid_argument("'{}' is none of {}", name, join(known));
 }
 
 std::string name_of(HistoryKey key) {

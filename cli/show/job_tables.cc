@@ -1,5 +1,6 @@
 #include "cli/show/job_tables.h"
 
+#include "base/text.h"
 #include "cli/show/job_text.h"
 #include "cli/show/text.h"
 #include "spec/report.h"
@@ -139,7 +140,7 @@ std::string attempt_step_text(const JobAttempt& row) {
 
 // Why an attempt ended, or why there is none.
 std::string cause_of(const JobAttempt& row) {
-    if (row.attempt == nullptr) return joined(row.job.blocking_reasons(), "; ");
+    if (row.attempt == nullptr) return join(row.job.blocking_reasons(), "; ");
     const std::string& cause = row.attempt->cause();
     return cause.empty() && row.is_newest ? row.job.failure() : cause;
 }
@@ -185,7 +186,7 @@ std::string root_text(const pb::Root& root) {
 }
 
 std::string roots_text(const pb::Node& node) {
-    return joined(node.roots(), ", ", root_text);
+    return join(node.roots(), ", ", root_text);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "cli/show/text.h"
 
 namespace rm {
@@ -51,7 +52,7 @@ Result<pb::JobState> parse_job_state(const std::string& name) {
         if (state_name(state) == name) return state;
     }
     return invalid_argument("'{}' is not the state of a job; one of {}", name,
-                            joined(kJobStates, ", ", state_name));
+                            join(kJobStates, ", ", state_name));
 }
 
 std::string mesh_text(const pb::MeshSpec& mesh, int zero) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "cli/show/link_tables.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
@@ -166,7 +167,7 @@ std::string why_nothing_is_predicted(const PlacementReport& report,
     if (usize(reply.unsurveyed_size()) == report.hosts.size())
         return "no links are measured: `ringmaster survey`";
     return format("no links of {} are measured: `ringmaster survey`",
-                  joined(reply.unsurveyed(), ", ", printable));
+                  join(reply.unsurveyed(), ", ", printable));
 }
 
 Json ranks_json(const OrderCost& order) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "cli/show/text.h"
 
 namespace rm {
@@ -115,8 +116,7 @@ void Table::print(const Output& out, std::string_view indent) const {
 }
 
 void Table::print_csv(std::ostream& out) const {
-    out << joined(columns_, ",", [](const Column& column) { return csv_field(column.name); })
-        << '\n';
+    out << join(columns_, ",", [](const Column& column) { return csv_field(column.name); }) << '\n';
     for (const auto& row : rows_) {
         for (std::size_t i = 0; i < row.size(); ++i)
             out << (i == 0 ? "" : ",") << csv_field(row[i].text);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,19 +26,6 @@ std::string ranges_text(const std::set<int>& numbers);
 // `text` in lines of at most `width` characters, broken at blanks (a longer word stays whole); 0:
 // one line. Empty for an empty text.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width);
-
-std::vector<std::string> split(const std::string& text, char at);
-// The items with a separator between them; `text_of` is a function or a member of an item.
-template <typename Items, typename TextOf = std::identity>
-std::string joined(const Items& items, std::string_view separator = ", ",
-                   const TextOf& text_of = {}) {
-    std::string text;
-    for (const auto& item : items) {
-        if (!text.empty()) text += separator;
-        text += std::invoke(text_of, item);
-    }
-    return text;
-}
 
 std::string upper(std::string_view text);
 // "JOB_STATE_RUNNING" without "JOB_STATE_" is running.

@@ -1,6 +1,6 @@
+#include "base/text.h"
 #include "cli/client/calls.h"
 #include "cli/show/job_tables.h"
-#include "cli/show/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
 #include "ringmaster/v1/node.grpc.pb.h"
@@ -40,7 +40,7 @@ Result<ExitCode> run_drain(const DrainOptions& options, VerbContext& context) {
     if (options.gone && !options.yes &&
         !context.console.confirm(format("Is the machine of node {} really gone? Ranks that still "
                                         "run there would train beside their successors.",
-                                        joined(options.nodes)))) {
+                                        join(options.nodes)))) {
         context.console.note("nothing was changed");
         return ExitCode::error;
     }
