@@ -19,13 +19,13 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: ring-bench predict [--steps N] [--jobs NAME,...] [--seconds N] [--profiles DIR]\n"
     "                          [--context TOKENS] [--judge all|memory] [--json FILE]\n"
-    "Predicts steps of five jobs with a profile of this machine's CPU, runs them, and holds one\n"
-    "beside the other: medians of N steps (5). Fails where a step is more than 20 % off, an arena\n"
-    "is not exact, exposed ring or optimizer time is off by more than 20 % and 2 % of the step,\n"
-    "offload that should hide takes 2 % of the step, or no two jobs offload most of their\n"
-    "activations so. --seconds: of measuring a profile (25). --profiles: reads profiles that are\n"
-    "there, keeps the others there. --context: of all jobs instead of their own. --judge memory:\n"
-    "times do not count. Wants two idle cores.\n";
+    "Predicts steps of five jobs with a profile of this machine's CPU, runs them, and compares:\n"
+    "medians of N steps (5). Fails where a step is more than 20 % off, an arena is not exact,\n"
+    "exposed ring or optimizer time is off by more than 20 % and 2 % of the step, offload that\n"
+    "should be hidden takes 2 % of the step, or fewer than two jobs hide the offload of most of\n"
+    "their activations. --seconds: for measuring a profile (25). --profiles: a folder of profiles;\n"
+    "missing ones are measured and stored there. --context: for all jobs, not their own. --judge\n"
+    "memory: times do not count. Needs two idle cores.\n";
 
 constexpr double kTolerance = 0.20;
 constexpr double kSmallPart = 0.02;  // of a step

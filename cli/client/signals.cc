@@ -34,7 +34,7 @@ Signals::Signals() {
 
 Signals::~Signals() {
     const std::uint64_t one = 1;
-    RM_CHECK(write(wake_, &one, sizeof one) == sizeof one, "eventfd {} takes no write", wake_);
+    RM_CHECK(write(wake_, &one, sizeof one) == sizeof one, "cannot write to eventfd {}", wake_);
     thread_.join();
     close(fd_);
     close(wake_);

@@ -115,7 +115,7 @@ std::pair<Epoch, CommandKind> command_key(const NodeCommand& command) {
         return {forget->epoch, CommandKind::forget};
     }
     const auto* stop = std::get_if<StopAttempt>(&command);
-    RM_CHECK(stop != nullptr, "a question is remembered by its answer");
+    RM_CHECK(stop != nullptr, "only launch, forget and stop are sent again");
     const bool now = stop->mode == StopMode::now;
     return {stop->epoch, now ? CommandKind::stop_now : CommandKind::stop_graceful};
 }

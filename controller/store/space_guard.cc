@@ -43,7 +43,7 @@ Result<std::unique_ptr<SpaceGuard>> SpaceGuard::open(const std::string& director
                                                      SpaceMarks marks) {
     struct statvfs system {};
     if (::statvfs(directory.c_str(), &system) != 0) {
-        return make_error(ErrorCode::unavailable, "cannot see the space of {}: {}", directory,
+        return make_error(ErrorCode::unavailable, "cannot read the free space of {}: {}", directory,
                           std::strerror(errno));
     }
     const Bytes total{static_cast<std::int64_t>(system.f_blocks * system.f_frsize)};

@@ -86,7 +86,7 @@ Status check_own_hash(json& root) {
     root.erase(kHashKey);
     const std::string hash = xxh3_hex(to_text(root, -1));
     if (hash == recorded) return {};
-    return data_loss("its content has hash {}, it says {}", hash, recorded);
+    return data_loss("its content has hash {}, but it records {}", hash, recorded);
 }
 
 struct TensorPieces {

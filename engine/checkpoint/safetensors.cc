@@ -117,7 +117,7 @@ StorageType storage_of(DType dtype) {
 
 Result<DType> memory_dtype(StorageType type) {
     if (const auto& dtype = stored_as(type).memory) return *dtype;
-    return make_error(ErrorCode::unimplemented, "dtype {} is not computed with", to_string(type));
+    return make_error(ErrorCode::unimplemented, "nothing computes in dtype {}", to_string(type));
 }
 
 std::int64_t size_of(StorageType type) {

@@ -177,7 +177,7 @@ Status TokenStream::seek(const StreamPosition& position) {
         at.tokens += length_of(span_at(at));
     if (position.tokens / tokens_per_epoch_ != position.epoch ||
         position.tokens % tokens_per_epoch_ != at.tokens) {
-        return foreign(format("it stands at token {} of epoch {}", at.tokens, position.epoch));
+        return foreign(format("it begins at token {} of epoch {}", at.tokens, position.epoch));
     }
     position_ = position;
     return {};

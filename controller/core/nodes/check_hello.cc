@@ -14,7 +14,7 @@ constexpr std::int64_t kBelievedAlways = std::int64_t{1} << 40;  // whatever the
 constexpr std::int64_t kBelievedPerSecond = std::int64_t{1} << 20;
 constexpr std::int64_t kLastSecond = std::int64_t{1} << 35;  // since 1970: a thousand years
 static_assert(kBelievedAlways + kLastSecond * kBelievedPerSecond <= kHighestEpoch.value / 4 * 3,
-              "a quarter and more of the epochs is left to attempts");
+              "at least a quarter of the epochs is left for attempts");
 
 }  // namespace
 
