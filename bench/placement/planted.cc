@@ -129,22 +129,6 @@ private:
 
 }  // namespace
 
-std::string_view to_string(Planted kind) {
-    switch (kind) {
-        case Planted::racks:
-            return "racks";
-        case Planted::slow_nodes:
-            return "slow nodes";
-        case Planted::hidden_ring:
-            return "hidden ring";
-        case Planted::hidden_rings:
-            return "hidden rings";
-        case Planted::islands:
-            return "islands";
-    }
-    return "?";
-}
-
 PlantedProblem plant(Planted kind, int num_nodes, std::uint64_t seed) {
     RM_CHECK(num_nodes > 0 && num_nodes % 64 == 0, "{} nodes; it must be a multiple of 64",
              num_nodes);

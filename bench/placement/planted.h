@@ -3,10 +3,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.h"
 #include "planner/placement/problem.h"
 
 // Large problems with a good answer that is known: the graph is made around a hidden placement, its
-// nodes are then listed in random order and named in another. For tests and `ring-bench placement`.
+// nodes are then listed in one random order and named in another. For tests and `ring-bench
+// placement`.
 namespace rm {
 
 enum class Planted {
@@ -18,7 +20,13 @@ enum class Planted {
 };
 constexpr Planted kPlanted[] = {Planted::racks, Planted::slow_nodes, Planted::hidden_ring,
                                 Planted::hidden_rings, Planted::islands};
-std::string_view to_string(Planted kind);
+constexpr auto vocabulary_of(Planted) {
+    return vocabulary<Planted>("planted", {{Planted::racks, "racks"},
+                                           {Planted::slow_nodes, "slow nodes"},
+                                           {Planted::hidden_ring, "hidden ring"},
+                                           {Planted::hidden_rings, "hidden rings"},
+                                           {Planted::islands, "islands"}});
+}
 
 struct PlantedProblem {
     LinkGraph graph;
