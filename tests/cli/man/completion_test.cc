@@ -84,9 +84,9 @@ TEST(Completion, OffersFilesWhereAPathIsWanted) {
 
 TEST(Completion, PassesTheWordsOfTheLineToTheProgram) {
     const std::string arguments = "echo \"$*\" | tr ' ' '_'\n";
-    EXPECT_EQ(offered_by(arguments, {""}), " ") << "the answer does not begin as the word does";
-    EXPECT_EQ(offered_by(arguments + "echo show\nls", {"show", "-o", ""}),
-              "__complete_show_-o_ show ");
+    EXPECT_EQ(offered_by(arguments, {"show", "-o", ""}), "__complete_show_-o_ ");
+    EXPECT_EQ(offered_by(arguments + "echo show", {"s"}), "show ")
+        << "only what begins as the word does";
     EXPECT_EQ(offered_by("printf 'show\\tShow a job\\nls\\tList jobs\\n'", {"s"}), "show ")
         << "without the help";
 }
