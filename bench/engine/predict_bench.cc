@@ -23,7 +23,8 @@ constexpr std::string_view kUsage =
     "medians of N steps (5). Fails where a step is more than 20 % off, an arena is not exact,\n"
     "exposed ring or optimizer time is off by more than 20 % and 2 % of the step, offload that\n"
     "should be hidden takes 2 % of the step, or fewer than two jobs hide the offload of most of\n"
-    "their activations. --seconds: for measuring a profile (25). --profiles: a folder of profiles;\n"
+    "their activations. --seconds: for measuring a profile (25). --profiles: a folder of "
+    "profiles;\n"
     "missing ones are measured and stored there. --context: for all jobs, not their own. --judge\n"
     "memory: times do not count. Needs two idle cores.\n";
 
