@@ -219,7 +219,7 @@ private:
         help->add_option("COMMAND", help_words, "submit, or data prepare");
     }
 
-    std::deque<std::unique_ptr<Command>> commands_;  // they do not move: `chosen` is one
+    std::deque<std::unique_ptr<Command>> commands_;  // must not move: `chosen` points to one
 };
 
 }  // namespace

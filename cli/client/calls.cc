@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-constexpr int kMostBegins = 3;  // of a list whose pages would be of two surveys
+constexpr int kMostBegins = 3;  // of a list, when a new survey makes it start over
 
 Result<std::vector<pb::Job>> list_jobs(const Client& client, const pb::ListJobsRequest& request) {
     std::vector<pb::Job> found;

@@ -13,7 +13,7 @@ namespace rm {
 namespace {
 
 constexpr auto kCallLimit = std::chrono::seconds(20);
-constexpr Seconds kStreamPause{1};  // Ctrl-C waits for its end
+constexpr Seconds kStreamPause{1};  // Ctrl-C takes effect after it
 constexpr Seconds kPauses[] = {Seconds{0.5}, Seconds{1.5}};
 
 // gRPC's description of a failed connection ends in the system's error message, after a colon.

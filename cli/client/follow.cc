@@ -135,7 +135,7 @@ void JobFollower::say_constants(const pb::StepReport& step) {
         display_.note(line);
 }
 
-// Once: a run that has diverged seldom comes back, and ends well all the same.
+// Says it once: a run that has diverged rarely recovers, though it may still succeed.
 void JobFollower::say_diverged(const pb::StepReport& step) {
     const StepReport report = from_proto(step);
     if (!has_diverged(report) || std::exchange(said_diverged_, true)) return;

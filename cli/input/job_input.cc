@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    // "meta-llama/Llama-3.1-8B" or "gpt2", as it stood in the job file; empty: it was a path.
+    // "meta-llama/Llama-3.1-8B" or "gpt2", as the job file has it; empty: it is a path.
     std::string hub_name(const std::string& path, std::ptrdiff_t most_parts) const {
         const fs::path relative = fs::path(path).lexically_relative(directory_);
         const auto parts = std::distance(relative.begin(), relative.end());

@@ -65,7 +65,7 @@ Json matrix(const LinkGraph& graph, Value value) {
     return rows;
 }
 
-// Whether any link between two nodes has it.
+// Whether `has` is true for a link between any two nodes.
 template <typename Has>
 bool any_link(const LinkGraph& graph, Has has) {
     for (int from = 0; from < graph.num_nodes(); ++from) {

@@ -177,7 +177,7 @@ struct OfCommand {
     std::vector<Example> examples;
 };
 
-// Those of a verb stand in its file.
+// Examples of groups of verbs; the file of a verb has its own.
 const OfCommand kExamples[] = {
     {"ringmaster",
      {{"ringmaster up --workers 4", "a cluster on this machine"},

@@ -115,12 +115,12 @@ std::vector<JobAttempt> attempts_of(const std::vector<pb::Job>& jobs) {
     return rows;
 }
 
-// The evaluation is the job's: it stands on its newest attempt.
+// A job has one evaluation, which the row of its newest attempt shows.
 const pb::EvaluationReport* evaluation_of(const JobAttempt& row) {
     return row.is_newest && row.job.has_last_evaluation() ? &row.job.last_evaluation() : nullptr;
 }
 
-// Only tokens that are bytes have these.
+// Only jobs whose tokens are bytes have entropies.
 const pb::EvaluationReport* entropies_of(const JobAttempt& row) {
     const pb::EvaluationReport* evaluation = evaluation_of(row);
     return evaluation != nullptr && evaluation->unigram_entropy() > 0 ? evaluation : nullptr;

@@ -30,14 +30,14 @@ void print_reply(const Output& out, OutputFormat format, const google::protobuf:
     print();
 }
 
-// One message: its id for `name` and the tables.
+// Prints one message as a document; as its id for the other formats.
 template <typename Message>
 void print_one(const Output& out, OutputFormat format, const Message& message) {
     if (is_document(format)) return print_document(out.stream, message, format);
     out.stream << out.data(rm::format("{}", message.id())) << '\n';
 }
 
-// One document for one message, a list for several; or their ids.
+// Prints one document for one message, a list for several; or their ids.
 template <typename Message>
 void print_each(const Output& out, OutputFormat format, const std::vector<Message>& messages) {
     if (is_document(format) && messages.size() != 1)

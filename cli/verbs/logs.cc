@@ -46,7 +46,7 @@ Status print_log(pb::LogsRequest request, Client& client, Console& console, LogP
                         format("(the log cap removed the first {} bytes)", piece.dropped()));
                 printer.add(piece);
                 request.set_offset(piece.offset() + static_cast<std::int64_t>(piece.data().size()));
-                request.clear_tail_lines();  // it said where to begin
+                request.clear_tail_lines();  // it only chose where to begin
                 request.clear_since();
             });
         if (status || status.error().code != ErrorCode::unavailable) return status;

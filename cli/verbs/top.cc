@@ -41,8 +41,8 @@ public:
         std::uint64_t number = 0;  // grows with every change
         pb::TopReply reply;
         std::string trouble;         // why `reply` is out of date; empty: it is current
-        std::optional<Error> error;  // it will not get better
-        bool ended = false;          // the one job has
+        std::optional<Error> error;  // final: retrying does not help
+        bool ended = false;          // the requested job has ended
     };
     State state() const {
         const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ private:
     bool end_of(const Status& status) {
         const std::lock_guard lock(mutex_);
         ++state_.number;
-        if (status) {  // a controller ends it that stops, too: only then the job still lives
+        if (status) {  // a stopping controller ends the stream, too; then the job is still live
             state_.ended = !request_.job_id().empty() && !state_.reply.jobs().empty() &&
                            has_ended(state_.reply.jobs(0).job());
             return state_.ended;

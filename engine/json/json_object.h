@@ -71,7 +71,7 @@ struct JsonType<std::vector<T>> {
 };
 
 // Reads the members of one JSON object strictly: every absent member keeps its default, a wrong
-// type is an error that names the key, and finish() refuses keys nobody asked for. The first error
+// type is an error that names the key, and finish() refuses unread keys. The first error
 // is kept.
 class JsonObject {
 public:
@@ -94,7 +94,7 @@ public:
     JsonObject& read(std::string_view key, std::optional<T>& out) {
         return member(key) == nullptr ? *this : read(key, out.emplace());
     }
-    // An absent member is an error. Without a target, null is there too.
+    // An absent member is an error. Without a target, null counts as present.
     JsonObject& require(std::string_view key);
     template <typename T>
     JsonObject& require(std::string_view key, T& out) {

@@ -4,9 +4,9 @@
 
 namespace rm {
 
-// Whether what attention works on stays until the backward pass where it lies.
+// Whether attention's working tensors stay in place until the backward pass.
 bool keeps_attended(const MemoryPolicy& policy);
-// Whether attention's output is copied to be kept; else the one that is worked on stays.
+// Whether attention's output is copied to be kept; otherwise the working tensor stays.
 bool copies_out(const MemoryPolicy& policy);
 
 // Parts of a layer that live from its forward to its backward pass: its input, and as policy says
@@ -27,7 +27,7 @@ struct LayerKept {
     TokenStore up;     // (kept, F) compute
 };
 
-// One tile of what is used and gone at once; every tile in turn.
+// Scratch of one tile, which the tiles use in turn.
 struct Scratch {
     Scratch(Kernels& kernels, const RankShapes& shapes, int tensor);
 

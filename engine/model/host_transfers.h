@@ -11,10 +11,10 @@
 
 namespace rm {
 
-// Moves data between the device and state that lives on the host: gradients come down, squares and
-// the clip factor cross, updated weights go up in the type that computes. Host memory is touched in
-// the order of the host stream. Weights go up on a stream of this class's own: they are queued when
-// their update is, long before it runs, and would hold up whatever shares a stream with them.
+// Moves data between the device and state that lives on the host: downloads gradients, exchanges
+// squares and the clip factor, and uploads updated weights in the compute type. Touches host memory
+// in the order of the host stream. Uploads have a stream of their own: they are queued together
+// with their update, long before it runs, and would delay all other work on a shared stream.
 class HostTransfers {
 public:
     // Borrows all; streams.host is there.
@@ -24,13 +24,13 @@ public:
     const Ops& ops() const { return ops_; }
     Stream& stream() const { return ops_.stream(); }
 
-    // Gradients that are formed on the device, into sums of the same type here. The device's memory
-    // is in use until the host stream has passed it.
+    // Adds gradients of the device to sums of the same type on the host. The device's memory is in
+    // use until the host stream has passed this.
     void take(const TensorView& from, const TensorView& sums, Into into);
-    // Master weights to the device, converted to the type of `to` where it is another, once the
-    // host stream has come to them. `free`: compute is through with what `to` holds; null where the
-    // host stream has waited for that already, as every update waits for the clip factor of its
-    // step, which compute forms behind all passes. They go up in the order of the calls.
+    // Uploads master weights, converted to the type of `to` if it differs, once the host stream has
+    // reached the call. `free`: compute no longer needs the contents of `to`; null when the host
+    // stream has already waited for that: every update waits for the clip factor of its step, which
+    // compute forms after all passes. Uploads keep the order of the calls.
     void bring(const TensorView& master, const TensorView& to, const Event* free = nullptr);
     void record_brought(Event& event) { streams_.order.record(*uploads_, event); }
     // Waits until both streams are empty; throws the first error of either.
@@ -39,11 +39,11 @@ public:
     // (1) f64 in host memory: the squares of the step's gradients, summed on the host stream.
     const TensorView& squares() const { return squares_; }
     void bring_squares(const TensorView& to);  // in the order of the compute stream
-    // The clip factor of the device (3), here.
+    // The host's copy of the device's clip factor (3).
     const TensorView& take_clip(const TensorView& clip);
 
 private:
-    // Where converted weights wait until they have been sent.
+    // Holds converted weights until they have been sent.
     struct Slot {
         PinnedBuffer memory;
         std::unique_ptr<Event> ready;
@@ -55,7 +55,7 @@ private:
     Device& device_;
     PinnedBuffer scalar_memory_;
     PinnedBuffer clip_memory_;
-    PinnedBuffer block_;  // of gradients that are added to sums; none where the host sees them
+    PinnedBuffer block_;  // of gradients to add to sums; empty if the host sees them
     PinnedBuffer workspace_;
     TensorView squares_;
     TensorView clip_;
@@ -64,7 +64,7 @@ private:
     std::array<Slot, 2> slots_;  // in turn: one is sent while the other is filled
     std::size_t next_slot_ = 0;
     Ops ops_;
-    std::unique_ptr<Stream> uploads_;  // last: it ends before what it uses
+    std::unique_ptr<Stream> uploads_;  // last: destroyed before what it uses
 
     static constexpr Bytes kBlock{std::int64_t{8} << 20};
 };

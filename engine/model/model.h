@@ -17,12 +17,12 @@ struct ModelTimers {
     LayerPassTimers attention;  // within both, ring waits included
 };
 
-// The model over one rank's share of a sequence: the schedule of a stage's passes. It owns the data
-// that lives between them; the calls below only queue, and take what a pass needs from its arena.
+// The model over one rank's share of a sequence: schedules a stage's passes. Owns the data that
+// lives between them; the calls below only queue, and take what a pass needs from its arena.
 class Model {
 public:
-    // All references outlive the model. `rope` is the stage's (config.rope, its theta maybe
-    // replaced); types that depend on the context see the layout's.
+    // All references outlive the model. `rope` is the stage's: config.rope, perhaps with another
+    // theta. RoPE types that depend on the context use the layout's.
     Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
           const RankLayout& layout, const RopeConfig& rope, PassMemory& passes);
 
@@ -39,9 +39,9 @@ public:
     void queue_loss_and_gradients(const SequenceRuns& runs, double scale,
                                   const TensorView& loss_sum, Accumulate accumulate);
 
-    // Called as a forward pass is queued: with the embedding's output (layer 0) and what each layer
-    // makes of it, (Ts, C) compute on the device; not where the policy keeps it on the host. May
-    // queue on compute. An empty one ends it.
+    // Called while a forward pass is queued: with the embedding's output (layer 0) and that of each
+    // layer, (Ts, C) compute on the device; not if the policy keeps these on the host. May queue
+    // work on compute. An empty function ends the observation.
     using ResidualWatcher = std::function<void(int layer, const TensorView& x)>;
     void watch_residual(ResidualWatcher watcher) { watcher_ = std::move(watcher); }
 
@@ -53,7 +53,7 @@ public:
     OffloadTimers& offload_exposed() { return memory_.exposed(); }
 
 private:
-    // One micro-batch: what is made for it and gone with it.
+    // One micro-batch: the data that is made for it and freed with it.
     struct MicroPass;
 
     const ParameterTable& table() const { return weights_.table(); }
@@ -62,7 +62,7 @@ private:
     void queue_embedding_grad(MicroPass& pass, TokenStore& d_x);
     void queue_forward(MicroPass& pass);
     void show_residual(int layer, const TokenStore& x) const;
-    // Into d_x where there is one: then also the backward pass of head and loss.
+    // Fills d_x if there is one: then it runs the backward pass of head and loss, too.
     void queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x);
     void queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
                          double scale, const TensorView& loss_sum, const TensorView& d_x);
@@ -81,7 +81,7 @@ private:
     Scratch scratch_;
     Tensor tokens_;
     Tensor targets_;
-    Tensor statistics_;  // (tensor, tile, 3) f64: of a cut head
+    Tensor statistics_;  // (tensor, tile, 3) f64: for a cut head
     Tensor lse_;         // (tile) f64; likewise
     TensorTiles tiles_;
     Buffer workspace_;

@@ -33,44 +33,44 @@ struct LayerWeights {
 // Whether more micro-batches of the step follow.
 enum class Accumulate { more, last };
 
-// The weights as the schedule of a step meets them: by prefetch, acquire and release, unit by unit.
-// Where they come from (resident, or at ZeRO stage 3 gathered for each pass) and where gradients go
+// Gives the schedule of a step its weights, unit by unit, by prefetch, acquire and release. Hides
+// where they come from (resident, or at ZeRO stage 3 gathered for each pass) and where gradients go
 // (resident, or from stage 2 on a buffer that is reduce-scattered, and from there to the host when
-// the state lives there) is nobody else's business. All calls queue; one step's calls are the same
-// on every rank.
+// the state lives there). All calls only queue work, and every rank makes the same calls in a
+// step.
 class Weights {
 public:
     // Borrows all. With streams.host the state is on the host: the device has compute-type weights
-    // (whole, or at stage 3 this rank's part) and gradients of two layers at a time, of embedding
-    // and head. Norms are updated on the host like everything else; the device has copies.
+    // (whole, or at stage 3 this rank's part) and the gradients of two layers at a time, and of
+    // embedding and head. The host updates norms like everything else; the device has copies.
     Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state);
 
     const WeightState& state() const { return state_; }
     const ParameterTable& table() const { return state_.table(); }
 
-    // Queues: brings what the passes use up to date with the master weights; before the first pass.
+    // Queues copies of the master weights to where passes use them; call it before the first pass.
     void refresh(const Ops& ops);
-    // Queues the update of all that this rank holds, and the same. Unit by unit: one is on its way
-    // to where passes use it while the next is updated. `clip` (3) f64 is on the device; update_of
-    // gives a piece's op but for that, and is not called later. With state on the host, whose last
-    // update has been waited for, compute does not wait for this one: units are updated in the
-    // order of the next forward pass, each queued as the pass comes near it, and acquire waits for
-    // the one it is asked for.
+    // Queues the update of all that this rank holds, then the same copies, unit by unit: one unit
+    // travels to where passes use it while the next is updated. `clip` (3) f64 is on the device;
+    // update_of returns a piece's op without it and is not called after this returns. With state on
+    // the host the previous update must have ended, and compute does not wait for this one: units
+    // are updated in the order of the next forward pass, each queued when the pass comes near it,
+    // and acquire waits for its unit.
     using UpdateOf = std::function<AdamW(const StatePiece&)>;
     void update(const Ops& ops, const TensorView& clip, const UpdateOf& update_of);
-    // Host side, before state on the host is read or written there, and at the end of a run:
-    // returns when what this rank holds has been updated, and throws what failed on the way. Does
-    // nothing where the state is on the device.
+    // The host calls this before it reads or writes state there, and at the end of a run: waits for
+    // the queued updates of this rank's state and throws their first failure. Does nothing when the
+    // state is on the device.
     void finish_update();
 
-    // A unit that is acquired next is brought here meanwhile; nothing where what passes use of it
-    // is resident and up to date. The first call is for the compute stream, early; the second for
-    // the communication stream, where it may take long: once what is more urgent has been queued.
+    // Starts to bring the unit that is acquired next; does nothing if it is resident and up to
+    // date. The first call queues its part of compute, early; the second queues communication,
+    // which may take long, so call it once more urgent messages have been queued.
     void prefetch(const Ops& ops, int unit);
     void send_prefetched(int unit);
     const LayerWeights& acquire(const Ops& ops, int layer, LayerPass pass);
-    // After a backward pass: the layer's gradients are formed. They set out with the second call,
-    // before the next layer is released and once what is more urgent has been queued.
+    // After a backward pass, when the layer's gradients are complete. The second call sends them;
+    // make it before the next layer is released and once more urgent messages have been queued.
     void release(int layer, LayerPass pass);
     void send_gradients(int layer);
     TensorView acquire_embedding(const Ops& ops);  // (V here, C) master or compute
@@ -81,22 +81,22 @@ public:
     RowShare vocabulary_rows() const;  // of embedding and head here
     const NormWeight& final_norm() const { return final_norm_; }
 
-    // In a step: before the first micro-batch, before each backward pass, after the last one. After
-    // the compute stream has passed finish_gradients, every rank's part of every gradient is the
-    // sum over all ranks and micro-batches.
+    // A step calls these before the first micro-batch, before each backward pass, and after the
+    // last one. Once the compute stream has passed finish_gradients, each rank's part of every
+    // gradient is the sum over all ranks and micro-batches.
     void begin_gradients(const Ops& ops);
     void begin_backward(Accumulate accumulate);
     void finish_gradients(const Ops& ops);
-    // The sum of squares of the gradients that this rank owns, added to `sum` (1) f64, which is
-    // zero: on the device, in compute-stream order. Units as backward finishes them, then norms.
+    // Adds the squares of the gradients that this rank owns to `sum` (1) f64, which starts at zero:
+    // on the device, in compute-stream order; units as backward finishes them, then norms.
     void sum_squares(const Ops& ops, const TensorView& sum);
 
-    // Workspace is asked for these; as acquire gives them.
+    // The linears for which ops need workspace, as acquire returns them.
     const LayerWeights& any_layer() const { return layers_[0]; }
     const LinearWeight& any_head() const { return head_; }
 
-    // Compute waiting for the host to update weights and send them up; for other ranks' weights;
-    // for gradients during backward, and after it.
+    // Time that compute waits: for the host to update weights and upload them, for other ranks'
+    // weights, for gradients during the backward pass, and after it.
     StreamTimer& update_exposed() { return update_exposed_; }
     LayerPassTimers& gather_exposed() { return gather_exposed_; }
     StreamTimer& drain_exposed() { return drain_exposed_; }
@@ -106,16 +106,16 @@ private:
     // Where a unit is gathered, in the compute type.
     struct GatherBuffer {
         Tensor memory;
-        int unit = kNone;  // whose weights are there, on their way or to be sent
+        int unit = kNone;  // whose weights are here, in flight or to be sent
         bool sent = false;
         std::unique_ptr<Event> staged;
         std::unique_ptr<Event> arrived;
-        std::unique_ptr<Event> used;  // what the compute stream does with it has been queued
+        std::unique_ptr<Event> used;  // after the last use that is queued on compute
     };
-    // Where a unit's gradients are formed from stage 2 on.
+    // Accumulates a unit's gradients from stage 2 on.
     struct GradBuffer {
         Tensor memory;
-        int unit = kNone;  // whose sums are on their way
+        int unit = kNone;  // whose sums are in flight
         std::unique_ptr<Event> reduced;
         std::unique_ptr<Event> taken;  // by the host
     };
@@ -132,7 +132,7 @@ private:
     bool gathers() const { return state_.share().stage >= 1; }
     bool resident() const { return state_.share().stage < 3; }
     bool grads_whole() const { return state_.share().stage < 2; }
-    // Whether a pass has to bring the unit: it is not here, or older than the host's.
+    // Whether a pass has to bring the unit: it is not here, or older than the host's copy.
     bool comes(int unit) const { return !resident() || host_stale(unit); }
     bool host_stale(int unit) const { return host_stale_[usize(unit)]; }
     bool is_layer(int unit) const;
@@ -186,17 +186,17 @@ private:
     std::unique_ptr<Event> grads_ready_;
     std::unique_ptr<Event> grads_summed_;
     Accumulate accumulate_ = Accumulate::last;
-    Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch makes them
+    Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch overwrites
     bool fresh_sums_ = true;
     // With state on the host:
-    std::vector<PieceUpdate> updates_;  // of the last step, that are not queued yet
-    std::vector<bool> host_stale_;      // by unit: what passes use is older than the master weights
+    std::vector<PieceUpdate> updates_;  // of the last step, not queued yet
+    std::vector<bool> host_stale_;      // by unit: the passes' copy is out of date
     bool host_head_stale_ = false;      // likewise the prepared head
     StreamTimer update_exposed_;
     LayerPassTimers gather_exposed_;
     StreamTimer drain_exposed_;
     StreamTimer reduce_exposed_;
-    // Null: state is on the device. Last: what it still sends up lands in the buffers above.
+    // Null: state is on the device. Declared last: its uploads still write the buffers above.
     std::unique_ptr<HostTransfers> host_;
 };
 

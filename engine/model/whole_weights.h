@@ -10,16 +10,16 @@
 
 namespace rm {
 
-// The master weights put together again from what every rank owns, parameter by parameter and block
-// by block, on rank 0. Exact: owned elements are summed with zeros, as integers. Collective: while
-// rank 0 reads, the others serve. Host side, while no work is queued.
+// Assembles the master weights from every rank's part on rank 0, parameter by parameter and block
+// by block. Exact: sums owned elements with zeros, as integers. Collective: while rank 0 reads, the
+// others serve. Called by the host while no work is queued.
 class WholeWeights {
 public:
-    // `streams`: null for a rank that is alone.
+    // `streams`: null for a single rank.
     WholeWeights(const RankStreams* streams, const WeightState& state);
     WholeWeights(const WholeWeights&) = delete;
     WholeWeights& operator=(const WholeWeights&) = delete;
-    // On rank 0: takes part in what was not read, so that nobody is left waiting.
+    // On rank 0: takes part in the blocks that were not read, so that no rank is left waiting.
     void finish();
     // On every other rank: until rank 0 has finished.
     void serve() { finish(); }

@@ -34,24 +34,24 @@ private:
     std::int64_t nanos_ = 0;
 };
 
-// Where a rank's state lives and is updated when that is the host; everything is borrowed.
+// The host as the place where a rank's state lives and is updated; borrows everything.
 struct HostSide {
     Kernels& kernels;  // of a host device
     Stream& stream;    // a host stream of the device that computes
 };
 
-// One rank's streams and its way to the others; everything is borrowed.
+// One rank's streams and its communicator; borrows everything.
 struct RankStreams {
     Kernels& kernels;
     Stream& compute;
     Stream& communication;
     Communicator& communicator;
-    Stream& to_host;  // of what waits on the host, and back
+    Stream& to_host;  // carries activations to the host; the next one, back
     Stream& from_host;
-    StreamOrder& order;              // of all these, and of their owners' own
+    StreamOrder& order;              // of these, and of streams that their owners make
     const HostSide* host = nullptr;  // null: state lives on the device
 
-    // Compute waits for the event; `exposed`: for how long.
+    // Makes compute wait for the event; `exposed` measures how long.
     void wait_exposed(const Event& event, StreamTimer& exposed) const {
         exposed.begin(compute);
         order.wait(compute, event);
@@ -59,7 +59,7 @@ struct RankStreams {
     }
 };
 
-// Communication in the midst of compute, which waits for it.
+// Communication in the middle of compute, which waits for it.
 class ExposedExchange {
 public:
     explicit ExposedExchange(const RankStreams& streams)

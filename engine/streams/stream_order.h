@@ -21,10 +21,10 @@ protected:
     bool has_pending_ = false;
 };
 
-// Records and waits of a rank's streams, without the waits that follow from others: how far every
-// stream is known to be ordered after every other is kept as vector clocks (Fidge 1988, Mattern
-// 1989), in the order of the host's calls. Order that is not made here is not known here: that
-// costs a wait which is not needed, never one that is. One thread.
+// Makes the records and waits of a rank's streams, and omits waits that follow from earlier ones:
+// vector clocks (Fidge 1988, Mattern 1989) hold how far each stream is ordered after each other, in
+// the order of the host's calls. An order that another object made is unknown here, which can cost
+// an unnecessary wait but never omits a necessary one. Not thread safe.
 class StreamOrder {
 public:
     static constexpr std::size_t kMaxStreams = 8;
@@ -32,7 +32,7 @@ public:
 
     // The point that an event stood for when it was recorded.
     struct Mark {
-        const Event* event = nullptr;  // null: nothing, which nobody waits for
+        const Event* event = nullptr;  // null: nothing to wait for
         const Stream* stream = nullptr;
         std::size_t index = 0;  // of the stream
         VectorClock clock{};
@@ -51,10 +51,10 @@ public:
         record(first, event);
         wait(stream, event);
     }
-    // For all of them; first for those that do not follow from another, then most of the rest do.
+    // Waits for all, first for those that follow from no other: they cover most of the rest.
     void wait_all(Stream& stream, std::span<const Mark> marks);
     bool needs_wait(const Stream& stream, const Mark& mark);
-    // Asked before a mark of the stream is made. Borrows both; null: nobody.
+    // Called before a mark of the stream is made. Borrows both; null: none.
     void set_pending(const Stream& stream, PendingWaits* pending);
     // The host has waited until the stream was empty.
     void joined(const Stream& stream);

@@ -40,14 +40,14 @@ struct StageArenas {
     ArenaPasses host;
 };
 
-// How long the compute stream waited for what moves between host and device.
+// How long the compute stream waited for transfers between host and device.
 struct OffloadTimers {
     StreamTimer attention;  // while it attends
     StreamTimer tokens;     // in the loops over chunks of tokens
 };
 
-// The memory of a pass and the streams that move it: what lies on the device for a while (device
-// arena), what waits on the host (host arena, pinned), and what the compute stream waits for.
+// The memory of a pass and the streams that move it: buffers on the device (device arena), stores
+// that wait on the host (host arena, pinned), and the waits of the compute stream.
 class StepMemory final : public PendingWaits, private StepArena {
 public:
     // Borrows all.
@@ -57,9 +57,9 @@ public:
     StepMemory& operator=(const StepMemory&) = delete;
     ~StepMemory() override;
 
-    // Nothing of an earlier pass is still moving.
+    // Call it when no transfer of an earlier pass is under way.
     void begin_pass();
-    // Waits for all that still moves and gives it back.
+    // Waits for all transfers under way and gives their buffers back.
     void end_pass();
 
     ArenaTensor on_device(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
@@ -70,23 +70,23 @@ public:
     ArenaTensor on_host(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
         return {host_, name, dtype, shape};
     }
-    // Gives a buffer back when `mark` has been passed: two settle() from now, so that nobody stands
-    // still for it.
+    // Gives a buffer back once `mark` has been passed: two calls of settle() from now, so that no
+    // stream has to wait for it.
     void release_after(ArenaTensor buffer, const StreamOrder::Mark& mark);
-    // Where a loop over chunks ends.
+    // Called at the end of a loop over chunks.
     void settle();
 
     StreamOrder& order() { return streams_.order; }
     Stream& to_host() { return streams_.to_host; }
     Stream& from_host() { return streams_.from_host; }
     StreamOrder::Mark record(Stream& stream);
-    // The compute stream waits before its next op, once for all that is asked for until then, and
-    // is timed.
+    // Makes the compute stream wait before its next op, once for all the marks given until then,
+    // and times that wait.
     void wait_soon(const StreamOrder::Mark& mark);
     void flush() override;
     StreamOrder::Mark passed() { return record(streams_.compute); }
-    // A stream besides compute waits for these before it is the first to touch a buffer: the marks
-    // of everyone who may have had its bytes before.
+    // If a stream other than compute is the first to touch a buffer, it waits for these: the marks
+    // of all streams that may have used its bytes before.
     void add_former_users(std::vector<StreamOrder::Mark>& marks);
     Device& device() const { return streams_.kernels.device(); }
     const MemoryPolicy& policy() const { return policy_; }

@@ -11,16 +11,16 @@
 
 namespace rm {
 
-// Rows of tokens that a layer works on or keeps: whole on the device, or on the host, from where
-// windows of some rows are brought to the device and back. Nothing that reads or fills it through
-// a TokenWindow knows which.
+// Rows of tokens that a layer works on or keeps: whole on the device, or on the host, with windows
+// that bring some rows to the device and back. Code that reads or fills it through a TokenWindow
+// does not know which.
 class TokenStore {
 public:
     TokenStore() = default;
     enum class Place { device, host };
     TokenStore(StepMemory& memory, BufferName name, Place place, DType dtype,
                std::initializer_list<std::int64_t> shape);
-    // On the device, somebody else's.
+    // On the device, in memory that another object owns.
     explicit TokenStore(const TensorView& view) : view_(view), place_(Place::device) {}
     TokenStore(TokenStore&&) noexcept = default;
     TokenStore& operator=(TokenStore&&) noexcept = default;
@@ -51,7 +51,7 @@ private:
     std::int64_t most_stored_ = 0;  // rows of one of them
 };
 
-// Where the policy puts what a layer works on, and what it keeps for the backward pass.
+// Where the policy puts a layer's working stores, and those kept for the backward pass.
 TokenStore::Place working_place(const MemoryPolicy& policy);
 TokenStore::Place kept_place(const MemoryPolicy& policy);
 TokenStore working_store(StepMemory& memory, BufferName name, DType dtype,
@@ -72,8 +72,8 @@ public:
     Visits() = default;
     Visits(std::vector<Visit> list)  // NOLINT(google-explicit-constructor)
         : list_(std::move(list)), size_(list_.size()) {}
-    // One pass after the other: each opens the rows of `list` up to its own, which it opens
-    // as `last` says. None of them is written down: there are as many as pairs.
+    // One pass after the other: pass p opens the rows of list[0..p], the last of them as `last`
+    // says. Their number is quadratic, so they are computed and not stored.
     static Visits up_to_each(std::vector<Visit> list, RowAccess last);
 
     std::size_t size() const { return size_; }
@@ -85,9 +85,9 @@ private:
     std::optional<RowAccess> last_;  // nothing: one pass over the list
 };
 
-// Goes over a store's rows in a known order of visits. For a store on the host: `prefetch`
-// windows of the policy are brought ahead on the from-host stream, what was written leaves on the
-// to-host stream. Opened and closed by a WindowGroup; between the two, compute is queued on at().
+// Visits a store's rows in a known order. For a store on the host, the from-host stream fetches the
+// policy's `prefetch` windows ahead, and the to-host stream returns written rows. A WindowGroup
+// opens and closes the window; between the two, the caller queues compute on at().
 class TokenWindow {
 public:
     TokenWindow() = default;  // of nothing
@@ -107,7 +107,7 @@ private:
     friend class WindowGroup;
     struct Slot {
         ArenaTensor memory;
-        // Compute and to-host are done with what was there; null: nothing yet.
+        // Compute and to-host have finished with the slot's contents; null: it was empty.
         StreamOrder::Mark free;
         StreamOrder::Mark arrived;  // what was brought
     };
@@ -119,8 +119,8 @@ private:
     bool is_written_before(std::size_t visit) const;
     void bring(std::size_t visit);
 
-    // A group calls these for all of its windows in turn. Those that bring something return true;
-    // the mark that follows covers what they have brought or sent.
+    // A group calls these for each of its windows in turn. They return true if they queued a
+    // transfer; the mark that follows covers it.
     bool bring_ahead();
     void note_brought(const StreamOrder::Mark& mark);
     void begin();
@@ -139,8 +139,8 @@ private:
     bool open_ = false;
 };
 
-// Windows that go on together. Borrows them; leaves empty ones out. Name those that are read
-// before those that are updated: they are brought first.
+// Windows that advance together. Borrows them; leaves empty ones out. List those that are read
+// before those that are updated: they are fetched first.
 class WindowGroup {
 public:
     template <typename... Windows>

@@ -101,7 +101,7 @@ void ExchangeServer::say(Peer& peer, const std::string& line) {
 }
 
 void ExchangeServer::ask_for_leave() {
-    if (leave_.call.joinable()) return;  // its answer will do
+    if (leave_.call.joinable()) return;  // its answer serves this rank, too
     leave_.call = std::thread([this] {
         Status answer = rendezvous_.publish(epoch_, stop_.get_token());
         {

@@ -83,7 +83,7 @@ private:
     const std::vector<int> ranks_;
     Rendezvous& rendezvous_;
     std::stop_source stop_;
-    std::list<Peer> peers_;  // with groups_ the loop's own, but for the answers
+    std::list<Peer> peers_;  // the loop owns these and groups_, except the answers
     std::map<std::string, Group> groups_;
     Leave leave_;
     std::mutex mutex_;

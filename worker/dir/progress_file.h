@@ -15,7 +15,7 @@ public:
     // Creates the zero-filled file.
     static Status create(const std::string& path);
     static Result<ProgressFile> map(const std::string& path);
-    // Without keeping its disk from becoming read-only.
+    // Maps it read-only, so that its disk can still be remounted read-only.
     static Result<ProgressFile> map_to_read(const std::string& path);
     ~ProgressFile();
     ProgressFile(ProgressFile&& other) noexcept;

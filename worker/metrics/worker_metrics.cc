@@ -34,15 +34,15 @@ void WorkerMetrics::take(const Observation& seen, MonoTime now) {
     const AttemptStatus& status = seen.status;
     const auto known = runs_.find(status.job);
     if (ended_before_.contains(status.epoch)) return;
-    // Directories of ended attempts stay a while; without news they neither bring a run back nor
-    // end a newer one. With news it is a run that started and ended between two looks.
+    // Directories of ended attempts stay a while. Without new reports they neither bring a run back
+    // nor end a newer one; new reports show a run that started and ended between two looks.
     if (known == runs_.end() && !status.processes_left && seen.reports.empty()) return;
     if (known != runs_.end() && status.epoch < known->second.epoch) return;
     Run& run = runs_[status.job];
     if (status.epoch > run.epoch) {
         run.epoch = status.epoch;
         run.ended.reset();
-        run.ranks.clear();  // they may sit elsewhere now
+        run.ranks.clear();  // they may be on other nodes now
     }
     for (const RankReport& report : seen.reports)
         take(run, status, report);

@@ -7,7 +7,7 @@ namespace rm {
 namespace {
 
 constexpr double kLargeShare = 0.2;  // of a step
-constexpr double kLate = 5;          // steps' time without the next one
+constexpr double kLate = 5;          // in steps: the next report is late after this time
 constexpr double kLateAtLeast = 30;  // s
 
 struct Phase {
