@@ -51,7 +51,7 @@ Order make_order(std::span<const ArenaBlock> blocks, By by) {
     return {};
 }
 
-// Blocks that have an offset, by that offset.
+// The placed blocks, by their offset.
 class Placed {
 public:
     Placed(std::span<const ArenaBlock> blocks, std::vector<Bytes>& offsets)
@@ -89,7 +89,7 @@ private:
     Order by_offset_;
 };
 
-// Nothing: the limits were reached before all had their places.
+// Nothing: the limits were reached before every block had an offset.
 std::optional<ArenaPlan> place_in_order(std::span<const ArenaBlock> blocks, const Order& order,
                                         Fit fit, const ArenaLimits& limits) {
     ArenaPlan plan{std::vector<Bytes>(blocks.size()), {}};
@@ -102,10 +102,10 @@ std::optional<ArenaPlan> place_in_order(std::span<const ArenaBlock> blocks, cons
     return plan;
 }
 
-// Bytes below the top that nobody has, as an allocator knows them that does not look ahead.
+// The free bytes below the top, as an online allocator sees them.
 class FreeRanges {
 public:
-    // The tightest that takes it, else at the top.
+    // From the tightest free range that fits, otherwise at the top.
     Bytes take(Bytes size) {
         const auto fit = by_size_.lower_bound({size, Bytes{0}});
         if (fit == by_size_.end()) return grow(size);
@@ -134,7 +134,7 @@ public:
     }
 
 private:
-    // A free range at the top is a part of it.
+    // Extends a free range that ends at the top.
     Bytes grow(Bytes size) {
         Bytes offset = top_;
         if (!by_offset_.empty()) {
@@ -161,7 +161,7 @@ private:
     Bytes top_;
 };
 
-// In the order of time, without looking ahead: n log n, for traces of any size.
+// Places blocks in the order of time, without lookahead: n log n, for traces of any size.
 ArenaPlan place_as_they_come(std::span<const ArenaBlock> blocks) {
     ArenaPlan plan{std::vector<Bytes>(blocks.size()), {}};
     const auto ends_first = [](const ArenaBlock& a, const ArenaBlock& b) {

@@ -21,7 +21,7 @@ struct Group {
     }
 };
 
-// Times from the group's begin, sizes: equal for repeated layers.
+// Times relative to the group's begin, and sizes: equal for repeated layers.
 using Shape = std::vector<std::array<std::int64_t, 3>>;
 
 Shape shape_of(const Group& group) {
@@ -48,10 +48,10 @@ std::map<int, Group> collect(const ArenaTrace& trace) {
     return groups;
 }
 
-// The step as its groups and what is in none.
+// The step as single blocks: one per group, and the blocks without a group.
 struct Outer {
     std::vector<ArenaBlock> blocks;
-    // For each block: the members it stands for, and their offsets in it.
+    // For each block: the members that it represents, and their offsets in it.
     std::vector<std::vector<std::size_t>> members;
     std::vector<std::vector<Bytes>> offsets;
 
@@ -82,7 +82,7 @@ Outer make_outer(const ArenaTrace& trace, const ArenaWork& work) {
 
 ArenaPlan plan_grouped(const ArenaTrace& trace, const ArenaGoal& goal, const ArenaWork& work) {
     const Outer outer = make_outer(trace, work);
-    // The bounds of blocks that stand for groups are not the trace's: no proof from them.
+    // Bounds of blocks that represent groups do not hold for the trace, so they prove nothing.
     const ArenaPlan placed = plan_blocks(outer.blocks, {goal.enough, {}}, work);
     ArenaPlan plan{std::vector<Bytes>(trace.blocks.size()), placed.peak};
     for (std::size_t b = 0; b < outer.blocks.size(); ++b) {

@@ -29,7 +29,7 @@ public:
     Programme& operator=(const Programme&) = delete;
     ~Programme() { Cbc_deleteModel(model_); }
 
-    // Seconds are of wall time. True: there is a solution.
+    // `time` is wall time. True: there is a solution.
     bool solve(Seconds time) {
         Cbc_setLogLevel(model_, 0);
         Cbc_setParameter(model_, "timeMode", "elapsed");
@@ -40,8 +40,8 @@ public:
     bool is_optimal() const { return Cbc_isProvenOptimal(model_) != 0; }
     double peak() const { return Cbc_getObjValue(model_) * static_cast<double>(unit_); }
 
-    // The solver's numbers are not exact; the order of its offsets is taken, and each block laid on
-    // those before it.
+    // The solver's numbers are not exact: takes the order of its offsets and lays each block on the
+    // earlier ones.
     ArenaPlan plan() const {
         const double* columns = Cbc_getColSolution(model_);
         std::vector<std::size_t> order(blocks_.size());

@@ -59,7 +59,7 @@ Result<std::unique_ptr<ArenaSolver>> make_exact_solver(const ArenaOptions& optio
 }
 
 MonoTime deadline_of(const ArenaOptions& options, const Clock& clock) {
-    // A year is never reached, and its nanoseconds fit.
+    // Caps the timeout at a year, whose nanoseconds fit 64 bits.
     const double seconds = std::min(options.timeout.value, 365.0 * 24 * 3600);
     return {clock.mono().nanos + static_cast<std::int64_t>(seconds * 1e9)};
 }
@@ -101,7 +101,7 @@ Result<ArenaResult> plan_arena(const ArenaTrace& trace, const ArenaOptions& opti
     const Bytes lower_bound = best.bound;
     const ArenaGoal goal{std::max(lower_bound, options.capacity.value_or(lower_bound)),
                          options.capacity};
-    // Groups are placed for the least peak of each, which a capacity does not ask for.
+    // plan_grouped minimises the peak of each group, more than a capacity demands.
     if (!trace.groups.empty() && options.capacity)
         ArenaWork(nullptr, limits).improve(trace.blocks, goal, best);
     if (!trace.groups.empty() && !goal.is_reached(best))

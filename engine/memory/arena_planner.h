@@ -10,26 +10,26 @@ struct ArenaOptions {
     ArenaSolverKind solver = ArenaSolverKind::search;  // after the quick ones, which always run
     int num_threads = 1;                               // of the search
     Seconds timeout{60};
-    // Given: the first plan within it is good enough, and a proof that there is none ends the work.
-    // Not given: the least peak is looked for.
+    // Set: the first plan within it is good enough, and a proof that none exists ends the work.
+    // Not set: searches for the least peak.
     std::optional<Bytes> capacity;
 };
 
 struct ArenaResult {
-    ArenaPlan plan;     // validated; the best that was found, also when it is above the capacity
+    ArenaPlan plan;     // validated; the best that was found, even if it exceeds the capacity
     Bytes lower_bound;  // peak_live of the trace
     Bytes bound;        // no plan has a lower peak: lower_bound or what a search has proved
-    int num_parts = 0;  // of time, which share no block and are planned one by one
+    int num_parts = 0;  // of time, which share no block and are planned separately
 
     bool proved_least() const { return plan.peak <= bound; }
     bool fits(Bytes capacity) const { return plan.peak <= capacity; }
 };
 
-// Offsets for every block of the trace. Where it has groups, inside each group first, equal groups
-// once, then over groups as single blocks (plan_grouped); if that is not good
-// enough, over all blocks, with that plan to improve on. Comes back at the timeout, or soon after
-// `stop` is set, with the best plan so far; one that is left out never stops. Errors: a trace that
-// check_trace refuses; a solver this build does not have.
+// Finds offsets for every block of the trace. If it has groups, plans inside each group first
+// (equal groups once), then groups as single blocks (plan_grouped); if that is not good enough,
+// plans all blocks and starts from that plan. Returns the best plan so far at the timeout, or soon
+// after `stop` is set, if it is given. Errors: a trace that check_trace refuses; a solver that this
+// build does not have.
 Result<ArenaResult> plan_arena(const ArenaTrace& trace, const ArenaOptions& options,
                                const Clock& clock, const std::atomic<bool>* stop = nullptr);
 
@@ -42,14 +42,14 @@ public:
           exact_(exact),
           limits_(limits) {}
 
-    // One part of time after the other, the highest first: the others need not be lower than it.
+    // Plans one part of time after the other, the highest first: the rest need not get below it.
     void improve(std::span<const ArenaBlock> blocks, const ArenaGoal& goal,
                  ArenaOutcome& best) const;
 
 private:
     std::unique_ptr<ArenaSolver> skyline_;
     std::unique_ptr<ArenaSolver> greedy_;
-    const ArenaSolver* exact_;  // null: the quick ones only
+    const ArenaSolver* exact_;  // null: the quick solvers only
     ArenaLimits limits_;
 };
 

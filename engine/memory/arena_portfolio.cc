@@ -11,10 +11,10 @@ namespace {
 using Ranking = ArenaSearch::Ranking;
 using Verdict = ArenaSearch::Verdict;
 
-// Its searches go as deep as there are blocks.
+// The depth of a search is the number of blocks.
 constexpr std::size_t kMaxBlocks = 4096;
 constexpr std::int64_t kBudgetGrowth = 4;
-// One number of nodes approaches the lowest peak it can reach to one part in this many.
+// With each limit of nodes, the search approaches its lowest peak to one part in this many.
 constexpr std::int64_t kPrecision = 512;
 
 using enum SearchKey;
@@ -43,9 +43,9 @@ std::vector<SearchOrder> make_orders(const SearchProblem& problem) {
     return orders;
 }
 
-// One target, one number of nodes, one order after another until one decides. With several threads
-// an order that decides ends only later ones, so that the first to decide is the same on any number
-// of threads.
+// Tries one order after another, with one target and one limit of nodes, until an order decides. An
+// order that decides ends only later orders, so that the deciding order does not depend on the
+// number of threads.
 class Round {
 public:
     struct Decision {
@@ -114,7 +114,7 @@ public:
         const auto orders = make_orders(problem);
         // Enough for a few dives to the bottom.
         std::int64_t max_nodes = 1000 + 4 * problem.num_blocks;
-        // Each is far quicker on some traces.
+        // Each of the two is far quicker on some traces.
         Ranking ranking = Ranking::kept;
         const auto is_over = [&] { return goal.is_settled(best) || limits.reached(); };
         const auto try_target = [&](std::int64_t target) {
@@ -122,10 +122,10 @@ public:
             return apply(round.run(target, max_nodes, num_threads_), blocks, best);
         };
         while (!is_over()) {
-            // The lowest peak that would be of use and may exist: usually it does.
+            // The lowest useful peak that may exist: usually a plan reaches it.
             std::int64_t missed = std::max(goal.enough, best.bound).value;
             const Verdict lowest = try_target(missed);
-            // Otherwise closer and closer to it from above.
+            // Otherwise approaches it from above.
             while (!is_over() && best.plan.peak.value - missed > missed / kPrecision + 1) {
                 const std::int64_t middle = missed + (best.plan.peak.value - missed) / 2;
                 if (try_target(middle) != Verdict::placed) missed = middle;

@@ -54,8 +54,8 @@ double key_value(const SearchProblem& problem, int block, SearchKey key, std::in
     return 0;
 }
 
-// The blocks in the order of the keys, the largest first; ties stay as they are. `totals`: of each
-// section, from the blocks' first one on.
+// Sorts the blocks by the keys, the largest first; ties keep their order. `totals`: of each
+// section, from the blocks' first section on.
 std::vector<int> ordered(const SearchProblem& problem, std::vector<int> blocks,
                          const SearchKeys& keys, const std::vector<std::int64_t>& totals) {
     struct Ranked {
@@ -143,8 +143,8 @@ bool ArenaSearch::is_out_of_budget() {
     return stopped_;
 }
 
-// Whether a top at `top` is too high. The smallest that ever was is a bound on every plan: one with
-// a lower peak would have been found.
+// Whether `top` is above the target. The lowest top that ever exceeded it bounds every plan: the
+// search would have found one with a lower peak.
 bool ArenaSearch::exceeds(std::int64_t top) {
     if (top <= target_) return false;
     least_peak_ = std::min(least_peak_, top);
@@ -170,9 +170,9 @@ std::vector<ArenaSearch::Items> ArenaSearch::split(const Items& items) const {
     return parts;
 }
 
-// Parts do not touch each other: when one has no plan, no choice in another helps. All are tested
-// before any is searched, the smallest first. The branch above takes back what one leaves behind,
-// with its items.
+// Parts are independent: when one has no plan, no choice in another helps. Tests all parts before
+// it searches any, the smallest first. The branch above takes back the placements that a part
+// leaves, with its items.
 bool ArenaSearch::place_parts(std::vector<Items> parts, Frontier frontier) {
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Items& a, const Items& b) { return a.size() < b.size(); });
@@ -198,8 +198,8 @@ bool ArenaSearch::may_fit(const Items& items, Frontier frontier) {
     return raise_lows(items, frontier) && sections_fit(items);
 }
 
-// By the part's own totals, which may_fit has left. Blocks that lie at the frontier and whose turn
-// has passed stay before it, all others come after it.
+// Ranks the blocks by the part's own totals, which may_fit has left. Blocks at the frontier whose
+// turn has passed stay before it, all others come after it.
 ArenaSearch::Frontier ArenaSearch::rank_again(const Items& part, Frontier frontier) {
     int num_passed = 0;
     std::vector<int> blocks = ordered(problem_, part, keys_, stacked_);
@@ -223,7 +223,7 @@ bool ArenaSearch::branch(const Items& items, Frontier frontier) {
     if (!may_fit(items, frontier)) return false;
     const std::int64_t fullest = fullest_section(items);
     for (const int block : candidates(items, frontier)) {
-        // Nothing that is to come lies lower than the next block.
+        // No block to come lies lower than the next one.
         if (exceeds(floors_[at(block)] + fullest)) return false;
         const std::size_t num_lifted = lifted_.size();
         Items rest;
@@ -238,7 +238,7 @@ bool ArenaSearch::branch(const Items& items, Frontier frontier) {
     return false;
 }
 
-// Its turn has passed: it comes only after a block below it has lifted it.
+// The block's turn has passed: it must wait until a block below lifts it.
 bool ArenaSearch::is_past(int block, Frontier frontier) const {
     const std::int64_t floor = floors_[at(block)];
     return floor < frontier.offset ||
@@ -273,7 +273,7 @@ bool ArenaSearch::raise_past(const Items& items, Frontier frontier, bool& raised
     return true;
 }
 
-// After sections_fit.
+// Call it after sections_fit().
 std::int64_t ArenaSearch::fullest_section(const Items& items) const {
     std::int64_t fullest = 0;
     for (const int block : items) {
@@ -284,8 +284,8 @@ std::int64_t ArenaSearch::fullest_section(const Items& items) const {
     return fullest;
 }
 
-// In one section, blocks that cannot lie below x occupy at least the bytes [x, x + their sizes);
-// checked for every x and section at once, from the highest block down.
+// In one section, blocks that cannot lie below x occupy at least the bytes [x, x + their sizes).
+// Checks this for every x and section in one sweep, from the highest block down.
 bool ArenaSearch::sections_fit(const Items& items) {
     const int first = problem_.sections.first[at(items.front())];
     int end = first;
@@ -310,8 +310,8 @@ bool ArenaSearch::add_to_sections(int block) {
     return true;
 }
 
-// Blocks that may come next, the lowest first. Once the lowest top that a block to come could have
-// is reached, placing anything would leave that block a hole to move down into.
+// The blocks that may come next, the lowest first. Stops at the lowest top that a block to come
+// could have: a block placed above it would leave that one a hole to move down into.
 ArenaSearch::Items ArenaSearch::candidates(const Items& items, Frontier frontier) const {
     std::int64_t lowest_top = kNever;
     for (const int block : items)
@@ -337,7 +337,7 @@ void ArenaSearch::place(int block) {
     }
 }
 
-// The whole branch below, also what solved parts of it left placed.
+// Undoes the whole branch below, including the placements of its solved parts.
 void ArenaSearch::take_back(const Items& items, std::size_t num_lifted) {
     for (; lifted_.size() > num_lifted; lifted_.pop_back())
         floors_[at(lifted_.back().block)] = lifted_.back().floor;

@@ -20,7 +20,7 @@ struct SearchProblem {
     std::vector<int> by_time;                  // blocks by their first section
 };
 
-// The order in which blocks of one offset are tried.
+// The keys that order blocks of equal offset.
 enum class SearchKey { total, lifetime, area, size };  // the largest first, ties by the next key
 using SearchKeys = std::array<SearchKey, 3>;
 std::vector<int> rank_blocks(const SearchProblem& problem, const SearchKeys& keys);
@@ -28,14 +28,14 @@ std::vector<int> rank_blocks(const SearchProblem& problem, const SearchKeys& key
 // Decides whether blocks can be placed within `target` bytes. Exact: facts from M. Moffitt,
 // "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", 2023.
 //
-// If there is a plan then there is one in which no block can be moved down. Placed by offset, then
-// rank, each block of it lies directly on those below it that live together with it, or at 0. So
-// the search places blocks in that order only, each as low as the blocks below allow, and gives up
-// on a partial plan when
+// If a plan exists, one exists in which no block can be moved down. In the order of offset, then
+// rank, each of its blocks lies directly on those below that live together with it, or at 0. So the
+// search places blocks only in that order, each as low as the blocks below allow, and abandons a
+// partial plan when
 //   * a block that is still to come could be moved down below this offset (it is dominated),
 //   * in some section the blocks still to come, each no lower than it can lie, exceed the target.
-// It searches on their own blocks that share no moment with the rest, in the order of the whole
-// or one of its own: the fullest section of the whole may be the emptiest of a part.
+// It searches parts that share no moment with the rest separately, in the order of the whole or one
+// of their own: the fullest section of the whole may be the emptiest of a part.
 class ArenaSearch {
 public:
     enum class Verdict { placed, impossible, stopped };
@@ -50,14 +50,14 @@ public:
     Verdict run(std::int64_t target, std::int64_t max_nodes,
                 const std::function<bool()>& interrupted);
 
-    // After `placed`.
+    // Valid after `placed`.
     const std::vector<std::int64_t>& offsets() const { return offsets_; }
-    // After `impossible`: no plan has a peak below this, which is above the target.
+    // Valid after `impossible`: no plan has a peak below this, which is above the target.
     std::int64_t least_peak() const { return least_peak_; }
 
 private:
     using Items = std::vector<int>;  // blocks by their first section
-    // The last block placed: none still to come is before it.
+    // The last block placed: no block to come precedes it.
     struct Frontier {
         std::int64_t offset;
         int rank;

@@ -6,8 +6,8 @@
 namespace rm {
 namespace {
 
-// A moment is the start of a section when something begins at it and something ends before anything
-// else begins: just there the set of live blocks is contained in no neighbour's.
+// A moment starts a section when a block begins at it and another block ends before the next one
+// begins: only there no neighbouring moment's live set contains this one's.
 std::vector<std::int64_t> section_starts(std::span<const ArenaBlock> blocks) {
     enum Kind { ends, begins };  // in this order at one time
     std::vector<std::pair<std::int64_t, Kind>> events;

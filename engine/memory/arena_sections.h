@@ -2,16 +2,16 @@
 
 #include "engine/memory/arena_trace.h"
 
-// Lifetimes as the solvers want them.
+// Lifetimes in the form that the solvers use.
 namespace rm {
 
 // The blocks, by index, of each part of time that shares no block with another part. Parts are
 // ordered by time, blocks within a part by the beginning of their lives.
 std::vector<std::vector<int>> split_by_time(std::span<const ArenaBlock> blocks);
 
-// Time as the few moments that matter: those at which a largest set of blocks is live, one that no
-// other moment's set contains. Two blocks live together exactly when they share such a section, and
-// each block's sections are consecutive.
+// Reduces time to its sections: the moments whose set of live blocks is maximal, that is, contained
+// in no other moment's set. Two blocks live together exactly when they share a section, and each
+// block's sections are consecutive.
 struct ArenaSections {
     int num_sections = 0;
     std::vector<int> first;  // of each block

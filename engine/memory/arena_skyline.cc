@@ -9,13 +9,13 @@
 namespace rm {
 namespace {
 
-// Above these a trace is somebody else's: the lists below would be long.
+// Leaves larger traces to other solvers: the lists below would be long.
 constexpr std::int64_t kMaxPairs = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxSectionEntries = std::int64_t{1} << 21;
-// Entries of sections that one plan looks at.
+// The most entries of sections that one plan examines.
 constexpr std::int64_t kMaxLooks = std::int64_t{1} << 22;
 
-// Traces of a few hundred blocks whose sizes are close to each other need some luck.
+// Traces of a few hundred blocks of similar sizes need several attempts.
 constexpr int kShuffles = 32;
 
 using enum SearchKey;
@@ -29,7 +29,7 @@ std::size_t at(int index) {
     return usize(index);
 }
 
-// Blocks that live together, two by two.
+// The number of pairs of blocks that live together.
 std::int64_t count_pairs(std::span<const ArenaBlock> blocks) {
     std::vector<std::int64_t> lowers;
     for (const ArenaBlock& block : blocks)
@@ -37,22 +37,22 @@ std::int64_t count_pairs(std::span<const ArenaBlock> blocks) {
     std::sort(lowers.begin(), lowers.end());
     std::int64_t pairs = 0;
     for (const ArenaBlock& block : blocks) {
-        // Those that begin in the rest of its life.
+        // Blocks that begin during the rest of its lifetime.
         const auto after = std::upper_bound(lowers.begin(), lowers.end(), block.lower);
         pairs += std::lower_bound(after, lowers.end(), block.upper) - after;
     }
     return pairs;
 }
 
-// Where blocks are: each has a floor, the top of what is placed below it.
+// The positions of blocks: each has a floor, the top of the blocks placed below it.
 struct Levels {
     explicit Levels(std::size_t num_blocks) : floors(num_blocks), placed(num_blocks) {}
     std::vector<std::int64_t> floors;  // of a placed block: its offset
     std::vector<char> placed;
 };
 
-// Whether all that is to come can still lie within a target, section by section: the test of
-// ArenaSearch, near the block at hand only.
+// Tests, section by section, whether the blocks to come can still lie within a target:
+// ArenaSearch's test, near the current block only.
 class Lookahead {
 public:
     Lookahead(const SearchProblem& problem, std::int64_t target)
@@ -63,7 +63,7 @@ public:
         }
     }
 
-    // With `block` at its floor, the lowest of all that are to come.
+    // Tests with `block` at its floor, the lowest of all blocks to come.
     bool fits(int block, const Levels& levels) {
         int first = problem_.sections.first[at(block)], end = problem_.sections.end[at(block)];
         for (const int other : problem_.neighbours[at(block)]) {
@@ -135,7 +135,7 @@ struct Candidate {
     }
 };
 
-// The lowest candidate first. Most are lifted before their turn: `sink` is a pop and a push in one.
+// The lowest candidate first. Most rise before their turn: `sink` is a pop and a push in one.
 class Queue {
 public:
     bool empty() const { return heap_.empty(); }
@@ -167,8 +167,8 @@ private:
     std::vector<Candidate> heap_;
 };
 
-// From the ground up: always the block with the lowest floor, on it. A block that would leave no
-// room for others waits until something lifts it.
+// Builds from the ground up: always places the block with the lowest floor on it. A block that
+// would leave no room for others waits until another block lifts it.
 class Skyline {
 public:
     Skyline(const SearchProblem& problem, const std::vector<int>& rank, Lookahead* lookahead)
@@ -178,7 +178,7 @@ public:
           levels_(at(problem.num_blocks)),
           queued_(at(problem.num_blocks)) {}
 
-    // Nothing where a block waits for good.
+    // Nothing if a block waits for ever.
     std::optional<std::vector<std::int64_t>> build() {
         for (int block = 0; block < problem_.num_blocks; ++block)
             push(block);
@@ -218,9 +218,9 @@ private:
 
     const SearchProblem& problem_;
     const std::vector<int>& rank_;
-    Lookahead* lookahead_;  // null: places what comes
+    Lookahead* lookahead_;  // null: places blocks without a test
     Levels levels_;
-    // One entry a block, none for those that wait; what was lifted meanwhile has an old floor.
+    // One entry per block, none for waiting ones; the floor of a block that rose is out of date.
     Queue queue_;
     std::vector<char> queued_;
 };
@@ -232,7 +232,7 @@ std::int64_t num_section_entries(const SearchProblem& problem) {
     return count;
 }
 
-// The same order, each block moved back by up to an eighth of them all.
+// The same order, each block moved back by up to an eighth of the blocks.
 std::vector<int> shuffled(const std::vector<int>& rank, Rng& rng) {
     const std::uint64_t most = rank.size() / 8 + 1;
     std::vector<std::pair<std::int64_t, int>> moved;

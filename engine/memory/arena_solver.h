@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// When a solver has to come back with what it has.
+// When a solver must return its best plan so far.
 struct ArenaLimits {
     const Clock& clock;
     MonoTime deadline;
@@ -20,19 +20,19 @@ struct ArenaLimits {
     }
 };
 
-// The best that is known about one trace; solvers only improve it. The plan is valid at any time.
+// The best plan and bound known for one trace; solvers only improve them. The plan is always valid.
 struct ArenaOutcome {
     ArenaPlan plan;
     Bytes bound;  // no plan has a lower peak
     bool proved() const { return plan.peak <= bound; }
-    // Takes these places where they have a lower peak.
+    // Takes these offsets if they have a lower peak.
     void offer(std::span<const ArenaBlock> blocks, std::span<const std::int64_t> offsets);
 };
 
-// How far to go.
+// When a plan is good enough.
 struct ArenaGoal {
     Bytes enough;                   // a plan with this peak or a lower one ends the work
-    std::optional<Bytes> capacity;  // a proof that no plan is within it ends an exact solver's too
+    std::optional<Bytes> capacity;  // a proof that no plan fits it also ends an exact solver's
 
     bool is_reached(const ArenaOutcome& outcome) const {
         return outcome.plan.peak <= enough || outcome.proved();
@@ -42,7 +42,7 @@ struct ArenaGoal {
     }
 };
 
-// Places blocks. Blocks are as check_trace demands; `best` is improved or left as it is.
+// Places blocks that satisfy check_trace; improves `best` or leaves it as it is.
 class ArenaSolver {
 public:
     virtual ~ArenaSolver() = default;
@@ -50,23 +50,23 @@ public:
                          const ArenaLimits& limits, ArenaOutcome& best) const = 0;
 };
 
-// Every block on top of the others at first; the bound is peak_live.
+// A first outcome: stacks every block on the others; the bound is peak_live.
 ArenaOutcome stacked_outcome(std::span<const ArenaBlock> blocks);
 
-// Blocks as they come, each into the tightest free range, which takes n log n whatever the limits;
-// then each of several orders, every block at the lowest offset that is free for its whole life,
-// and every block into the smallest gap that takes it, which is quadratic.
+// Places blocks in trace order, each in the tightest free range, in n log n whatever the limits;
+// then, in several orders, each block at the lowest offset that is free for its whole lifetime, and
+// each block in the smallest gap that fits, which is quadratic.
 std::unique_ptr<ArenaSolver> make_greedy_solver();
 
-// From the ground up, always the block that can lie lowest; again without blocks that would leave
-// no room for others near them (ArenaSearch's test). Time grows with the pairs of blocks that live
-// together; it leaves traces with millions of them alone.
+// Builds from the ground up, always with the block that can lie lowest; then again, delaying blocks
+// that would leave no room for others near them (ArenaSearch's test). Its time grows with the pairs
+// of blocks that live together; it skips traces with millions of them.
 std::unique_ptr<ArenaSolver> make_skyline_solver();
 
-// Exact search for one peak after another, each with several orders and a growing number of nodes,
-// until the bound and the peak meet: engine/memory/arena_search.h. The plan does not depend on the
-// number of threads, only, when the time runs out, on how far it got. Leaves traces of more than
-// 4,096 blocks to the greedy orders: its depth is the number of blocks.
+// Searches exactly for one peak after another, each with several orders and a growing number of
+// nodes, until bound and peak meet: engine/memory/arena_search.h. The plan does not depend on the
+// number of threads, unless the time runs out. Leaves traces of more than 4,096 blocks to the
+// greedy orders: its depth is the number of blocks.
 std::unique_ptr<ArenaSolver> make_search_solver(int num_threads);
 
 // The mixed-integer programme of MEMO (arXiv:2407.12117), solved by CBC: for comparison on a few

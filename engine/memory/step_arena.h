@@ -10,9 +10,9 @@
 #include "engine/memory/arena_trace.h"
 #include "kernels/tensor.h"
 
-// Memory of a step by name: requested and released in the order of the host's calls, which for the
-// compute stream is its own. A pass (one micro-batch) leaves its arena empty and makes the same
-// requests every time, so its offsets are planned once.
+// A step's memory by name. The host's calls request and release it in their order, which is also
+// the order of the compute stream. A pass (one micro-batch) leaves its arena empty and makes the
+// same requests every time, so its offsets are planned once.
 namespace rm {
 
 struct BufferName {
@@ -24,15 +24,15 @@ std::string to_string(const BufferName& name);  // "gate of layer 3"
 class StepArena {
 public:
     virtual ~StepArena() = default;
-    // The buffer's bytes may be in use by what the compute stream has been given before: other
-    // streams touch it after an event that the compute stream records later.
+    // Work queued earlier on the compute stream may still use the buffer's bytes: other streams may
+    // touch it only after an event that the compute stream records later.
     virtual TensorView request(BufferName name, DType dtype,
                                std::initializer_list<std::int64_t> shape) = 0;
-    // All that touched it has been joined to the compute stream.
+    // The compute stream must have joined all streams that touched the buffer.
     virtual void release(const TensorView& buffer) = 0;
 };
 
-// A buffer for as long as this lives.
+// Holds a buffer for its own lifetime.
 class ArenaTensor {
 public:
     ArenaTensor() = default;
@@ -79,10 +79,10 @@ struct PassRequests {
 };
 inline constexpr Bytes kArenaAlignment{512};
 
-// Writes requests down; their memory is somebody else's addresses, which are never given twice.
+// Records requests; a listener provides their addresses and never gives one twice.
 class RequestRecorder final : public StepArena {
 public:
-    // Called for each request and release: gives the request an address.
+    // Called for each request, which it gives an address, and for each release.
     class Listener {
     public:
         virtual ~Listener() = default;
@@ -94,7 +94,7 @@ public:
     TensorView request(BufferName name, DType dtype,
                        std::initializer_list<std::int64_t> shape) override;
     void release(const TensorView& buffer) override;
-    // The requests since the last take; all of them have been released.
+    // The requests since the last take(); all must have been released.
     PassRequests take();
 
 private:
@@ -104,7 +104,7 @@ private:
     std::int64_t time_ = 0;
 };
 
-// Serves a pass's requests at their planned places in one memory. A request that is not the planned
+// Serves a pass's requests at their planned places in one buffer. A request that is not the planned
 // one ends the job with a CheckError that names both.
 class PlannedArena final : public StepArena {
 public:
