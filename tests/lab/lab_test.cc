@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <functional>
 #include <thread>
 
 #include "tests/lab/tcp_flow.h"
@@ -60,11 +62,19 @@ protected:
     static void sleep(double seconds) {
         std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     }
-    // Once TCP has found its rate; headers take 4.4 % of it.
+    // One of a few measurements must find the rate (headers take 4.4 % of it): all hosts share this
+    // machine's cores, which may be denied to it for seconds.
+    static void expect_near(const std::function<double()>& measure, double wanted) {
+        constexpr int kMeasurements = 5;
+        double measured = 0;
+        for (int i = 0; i < kMeasurements && std::abs(measured - wanted) > 0.15 * wanted; ++i)
+            measured = measure();
+        EXPECT_NEAR(measured, wanted, 0.15 * wanted);
+    }
+    // Once TCP has found its rate.
     static void expect_rate(const TcpFlow& flow, double wanted) {
         sleep(0.3);
-        const double measured = flow.measure(Seconds{0.7}).value;
-        EXPECT_NEAR(measured, wanted, 0.15 * wanted);
+        expect_near([&] { return flow.measure(Seconds{0.7}).value; }, wanted);
     }
     void expect_rate(const std::string& from, const std::string& to, double wanted) {
         SCOPED_TRACE(from + " to " + to);
@@ -89,10 +99,12 @@ TEST_F(RealLab, ConnectionsShareADirectionOfACableAndNotTheOther) {
     expect_rate(back, 50);
     const TcpFlow beside(*lab_, "a1", "b0");
     sleep(0.3);
-    const std::int64_t before = there.received() + beside.received();
-    sleep(0.7);
-    const std::int64_t both = there.received() + beside.received() - before;
-    EXPECT_NEAR(static_cast<double>(both) * 8e-6 / 0.7, 50, 7.5);
+    const auto both = [&] {
+        const std::int64_t before = there.received() + beside.received();
+        sleep(0.7);
+        return static_cast<double>(there.received() + beside.received() - before) * 8e-6 / 0.7;
+    };
+    expect_near(both, 50);
 }
 
 TEST_F(RealLab, ARateChangesUnderAConnection) {
@@ -112,11 +124,11 @@ TEST_F(RealLab, ACutIsSilentAndOfTwoHostsOnly) {
     EXPECT_EQ(flow.measure(Seconds{0.4}).value, 0);
     EXPECT_FALSE(connects(*lab_, "a0", "a1", Seconds{0.3}));
     EXPECT_FALSE(connects(*lab_, "a1", "a0", Seconds{0.3}));
-    EXPECT_TRUE(connects(*lab_, "a0", "b0", Seconds{0.3}));
-    EXPECT_TRUE(connects(*lab_, "b0", "a1", Seconds{0.3}));
+    EXPECT_TRUE(connects(*lab_, "a0", "b0", Seconds{5}));
+    EXPECT_TRUE(connects(*lab_, "b0", "a1", Seconds{5}));
     lab_->heal("a0", "a1");
     sleep(1.5);  // until the sender tries again
-    EXPECT_GT(flow.measure(Seconds{0.5}).value, 100);
+    expect_rate(flow, 400);
 }
 
 }  // namespace
