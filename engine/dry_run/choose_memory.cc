@@ -35,7 +35,7 @@ private:
     std::map<std::string, Prediction> known_;
 };
 
-// The larger share of a limit that is taken; at most 1: it fits.
+// The larger of the two limits' used shares; at most 1: the policy fits.
 double share_of_limits(const MemoryPolicy& policy, const Prediction& prediction) {
     const auto share = [](Bytes taken, Bytes limit) {
         if (limit.value == 0) return 0.0;

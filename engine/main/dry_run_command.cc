@@ -17,7 +17,7 @@ namespace {
 
 constexpr Seconds kLinkLatency{10e-6};
 
-// A job as the dry run asks for it; what it borrows is here.
+// A job in the form that a dry run takes; owns what that form borrows.
 class DryJob {
 public:
     static Result<std::unique_ptr<DryJob>> make(const RingTrainConfig& config,
@@ -61,7 +61,7 @@ private:
         host_ = make_meta_kernels(unread_, {.types = options_.types});
         spec_.host = host_.get();
     }
-    // Without a profile it is about this machine, whose kernels say how much they need.
+    // Without a profile the dry run is about this machine: its kernels state their workspace.
     Status set_profile(const std::string& name) {
         if (name.empty() && config_.device.kind == RankDevice::Kind::cpu) {
             like_ = make_cpu_kernels({.num_threads = rank_config(config_, spec_.rank).num_threads,
@@ -93,7 +93,7 @@ private:
     std::optional<DeviceProfile> profile_, host_profile_;
     std::unique_ptr<Kernels> like_;
     ScheduleRecorder unread_;
-    std::unique_ptr<Kernels> host_;  // that there is one says where state lives
+    std::unique_ptr<Kernels> host_;  // not null: state lives on the host
 };
 
 const StageSpec& longest(const JobSpec& spec) {

@@ -55,7 +55,7 @@ void request_stop(int /*signal*/) {
     stop_requested = true;
 }
 
-// While there is nothing to be finished: before ranks start, and in a dry run.
+// Used when there is no work to finish: before ranks start, and in a dry run.
 void stop_at_once(int /*signal*/) {
     _exit(kExitInterrupted);
 }
@@ -75,11 +75,11 @@ struct Arguments {
     int parent = 0;
 };
 
-// Whether what ended a rank is its own, or that of a rank that it has lost or been told of.
+// Whether a rank failed by itself, or because another rank failed.
 enum class Blame { own, others };
 struct RankEnd {
     int code = 0;
-    std::string words;  // of what went wrong
+    std::string words;  // the error message
     Blame blame = Blame::own;
 };
 
@@ -88,12 +88,12 @@ RankEnd failed_with(const Error& error) {
             error.code == ErrorCode::aborted ? Blame::others : Blame::own};
 }
 
-// Where a process rank leaves its words.
+// The file in which a process rank leaves its error message.
 std::string words_path(const std::string& exchange_dir, std::size_t rank) {
     return format("{}/failed-{}", exchange_dir, rank);
 }
 
-// Tells once what several ranks found alike, and leaves out what only follows from it.
+// Prints each error once, with the ranks that share it; omits errors that only follow from it.
 void tell(const std::vector<RankEnd>& ends) {
     std::map<std::string, std::vector<std::size_t>> ranks;
     for (const Blame blame : {Blame::own, Blame::others}) {
@@ -104,7 +104,7 @@ void tell(const std::vector<RankEnd>& ends) {
         }
     }
     for (const auto& [words, by] : ranks) {
-        if (words.empty()) continue;  // it has said them itself
+        if (words.empty()) continue;  // the rank has printed its own
         std::string who = format("{} {}", plural(by.size(), "rank"), join(by));
         if (by.size() == ends.size() && by.size() > 1) who = format("all {} ranks", by.size());
         std::cerr << format("{}: {}\n", who, words);
@@ -219,7 +219,7 @@ pid_t spawn_rank(const Arguments& arguments, int rank, const std::string& exchan
     return pid;
 }
 
-// A rank that failed by itself has left its words; the others follow it.
+// A rank that failed by itself has left an error message; the others follow it.
 struct Child {
     pid_t pid = -1;
     RankEnd end;
@@ -240,8 +240,8 @@ RankEnd end_of(int wait_status, const std::string& words_path) {
     return end;
 }
 
-// Waits for all; passes a request to stop on, and ends the others when one has failed. Those count
-// no more.
+// Waits for all ranks; passes a request to stop on, and ends the others when one has failed. Their
+// own ends no longer count.
 int wait_for(std::vector<Child>& children, const std::string& dir) {
     std::size_t running = children.size();
     bool told = false;

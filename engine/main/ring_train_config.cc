@@ -142,7 +142,7 @@ void describe_runs(std::ostringstream& out, const SequenceRuns& runs) {
     }
 }
 
-// Bytes of host memory that nobody uses; 0 where the system does not say.
+// Bytes of free host memory; 0 where the system does not say.
 Bytes available_memory() {
     std::ifstream lines("/proc/meminfo");
     std::string key, unit;

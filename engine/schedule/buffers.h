@@ -34,8 +34,8 @@ private:
 std::vector<std::uint32_t> buffers_of_arena(const StepSchedule& schedule, int arena);
 
 // The same schedule with every buffer of the arenas at its planned offset (an arena per entry of
-// `plans`, device then host), so that what shares bytes shows. Ranges outside stay as they are, and
-// no arena meets them.
+// `plans`, device then host), so that buffers that share bytes overlap. Ranges outside keep their
+// addresses, which no arena overlaps.
 StepSchedule place_buffers(const StepSchedule& schedule, std::span<const ArenaPlan> plans);
 
 }  // namespace rm

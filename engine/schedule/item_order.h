@@ -6,13 +6,13 @@
 
 #include "kernels/meta/schedule.h"
 
-// The order that a schedule needs and has. Work is numbered by stream: the first of each is
-// 1, and 0 is none.
+// The order that a schedule needs, and the order that it has. Work is numbered by stream: the first
+// of each is 1, and 0 means none.
 namespace rm {
 
-// For every work item, by stream, the last work queued before it there that touches bytes it
-// touches, one of the two writing. Streams run in order, so ordered after that one is ordered after
-// all. It depends on no event: only on who touches what.
+// For every work item and stream: the last earlier work of that stream that touches bytes of the
+// item, at least one of the two writing. A stream runs in order, so an item that is ordered after
+// that work is ordered after all earlier work. Depends on accesses alone, not on events.
 class Conflicts {
 public:
     explicit Conflicts(const StepSchedule& schedule);
@@ -30,7 +30,7 @@ private:
     std::vector<std::vector<std::uint32_t>> work_;  // items, by stream and number
 };
 
-// Vector clocks: by stream, the last work of each stream that comes before what is queued next.
+// Vector clocks: for each stream, the last work of every stream that its next item runs after.
 class StreamClocks {
 public:
     // Borrows the schedule.
@@ -41,11 +41,11 @@ public:
     std::span<const std::uint32_t> of(std::size_t stream) const {
         return std::span(now_).subspan(stream * num_streams_, num_streams_);
     }
-    // Whether a wait that comes next is for anything its stream is not after already.
+    // Whether the wait that comes next orders its stream after anything new.
     bool adds_order(const ScheduleItem& wait) const;
 
-    // To go over the items from here more than once: what later records note is noted again before
-    // anything waits for it, so where the streams are is all there is to put back.
+    // Saves and restores the position, to pass over the items more than once: later records write
+    // their notes again before any item waits for them, so the streams' positions suffice.
     const std::vector<std::uint32_t>& position() const { return now_; }
     void put_back(const std::vector<std::uint32_t>& position) { now_ = position; }
 

@@ -8,25 +8,25 @@
 
 namespace rm {
 
-// Two accesses of the same bytes, one of them a write, that no event or join orders.
+// Two accesses to the same bytes, at least one a write, that no event or join orders.
 struct Race {
     std::uint32_t first = 0;  // items
     std::uint32_t second = 0;
-    AddressRange bytes;  // where they meet, of their first ranges that do
+    AddressRange bytes;  // the overlap of their first ranges that overlap
 };
 // Names both items' op and stream, and the bytes by buffer and offset.
 std::string describe(const StepSchedule& schedule, const Race& race);
 
-// Vector clocks over streams and events. Empty: free of races. At most `limit` are listed, in the
-// order of `second`; of a stream's accesses that race with one item, the last.
+// Finds races by vector clocks over streams and events. Lists at most `limit`, in the order of
+// `second`; of a stream's accesses that race with one item, the last. Empty: free of races.
 std::vector<Race> find_races(const StepSchedule& schedule, std::size_t limit = 16);
 
-// Goes over the items from `first` on, where `clocks` are. Stops at the limit.
+// Examines the items from `first` on, the position of `clocks`. Stops at the limit.
 std::vector<Race> search_races(const StepSchedule& schedule, const Conflicts& conflicts,
                                StreamClocks& clocks, std::uint32_t first, std::size_t limit);
 
-// Work on a buffer that is not ordered after all work on buffers of its arena that had been
-// released when it was requested. Whether the two ever share bytes is the plan's choice.
+// Work on a buffer that is not ordered after all work on those buffers of its arena that had been
+// released at its request. The arena's plan decides whether the two share bytes.
 struct ReuseRace {
     std::uint32_t first = 0;   // items
     std::uint32_t second = 0;  // touches `buffer`
@@ -34,9 +34,9 @@ struct ReuseRace {
 };
 std::string describe(const StepSchedule& schedule, const ReuseRace& race);
 
-// For a schedule as it was recorded, where no two buffers share addresses. Without any of these and
-// without races (find_races) it is free of races wherever an arena's plan puts its buffers, as long
-// as those that live together do not overlap. At most `limit`.
+// For a schedule as it was recorded, in which no two buffers share addresses. If it has none of
+// these and no races (find_races), it has none wherever an arena's plan puts its buffers, provided
+// that buffers that live together do not overlap. Lists at most `limit`.
 std::vector<ReuseRace> find_reuse_races(const StepSchedule& schedule, std::size_t limit = 16);
 
 }  // namespace rm

@@ -59,8 +59,8 @@ bool RankClock::over() const {
                        [](const StreamState& s) { return s.next == s.queue.size(); });
 }
 
-// Queues up to a join of a stream that is not empty yet. Items begin at the host's time at the
-// earliest, which stands in its `begin` meanwhile.
+// Queues items up to a join of a stream that is not empty yet. Items begin at the host's time at
+// the earliest; `begin` holds that time until they run.
 bool RankClock::queue_items() {
     const std::uint32_t before = num_queued_;
     for (; num_queued_ < schedule_.items.size(); ++num_queued_) {
@@ -113,12 +113,12 @@ bool RankClock::finish(std::size_t stream, std::uint32_t item, double begin, dou
     return true;
 }
 
-// When the stream is at the item and the host has queued it.
+// The time at which the stream has reached the item and the host has queued it.
 double RankClock::enter(std::size_t stream, std::uint32_t item) {
     StreamState& state = streams_[stream];
     const double queued = clocked_.items[item].begin;
     if (queued <= state.now) return state.now;
-    // The host was held up by the last join before.
+    // The last join before delayed the host.
     const auto join = std::upper_bound(long_joins_.begin(), long_joins_.end(), item) - 1;
     if (stream == 0) note_exposed(queued - state.now, *join);
     state.now = queued;

@@ -11,19 +11,19 @@
 
 namespace rm {
 
-// Where the ranks of a group meet: the n-th collective of each is one.
+// Matches the collectives of a group's ranks: the n-th of each rank is one meeting.
 class Meetings {
 public:
-    // The place of a group's ranks, the same for each of them, in whatever order they are named.
+    // The group's index: the same for each of its ranks, in whatever order they are listed.
     std::size_t place_of(int group, std::vector<int> ranks);
     std::span<const int> ranks(std::size_t place) const { return places_[place].ranks; }
 
     struct Meeting {
         std::size_t arrived = 0;
-        double begin = 0;    // when the last one came
+        double begin = 0;    // when the last rank arrived
         double seconds = 0;  // of the slowest
     };
-    // Returns whether all are there now.
+    // Returns whether all ranks have arrived.
     bool arrive(std::size_t place, std::size_t number, double time, double seconds);
     const Meeting& at(std::size_t place, std::size_t number) const {
         return places_[place].meetings[number];
@@ -41,15 +41,15 @@ private:
     std::map<std::pair<int, std::vector<int>>, std::size_t> known_;
 };
 
-// One rank's streams and host, as far as they have come without the ranks they wait for.
+// One rank's streams and host, advanced until they wait for other ranks.
 class RankClock {
 public:
     // Borrows all. `groups`: the rank's own; every rank has one in `meetings`.
     RankClock(const StepSchedule& schedule, int rank, const std::map<int, std::vector<int>>& groups,
               const LinkSpeeds& links, Meetings& meetings);
 
-    // Goes on until only other ranks are waited for. Returns the places where it was the last to
-    // come, whose other ranks can go on now.
+    // Advances until everything waits for other ranks. Returns the places of the groups in which
+    // this rank was the last to arrive: their other ranks can advance now.
     std::vector<std::size_t> advance();
     bool over() const;
     // The collectives its streams are in.

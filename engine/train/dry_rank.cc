@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-// Has its place among the ranks and never moves anything.
+// A transport that has a place among the ranks and moves nothing.
 class NoTransport final : public Transport {
 public:
     NoTransport(int rank, int num_ranks) : rank_(rank), num_ranks_(num_ranks) {}
@@ -102,7 +102,7 @@ ArenaPlan plan_of(const ArenaPasses& passes) {
     return plan;
 }
 
-// The machine's memory is the device's, too, where that is the host's.
+// A CPU device uses the machine's memory, too.
 Status check_share(const RankMemory& all, const RankMemory& step, const RankSpec& spec,
                    bool device_is_host) {
     const Bytes used = device_is_host ? all.device + all.host : all.host;
@@ -194,7 +194,7 @@ RankMemory DryRank::held() const {
     for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
         const auto kind = static_cast<MemoryKind>(i);
         held.host += engine_->state().host_bytes(kind);
-        // A pass has released all that it requested.
+        // Requires that a pass has released all that it requested.
         held.device += kernels_->device().allocated(kind);
     }
     return held;

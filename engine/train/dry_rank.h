@@ -13,7 +13,7 @@ struct RankMemory {
     Bytes device, host;
 };
 
-// A rank that computes nothing: the engine's own schedule on the meta device, written down.
+// A rank that computes nothing: records the engine's own schedule on the meta device.
 class DryRank {
 public:
     // `spec.host` only says whether state lives on the host; `host_profile` how long its
@@ -58,20 +58,20 @@ private:
 Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
                                   const MetaOptions& options);
 
-// Checks passes as record_passes() leaves them, with places: CheckError for two
-// accesses of the same bytes that nothing orders, and for two that another plan would give the same
-// bytes. No spec and no policy excuses them: the engine
-// has queued what it must not, and nothing has run yet.
+// Checks passes as record_passes() leaves them, with places: CheckError for two unordered accesses
+// to the same bytes, and for two to which another plan would give the same bytes. Either is a fault
+// of the engine, whatever spec and policy say; nothing has run
+// yet.
 void check_races(const StepSchedule& schedule, const StageArenas& arenas);
 
-// Whether what the rank holds in all stages stays within the limits of spec and policy: asked
-// before any of it is allocated. RESOURCE_EXHAUSTED: it does not.
+// Checks, before anything is allocated, that the memory the rank holds in all stages stays within
+// the limits of spec and policy. RESOURCE_EXHAUSTED: it does not.
 Status check_state_fits(const RankSpec& spec, const MemoryPolicy& policy, Kernels& like);
 
-// Plans a rank's requests and their places: every request of the real run has to be the
-// planned one. Recorded from a sample of a long context's chunks: its races are checked at these
-// places, and at any others that a plan might choose. Errors: those of enter; RESOURCE_EXHAUSTED:
-// with what the rank holds besides it is more than a limit of spec or policy.
+// Plans a rank's requests and their places: every request of the real run has to be the planned
+// one. Records a sample of a long context's chunks and checks its races, at these places and at any
+// others that a plan might choose. Errors: those of enter; RESOURCE_EXHAUSTED: together with the
+// rank's other memory the plan exceeds a limit of spec or policy.
 Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, Kernels& like);
 
 // Passes served from planned arenas: one allocation on the device, one pinned on the host.

@@ -22,8 +22,8 @@ enum class Phase : std::uint32_t {
     exporting,  // the trained model
 };
 std::string_view to_string(Phase phase);
-// A part of a step: how long it takes without a sign of life is much the same from step to step.
-// The others depend on disks and on how much text there is.
+// Whether the phase is a part of a step, in which the pauses between signs of life are alike from
+// step to step. Pauses of other phases depend on disks and on the amount of text.
 bool is_of_a_step(Phase phase);
 
 // A rank's present work, in shared memory that outlives it: the shim maps one page per rank, the

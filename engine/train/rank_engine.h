@@ -46,9 +46,9 @@ StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
 
 class PlannedPasses;
 
-// One rank below the loop over steps: its streams, its way to the others, what it trains, and the
-// model and trainer of the stage at hand. Ends its transport when it is destroyed by an exception:
-// what is still queued may wait for peers that wait for this rank.
+// One rank below the loop over steps: its streams, its communicator, its weights, and the model and
+// trainer of the current stage. Ends its transport when an exception destroys it: queued work may
+// wait for peers that wait for this rank.
 class RankEngine {
 public:
     // Borrows the references.
@@ -60,7 +60,7 @@ public:
     // Plans and makes the stage's buffers and brings the weights up to date with their master
     // copies. Errors of make_rank_layout and plan_arenas.
     Status enter(const StageShape& shape);
-    // The same with somebody else's arenas, which outlive the stage.
+    // The same with the caller's arenas, which outlive the stage.
     Status enter(const StageShape& shape, PassMemory& passes);
 
     StepBatch cut(const std::vector<Sample>& sequences) const {
@@ -75,7 +75,7 @@ public:
     const RankLayout& layout() const { return *layout_; }
     Model& model() { return *model_; }
     Trainer& trainer() { return *trainer_; }
-    // The stage's arenas, where this rank has planned them itself.
+    // The stage's arenas, if this rank has planned them itself.
     const StageArenas& arenas() const;
 
 private:

@@ -31,7 +31,7 @@ struct OptimizerStep {
     std::uint64_t seed = 1;  // of the rounding of bf16 moments
     double learning_rate = 0;
     std::int64_t step = 1;  // 1 on the first update
-    // Weights and moments are being read until this has passed; null: they are not.
+    // Until this has passed, a checkpoint reads weights and moments; null: none does.
     const Event* state_in_use = nullptr;
 };
 
@@ -77,7 +77,7 @@ private:
     void synchronize();
     void finish_loss();
     StepResult read_result(const StepBatch& batch);
-    // Moves what the timers have counted into the result.
+    // Moves the timers' counts into the result.
     void take_times(StepResult& result);
 
     RankStreams streams_;

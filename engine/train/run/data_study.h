@@ -15,7 +15,7 @@ namespace rm {
 
 struct RankParts;
 
-// Work that begins long before its result is needed. Given up when it is destroyed.
+// Work on a thread of its own whose result is needed much later. Destruction cancels it.
 template <typename T>
 class Background {
 public:
@@ -28,14 +28,14 @@ public:
     Background& operator=(const Background&) = delete;
     ~Background() { activity_.cancelled = true; }
 
-    // Nothing: it is not over within `limit`.
+    // Nothing: the work has not ended within `limit`.
     std::optional<Result<T>> wait_for(Seconds limit) const {
         const std::chrono::duration<double> seconds(limit.value);
         if (result_.wait_for(seconds) != std::future_status::ready) return std::nullopt;
         return result_.get();
     }
 
-    // Until it is over; `waiting` moves with it and ends the wait.
+    // Waits until it has ended; `waiting` counts its progress and can cancel the wait.
     Result<T> wait(Activity& waiting) const {
         constexpr Seconds kLook{0.05};
         const std::int64_t before = waiting.done;
@@ -47,25 +47,25 @@ public:
     }
 
 private:
-    Activity activity_;  // before what uses it
+    Activity activity_;  // outlives its users below
     std::shared_future<Result<T>> result_;
 };
 
-// Facts about the data that rank 0 needs and that take much reading. It reads while the ranks load
-// and train. The other ranks have none.
+// Facts about the data that rank 0 needs and that take long to read. Rank 0 reads while the ranks
+// load and train; other ranks have no facts.
 class DataStudy {
 public:
     DataStudy() = default;
     DataStudy(const DataStudy&) = delete;
     DataStudy& operator=(const DataStudy&) = delete;
 
-    // Begins what the job needs. Borrows the data and the faults, which outlive this.
+    // Starts the reads that the job needs. Borrows the data and the faults, which outlive this.
     void begin(RankParts& parts);
 
-    // Rank 0 of a job that saves or resumes; waits until it is known.
+    // The data's hash, for rank 0 of a job that saves or resumes; waits until it is known.
     Result<std::string> content_hash(Activity& waiting) const;
-    // Rank 0 of a job that evaluates. Outer: nothing while the text is still being read. Inner:
-    // nothing where its tokens are not bytes.
+    // The text's entropies, for rank 0 of a job that evaluates. Outer: nothing while the text is
+    // still being read. Inner: nothing if its tokens are not bytes.
     std::optional<Result<std::optional<TextEntropies>>> entropies() const;
 
 private:

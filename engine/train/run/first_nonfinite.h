@@ -6,10 +6,10 @@
 
 namespace rm {
 
-// After a step whose gradient is not finite: the tensor that went wrong first, as a sentence. Looks
-// through all weights, then the residual stream before and behind every layer (where it is on the
-// device) in a forward pass over `batch`, then the gradients of the step. Collective, while nothing
-// is queued; every rank gets the same sentence. Reads everything once: for a run that gives up.
+// Names, in a sentence, the first tensor that is not finite after a step with such a gradient.
+// Looks through all weights, then the residual stream before and behind every layer (if it is on
+// the device) in a forward pass over `batch`, then the step's gradients. Collective, while nothing
+// is queued; every rank gets the same sentence. Slow, since it reads everything: for runs that end.
 std::string first_nonfinite(RankEngine& engine, const StepBatch& batch);
 
 }  // namespace rm

@@ -44,7 +44,7 @@ HfExport ModelExport::options(const std::string& path) const {
     return options;
 }
 
-// The others are told whose words they are; the rank that failed says so itself.
+// Other ranks name the rank that failed; that rank reports its own error.
 Status ModelExport::everyone(const Status& mine) {
     constexpr std::string_view kKey = "export.huggingface";
     const Status all = parts_.meeting.everyone(mine, kKey);
@@ -65,7 +65,7 @@ Result<bool> ModelExport::run() {
     parts_.env.progress.phase = Phase::exporting;
     Result<bool> done = write_to(path);
     if (done) return done;
-    // A second attempt would find the same weights, and they are not worth a second place.
+    // A second attempt would find the same unusable weights, so none is made.
     if (done.error().code == ErrorCode::out_of_range) {
         done = invalid_argument("{}", done.error().message);
     }
@@ -88,7 +88,7 @@ Error ModelExport::rescue(const Error& failed) {
     return make_error(failed.code, "{}; the trained model is in {}", failed.message, beside);
 }
 
-// Written by rank 0 from what all ranks hold.
+// Rank 0 writes the parts of all ranks.
 Result<bool> ModelExport::write_to(const std::string& path) {
     // While rank 0 writes or syncs a file the others wait for its next block.
     parts_.env.transport.set_timeout(parts_.config.plan.collective_timeout +
@@ -122,8 +122,8 @@ Result<bool> ModelExport::write_to(const std::string& path) {
     return true;
 }
 
-// Rank 0 asks for as long as nobody answers. The others hear from it meanwhile, so that no
-// collective's timeout ends what only waits.
+// Rank 0 asks until it gets an answer. Meanwhile it exchanges messages with the others, so that no
+// collective times out.
 Status ModelExport::ask_to_publish() {
     while (true) {
         Status answer;

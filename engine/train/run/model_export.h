@@ -3,14 +3,14 @@
 #include "base/result.h"
 #include "engine/train/run/rank_parts.h"
 
-// Gives the trained model away as spec.exports says. Collective: all ranks call these and get the
-// same outcome.
+// Exports the trained model as spec.exports says. Collective: all ranks call these and get the same
+// outcome.
 namespace rm {
 
-// Before the first step: whether the model could be written where it is to go.
+// Before the first step: checks that the model could be written to its place.
 Status try_export_place(RankParts& parts);
-// After the last. False: it may not take its place. Where no checkpoint keeps the model, an export
-// that fails is tried once more beside its place, and the error says where that is.
+// After the last step. False: the export may not be published. If no checkpoint holds the model, a
+// failed export is tried once more beside its place, and the error names that path.
 Result<bool> export_model(RankParts& parts);
 
 }  // namespace rm

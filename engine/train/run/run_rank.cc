@@ -75,7 +75,7 @@ Status RankRun::save_and_evaluate(const StepResult& result) {
     return state_.is_last_chance() || wanted ? duty_.begin(state_) : Status();
 }
 
-// Only a model that is whole can be given away.
+// Only a complete model can be exported.
 Status RankRun::check_trained() const {
     if (state_.weights_are_good()) return {};
     const std::string_view what =

@@ -30,7 +30,7 @@ public:
     virtual void on_checkpoint(std::int64_t step, const std::string& path, double seconds) = 0;
     virtual void on_stage_done(int stage, std::int64_t step) = 0;
     virtual void on_note(const std::string& text) = 0;
-    // The run goes on, and somebody should look.
+    // The run continues, but a user should look.
     virtual void on_alarm(const std::string& text) { on_note(text); }
 };
 
@@ -55,7 +55,7 @@ struct RankEnvironment {
     const std::atomic<bool>& stop;  // set: checkpoint at the end of this step and return. Ranks
                                     // agree on it within the step, so one may be told alone
     Faults* faults = nullptr;
-    PublishGuard* publish_guard = nullptr;  // null: exports need nobody's leave
+    PublishGuard* publish_guard = nullptr;  // null: exports need no permission
 };
 
 // Trains from the newest checkpoint that verifies, or from spec.checkpoint.from, or from

@@ -40,7 +40,7 @@ struct RunState {
     bool finished() const { return position.step >= num_steps; }
     bool is_last_chance() const { return finished() || stopping; }
     bool is_evaluated() const { return evaluated.step == position.step; }
-    // As far as anybody has seen: in the last step with these weights, or an evaluation since.
+    // As of the last step with these weights, or a later evaluation.
     bool weights_are_good() const { return is_evaluated() ? evaluated.finite : health.good(); }
     // After a step whose number is a multiple of `every`; 0: never.
     bool due(std::int64_t every) const { return every > 0 && position.step % every == 0; }

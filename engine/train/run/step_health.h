@@ -28,7 +28,7 @@ public:
     bool good() const { return first_skipped_ == 0; }
     bool hopeless() const { return last_.step - first_skipped_ + 1 >= max_skipped_ && !good(); }
     bool starved() const { return num_without_target_ >= max_skipped_; }
-    // Why a hopeless run ends. `culprit`: what was found to have gone wrong first.
+    // Why a hopeless run ends. `culprit`: the first tensor found to be wrong.
     Error hopeless_error(const std::string& culprit) const;
     Error starved_error() const;
 

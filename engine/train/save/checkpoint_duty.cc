@@ -15,8 +15,8 @@ bool CheckpointDuty::is_time(double last_step_seconds) const {
     return since_saved_.seconds() + 2 * last_step_seconds > checkpoint.every.value;
 }
 
-// An alarm; it is tried again when the next one is due. Where there is no next one it is the end:
-// an attempt that may be tried again is better than steps that nobody has.
+// Raises an alarm; the next due checkpoint tries again. If none is due any more, the run fails: a
+// retry of the attempt is better than steps that no checkpoint holds.
 Status CheckpointDuty::not_written(std::int64_t step, const Error& why, const RunState& state) {
     saved_step_ = published_step_;
     if (state.is_last_chance() && step == state.position.step) return why;

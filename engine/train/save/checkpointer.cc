@@ -121,7 +121,7 @@ void Checkpointer::wait_for_writer() {
     }
 }
 
-// Empty, or what could not be removed: no reason to stop.
+// Empty, or the files that could not be removed, which is no reason to stop.
 std::string Checkpointer::prune(Activity& activity) {
     const auto pruned = prune_checkpoints(options_.dir, known_, options_.keep, faults_, activity);
     return pruned ? "" : pruned.error().message;

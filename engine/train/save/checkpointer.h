@@ -25,7 +25,7 @@
 
 namespace rm {
 
-// A disk that is slower is taken for one that hangs.
+// A disk below this rate counts as hanging.
 constexpr double kSlowestDisk = 10e6;  // bytes per second
 inline Seconds time_on_disk(Bytes bytes) {
     return {static_cast<double>(bytes.value) / kSlowestDisk};
@@ -52,7 +52,7 @@ public:
 
     bool enabled() const { return !options_.dir.empty(); }
 
-    // Begins to write the state as it is now, each rank what it owns of it.
+    // Begins to write the present state; each rank writes its own part.
     Status begin(const TrainPosition& position, nlohmann::json state);
     bool writing() const { return writing_.has_value(); }
     // Passed when the state may change again.
