@@ -210,7 +210,7 @@ Result<SafetensorsHeader> parse_safetensors_json(std::string_view text) {
     if (text.empty() || text.front() != '{') {
         return data_loss("does not begin with '{': is not a JSON object");
     }
-    // The parser would take it for the end of the text.
+    // The parser would treat a zero byte as the end of the text.
     if (text.find('\0') != std::string_view::npos) {
         return data_loss("is not JSON: holds a zero byte");
     }

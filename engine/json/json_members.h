@@ -109,8 +109,8 @@ nlohmann::json members_to_json(const T& value) {
     return out;
 }
 
-// A configuration refuses members that it does not know; what another version may have written
-// passes over them.
+// Whether unknown members are errors, as in configurations, or are skipped, as in text that another
+// version may have written.
 enum class UnknownMembers { refused, passed_over };
 
 // Absent members keep their values; JsonObject says what else is an error. The caller decides about

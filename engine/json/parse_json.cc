@@ -71,7 +71,7 @@ Result<json> parse_strict_json(std::string_view text, std::size_t max_bytes) {
     if (text.size() > max_bytes) {
         return broken("is {} bytes long; at most {} are read", text.size(), max_bytes);
     }
-    // The parser would take it for the end.
+    // The parser would treat a zero byte as the end.
     if (text.find('\0') != std::string_view::npos) return broken("is not JSON: holds a zero byte");
     KeyCheck check;
     try {

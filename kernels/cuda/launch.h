@@ -40,7 +40,7 @@ struct Launch {
     const GpuProfile& profile;
     simt::Emulation emulation{};     // `emu` only
     bool reproducible = true;        // sums in a fixed order
-    LaunchLog* log = nullptr;        // null: nobody asked
+    LaunchLog* log = nullptr;        // null: no log
     std::string op;                  // with its sizes, where there is a log
     cuda::MatMul* matmul = nullptr;  // for the ops that take a workspace, which
     Workspace workspace{};           // is 64-byte aligned and as large as was asked for

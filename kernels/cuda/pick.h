@@ -10,9 +10,9 @@
 // Choices of launchers, by shapes and addresses. Host only.
 namespace rm::cuda {
 
-// Whether the memory of all tensors begins where 16 bytes may be read at a time.
+// Whether all tensors are aligned to 16 bytes.
 bool starts_are_aligned(std::initializer_list<TensorView> tensors);
-// Whether every row of `row` elements does, and is whole vectors of 8.
+// Whether every row of `row` elements is, too, and consists of whole vectors of 8.
 bool rows_are_aligned(std::int64_t row, std::initializer_list<TensorView> tensors);
 
 // Blocks of kernel K for `items`, of which a block takes `per_block` at a time and then strides:
@@ -28,8 +28,8 @@ inline simt::Extent one_block_each(std::int64_t items) {
     return {.x = static_cast<int>(items)};
 }
 
-// An element-wise kernel over params.count elements: K<kWide>, which moves that many at a time,
-// when all tensors begin where that is possible, and K<1> otherwise.
+// Launches an element-wise kernel over params.count elements: K<kWide>, which moves that many at a
+// time, if all tensors are aligned for that, and K<1> otherwise.
 template <template <int> typename K, int kWide>
 void launch_elements(const Launch& where, std::initializer_list<TensorView> tensors,
                      const typename K<1>::Params& params) {

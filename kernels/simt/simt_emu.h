@@ -17,7 +17,7 @@
 
 namespace rm::simt {
 
-// Where in the source a body called; std::source_location needs a newer clang.
+// The source line of a body's call; std::source_location needs a newer clang.
 struct Place {
     const char* file = "";
     const char* function = "";
