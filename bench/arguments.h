@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-// How the commands of ring-bench read their words.
+// Parses the command lines of ring-bench.
 namespace rm::bench {
 
 enum class Output { table, json };
@@ -66,17 +66,17 @@ struct Command {
     std::string_view program;  // as in "ring-bench balance"
     std::string_view usage;    // ends with a line's end
     std::vector<Flag> flags;   // "--flag VALUE" or "--flag=VALUE"
-    // Takes a word that is no flag; null: none is expected.
+    // Takes a positional argument; null: none is expected.
     std::function<Status(std::string_view)> word = nullptr;
-    // Says whether the flags agree with each other; null: they always do.
+    // Checks that the flags agree with each other; null: they always do.
     std::function<Status()> check = nullptr;
 };
 
-// The error of a word that is no flag where none belongs.
+// The error for an unexpected positional argument.
 Error not_expected(std::string_view word);
 
-// Reads the words and runs what they ask for. Returns the exit code: that of `run`, 1 after an
-// error of `run`, 2 after an error of the words; prints the error, or the help that is asked for.
+// Parses the arguments and calls `run`. Returns the exit code: that of `run`, 1 after an error of
+// `run`, 2 after an error in the arguments; prints the error, or the help if it is requested.
 int run_command(std::span<char*> words, const Command& command,
                 const std::function<Result<int>()>& run);
 

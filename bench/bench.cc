@@ -98,7 +98,7 @@ const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_colu
 }
 
 double Bench::seconds_of_turn(const std::function<void(Stream&)>& queue, int times) {
-    // OpenMP's threads spin for a while after their work: they are not to disturb ours.
+    // OpenMP's threads spin for a while after their work: lets them stop before ours begins.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const double start = now(options_);
     for (int i = 0; i < times; ++i)
@@ -117,7 +117,7 @@ int Bench::times_per_turn(const Work& work, const std::function<void(Stream&)>& 
     return static_cast<int>(std::clamp(kTurnSeconds / seconds_of_turn(queue, 1), 1.0, 500.0));
 }
 
-// A peer on a GPU runs `times` in a row by itself.
+// A peer on a GPU repeats the work `times` times by itself.
 Contender Bench::torch_contender(const std::string& work, int times) const {
     TorchPeer& torch = *options_.torch;
     const Status ready = torch.prepare(work);

@@ -13,7 +13,7 @@
 
 namespace rm::bench {
 
-// Somebody else doing the same work, in turns with us.
+// Another implementation of the same work, which takes turns with ours.
 struct Contender {
     std::string name;
     std::function<double()> run_once;  // seconds
@@ -23,7 +23,7 @@ struct Comparison {
     std::string name;
     double seconds = 0;  // median
     double ratio = 0;    // theirs over ours, the median over the turns: above 1 we are faster
-    Bytes memory;        // of their process, at its highest
+    Bytes memory;        // the peak of their process
 };
 
 // One measured figure: `flops` operations, or `bytes` read and written, in `seconds`, the median of
@@ -34,12 +34,12 @@ struct Row {
     double seconds = 0;
     double bytes = 0;
     double tokens = 0;  // trained; then memory is reported, too
-    Bytes memory;       // of this process, at its highest
+    Bytes memory;       // the peak of this process
     std::vector<Comparison> comparisons;
 };
 
-// Wall time, or the CPU time of the process divided by its threads: on a busy machine only the
-// second says something about us. A peer that spins while it waits pays for that.
+// Wall time, or the CPU time of the process divided by its threads: on a busy machine only CPU time
+// measures our own work. It includes the time in which a peer spins while it waits.
 enum class Clock { wall, cpu };
 
 struct Options {
@@ -61,7 +61,7 @@ struct Work {
     double flops = 0;
     double bytes = 0;
     double tokens = 0;
-    std::string torch;  // its JSON for the peer; empty: the peer does not know it
+    std::string torch;  // the work as JSON for the peer; empty: the peer cannot do it
     std::vector<Contender> contenders;
 };
 
@@ -88,9 +88,9 @@ public:
         return {buffer.data(), size};
     }
 
-    // Measures what `queue` queues on the stream, in turns with contenders, and gives the row to
-    // on_row; the first turn is not counted. A torch peer that fails is fatal: a comparison asked
-    // for is never left out quietly.
+    // Measures the work that `queue` queues on the stream, in turns with contenders, and gives the
+    // row to on_row; does not count the first turn. A failing torch peer is fatal: a requested
+    // comparison is never omitted silently.
     void measure(const Work& work, const std::function<void(Stream&)>& queue);
 
 private:
@@ -104,13 +104,13 @@ private:
     std::vector<Tensor> tensors_;
     std::vector<Buffer> buffers_;
     std::vector<std::unique_ptr<PreparedWeight>> weights_;
-    std::unique_ptr<Stream> stream_;  // last: passes what it has queued before the memory goes
+    std::unique_ptr<Stream> stream_;  // last: it ends before the memory is freed
 };
 
 double now(const Options& options);  // seconds
 double thread_seconds();             // of the processor, for the calling thread
 
-// A bare loop over oneDNN's matrix product with packed weights: what our products are measured by.
+// A bare loop over oneDNN's matrix product with packed weights: the baseline of our products.
 // Empty when built without oneDNN, or when it has no product for the type on this CPU.
 // y (T, N) = x (T, K) B (K, N), the rows dealt evenly to the threads.
 std::vector<Contender> onednn_product(std::int64_t T, std::int64_t N, std::int64_t K,

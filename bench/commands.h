@@ -14,7 +14,7 @@ int run_device(std::span<char*> words);     // measures this machine's device pr
 int run_dry_run(std::span<char*> words);    // how long predictions take, and what they say
 int run_overlap(std::span<char*> words);    // how much of a delay on every link stays exposed
 int run_placement(std::span<char*> words);  // 1 where an answer is worse than promised
-int run_predict(std::span<char*> words);    // 1 where the dry run foretells a step badly
+int run_predict(std::span<char*> words);    // 1 if the dry run predicts a step badly
 int run_tokenize(std::span<char*> words);
 
 // A profile's provenance: measured by this command, here and today.

@@ -44,7 +44,7 @@ public:
 
     // Whether it was logged.
     bool came(LogLevel level, const std::string& reason, MonoTime now);
-    // All is well again: the next one is logged whatever its reason.
+    // The trouble has ended: the next event is logged whatever its reason.
     void over();
 
 private:
@@ -52,7 +52,7 @@ private:
     std::mutex mutex_;
     std::string reason_;
     MonoTime logged_;
-    Seconds pause_;  // 0: nothing has come yet
+    Seconds pause_;  // 0: no event has come yet
     int unlogged_ = 0;
 };
 

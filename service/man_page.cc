@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kReleased = "2026-11-23";  // of the project's version
 
-// One word for a macro.
+// Quotes text as one argument of a macro.
 std::string quoted(const std::string& text) {
     std::string out = "\"";
     for (const char c : man_text(text))
@@ -42,7 +42,7 @@ void put_section(std::string& out, const ManSection& section) {
 
 }  // namespace
 
-// No escapes, real hyphens, no line that is a request.
+// Escapes backslashes, hyphens, and lines that troff would take for requests.
 std::string man_text(const std::string& text) {
     std::string out;
     bool begins_line = true;

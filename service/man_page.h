@@ -23,12 +23,12 @@ struct ManPage {
     std::string synopsis;  // empty: it is no command
     std::string version;   // of the program
     std::vector<ManSection> sections;
-    std::string body;                   // what else there is, in troff's own words
+    std::string body;                   // further sections, in troff's language
     std::vector<std::string> see_also;  // ringmaster(1)
 };
 
 std::string to_man(const ManPage& page);
-// Text that troff takes as it is, from the beginning of a line or in one.
+// Text that troff prints as it is, at the beginning of a line or within one.
 std::string man_text(const std::string& text);
 
 // Reads a CLI::App's options: their names, the words for their values, and in brackets their

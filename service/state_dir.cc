@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxSmallFile = 1024 * 1024;
 
-// Errors of the system as ours: what was tried, on what, and the system's words.
+// A system error as ours: the operation, its object, and the system's message.
 Error system_error(std::string_view what, const std::string& path, int number) {
     const ErrorCode code = number == ENOENT                      ? ErrorCode::not_found
                            : number == EACCES || number == EPERM ? ErrorCode::permission_denied
@@ -110,7 +110,7 @@ Result<StateDir> StateDir::open(const std::string& path) {
     const std::string lock_path = absolute + "/lock";
     UniqueFd lock = open_file(lock_path, O_RDWR | O_CREAT, 0600);
     if (!lock) return system_error("cannot open", lock_path, errno);
-    // Locks the directory as well: a lock file that somebody removes is another file afterwards.
+    // Locks the directory as well: a lock file that a user removes and makes anew is another file.
     UniqueFd directory = open_file(absolute, O_RDONLY | O_DIRECTORY);
     if (!directory) return system_error("cannot open", absolute, errno);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||

@@ -30,7 +30,7 @@ constexpr std::string_view kUsage =
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 constexpr int kMostRanks = 64;
 
-// Which chunks of a long context are gone over: a sample of them, or all.
+// Which chunks of a long context the dry run covers: a sample of them, or all.
 enum class Chunks { sampled, all };
 
 struct Arguments {
@@ -117,7 +117,7 @@ Status print_table(const Arguments& arguments) {
     return {};
 }
 
-// Chunks times layers that are gone over: more would take minutes and tens of GB.
+// The most chunks times layers to cover: more would take minutes and tens of GB.
 constexpr std::int64_t kMostOfAll = 1024;
 
 struct ChunkRow {
@@ -136,7 +136,7 @@ struct Cost {
     Bytes memory;        // the most that was resident
 };
 
-// In a process of its own, whose memory is nobody else's.
+// Runs in a process of its own, so that its memory can be measured.
 Result<Cost> cost_of(const std::function<Status()>& work) {
     std::cout << std::flush;
     const pid_t child = fork();

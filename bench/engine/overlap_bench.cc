@@ -136,7 +136,7 @@ std::vector<StepTimes> run_rig(const OverlapRig& rig) {
     return steps;
 }
 
-// Something that is to be hidden: in one pass, so many times, behind `compute` seconds each.
+// A transfer to hide: `count` of them in one pass, behind `compute` seconds each.
 struct Subject {
     std::string what;
     PassTimes StepTimes::*pass;
@@ -155,7 +155,7 @@ struct Figure {
     double least = 0;    // bounds of `exposed`
     double most = 0;
     bool within() const { return least <= exposed && exposed <= most; }
-    // Otherwise other programs had the cores, and the delay is not the multiple it was meant to be.
+    // False: other programs used the cores, so the delay is not the intended multiple of compute.
     bool idle() const {
         return std::abs(compute - undelayed_compute) <= kTolerance * undelayed_compute;
     }
@@ -169,7 +169,7 @@ double ring_step(const PassTimes& times, const OverlapRig& rig) {
     return (times.attention - times.ring) / steps;
 }
 
-// Two layers have a place: those that a pass begins with are still there.
+// Two layers have a buffer: the first two of a pass are still in theirs.
 int num_gathers(const OverlapRig& rig) {
     return static_cast<int>(rig.model.num_layers) - 2;
 }
@@ -233,8 +233,8 @@ std::vector<Figure> measure_all(const OverlapRig& rig, std::span<const Subject> 
     return rows;
 }
 
-// A slot of 2,048 tokens. The MLP is wide enough to hide the first hop of a backward pass: what is
-// exposed is the hops within attention.
+// A slot of 2,048 tokens. The MLP is wide enough to hide the first hop of a backward pass, so only
+// the hops within attention are exposed.
 OverlapRig ring_rig(const Arguments& arguments) {
     OverlapRig rig{.mesh = Mesh::make(1, arguments.ring, 1, 1).value(),
                    .repeats = arguments.repeats};

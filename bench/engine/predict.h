@@ -7,8 +7,8 @@
 #include "engine/dry_run/predict.h"
 #include "spec/job_spec.h"
 
-// Parts of ring-bench predict: measurements of this machine, and jobs that are small enough to be
-// run here, as the dry run foretells them and as they are.
+// Parts of ring-bench predict: measurements of this machine, and jobs that are small enough to run
+// here, as the dry run predicts them and as they run.
 namespace rm::bench {
 
 // How a job's ranks use the cores.
@@ -25,8 +25,8 @@ std::string to_string(const CoreUse& use);
 // first one's.
 class MachineProfiles {
 public:
-    // `budget`: wall time of each. With a folder, what is there is read instead, and what is
-    // measured is kept there.
+    // `budget`: wall time of each. With a folder, reads the profiles that are there, and stores
+    // the measured ones there.
     MachineProfiles(Seconds budget, std::string folder)
         : budget_(budget), folder_(std::move(folder)) {}
 

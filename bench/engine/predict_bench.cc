@@ -43,7 +43,7 @@ struct Arguments {
     std::string json;  // empty: nowhere
 };
 
-// Those that are asked for, in their own order.
+// The requested jobs, in the jobs' own order.
 Result<std::vector<PredictJob>> jobs_of(const Arguments& arguments) {
     std::vector<PredictJob> jobs = predict_jobs();
     if (arguments.context > 0) {
@@ -64,7 +64,7 @@ Result<std::vector<PredictJob>> jobs_of(const Arguments& arguments) {
     return wanted;
 }
 
-// A time as foretold, and as measured.
+// A time, predicted and measured.
 struct Measured {
     double median = 0, least = 0, most = 0;
 };
@@ -93,7 +93,7 @@ struct Outcome {
         return part.off() <= kTolerance * part.foretold ||
                part.off() <= kSmallPart * all.measured.median;
     }
-    // The host holds at least as much as all that the device works with.
+    // Whether the host's arena is at least as large as the device's.
     bool offloads_most() const { return real.host >= real.device; }
     bool should_hide() const { return offload.foretold < kSmallPart * all.foretold; }
     bool hides() const { return offload.measured.median < kSmallPart * all.measured.median; }

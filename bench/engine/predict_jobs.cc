@@ -60,7 +60,7 @@ PredictJob in_windows() {
             .cores = kBothCores};
 }
 
-// Many weights for its tokens. The host that updates them is the other core.
+// Many weights for few tokens. The other core is the host that updates them.
 PredictJob host_update() {
     return {.name = "update",
             .model = {.vocabulary = 16'384,
@@ -108,7 +108,7 @@ public:
     StepParts step() {
         StepResult result = rank_.step();
         double update = result.phase_seconds["optimizer"];
-        // A rank that is alone waits for gradients only where the host takes and squares them.
+        // A single rank waits for gradients only if the host takes and squares them.
         if (host_ != nullptr) update += result.phase_seconds["reduce_exposed"];
         return {.all = result.seconds,
                 .offload = result.phase_seconds["offload_exposed"],

@@ -19,8 +19,8 @@ std::vector<Shape> gpu_shapes(std::int64_t context) {
     return shapes;
 }
 
-// Those of `context` tokens; 0: of several lengths, more heads, and the one at which others are
-// compared, who hold all T x T scores.
+// Shapes of `context` tokens; 0: of several lengths and more heads, and the shape at which peers,
+// which hold all T x T scores, are compared.
 std::vector<Shape> shapes(const Options& options) {
     const std::int64_t context = options.context;
     if (options.on_gpu) return gpu_shapes(context);

@@ -61,7 +61,7 @@ public:
         constexpr int kLength = 64;
         for (int first = 0; first < num_nodes(); first += kLength)
             plant_cycle(first, kLength);
-        // Out of the last of each to the first of the next: the way of the gradients.
+        // From the last node of each ring to the first of the next: the path of the gradients.
         for (int first = 0; first < num_nodes(); first += kLength)
             make_fast(first + kLength - 1, (first + kLength) % num_nodes());
         return grown(num_nodes() / kLength, kLength, kDevices);
@@ -94,7 +94,7 @@ private:
     void fill_slowly() {
         for (Link& link : graph_.network)
             link.bandwidth = {5 + 35 * rng_.uniform()};
-        // Fast links that are no part of the answer: one out of every fourth node.
+        // Fast links outside the answer: one from every fourth node.
         for (int from = 0; from < num_nodes(); from += 4)
             make_fast(from, static_cast<int>(rng_.below(order_.size())));
     }

@@ -6,7 +6,7 @@
 namespace rm {
 namespace {
 
-// Ranks, nodes and phases that reports name by number are there.
+// Checks that the ranks, nodes and phases that reports refer to by number exist.
 Status check_numbers(const PlacementReport& report) {
     const int num_ranks = report.mesh.num_ranks();
     const auto wrong = [](int number, std::size_t count) {

@@ -50,8 +50,8 @@ void ProtoReader::read(const Field& field, Mesh& mesh) {
     mesh = *found;
 }
 
-// The values of an enum of protobuf stand in the order of ours; one that says nothing may come
-// first.
+// The values of protobuf's enum are in the order of ours, perhaps after an unspecified
+// one.
 void ProtoWriter::set_word(const Field& field, int index) {
     if (field.cpp_type() == Field::CPPTYPE_BOOL) return set_number(out_, field, index != 0);
     if (field.cpp_type() != Field::CPPTYPE_ENUM) return set_number(out_, field, index);

@@ -18,8 +18,8 @@
 // Described structures as protobuf messages: members and fields find each other by name.
 namespace rm {
 
-// A message beside a member's name in it. A member without a field of its name is a mistake here,
-// not in the message.
+// A message and a member's name in it. A member without a field of its name is an error of this
+// program, not of the message.
 class ProtoFields {
 public:
     using Field = google::protobuf::FieldDescriptor;
@@ -43,7 +43,7 @@ private:
     const google::protobuf::Reflection& access_;
 };
 
-// Numbers of C++ and protobuf are of the same kind: whole or not, signed or not.
+// Whether numbers of C++ and protobuf agree in kind: whole or not, signed or not.
 template <typename T>
 void set_number(google::protobuf::Message& message, const ProtoFields::Field& field, T number) {
     const google::protobuf::Reflection& access = *message.GetReflection();
@@ -159,7 +159,7 @@ private:
         add(*fields_.access().MutableMessage(&out_, &field), device);
     }
     void write(const Field& field, FileUse use) { set_word(field, static_cast<int>(use)); }
-    // An enum that is no text: a value of protobuf's enum, a number or a flag.
+    // An enum that travels as a value of protobuf's enum, a number or a flag, not as text.
     void set_word(const Field& field, int index);
     void write(const Field& field, const std::vector<Link>& links);
     void write(const Field& field, const std::vector<int>& numbers) {

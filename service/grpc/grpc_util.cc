@@ -30,7 +30,7 @@ constexpr std::string_view kUnix = "unix:";
 // themselves: a connection that carries one stays below this and costs no pings of its own.
 constexpr int kPingMillis = 10'000;
 constexpr int kPingTimeoutMillis = 15000;
-constexpr int kHandshakeMillis = 15'000;  // a machine at its limit needs seconds
+constexpr int kHandshakeMillis = 15'000;  // an overloaded machine needs seconds
 constexpr int kWindowBytes = 256 << 10;
 // One job with all its attempts, one look at all ranks that run: at 1,024 ranks an attempt is 60
 // KB.
@@ -39,11 +39,11 @@ constexpr int kFirstBackoffMillis = 100;
 constexpr int kMaxBackoffMillis = 2000;
 constexpr int kConnectTimeoutMillis = 10'000;
 
-// As gRPC's log function, which is one for the process.
+// Installed as gRPC's log function, of which a process has one.
 std::mutex listener_mutex;
 std::function<void(const std::string&)> listener_ended;
 
-// gRPC 1.51 stops watching a socket for ever when accept4() fails on it, and says so nowhere else.
+// gRPC 1.51 stops watching a socket for ever when accept4() fails on it, and only logs that.
 void notice_listener(std::string_view message) {
     if (message.find("Failed accept4") == std::string_view::npos) return;
     const std::lock_guard lock(listener_mutex);
@@ -66,8 +66,8 @@ void set_up_grpc() {
     gpr_set_log_function(log_from_grpc);
 }
 
-// A socket file that nobody serves is left over from a crash and gRPC replaces it; one that is
-// served it would replace, too, and take the address away from its owner.
+// A socket file without a server is left over from a crash, and gRPC may replace it. gRPC would
+// also replace a served one and take the address from its owner, so this refuses that.
 bool is_served(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -82,7 +82,7 @@ Error in_use(const std::string& address, std::string_view why) {
                       address, why);
 }
 
-// gRPC reports a failed bind as a page of its own words; the system says it in three.
+// gRPC reports a failed bind at length; the system's error says it in three words.
 Status check_free(const HostPort& address) {
     const bool v6 = address.host.find(':') != std::string::npos;
     sockaddr_storage storage{};
@@ -98,7 +98,7 @@ Status check_free(const HostPort& address) {
     }
     const UniqueFd fd(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) return in_use(to_string(address), std::strerror(errno));
-    // As gRPC does: connections of a predecessor that are still closing do not count.
+    // As gRPC does: closing connections of a predecessor do not count.
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const auto size = static_cast<socklen_t>(v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
@@ -172,8 +172,8 @@ void set_server_options(grpc::ServerBuilder& builder) {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     // For TLS, and for the first frame after it: a connection that says nothing holds a descriptor.
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
-    // Measuring what a connection holds would cost a ping for each message and a timer for each
-    // ping. A window of one log chunk does as well.
+    // Measuring a connection's bandwidth-delay product would cost a ping for each message and a
+    // timer for each ping. A window of one log chunk is sufficient.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
@@ -211,7 +211,7 @@ void connect_again(grpc::Channel& channel, Seconds limit) {
 
 Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
                                                     const ClientSecurity& security) {
-    set_up_grpc();  // first: certificates that are none are complained of, too
+    set_up_grpc();  // first, so that gRPC's complaints about certificates reach the log
     RM_TRY(const auto credentials, channel_credentials(address, security));
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
@@ -226,7 +226,7 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
     // 100 ms.
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMillis);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMillis);
-    // A proxy of the environment is for elsewhere; controllers are on this machine or a private
+    // Ignores the environment's proxy: controllers are on this machine or in a private
     // network.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     if (!security.server_name.empty()) {

@@ -43,7 +43,7 @@ void connect_again(grpc::Channel& channel, Seconds limit);
 // of the process helps.
 void when_listener_ends(std::function<void(const std::string& why)> call);
 
-// How a server is guarded.
+// The protection of a server.
 struct ServerSecurity {
     std::optional<KeyPair> tls;              // every TCP address speaks TLS; none: plain loopback
     const Gatekeeper* gatekeeper = nullptr;  // outlives the server; null: every call is allowed

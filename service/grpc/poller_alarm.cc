@@ -41,7 +41,7 @@ void PollerAlarm::wait() {
     alarms_[next_].Set(std::chrono::system_clock::now() + kEvery, [this](bool) {
         std::unique_lock lock(mutex_);
         if (ended()) return;
-        lock.unlock();  // it may be answered at once
+        lock.unlock();  // the answer may come at once, on this thread
         call();
     });
 }

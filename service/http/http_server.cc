@@ -36,7 +36,7 @@ constexpr auto kAcceptRetry = std::chrono::milliseconds(100);
 using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
 
-// A connection as those see it that look for a place.
+// The facts about a connection that decide which one to replace.
 class Place {
 public:
     virtual ~Place() = default;
@@ -55,7 +55,7 @@ struct Shared {
     std::set<Place*> places;
 };
 
-// Null: all of them are being answered.
+// The connection to replace. Null: all are being answered.
 Place* place_to_take(const Shared& shared) {
     std::map<std::string_view, std::size_t> counts;
     for (const Place* place : shared.places)
@@ -119,7 +119,7 @@ std::optional<HttpResponse> refusal(Shared& shared, const Request& request) {
                         shared.tls ? "one of its certificate" : "127.0.0.1 or localhost"));
 }
 
-// Facts common to all requests of one connection.
+// Facts that all requests of one connection share.
 struct Caller {
     std::string peer;
     bool over_tls = false;
@@ -173,9 +173,9 @@ std::string address_of(const tcp::socket& socket) {
 using PlainStream = beast::tcp_stream;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
-// One client: read, answer, again. Owned by its pending operation, of which there is exactly one,
-// and so gone when that ends without starting the next: the shared_ptr's owners are the operation's
-// handlers.
+// One client: reads a request, answers it, and starts over. The handlers of its one pending
+// operation own it through shared_ptr, so it is destroyed when an operation ends without starting
+// the next.
 template <typename Stream>
 class Connection final : public Place, public std::enable_shared_from_this<Connection<Stream>> {
 public:
@@ -188,7 +188,7 @@ public:
     }
     ~Connection() override { shared_.places.erase(this); }
 
-    // Its operation ends with an error, and it with that.
+    // The pending operation then ends with an error, and so the connection ends.
     void give_up() override { beast::get_lowest_layer(stream_).close(); }
 
     void start() {
@@ -310,7 +310,7 @@ Error cannot_listen(const HostPort& address, const error_code& failure) {
 }  // namespace
 
 struct HttpServer::Impl {
-    Shared shared;  // before io: connections end with it
+    Shared shared;  // before io, whose connections use it
     asio::io_context io{1};
     tcp::acceptor acceptor{io};
     asio::steady_timer retry{io};
@@ -343,12 +343,12 @@ struct HttpServer::Impl {
         Place* const taken = place_to_take(shared);
         if (taken == nullptr) return false;
         taken->give_up();
-        // It goes when its operation has ended, in a moment; until then it is not chosen again.
+        // It ends soon, together with its operation; until then it is not chosen again.
         taken->answering = true;
         return true;
     }
 
-    // Out of descriptors, most likely: trying at once would spin.
+    // Probably out of descriptors: an immediate retry would spin.
     void accept_later() {
         retry.expires_after(kAcceptRetry);
         retry.async_wait([this](error_code) { accept(); });

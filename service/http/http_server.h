@@ -24,8 +24,8 @@ struct HttpRequest {
     bool over_tls = false;
     std::string certificate;    // of the client, PEM, not judged; empty: none
     std::string authorization;  // the header; empty: none
-    // X-Ringmaster is there: not sent by a page of elsewhere, which browsers let set no such header
-    // without asking first.
+    // X-Ringmaster is present: the page of another site did not send the request, because browsers
+    // let it set such a header only after asking the server.
     bool is_marked = false;
 };
 
@@ -44,8 +44,8 @@ struct HttpLimits {
     std::uint64_t body_bytes = 1024 * 1024;
     Seconds timeout{30};  // to send a whole request, to take a whole answer, or idle between two
     Seconds handshake{5};
-    // One more takes the place of another that is not being answered: of those of the address that
-    // has the most, the one that has been silent for longest.
+    // Beyond this, a new connection replaces one that is not being answered: among those of the
+    // address with the most connections, the one that has been silent longest.
     std::size_t connections = 256;
 };
 

@@ -24,8 +24,8 @@ Result<ssl::context> http_tls(const KeyPair& own) {
     }
     SSL_CTX* native = context.native_handle();
     SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION);
-    // Nothing is resumed: a resumed session would bring a certificate that nobody has looked at
-    // now.
+    // Allows no resumption: a resumed session would present a certificate that this handshake has
+    // not verified.
     SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(native, 0);
     SSL_CTX_set_session_id_context(native, kSessionContext, sizeof kSessionContext - 1);

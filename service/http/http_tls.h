@@ -7,10 +7,10 @@
 
 #include "service/security/pki.h"
 
-// TLS of the HTTP server. For its sources alone.
+// TLS of the HTTP server; only its sources include this.
 namespace rm {
 
-// TLS 1.3 only. Asks clients for a certificate and lets everything through: the handler judges.
+// TLS 1.3 only. Asks clients for a certificate and accepts any: the handler judges it.
 Result<boost::asio::ssl::context> http_tls(const KeyPair& own);
 
 // Whether the context's own certificate is for this host name or address.

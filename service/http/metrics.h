@@ -11,9 +11,9 @@
 
 #include "service/http/http_server.h"
 
-// Thin words over prometheus-cpp (core only; our own HTTP server serves it). Families are made once
-// at start and kept by reference; children (`family.Add(labels)`) are made once per label set and
-// kept, as looking them up is a map walk. `Family::Remove` is slow: for the end of a run, not for
+// A thin layer over prometheus-cpp (core only; our own HTTP server serves it). Make families once
+// at start and keep references; make children (`family.Add(labels)`) once per label set and keep
+// them, because a lookup walks a map. `Family::Remove` is slow: call it at the end of a run, not at
 // each step.
 namespace rm {
 

@@ -34,7 +34,7 @@ YamlReader or_auto(const YamlReader& read) {
     };
 }
 
-// A value that need not be there.
+// An optional value.
 template <typename T>
 YamlReader read_maybe(std::optional<T>& target, YamlReader (*reader)(T&)) {
     return [&target, reader](const YamlValue& value) { return reader(target.emplace())(value); };
@@ -61,7 +61,7 @@ YamlReader read_sources(std::vector<DataSource>& sources, const std::string& bas
     };
 }
 
-// A word of its own, or a path.
+// The word `bytes`, or a path.
 YamlReader read_tokenizer(std::string& tokenizer, const std::string& base_directory) {
     return [&tokenizer, base_directory](const YamlValue& value) {
         if (is_word(value.node, "bytes")) return read_text(tokenizer)(value);
@@ -255,7 +255,7 @@ const YamlNode* child(const YamlNode& node, std::string_view step) {
     return index < node.items.size() ? &node.items[index] : nullptr;
 }
 
-// The deepest place of the file on the key path with which validate() begins its messages.
+// The place of the deepest key of the file on the key path with which validate()'s message begins.
 YamlPlace place_of(const YamlNode& root, std::string_view message) {
     std::string_view path = message.substr(0, message.find_first_of(": "));
     const YamlNode* node = &root;
@@ -293,7 +293,7 @@ Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name
                                const std::string& base_directory,
                                std::span<const std::string> overrides) {
     RM_TRY(YamlNode root, parse_yaml(text, file_name));
-    std::deque<std::string> origins;  // views of them lie in the tree
+    std::deque<std::string> origins;  // the tree has views of them
     for (const std::string& set : overrides)
         RM_RETURN_IF_ERROR(override_value(root, set, origins.emplace_back("--set " + set)));
     JobSpec spec;

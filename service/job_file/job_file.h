@@ -13,8 +13,8 @@ namespace rm {
 // without a cluster. Errors are INVALID_ARGUMENT and begin with "file:line:column: ", both from 1.
 // Reports all errors at once, one per line. Relative paths in the file (data.path, checkpoint.dir)
 // are resolved against `base_directory`; when that is empty they stay as they are. The text is
-// limited to 1 MiB and 16 levels. `overrides` are "key.path=value", stronger than the file; what is
-// wrong with one begins with "--set key.path=value: ".
+// limited to 1 MiB and 16 levels. `overrides` are "key.path=value", stronger than the file; an
+// error in one begins with "--set key.path=value: ".
 Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name,
                                const std::string& base_directory = {},
                                std::span<const std::string> overrides = {});

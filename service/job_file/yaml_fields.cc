@@ -91,7 +91,7 @@ bool is_misspelt(const YamlValue& value, std::string_view key) {
 }  // namespace
 
 Error YamlValue::error(std::string_view message) const {
-    // The parser puts a value that is not there at whatever comes next.
+    // The parser reports an absent value at the place of the next token.
     const YamlPlace place = node.kind == YamlNode::Kind::null ? key_place : node.place;
     return error_at(file_name, place,
                     path.empty() ? std::string(message) : format("{}: {}", path, message));

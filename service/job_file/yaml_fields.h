@@ -34,8 +34,8 @@ struct YamlField {
     Presence presence = Presence::optional;
 };
 
-// Every key of the map is in `fields`, and every required field in the map. All that is wrong is
-// one Error of several lines.
+// Reads a map whose every key must be in `fields` and that must have every required field. Reports
+// all faults as one Error of several lines.
 Status read_map(const YamlValue& value, const std::vector<YamlField>& fields);
 // `read_item` for each item of a sequence that has at least one.
 Status read_sequence(const YamlValue& value, const YamlReader& read_item);
@@ -65,7 +65,7 @@ YamlReader read_path(std::string& target, const std::string& base_directory);
 // A key whose feature does not exist: refused by name, at the key.
 YamlReader not_there_yet();
 
-// Where the job file has what other trainers call `key` (lr, cp, epochs, wandb): one sentence.
+// Names, in one sentence, the job file's key for another trainer's `key` (lr, cp, epochs, wandb).
 // Nothing for a word that none of them has.
 std::optional<std::string> foreign_key(std::string_view key);
 

@@ -23,7 +23,7 @@ YamlPlace place_of(const YAML::Mark& mark) {
     return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
 }
 
-// A document that we refuse, in our words; thrown as the parser throws its own errors.
+// An error of ours about a document, thrown as the parser throws its own.
 struct Refused : YAML::ParserException {
     using YAML::ParserException::ParserException;
 };
@@ -71,11 +71,11 @@ public:
     void OnMapEnd() override { open_.pop_back(); }
 
 private:
-    // A map or sequence whose end has not come. Its node is stable: nothing is added beside it
-    // until then.
+    // A map or sequence that is still open. Its node does not move: no sibling is added until it
+    // ends.
     struct Open {
         YamlNode* node;
-        bool has_key = false;                       // of a map: the key came, its value did not
+        bool has_key = false;                       // of a map: its value comes next
         std::unordered_set<std::string> keys = {};  // of a map, so far
     };
 
@@ -184,7 +184,7 @@ private:
     std::vector<std::string_view> lines_;
 };
 
-// A line up to `place`, the nearest, that a tab indents.
+// The nearest line up to `place` that a tab indents.
 int tab_line(const Lines& lines, YamlPlace place) {
     for (int number = place.line; number > 0; --number) {
         const std::string_view line = lines.at(number);
@@ -194,7 +194,7 @@ int tab_line(const Lines& lines, YamlPlace place) {
     return 0;
 }
 
-// The nearest line above that says anything, when it has no colon.
+// The nearest line above that is not blank, if it has no colon.
 int line_without_colon(const Lines& lines, YamlPlace place) {
     for (int number = place.line; number > 0; --number) {
         const std::string_view line = lines.at(number);
@@ -206,7 +206,7 @@ int line_without_colon(const Lines& lines, YamlPlace place) {
     return 0;
 }
 
-// The parser's words for an author of job files.
+// Rewords the parser's message for authors of job files.
 Error syntax_error(std::string_view text, std::string_view file_name, YamlPlace place,
                    const std::string& words) {
     const auto says = [&words](std::string_view part) {

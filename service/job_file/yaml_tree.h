@@ -14,7 +14,7 @@ namespace rm {
 struct YamlPlace {
     int line = 1;  // both from 1
     int column = 1;
-    std::string_view origin = {};  // where it is from, when not of the file: "--set seed=1"
+    std::string_view origin = {};  // its source, if that is not the file: "--set seed=1"
 };
 
 struct YamlEntry;
@@ -23,7 +23,7 @@ struct YamlNode {
     enum class Kind { null, text, sequence, map };
     Kind kind = Kind::null;
     YamlPlace place;
-    std::string text;                // of a text; numbers and words are told apart by the reader
+    std::string text;                // of a text; the reader distinguishes numbers and words
     std::vector<YamlNode> items;     // of a sequence
     std::vector<YamlEntry> entries;  // of a map, in the order of the file
 

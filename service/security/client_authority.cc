@@ -30,7 +30,7 @@ std::string time_text(const ASN1_TIME* time) {
     return wall ? to_iso8601(*wall) : "an unknown time";
 }
 
-// `code` of X509_verify_cert in our words. Times are looked at after the signature.
+// Describes a `code` of X509_verify_cert. OpenSSL checks times after the signature.
 Error why(int code, X509* certificate) {
     const std::string name = openssl::subject_entry(certificate, NID_commonName);
     switch (code) {
@@ -49,7 +49,7 @@ Error why(int code, X509* certificate) {
     }
 }
 
-// When every certificate of a chain is valid. An unreadable time leaves none.
+// The time in which every certificate of a chain is valid; empty if a time is unreadable.
 struct Validity {
     WallTime from{std::numeric_limits<std::int64_t>::min()};
     WallTime until{std::numeric_limits<std::int64_t>::max()};
@@ -67,7 +67,7 @@ Validity validity_of(const STACK_OF(X509) * chain) {
     return all;
 }
 
-// Certificates that were found good, by their text.
+// Verified certificates, by their text.
 class Known {
 public:
     std::optional<CertificateFacts> recall(std::string_view pem, WallTime now) const {

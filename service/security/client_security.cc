@@ -30,7 +30,7 @@ UniqueFd connect_to(const HostPort& address) {
 
 // The outcome of a handshake.
 struct Seen {
-    bool connected = false;  // somebody listens
+    bool connected = false;  // a server listens
     bool is_tls = false;     // and has shaken hands
     bool is_plain = false;   // or has answered with something else
     long verdict = X509_V_OK;
@@ -51,7 +51,7 @@ Seen handshake(const HostPort& address, const ClientSecurity& security) {
     const UniqueFd socket = connect_to(address);
     if (!socket) return {};
     const openssl::Context context(SSL_CTX_new(TLS_client_method()));
-    // The verdict is looked at afterwards; nothing is sent that depends on it.
+    // Reads the verdict afterwards; sends nothing that depends on it.
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
     if (!security.ca.empty()) {
         SSL_CTX_load_verify_locations(context.get(), security.ca.c_str(), nullptr);

@@ -10,7 +10,7 @@ namespace rm {
 // Credentials for calling a controller. Paths; empty: none. Secrets are in files, never in
 // arguments, environments or addresses.
 struct ClientSecurity {
-    std::string ca;           // whose server certificates are believed; given: TLS is spoken
+    std::string ca;           // authorities trusted for the server; set: uses TLS
     std::string certificate;  // the caller's own; needs `key` and `ca`
     std::string key;
     std::string token_file;   // read again at each call

@@ -10,7 +10,7 @@ namespace {
 
 using Credentials = std::shared_ptr<grpc::ChannelCredentials>;
 
-// The token of the moment, so that a new one is used without a restart.
+// Reads the present token, so that a new one is used without a restart.
 class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
 public:
     explicit TokenPlugin(const std::string& path) : file_(path, parse_token) {}

@@ -31,9 +31,9 @@ public:
     Result<Principal> identify(const Presented& presented) const {
         return authenticator_.identify(presented, clock_.wall());
     }
-    // Null: in no table.
+    // Null: no table has it.
     const MethodAccess* access(std::string_view method) const;
-    // The end of an admitted call, kept when it is of a method that changes something.
+    // Records the end of an admitted call if its method changes something.
     void ended(const Presented& presented, const CallFacts& call, const std::string& subject,
                const Status& status) const;
 

@@ -33,7 +33,7 @@ public:
     Processor(const Gatekeeper& gatekeeper, CallTransport transport, std::string peer)
         : gatekeeper_(gatekeeper), transport_(transport), peer_(std::move(peer)) {}
 
-    // A signature is checked in a tenth of a millisecond: no thread of its own for that.
+    // Checking a signature takes a tenth of a millisecond, so it needs no thread of its own.
     bool IsBlocking() const override { return false; }
 
     grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
@@ -111,7 +111,7 @@ public:
     }
 
 private:
-    // Now: a caller that has gone when the call ends has no address any more.
+    // Asks now: once the caller has gone, the call has no address.
     void begun() {
         peer_ = call_.server_context()->peer();
         presented_ = presented_by(*call_.server_context());

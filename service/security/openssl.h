@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 
-// OpenSSL's objects with owners. For the sources of service/security alone.
+// Owners of OpenSSL's objects; only sources of service/security include this.
 namespace rm::openssl {
 
 template <auto kFree>

@@ -69,7 +69,7 @@ bool add_name(X509_NAME* name, const char* field, const std::string& text) {
                                       static_cast<int>(text.size()), -1, 0) == 1;
 }
 
-// One being made: unsigned, with a new key.
+// A certificate in the making: unsigned, with a new key.
 struct Draft {
     openssl::Key key;
     openssl::Certificate certificate;
@@ -223,7 +223,7 @@ Result<std::string> normal_serial(std::string_view text) {
     }
     for (char& c : serial)
         c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    // OpenSSL prints whole bytes: a leading zero is part of what it says.
+    // OpenSSL prints whole bytes, perhaps with a leading zero.
     serial.erase(0, std::min(serial.find_first_not_of('0'), serial.size() - 1));
     return serial;
 }

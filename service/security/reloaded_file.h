@@ -24,7 +24,7 @@ public:
     ReloadedFile(std::string path, Parse parse)
         : path_(std::move(path)), parse_(std::move(parse)) {}
 
-    // Its second owners are the callers: a change does not take the contents from under them.
+    // Callers share ownership, so that a change does not invalidate the contents they use.
     Result<std::shared_ptr<const T>> get() const {
         const std::lock_guard lock(mutex_);
         const Stamp now = stamp();

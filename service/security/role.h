@@ -17,14 +17,14 @@ constexpr auto vocabulary_of(Role) {
                                      {Role::worker, "worker"}});
 }
 
-// Whether `role` suffices where `least` is demanded.
+// Whether `role` suffices where `least` is required.
 bool includes(Role role, Role least);
 
-// The least role of one method. A method that is in no table is refused to everybody.
+// The least role of one method. A method that is in no table is refused to all callers.
 struct MethodAccess {
     std::string method;  // full name, /package.Service/Method
     Role least = Role::admin;
-    // Every call of one that changes something leaves an audit row, not only those refused.
+    // True: every call leaves an audit row, not only refused ones.
     bool changes = false;
 };
 
