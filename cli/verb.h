@@ -84,7 +84,7 @@ struct VerbContext {
     Console& console;
     const Clock& clock;
     TargetFlags target;
-    bool misused = false;  // the error is about what was asked for: exit code `usage`
+    bool misused = false;  // the request itself is wrong: exit code `usage`
 
     // A client of the controller that flags, environment and config file name.
     Result<Client> connect();

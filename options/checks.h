@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Checks of an option's text for CLI11's check(): what is wrong in our words, or nothing. They see
+// Checks of an option's text for CLI11's check(): each returns our error, or nothing. They see
 // the text before CLI11 converts it, so that its own messages are never needed.
 namespace rm {
 

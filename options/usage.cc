@@ -140,7 +140,7 @@ std::string wrong_count(const std::string& words) {
     return format("{} needs a value", name);
 }
 
-// The parser's sentences that a user can meet, in our words.
+// Rewords the parser's messages that a user can see.
 std::string own_words(const CLI::App& app, const CLI::ParseError& error) {
     const std::string words = error.what();
     const auto before = [&words](std::string_view mark) {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-// A page of the manual, made of what a program says of its own command line, so that the two cannot
-// differ. The macros are those of man(7).
+// A page of the manual, made from a program's description of its command line, so that the two
+// cannot differ. The macros are those of man(7).
 namespace rm {
 
 struct ManEntry {
@@ -72,7 +72,7 @@ ManPage man_page_of(const App& app, std::string name, int number, std::string ve
     return page;
 }
 
-// EXAMPLES, from what has a `command` and says `what` it is for.
+// Makes the section EXAMPLES from items with a `command` and a `what` that explains it.
 template <typename Examples>
 ManSection examples_section(const Examples& examples) {
     ManSection section{"EXAMPLES", "", {}};

@@ -23,7 +23,7 @@ private:
     StateDir(std::string path, UniqueFd lock, UniqueFd directory)
         : path_(std::move(path)), lock_(std::move(lock)), directory_(std::move(directory)) {}
     std::string path_;
-    UniqueFd lock_;  // the file that says who; the directory is locked as well
+    UniqueFd lock_;  // the file that names the holder; the directory is locked as well
     UniqueFd directory_;
 };
 

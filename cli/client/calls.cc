@@ -114,7 +114,7 @@ Result<std::string> find_job(Client& client, const std::string& text) {
     if (text.empty()) return text;
     pb::HistoryRequest request;
     request.set_name(text);
-    // The newest of this name: one page.
+    // The first page has the newest jobs of this name.
     RM_TRY(const pb::HistoryReply reply, client.call(&pb::JobService::Stub::History, request));
     return choose_job(text, {reply.jobs().begin(), reply.jobs().end()});
 }

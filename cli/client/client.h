@@ -24,7 +24,7 @@ namespace rm {
 // call
 //     client.call(&pb::JobService::Stub::Get, request)
 // with gRPC's name for it. Every call is idempotent (Submit through its request id), so
-// UNAVAILABLE is tried three times with growing pauses, each told to `note`, before it is an error.
+// UNAVAILABLE is tried three times with growing pauses, each reported to `note`, before it fails.
 // Calls that do not stream give up after 20 s.
 class Client {
 public:

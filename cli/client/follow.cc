@@ -126,7 +126,7 @@ bool JobFollower::is_worth_a_line(const pb::StepReport& step) const {
     return static_cast<double>(step.step() - printed_step_) * step.seconds() >= 60;
 }
 
-// Once for each stage and each peak: after a failure the job may run on devices with another peak.
+// Prints once per stage and peak: after a failure the job may run on devices with another peak.
 void JobFollower::say_constants(const pb::StepReport& step) {
     const std::string about = format("{} {}", step.stage(), step.peak_name());
     if (about == shown_constants_) return;

@@ -58,7 +58,7 @@ Watch watch_of(const Client& client, const std::string& id);  // the client outl
 struct FollowLimits {
     Seconds first_pause{0.5};
     Seconds longest_pause{5};
-    int strange_failures = 10;  // in a row, of a controller that answers
+    int strange_failures = 10;  // in a row, while the controller answers
 };
 
 // Feeds the follower until the job has ended or `stop` is requested; the follower says which. While

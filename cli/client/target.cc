@@ -33,7 +33,7 @@ Result<Target> find_context(const std::string& name, const CliConfig& config) {
                       known.empty() ? "it has none" : "it has " + known);
 }
 
-// Without the credentials of flags and environment.
+// Does not apply the credentials of flags and environment.
 Result<Target> named_target(const TargetFlags& flags, const Lookup& environment) {
     if (!flags.address.empty()) return Target{flags.address, {}};
     if (!flags.state_dir.empty()) {

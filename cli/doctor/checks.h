@@ -50,16 +50,16 @@ struct ControllerFacts {
     bool named = false;  // by a flag, the environment or the config file
     std::optional<Error> error;
     Seconds round_trip;
-    std::optional<Seconds> skew;  // its clock minus ours; nothing: it said no time
+    std::optional<Seconds> skew;  // its clock minus ours; nothing: it sent no time
     int nodes = 0;
     int without_session = 0;
     int drained = 0;
-    int builds = 0;                      // different ones among the nodes
+    int builds = 0;                      // number of different builds among the nodes
     std::int64_t telemetry_dropped = 0;  // pieces, since it started
 };
 struct DiskFacts {
     std::string path;      // the state directory
-    std::string measured;  // itself or its nearest directory that exists
+    std::string measured;  // `path`, or its nearest existing parent
     Bytes free;
     Bytes total;
     bool writable = false;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// False if this user may not look at the path: the workers' user may.
+// False if this user cannot inspect the path: the workers' user may have access.
 bool is_missing(const fs::path& path) {
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);

@@ -20,12 +20,12 @@ struct Workers {
     UsableDevices devices{};  // none: not known
 };
 
-// Whether what a job names can be there, as far as this machine sees it: data, model, tokenizer and
-// checkpoint exist, a model is a directory of Hugging Face whose state the devices can hold, and
-// new directories have a place. Paths below roots (ROOT:PATH) are left to the workers that declare
-// them, and where workers are elsewhere all paths are, but names of the Hugging Face Hub, which are
-// paths nowhere. INVALID_ARGUMENT names the key. `directory`: from which the job file's relative
-// paths were taken.
+// Checks a job's paths as far as this machine sees them: data, model, tokenizer and checkpoint
+// exist, a model is a Hugging Face directory whose state the devices can hold, and new directories
+// have an existing parent. Leaves paths below roots (ROOT:PATH) to the workers that declare them,
+// and all paths to workers on other machines, except names of the Hugging Face Hub, which are paths
+// nowhere. INVALID_ARGUMENT names the key. The job file's relative paths were resolved against
+// `directory`.
 Status check_inputs(const JobSpec& spec, const Workers& workers, const std::string& directory);
 
 // A job file ("-": stdin) as the message to submit, its text kept byte for byte. Relative paths in

@@ -23,7 +23,7 @@ constexpr double kMicrosPerSecond = 1e6;
 // An object of the file and its path: `network.links[3]`.
 class Fields {
 public:
-    // Errors: not an object; a key that is none of `known`.
+    // Errors: not an object; a key that is not in `known`.
     static Result<Fields> of(const Json& json, const std::string& where,
                              std::initializer_list<const char*> known) {
         if (!json.is_object()) {

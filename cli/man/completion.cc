@@ -70,7 +70,7 @@ const CLI::Option* valued_option(const CLI::App& command, const CLI::App& progra
     return nullptr;
 }
 
-// The command itself for a word that is no verb.
+// Returns the command itself if the word is not a verb.
 const CLI::App* verb_below(const CLI::App& command, const std::string& word) {
     const auto is_named = [&word](const CLI::App* verb) { return verb->get_name() == word; };
     const auto verbs = command.get_subcommands(is_named);

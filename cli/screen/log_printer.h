@@ -11,9 +11,9 @@ namespace rm {
 // json: each line is an object of `rank`, `time` and `text`.
 enum class LogStamp { none, time, json };
 
-// Pieces of one rank's log in, lines out. Without a prefix and a stamp bytes pass as they come,
-// but for control characters on a terminal; with one (for json the prefix is the rank's number),
-// lines are held until they are whole, so that those of several ranks never mix. Printers of one
+// Turns pieces of one rank's log into lines. Without a prefix and a stamp, passes bytes unchanged,
+// except control characters on a terminal; with one (for json the prefix is the rank's number),
+// holds each line until it is complete, so that those of several ranks never mix. Printers of one
 // output share its lock.
 class LogPrinter {
 public:
@@ -24,7 +24,7 @@ public:
     LogPrinter& operator=(const LogPrinter&) = delete;
 
     void add(const ringmaster::v1::LogPiece& piece);
-    void finish();  // a last line that has no end
+    void finish();  // prints a last line without a newline
 
 private:
     std::string whole(const std::string& line) const;
@@ -34,8 +34,8 @@ private:
     std::mutex& lock_;
     const std::string prefix_;
     const LogStamp stamp_;
-    std::string line_;  // begun, not ended
-    std::string time_;  // of its beginning; empty: unknown
+    std::string line_;  // incomplete
+    std::string time_;  // when it began; empty: unknown
 };
 
 }  // namespace rm

@@ -53,7 +53,7 @@ Screen::Screen(Output& out, const Input& in) : out_(out) {
     if (keys_) {
         termios raw = before_;
         raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C stays a signal
-        raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell does not leave the alternate page for us
+        raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell would not leave the alternate page
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
     out_.stream << kEnter << std::flush;

@@ -210,7 +210,7 @@ void print_memory(const Output& out, const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr || !attempt->has_memory()) return;
     const Result<MemoryPolicy> policy = from_proto(attempt->memory());
-    if (!policy) return;  // a newer controller's words
+    if (!policy) return;  // a newer controller may use other words
     heading(out, format("memory of attempt {}", attempt->epoch()));
     out.stream << "  " << to_string(*policy) << '\n';
 }
@@ -226,7 +226,7 @@ KindText kind_text(pb::Finding::Kind kind) {
             return {"pending", Color::yellow};
         case pb::Finding::PROBLEM:
             return {"problem", Color::red};
-        default:  // an open enum: a newer controller may say more
+        default:  // an open enum: a newer controller may send other values
             return {"", Color::none};
     }
 }

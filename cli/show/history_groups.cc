@@ -102,7 +102,7 @@ void add(HistoryGroup& group, const pb::Job& job, WallTime now) {
     group.tokens += job.last_step().tokens_total();
 }
 
-// The sums that every output has alike.
+// The sums that every output format has.
 struct Count {
     std::string_view name;
     int HistoryGroup::*value;

@@ -33,7 +33,7 @@ struct HistoryGroup {
     int cancelled = 0;
     int attempts = 0;
     double device_hours = 0;  // devices x time of every attempt
-    std::int64_t tokens = 0;  // at the last step of each; those before a continued checkpoint too
+    std::int64_t tokens = 0;  // at each job's last step, with those before a continued checkpoint
 };
 std::vector<HistoryGroup> group_jobs(const std::vector<pb::Job>& jobs, HistoryKey key,
                                      WallTime now);  // by name

@@ -97,7 +97,7 @@ struct JobAttempt {
     const pb::Attempt* attempt;  // null: the job has none
     bool is_newest;
 
-    // Its last step: of the newest attempt it is the job's. Null before the first.
+    // The attempt's last step; the newest attempt has the job's. Null before the first step.
     const pb::StepReport* step() const {
         if (is_newest) return job.has_last_step() ? &job.last_step() : nullptr;
         return attempt->has_last_step() ? &attempt->last_step() : nullptr;
@@ -153,7 +153,7 @@ std::string node_state_name(pb::NodeState state) {
             return "unreachable";
         case pb::NODE_STATE_GONE:
             return "gone";
-        default:  // an open enum: a newer controller may say more
+        default:  // an open enum: a newer controller may send other values
             return "?";
     }
 }

@@ -26,7 +26,7 @@ std::string mesh_text(const pb::Attempt& attempt);
 std::string time_text(const google::protobuf::Timestamp& time);
 std::string started_text(const pb::Attempt& attempt);             // empty before
 std::string took_text(const pb::Attempt& attempt, WallTime now);  // until now, if it runs
-std::string model_name(const pb::ModelSpec& model);               // its preset, or where it is from
+std::string model_name(const pb::ModelSpec& model);               // its preset or its source
 const pb::Attempt* newest_attempt(const pb::Job& job);            // null before the first
 const pb::StageSpec* current_stage(const pb::Job& job);           // the last one of an ended job
 int num_devices(const pb::Job& job);                    // of the newest attempt; 0: none yet

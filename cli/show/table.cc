@@ -18,7 +18,7 @@ std::size_t display_width(std::string_view text) {
 
 std::string shown(const Cell& cell) {
     if (cell.text.empty()) return "-";
-    std::string text = cell.text;  // a line of a table stays a line
+    std::string text = cell.text;  // shown without line breaks
     std::replace(text.begin(), text.end(), '\n', ' ');
     std::replace(text.begin(), text.end(), '\t', ' ');
     return printable(text);

@@ -51,7 +51,7 @@ private:
 
 enum class Detail { usual, wide };
 
-// A table described column by column: the cell of a row is what a function or a member makes of it.
+// A table described column by column: a function or a member of a row gives each cell.
 // A wide table keeps all columns.
 template <typename Rows>
 class TableOf {

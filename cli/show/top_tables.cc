@@ -11,7 +11,7 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kShortId = 8;
-constexpr double kQuietFactor = 3;  // of its longest pause lately
+constexpr double kQuietFactor = 3;  // times its longest recent pause
 constexpr double kQuietAtLeast = 10;
 
 // A node's name where no other node has it; otherwise the beginning of its id.

@@ -137,7 +137,7 @@ int run_child(int argc, char** argv) {
         std::fprintf(stderr, "PR_SET_PDEATHSIG: %s\n", std::strerror(errno));
         return 1;
     }
-    if (getppid() != parent) return 0;  // it died before the tie was there
+    if (getppid() != parent) return 0;  // the parent died before prctl()
     execv(argv[1], argv + 1);
     std::fprintf(stderr, "%s: %s\n", argv[1], std::strerror(errno));
     return 127;

@@ -11,7 +11,7 @@
 
 namespace rm {
 
-// Messages with an id in the format the user asked for; `table(detail)` makes the table.
+// Prints messages with an id in the user's format; `table(detail)` makes the table.
 template <typename Message, typename MakeTable>
 void print_list(const Output& out, OutputFormat format, const std::vector<Message>& messages,
                 const MakeTable& table) {
@@ -22,7 +22,7 @@ void print_list(const Output& out, OutputFormat format, const std::vector<Messag
         out.stream << out.data(rm::format("{}", message.id())) << '\n';
 }
 
-// A reply as a document, or as `print` shows it.
+// Prints a reply as a document, or calls `print` for the other formats.
 template <typename Print>
 void print_reply(const Output& out, OutputFormat format, const google::protobuf::Message& reply,
                  const Print& print) {

@@ -10,7 +10,7 @@
 namespace rm {
 namespace {
 
-// An empty text, or the error in the name of a key.
+// Validates the name of a key for the parser: returns the error, or an empty text.
 template <Result<HistoryKey> (*parse)(const std::string&)>
 std::string is_key(const std::string& name) {
     const auto key = parse(name);

@@ -46,7 +46,7 @@ void Step::enter_queue(const JobId& id) {
 }
 
 void Step::change_meta(std::string_view event, const std::function<void(State&)>& change) {
-    // The founding event carries every column, as that of every other row does.
+    // The founding event carries every column, like the first event of any row.
     const FlatRow before = state_.cluster.empty() ? FlatRow{} : flatten_meta(state_);
     change(state_);
     std::vector<Field> fields = difference(before, flatten_meta(state_));
@@ -158,7 +158,7 @@ void Step::note(std::string_view event, std::string subject, std::vector<Field> 
 }
 
 void Step::reasons_given(const JobId& id, std::uint64_t version) {
-    // The answer to a pass of before a restart carries a version of that time.
+    // The answer to a pass from before a restart carries a version from before it, too.
     state_.reasoned[id] = std::min(version, state_.planning_version);
 }
 

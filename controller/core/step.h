@@ -56,7 +56,7 @@ public:
 
     // A pending job's reasons are those of a pass over this planning version. Not stored: no event.
     void reasons_given(const JobId& id, std::uint64_t version);
-    // A worker has spoken of this attempt. Not stored: no event.
+    // A worker has reported this attempt. Not stored: no event.
     void heard(Epoch epoch);
     // Counts the launches that a node has failed in a row. Not stored: no event.
     void launch_failed(const NodeId& node, const JobId& job, const std::string& why);

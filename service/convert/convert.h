@@ -8,7 +8,7 @@
 #include "spec/session.h"
 #include "topology/placement_report.h"
 
-// Base types and their messages, both ways. Values are carried over as they are; from_proto fails
+// Converts base types to messages and back. Values are carried over as they are; from_proto fails
 // only where a message can say what a type cannot (an unknown schedule, a mesh axis below 1, an
 // empty oneof). Messages are declared, not included: sources that use them include
 // ringmaster/v1/*.pb.h themselves.

@@ -83,7 +83,7 @@ void ProtoReader::read(const Field& field, WallTime& time) {
     time = from_proto(static_cast<const google::protobuf::Timestamp&>(message));
 }
 
-// Links travel as columns: there are as many as pairs of nodes.
+// Links travel as columns with one entry per pair of nodes.
 void ProtoWriter::write(const Field& field, const std::vector<Link>& links) {
     auto& matrix = static_cast<pb::LinkMatrix&>(*fields_.access().MutableMessage(&out_, &field));
     for (const Link& link : links) {

@@ -80,7 +80,7 @@ void get_number(const google::protobuf::Message& message, const ProtoFields::Fie
     }
 }
 
-// An entry of a map field is a message with a key and a value. A repeated message stands for a map
+// An entry of a map field is a message with a key and a value. A repeated message is a map
 // if its first field is the key; the others are the value's.
 template <typename Key>
 void set_key(google::protobuf::Message& entry, const Key& key) {

@@ -12,7 +12,7 @@ namespace rm {
 // The session of a worker over gRPC as a MessageStream of plain values: the worker's end. One
 // thread may read while another writes; cancel() from any. A message that does not convert ends the
 // stream for both sides. finish() says why the stream ended: once, after read() has returned false
-// and no write is going on (a writer that may be blocked is freed with cancel()).
+// and no write is under way (a writer that may be blocked is freed with cancel()).
 class ClientSession : public MessageStream<ControllerMessage, WorkerMessage> {
 public:
     virtual Status finish() = 0;

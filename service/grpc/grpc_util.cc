@@ -161,8 +161,8 @@ void set_keepalive(grpc::ServerBuilder& builder, const KeepAlive& keep_alive) {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millis(keep_alive.answer));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, millis(keep_alive.idle));
-    // Clients may ask as often as they like, without a call as well: an answer is cheap, and gRPC
-    // would take two pings within two hours of an idle client for an attack.
+    // Clients may ping as often as they like, also without a call: an answer is cheap, and gRPC
+    // would take two pings of an idle client within two hours for an attack.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }

@@ -38,8 +38,8 @@ Result<std::shared_ptr<grpc::Channel>> make_channel(std::string_view address,
 // handshake.
 void connect_again(grpc::Channel& channel, Seconds limit);
 
-// Called, on any thread, when a server of this process no longer accepts connections: it had no
-// descriptor left once, and gRPC does not try again. Existing connections stay open. Only a restart
+// Called, on any thread, when a server of this process no longer accepts connections: it once ran
+// out of descriptors, and gRPC does not try again. Existing connections stay open. Only a restart
 // of the process helps.
 void when_listener_ends(std::function<void(const std::string& why)> call);
 
@@ -71,7 +71,7 @@ public:
     // As given, with the bound port in place of port 0.
     const std::vector<std::string>& addresses() const { return addresses_; }
 
-    // No new calls; those open get `grace` to end and are cancelled then. Returns when none is
+    // Refuses new calls; open calls get `grace` to end, then are cancelled. Returns when none is
     // left.
     void shutdown(Seconds grace);
 

@@ -11,7 +11,7 @@
 
 namespace rm {
 
-// A server's call of its own health, several times a second and within the process. gRPC's threads
+// Calls a server's own health service several times a second, within the process. gRPC's threads
 // for callbacks sleep for 100 ms after a second without an event (1.51, CallbackAlternativeCQ), and
 // no call of the process is taken meanwhile.
 class PollerAlarm {
@@ -24,7 +24,7 @@ public:
 private:
     void call();
     void wait();   // with mutex_ held, like the next
-    bool ended();  // it stops now
+    bool ended();  // true: no further call
 
     grpc::GenericStub stub_;
     const grpc::ByteBuffer request_;

@@ -52,7 +52,7 @@ struct HttpLimits {
 // An HTTP/1.1 server with keep-alive on its own thread: on loopback, or anywhere with a
 // certificate, which means TLS 1.3 and nothing older. It asks clients for a certificate and hands
 // it to the handler, which judges it. Requests whose Host is neither a loopback name nor one of the
-// certificate's names are answered 403, so that a web page of elsewhere cannot read it through a
+// certificate's names are answered 403, so that a foreign web page cannot read it through a
 // rebound name. The destructor closes every connection and joins the thread.
 class HttpServer {
 public:

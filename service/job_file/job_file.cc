@@ -78,7 +78,7 @@ Status check_positions(const YamlValue& data, Documents documents) {
                     "documents: separate or remove the key");
 }
 
-// At the value of the axis that `error` names, or at the mesh.
+// Places `error` at the value of the axis that it names, or at the mesh.
 Error mesh_error(const YamlValue& value, const Error& error) {
     for (const YamlEntry& entry : value.node.entries) {
         const std::string axis = format("{}.{}: ", value.path, entry.key);
@@ -111,7 +111,7 @@ YamlReader read_parallel(std::optional<Mesh>& parallel, int& zero) {
     };
 }
 
-// NODE:NUMBER; NODE is its first.
+// Reads NODE:NUMBER, or NODE for its device 0.
 Status read_device(const YamlValue& value, DeviceId& device) {
     std::string text;
     RM_RETURN_IF_ERROR(read_text(text)(value));

@@ -16,7 +16,7 @@
 // name file, place, key path and what would be right.
 namespace rm {
 
-// Where a value stands: its key path ("stages[1].batch") and its node.
+// The place of a value: its key path ("stages[1].batch") and its node.
 struct YamlValue {
     std::string_view file_name;
     std::string path;

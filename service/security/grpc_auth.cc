@@ -147,7 +147,7 @@ class AuditorFactory final : public grpc::experimental::ServerInterceptorFactory
 public:
     explicit AuditorFactory(const Gatekeeper& gatekeeper) : gatekeeper_(gatekeeper) {}
 
-    // Null for what leaves no row: gRPC then goes on without one. It owns what it gets.
+    // Null for calls without an audit row: gRPC skips it. gRPC owns the interceptor.
     grpc::experimental::Interceptor* CreateServerInterceptor(
         grpc::experimental::ServerRpcInfo* call) override {
         const MethodAccess* access = gatekeeper_.access(call->method());

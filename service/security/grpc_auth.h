@@ -9,12 +9,12 @@
 
 #include "service/security/gatekeeper.h"
 
-// The gatekeeper at gRPC's door. This header pulls in gRPC: include it in few sources.
+// Connects the gatekeeper to gRPC. This header pulls in gRPC: include it in few sources.
 namespace rm {
 
-// Runs before a call exists for anybody else, built-in services included. `peer` stands for callers
-// it refuses: gRPC tells it everything about a call but where it comes from. It keeps nothing on
-// the connection, whose calls may be of different principals.
+// Runs before any service, built-in ones included, sees a call. Records refused callers under
+// `peer`: gRPC tells it everything about a call except the caller's address. Keeps nothing on the
+// connection, whose calls may be of different principals.
 std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeeper& gatekeeper,
                                                                  CallTransport transport,
                                                                  std::string peer);

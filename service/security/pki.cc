@@ -121,7 +121,7 @@ bool is_address(const std::string& name) {
            inet_pton(AF_INET6, name.c_str(), bytes) == 1;
 }
 
-// The letters of host names and addresses, and '*': nothing that means something in the list.
+// The letters of host names and addresses, and '*': no separator of the extension's list.
 Status check_subject_name(const std::string& name) {
     const bool plain = !name.empty() && name.find_first_not_of(
                                             "abcdefghijklmnopqrstuvwxyz"

@@ -7,8 +7,8 @@
 namespace rm {
 
 // The permissions of a credential. viewer reads; submitter submits, and cancels what it submitted;
-// admin does everything. worker is beside these: the calls of workers, as the node it names, and no
-// others.
+// admin does everything. worker is separate: only the calls of workers, as the node that it
+// names.
 enum class Role { viewer, submitter, admin, worker };
 constexpr auto vocabulary_of(Role) {
     return vocabulary<Role>("role", {{Role::viewer, "viewer"},

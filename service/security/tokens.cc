@@ -77,7 +77,7 @@ Status read_token(const YamlValue& value, Tokens& tokens) {
     return value.error("the same sha256 is there twice");
 }
 
-// One that is missing is the reader's error.
+// Accepts a missing file: reading it fails later with a better error.
 Status check_private(const std::string& path) {
     struct stat facts {};
     if (::stat(path.c_str(), &facts) != 0 || (facts.st_mode & 0077) == 0) return {};

@@ -11,8 +11,8 @@
 // Bearer tokens (RFC 6750): "rm_" and 64 hexadecimal digits, 256 bits from the system's generator.
 // The controller's file keeps only their SHA-256. A slow, salted hash (argon2) protects secrets
 // that people choose, of which there are few; 2^256 random tokens cannot be searched, and one fast
-// hash per call costs nothing. Looking a hash up may take as long as it likes: what its timing
-// tells is about a hash, not about a token.
+// hash per call costs nothing. The lookup of a hash need not take constant time: its timing
+// reveals something about a hash, not about a token.
 namespace rm {
 
 struct TokenFacts {

@@ -56,8 +56,8 @@ AttemptState verdict(const Attempt& attempt, const Job& job) {
     }
     if (all_exited_with(attempt, kRankFinished)) return AttemptState::succeeded;
     if (ends_on_request(attempt)) return AttemptState::cancelled;
-    // The ranks of a recovered job were stopped through the controller before the restore: going on
-    // would undo a cancel.
+    // The ranks of a recovered job were stopped through the controller before the restore: another
+    // attempt would undo a cancel.
     const bool cancelled_before = job.recovered && all_exited_with(attempt, kRankStopped);
     return cancelled_before ? AttemptState::cancelled : AttemptState::failed;
 }

@@ -166,7 +166,7 @@ Seconds retry_backoff(int retry) {
 void note_launch_failure(Step& step, const NodeId& node, const Attempt& attempt,
                          const std::string& why) {
     step.launch_failed(node, attempt.job, why);
-    // A job of any size goes on without it, on fewer devices.
+    // A job of any size continues without the node, on fewer devices.
     const Job& job = *find_job(step.state(), attempt.job);
     exclude_node(step, attempt, node, job.spec.num_ranks().value_or(1));
     const auto& failed = step.state().failed_launches.at(node);

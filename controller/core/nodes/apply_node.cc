@@ -44,7 +44,7 @@ void open_session(Step& step, const Hello& hello) {
     });
 }
 
-// Null, and the refusal is said, where there is no such node.
+// Finds the node, or replies NOT_FOUND and returns null.
 const Node* named(Step& step, const NodeId& id) {
     const Node* node = find_node(step.state(), id);
     if (node == nullptr) {
@@ -102,7 +102,7 @@ void handle(Step& step, const FoundCluster& input) {
     step.change_meta("cluster.founded", [&](State& state) { state.cluster = input.cluster; });
 }
 
-// Later than every time in the backup that a rule holds against it, whatever the clock says.
+// Later than every time in the backup that rules compare with it, whatever the clock says.
 WallTime time_of_restore(const State& state, WallTime now) {
     WallTime time = now;
     for (const auto& [id, job] : state.jobs)
@@ -115,7 +115,7 @@ WallTime time_of_restore(const State& state, WallTime now) {
 void handle(Step& step, const Restored&) {
     step.change_meta("cluster.restored", [&](State& state) {
         state.restored = time_of_restore(state, step.now());
-        // The time, too: the same backup may be put back twice.
+        // Uses the time, too: an admin may restore the same backup twice.
         const std::int64_t seconds = step.now().micros / 1'000'000;
         state.next_epoch.value = std::max(state.next_epoch.value + kRestoreEpochJump, seconds);
     });
