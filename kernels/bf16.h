@@ -20,7 +20,7 @@ constexpr Bf16 to_bf16(float value) {
     return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// To one of the two neighbours, with the probability that makes the expectation `value`; `random`
+// Rounds to either neighbour, with the probability that makes the expectation `value`; `random`
 // is uniform over its 65,536 values. Infinities and NaN stay what they are.
 constexpr Bf16 to_bf16_stochastically(float value, std::uint16_t random) {
     const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -8,9 +8,9 @@
 
 namespace rm {
 
-// Host code's way to the elements of a tensor, wherever it lies. Memory of the host is given as
-// it lies, all at once; anything else by blocks through one bounded host buffer, in order. Used by
-// one thread, while no stream is at the tensor (a writer: while none changes it).
+// Gives host code the elements of a tensor, wherever it lies: host memory in place, all at once;
+// other memory by blocks through one bounded host buffer, in order. Used by one thread, while no
+// stream uses the tensor (for a writer: while none changes it).
 class HostBlocks {
 public:
     explicit HostBlocks(Device& device);  // borrowed

@@ -30,7 +30,7 @@ const Own& own_weight(std::string_view backend, const PreparedWeight* prepared) 
     return *own;
 }
 
-// The prepared weight among an op's operands; null: it takes none.
+// The prepared weight among an op's operands; null: the op takes none.
 template <typename Op>
 auto prepared_of(Op& op) {
     if constexpr (requires { op.head; }) {

@@ -80,9 +80,9 @@ void QueueStream::wait(const Event& event) {
     if (record) push({.waits_for = std::move(record)});
 }
 
-// The host stands still while the stream has much to play: a step of a long context has more items
-// than fit in memory. Work that a stream waits for was queued before, here or at a peer, so one
-// that is full plays on.
+// The host waits while the stream has many items to play: a step of a long context has more than
+// fit in memory. Work that a stream waits for was queued before, here or at a peer, so a full
+// stream continues to play.
 void QueueStream::push(Item item) {
     {
         std::unique_lock lock(mutex_);

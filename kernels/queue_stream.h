@@ -105,10 +105,10 @@ private:
     std::condition_variable played_;
     std::deque<Item> items_;
     std::int64_t num_pushed_ = 0;
-    std::atomic<std::int64_t> num_queued_ = 0;  // of what was pushed, ops
+    std::atomic<std::int64_t> num_queued_ = 0;  // ops among the pushed items
     std::int64_t num_played_ = 0;
     int num_synchronizing_ = 0;
-    int num_blocked_ = 0;  // that push
+    int num_blocked_ = 0;  // threads that wait in push()
     bool closing_ = false;
     std::string error_;  // of the first op that failed; empty: none
     std::exception_ptr cause_;

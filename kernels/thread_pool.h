@@ -66,7 +66,7 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<int> num_sleeping_{0};
     std::atomic<bool> caller_sleeping_{false};
-    std::mutex mutex_;  // held by nobody who works; guards sleeping and the error
+    std::mutex mutex_;  // no working thread holds it; guards sleeping and the error
     std::condition_variable work_opened_;
     std::condition_variable all_done_;
     std::exception_ptr error_;

@@ -45,7 +45,7 @@ bool has_pairs(const simd::Loops& loops) {
     return loops.pairs.rows != nullptr;
 }
 
-// Those that this machine has; the first is the one that is known to be good.
+// The codes that this machine supports; the first is known to be good.
 std::vector<CodeChoice> contenders(DType compute) {
     const simd::Loops* widest = widest_loops();
     const bool library = can_run(CpuCode::onednn);
@@ -125,7 +125,7 @@ private:
     double fastest_ = std::numeric_limits<double>::infinity();
 };
 
-// In turns, so that what else the machine does meets all alike; the fastest of each.
+// Takes turns, so that other load affects all alike; returns the fastest run of each.
 std::vector<double> measure(const std::vector<CodeChoice>& choices, DType compute) {
     constexpr int kTurns = 6;
     std::vector<std::unique_ptr<ProductRun>> runs;

@@ -22,9 +22,9 @@ struct CodeChoice {
 
 // Null loops when this CPU or build cannot run the code.
 //
-// `best` is measured once per process: what is known to be good on such a CPU, unless something
-// else multiplies faster by a quarter. So close a race keeps its winner: a process that resumes a
-// run, on a busy machine too, chooses what the one before it chose, and gives the same bits.
+// `best` is measured once per process: the code known to be good on such a CPU, unless another
+// multiplies faster by a quarter. The margin keeps the choice stable: a process that resumes a run
+// chooses, even on a busy machine, what the earlier process chose, and gives the same bits.
 CodeChoice choose_code(CpuCode code, DType compute);
 
 }  // namespace rm::cpu

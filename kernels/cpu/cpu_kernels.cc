@@ -98,7 +98,7 @@ double product_rate(const CpuOptions& options) {
     std::vector<double> seconds;
     for (double total = 0; total < kBudgetSeconds || seconds.size() < 5; total += seconds.back())
         seconds.push_back(seconds_of(once));
-    // The fastest: what the machine can do, whatever else it was doing meanwhile.
+    // Takes the fastest run: the machine's own rate, whatever else it did meanwhile.
     return 2.0 * T * N * K / *std::min_element(seconds.begin(), seconds.end());
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/prepared_weight.h"
 #include "kernels/scratch.h"
 
-// The backend's ops, by family: `run` on the stream's thread; operands have been checked.
+// The backend's ops, by family. `run` runs on the stream's thread, with checked operands.
 namespace rm::cpu {
 
 constexpr std::int64_t kTile = simd::kTileRows;

@@ -6,8 +6,8 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/tensor.h"
 
-// A chunk's kept tensors leave the device as one piece of memory, so that one copy moves them: they
-// are gathered into a buffer before, and come back out of it after. Data movement: no bit changes.
+// Gathers a chunk's kept tensors into one buffer before they leave the device, so that one copy
+// moves them, and scatters them after they come back. Data movement: no bit changes.
 namespace rm {
 
 struct OffloadPack {

@@ -9,7 +9,7 @@
 // products or scratch are given where.matmul and where.workspace.
 namespace rm::cuda {
 
-// Products take it either way round.
+// Products take either orientation.
 using DevicePreparedWeight = DenseWeight<DType::bf16>;
 inline const DevicePreparedWeight& weight_of(const PreparedWeight* prepared) {
     return own_weight<DevicePreparedWeight>("a device", prepared);

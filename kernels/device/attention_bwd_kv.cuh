@@ -56,7 +56,7 @@ struct AttentionBackwardKeys {
         QueryWalk<kStep> walk(p.q_runs, tile, p.group);
         RunTile next;
         int next_head;
-        if (!walk.next(next, next_head)) return;  // nobody sees these keys: d_k and d_v stay
+        if (!walk.next(next, next_head)) return;  // no query sees these keys: d_k and d_v stay
         copy_async<kThreads>(shared.k, head_rows(p.k, p.Hk, p.D, kv_head, tile.token, tile.count));
         copy(p, shared, 0, next, kv_head * p.group + next_head);
         RowStats fetched = fetch_stats(p, kv_head * p.group + next_head, next);

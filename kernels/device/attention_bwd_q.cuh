@@ -35,7 +35,7 @@ struct AttentionBackwardQueries {
         simt::sync_block();
         KeyWalk<kStep> walk(p.kv_runs, shared.queries);
         RunTile next;
-        if (!walk.next(next)) return;  // nothing is seen here: d_q stays
+        if (!walk.next(next)) return;  // the tile sees no key: d_q stays
         copy(p, shared, task.kv_head, 0, next);
 
         const WarpRows rows(shared.queries);

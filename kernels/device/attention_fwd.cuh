@@ -68,7 +68,7 @@ struct AttentionForward {
         const RunTile& queries = shared.queries;
         KeyWalk<kStep> walk(p.kv_runs, queries);
         RunTile next;
-        if (!walk.next(next)) return;  // nothing is seen here: the state stays
+        if (!walk.next(next)) return;  // the tile sees no key: the state stays
         start(p, shared, task, next);
         const WarpRows rows(queries);
         OperandTile<kMmaRows, kHead> q;

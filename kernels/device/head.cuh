@@ -7,7 +7,7 @@
 // whole vocabulary makes all of it NaN.
 namespace rm::device {
 
-// Which part of the vocabulary the logits are of.
+// The part of the vocabulary that the logits cover.
 struct HeadPart {
     std::int64_t V;      // logits of a row
     std::int64_t first;  // their place in the vocabulary

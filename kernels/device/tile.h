@@ -3,7 +3,7 @@
 #include "kernels/device/numbers.h"
 #include "kernels/simt/simt.h"
 
-// The words in which a kernel speaks of matrix tiles. All belong to one warp. Everything is
+// The vocabulary of kernels for matrix tiles. Each tile belongs to one warp. Everything is
 // unrolled, so that tiles stay in registers.
 //
 //   SharedTile<R, C>      bf16 in shared memory, rows of C, swizzled; .at(row, column) is a view

@@ -13,7 +13,7 @@
 // figures. File format and the meaning of each figure: docs/formats/device_profile.md.
 namespace rm {
 
-// At work of this size the machine does so much a second. Size and amount: op_work.h.
+// The machine's amount per second at work of this size. Size and amount: op_work.h.
 struct SpeedPoint {
     double size = 0;
     double per_sec = 0;

@@ -16,7 +16,7 @@ public:
     std::optional<std::uint32_t> latest;  // nothing: never recorded
 };
 
-// Writes down what it is given and runs none of it.
+// Records its work and runs none of it.
 class MetaStream final : public Stream {
 public:
     // Borrows both; without a profile nothing takes time.
@@ -65,7 +65,7 @@ public:
     void download(const TensorView& from, void* host, Stream& stream) override;
 
     bool host_visible() const override { return host_visible_; }
-    // Nothing is there to be read or written: what `host` holds stays.
+    // There is no memory to read or write: `host` keeps its contents.
     void write(const void* /*host*/, const TensorView& /*to*/) override {}
     void read(const TensorView& /*from*/, void* /*host*/) override {}
     void zero(const TensorView& /*tensor*/) override {}

@@ -17,11 +17,11 @@ struct MetaOptions {
     const DeviceProfile* profile = nullptr;  // null: work takes no time
 };
 
-// The machine that has no memory and runs nothing: every op, transfer, event and join of its
-// streams is written into `recorder`, with the byte ranges it reads and writes and the time the
-// profile gives it. Tensors have addresses that nobody may touch. Borrows all. Checks shapes as
-// every backend does. Without `like` and profile no op has a workspace, and a prepared weight is
-// two copies in the compute type. One thread, the recorder's.
+// A machine without memory that runs nothing: records every op, transfer, event and join of its
+// streams in `recorder`, with the byte ranges that it reads and writes and its time by the profile.
+// The addresses of tensors must not be touched. Borrows all. Checks shapes as every backend does.
+// Without `like` and profile no op has a workspace, and a prepared weight is two copies in the
+// compute type. Used by one thread, the recorder's.
 std::unique_ptr<Kernels> make_meta_kernels(ScheduleRecorder& recorder, const MetaOptions& options);
 
 }  // namespace rm

@@ -105,7 +105,7 @@ private:
     std::vector<std::unique_ptr<std::vector<Run>>> runs_;
     std::vector<double> inv_freq_;
     std::vector<ProfileSample> samples_;
-    std::unique_ptr<Stream> stream_;  // last: has passed everything before what it used goes
+    std::unique_ptr<Stream> stream_;  // last: it ends before the memory it uses is freed
 };
 
 }  // namespace rm

@@ -76,7 +76,7 @@ struct StepSchedule {
     }
 };
 
-// Writes a schedule down. One thread.
+// Records a schedule. Not thread safe.
 class ScheduleRecorder {
 public:
     int add_stream(std::string_view name);

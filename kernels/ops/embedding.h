@@ -55,7 +55,7 @@ struct EmbeddingFwd {
         all.writes().compute<"T C">(x, "x");
         rows.check(kName, all["V"]);
     }
-    // Only the tokens' rows, each way.
+    // Counts only the tokens' rows, read and written.
     double moved_bytes() const { return 2 * static_cast<double>(x.num_bytes().value); }
 };
 

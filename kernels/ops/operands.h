@@ -10,7 +10,7 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 
-// The words in which kernels/ops describes an op. An op is a struct of its operands, with
+// The vocabulary by which kernels/ops describes ops. An op is a struct of its operands, with
 //   * kName, and operands(Operands&): its tensors' shapes and types, and which it reads and writes;
 //   * kClass, where predictions tell it apart from OpClass::other;
 //   * kTakesWorkspace, where some backend needs scratch for it;
@@ -158,7 +158,7 @@ OpAccesses accesses_of(const Op& op, const NumericTypes& types) {
     op.operands(operands);
     return accesses;
 }
-// A weight and the prepared one that is to hold it.
+// A weight and the prepared weight to fill from it.
 Dims check_prepare(const TensorView& weight, const PreparedWeight& prepared,
                    const NumericTypes& types);
 

@@ -21,7 +21,7 @@ Pool& pool() {
     return pool;
 }
 
-// Thrown in threads that wait when another has failed; reaches nobody.
+// Ends waiting threads when another has failed; no caller sees it.
 struct Unwound {};
 
 bool same(const char* a, const char* b) {
@@ -162,7 +162,7 @@ void Block::play(std::mt19937_64& random, bool greedy) {
         for (const std::size_t warp : priority) {
             if (!run_warp(warp, random, greedy)) continue;
             progress = true;
-            if (greedy || error_) break;  // the favourite goes again before anyone else
+            if (greedy || error_) break;  // the favourite runs again before all others
         }
         if (!progress) error_ = std::make_exception_ptr(EmulatorError(diagnosis()));
     }

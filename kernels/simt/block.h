@@ -119,7 +119,7 @@ private:
     void set_running(Thread& thread);
     void end_thread(Thread& thread);
     std::string shown() const;      // the block's name
-    std::string diagnosis() const;  // of a block in which nobody can run
+    std::string diagnosis() const;  // of a block in which no thread can run
 
     const int num_threads_;
     const std::function<void(void*)>& body_;

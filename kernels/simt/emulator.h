@@ -25,9 +25,9 @@ public:
 };
 
 struct Emulation {
-    // 0: lock step, warps and lanes in order. Otherwise lanes come in a random order and warps get
-    // random priorities, redrawn now and then; the favourite runs as far as it can before anyone
-    // else: the adversary that makes one warp lap another where a barrier is missing.
+    // 0: lock step, warps and lanes in order. Otherwise lanes run in a random order and warps get
+    // random priorities, redrawn now and then; the favourite runs as far as it can before all
+    // others: so one warp laps another where a barrier is missing.
     std::uint64_t seed = 0;
 };
 

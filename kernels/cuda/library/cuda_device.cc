@@ -61,8 +61,8 @@ private:
     std::vector<cudaEvent_t> free_;
 };
 
-// Complete when it is with the driver, or has been reached by a host stream. Each record has a CUDA
-// event of its own: a stream that waits asks the driver later, when the event may be recorded anew.
+// Complete once the driver has it, or a host stream has reached it. Each record has a CUDA event of
+// its own: a waiting stream asks the driver later, when the event may have been recorded anew.
 class CudaRecord final : public EventRecord {
 public:
     CudaRecord(EventPool& pool, int ordinal) : pool_(pool), ordinal_(ordinal) {}

@@ -115,7 +115,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t whic
              cublasLtMatmulPreferenceSetAttribute(preference.get(), which, &value, sizeof value));
 }
 
-// Everything that cublasLtMatmul wants to know of a shape; made once.
+// All of cublasLtMatmul's arguments that depend on a shape; made once.
 struct Plan {
     explicit Plan(const Shape& s)
         : first(s.first_op == CUBLAS_OP_N ? make_layout(s.first_type, s.m, s.k, s.first_stride)
