@@ -64,7 +64,7 @@ DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
 }
 
 DirectoryLock::~DirectoryLock() {
-    if (fd_) ::unlink(path_.c_str());  // before anybody else can lock it
+    if (fd_) ::unlink(path_.c_str());  // before another run can lock it
 }
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& dir, Epoch epoch) {

@@ -82,7 +82,7 @@ Communicator::~Communicator() {
     try {
         stream_.synchronize();
     } catch (const std::exception&) {
-        // The error is sticky: whoever synchronizes next sees it.
+        // The error is sticky: the next caller that synchronizes sees it.
     }
 }
 

@@ -267,8 +267,8 @@ void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum
     if (d_x != nullptr) weights_.release_head();
 }
 
-// Queues first what a layer needs: the first hop of its ring, then the weights of the next one, its
-// other hops, and last the gradients of the one before, which nobody waits for.
+// Queues the most urgent first: the first hop of this layer's ring, then the weights of the next
+// layer, the other hops, and last the previous layer's gradients, for which no pass waits.
 void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
     const auto num_layers = static_cast<int>(config_.num_layers);
     for (int layer = num_layers; layer-- > 0;) {

@@ -23,7 +23,7 @@ void fill_normal(const TensorView& out, const Parameter& parameter, std::int64_t
 }
 
 WeightShare effective(WeightShare share, const Kernels* host) {
-    if (share.zero_size == 1) share.stage = 0;  // nobody to share with
+    if (share.zero_size == 1) share.stage = 0;  // a single rank shares with none
     if (host != nullptr) share.stage = std::max(share.stage, 2);
     return share;
 }

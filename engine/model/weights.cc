@@ -152,7 +152,7 @@ void Weights::send(int unit) {
     GatherBuffer& buffer = gather_buffer(unit);
     if (buffer.sent) return;
     buffer.sent = true;
-    // Alone, nothing is to be gathered, and nobody's messages wait for this rank's host.
+    // A single rank gathers nothing, and no other rank's messages wait for its host.
     if (state_.share().zero_size == 1) return;
     streams_.order.wait(streams_.communication, *buffer.staged);
     streams_.communicator.all_gather(GroupKey::gradient,

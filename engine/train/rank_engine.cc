@@ -69,7 +69,7 @@ Status RankEngine::enter(const StageShape& shape, PassMemory& passes) {
 }
 
 const StageArenas& RankEngine::arenas() const {
-    RM_CHECK(passes_ != nullptr, "a stage whose arenas are somebody else's");
+    RM_CHECK(passes_ != nullptr, "a stage whose arenas the caller owns");
     return passes_->plan();
 }
 

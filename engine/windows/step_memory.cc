@@ -20,8 +20,8 @@ ArenaTensor StepMemory::on_device(BufferName name, const TensorView& like) {
     return on_device(name, like.dtype(), {like.dim(0), like.dim(1), like.dim(2)});
 }
 
-// Whether all that may wait for a mark of this class has passed it: nobody will be given a wait for
-// it any more.
+// Whether every stream that could wait for a mark of this class has passed it, so that no stream
+// will need a wait for it.
 bool StepMemory::is_over(const StreamOrder::Mark& mark) const {
     for (const Stream* stream : {&streams_.compute, &streams_.to_host, &streams_.from_host}) {
         if (streams_.order.needs_wait(*stream, mark)) return false;

@@ -17,7 +17,7 @@ struct Extent {
 };
 
 // An error of a kernel that a GPU would not forgive: a barrier that not all threads reach, a warp
-// function called in two places, a misaligned copy, a copy that nobody waited for. Names block,
+// function called in two places, a misaligned copy, a copy without a wait for it. Names block,
 // threads and source lines.
 class EmulatorError : public std::runtime_error {
 public:

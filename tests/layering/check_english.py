@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fails where a sentence of a comment begins with Of, Who, Whom, Whose or What.
+"""Fails where a sentence of a comment begins with Of, Who, Whom, Whose or What, or names no actor (nobody, whoever).
 
 usage: check_english.py ROOT             checks the tree
        check_english.py ROOT --self-test  holds the pattern against sentences
 
-Such a sentence puts a genitive or a clause first and its subject last. CONTRIBUTING.md: subject, verb, object.
+The former puts a genitive or a clause first and its subject last. CONTRIBUTING.md: subject, verb, object; name the actor.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ SLASHES = {".h", ".cc", ".cu", ".cuh", ".proto"}
 HASHES = {".py", ".sh", ".cmake", ".txt"}
 # A comment begins a line or follows code after at least two blanks.
 COMMENT = {"//": re.compile(r"(?:^\s*|\s\s+)//+ ?(.*)"), "#": re.compile(r"^\s*#+ (.*)")}
-SENTENCE = re.compile(r"(?:^|[.:;!?] )(Of|Who|Whom|Whose|What)\b")
+SENTENCE = re.compile(r"(?:^|[.:;!?] )(Of|Who|Whom|Whose|What)\b|\b((?i:nobody|somebody|anybody|everybody|whoever))\b")
 
 
 def marker_of(path):
@@ -46,7 +46,8 @@ def check_tree(root):
     return num_files, found
 
 
-WRONG = ["// Of a lost attempt only what is left.", "int a;  // Who asks.", "// It waits. What comes is kept."]
+WRONG = ["// Of a lost attempt only what is left.", "int a;  // Who asks.", "// It waits. What comes is kept.",
+         "// A mark that nobody waits for."]
 RIGHT = ["// The caller asks what is left.", 'say("// Of a text");', "// A job of one rank, and what it keeps."]
 
 
@@ -61,7 +62,7 @@ def main():
     if "--self-test" in sys.argv:
         return self_test()
     num_files, found = check_tree(pathlib.Path(sys.argv[1]))
-    print("\n".join(found) if found else f"{num_files} files, no sentence with its subject last")
+    print("\n".join(found) if found else f"{num_files} files, every sentence with its actor in front")
     return 1 if found or num_files == 0 else 0
 
 

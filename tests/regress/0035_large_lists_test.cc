@@ -1,4 +1,4 @@
-// After five job files of a mebibyte, `ls -a` and `history` failed for everybody from then on:
+// After five job files of a mebibyte, `ls -a` and `history` failed for all users from then on:
 // pages had no bound in bytes. The API took texts, lists and numbers of any size.
 #include <gtest/gtest.h>
 

@@ -43,9 +43,9 @@ struct TrainFamilies {
     Gauges& checkpoint_time =
         gauge_family(registry, "ringmaster_train_checkpoint_last_success_timestamp_seconds",
                      "When the last checkpoint was complete.");
-    Counters& alarms = counter_family(registry, "ringmaster_train_alarms_total",
-                                      "Times that the run went on and somebody should have looked: "
-                                      "a checkpoint that was damaged or could not be written.");
+    Counters& alarms =
+        counter_family(registry, "ringmaster_train_alarms_total",
+                       "Alarms of runs that continued, such as a damaged checkpoint.");
 };
 
 // The children of one run, created with their first value.

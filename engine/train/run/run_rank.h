@@ -42,8 +42,8 @@ enum class Outcome { finished, stopped };
 class PublishGuard {
 public:
     virtual ~PublishGuard() = default;
-    // FAILED_PRECONDITION: it must not. UNAVAILABLE or DEADLINE_EXCEEDED: nobody has answered
-    // within `limit`; ask again.
+    // FAILED_PRECONDITION: it must not. UNAVAILABLE or DEADLINE_EXCEEDED: no answer came within
+    // `limit`; ask again.
     virtual Status may_publish(Seconds limit) = 0;
 };
 

@@ -46,10 +46,10 @@ public:
     };
     Verdict agree(const Status& mine, std::string_view what);
 
-    // Does `work` on a thread of its own, while the ranks tell each other at intervals how far they
-    // are: nobody stands in a collective for as long as one of them reads a file, and a rank that
-    // dies ends the others at once. When no rank's work moves for the patience it ends on all, with
-    // DEADLINE_EXCEEDED. Then everyone().
+    // Does `work` on a thread of its own, while the ranks exchange their progress at intervals: no
+    // collective lasts as long as one rank reads a file, and a rank that dies ends the others at
+    // once. When no rank's work progresses for the patience, ends it on all ranks with
+    // DEADLINE_EXCEEDED. Then calls everyone().
     using Work = std::function<Status(Activity&)>;
     Status together(std::string_view what, const Work& work);
     // With an activity that others move, too.

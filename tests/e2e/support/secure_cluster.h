@@ -8,7 +8,7 @@
 namespace rm::e2e {
 
 // A controller with TLS on loopback, set up as docs/security.md says, with contexts for its users:
-// vera (viewer, token), sam (submitter, token), root (admin, certificate) and nobody.
+// vera (viewer, token), sam (submitter, token), root (admin, certificate); a fifth has none.
 class SecureCluster : public E2eTest {
 protected:
     SecureCluster() {
