@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/units.h"
+#include "kernels/cuda/gpu_profile.h"
 #include "kernels/cuda/launch_log.h"
 #include "kernels/kernels.h"
 #include "kernels/simt/emulator.h"
@@ -21,14 +21,6 @@
 //         SIMT_FN static void run(const Params& p, Shared& shared);
 //     };
 namespace rm {
-
-// A device as a launcher may know it when it chooses a kernel. The default is the L40S.
-struct GpuProfile {
-    int arch = 89;  // compute capability x 10
-    int num_sms = 142;
-    Bytes shared_per_block{99 * 1024};
-    Bytes l2{std::int64_t{96} << 20};
-};
 
 namespace cuda {
 class MatMul;

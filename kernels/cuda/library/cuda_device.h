@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/gpu_profile.h"
 #include "kernels/device.h"
 
 namespace rm {
