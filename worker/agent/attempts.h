@@ -21,9 +21,9 @@ namespace rm {
 struct AttemptsOptions {
     std::string state_dir;                  // absolute; attempts/ and runs/ lie below it
     std::vector<std::string> shim_command;  // + the attempt's directory
-    RankTerms terms;                        // its command: + the attempt's directory and the rank
+    RankTerms terms;                        // command: + the attempt's directory and the rank
     Inventory inventory;                    // devices: threads and peak of each rank; data address
-    std::vector<DeclaredRoot> roots;  // below which all paths of a job must lie; none: anywhere
+    std::vector<DeclaredRoot> roots;        // all paths of a job must lie below one; none: anywhere
 };
 
 // All attempts with a directory on this node. Starts shims, finds those that an earlier daemon
@@ -43,7 +43,7 @@ public:
     // later.
     void forget(Epoch epoch, MonoTime now);
 
-    // Launches as commanded, by epoch; omits directories that do not record theirs.
+    // Launches as commanded, by epoch; omits attempts whose directory does not record it.
     std::vector<LaunchAttempt> launches() const;
 
     // The present state of all directories, by epoch. Also tends the shims' connections.
@@ -67,7 +67,7 @@ private:
         ShimClient shim;
         TelemetrySpool spool;
         std::unique_ptr<ExchangeServer> exchange;  // while it lives
-        pid_t shim_pid = 0;                        // this process is its parent; 0: it is not
+        pid_t shim_pid = 0;                        // 0: this process is not the shim's parent
         bool live = true;
         std::optional<MonoTime> forgotten;
     };

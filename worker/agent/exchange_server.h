@@ -27,15 +27,15 @@ public:
     // error is final. CANCELLED once stopped. Called by several threads.
     virtual ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
                                     std::stop_token stop) = 0;
-    // Whether an export of this attempt may take its place; repeats over lost connections until
-    // there is an answer. CANCELLED once stopped.
+    // Asks whether this attempt may publish its export; repeats over lost connections until the
+    // controller answers. CANCELLED once stopped.
     virtual Status publish(Epoch epoch, std::stop_token stop) = 0;
 };
 
-// The worker's end of exchange.sock of one attempt, on its own thread: collects the blobs of its
-// ranks for a group, takes them to the rendezvous once, and hands every rank the table. A rank may
-// ask again (it reconnects after the daemon restarted) and gets the same table. Each request to
-// publish goes to the controller, or shares the answer to one that is pending.
+// Serves exchange.sock of one attempt on its own thread: collects the blobs of its ranks for a
+// group, takes them to the rendezvous once, and sends every rank the table. A rank may ask again
+// (it reconnects after the daemon restarts) and gets the same table. Forwards a request to publish
+// to the controller unless one is pending, whose answer it then shares.
 class ExchangeServer {
 public:
     // `rendezvous` outlives the server.
@@ -83,7 +83,7 @@ private:
     const std::vector<int> ranks_;
     Rendezvous& rendezvous_;
     std::stop_source stop_;
-    std::list<Peer> peers_;  // the loop owns these and groups_, except the answers
+    std::list<Peer> peers_;  // used only by the loop, like groups_ except its answers
     std::map<std::string, Group> groups_;
     Leave leave_;
     std::mutex mutex_;

@@ -15,7 +15,7 @@ struct RankTerms {
     OrphanPolicy orphan;
     std::vector<std::string> command;
     PortRange ports;  // to listen on for ranks of other nodes
-    Bytes memory;     // of the host, that one rank may use; 0: unknown
+    Bytes memory;     // host memory that one rank may use; 0: unknown
 };
 
 // The part of a launch that goes into attempt.json.

@@ -8,8 +8,8 @@
 
 namespace rm {
 
-// The daemon's connection to one shim. Open as long as the shim lives: it keeps an orphan-stopping
-// shim from stopping. Never waits.
+// The daemon's connection to one shim. It stays open as long as the shim lives, so that a shim with
+// OrphanMode::stop does not stop its ranks. Never waits.
 class ShimClient {
 public:
     explicit ShimClient(std::string dir) : dir_(std::move(dir)) {}

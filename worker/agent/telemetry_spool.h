@@ -36,11 +36,11 @@ constexpr std::int64_t kLargestLogChunk = 256 * 1024;
 
 // Limit of an attempt's pending telemetry on the worker's disk while the controller is away.
 constexpr Bytes kSpoolCap{std::int64_t{256} << 20};
-// The last bytes of each log always stay: they may be a rank's last words.
+// The spool never drops the last bytes of a log: they may be a rank's last words.
 constexpr std::int64_t kKeptLogTail = 64 * 1024;
 
-// The telemetry of one attempt that the controller has not acknowledged: the attempt's files are
-// the spool, two offsets per rank are the state. Every new stream starts again from the
+// The telemetry of one attempt that the controller has not acknowledged. The attempt's files hold
+// the data, and two offsets per rank are the only state. Every new stream starts again from the
 // acknowledged offsets.
 class TelemetrySpool {
 public:
@@ -69,7 +69,7 @@ private:
         std::int64_t acknowledged_log = 0;
         std::int64_t acknowledged_reports = 0;
         std::int64_t sent_log = 0;
-        std::int64_t freed_log = 0;  // the bytes before it are no longer on the disk
+        std::int64_t freed_log = 0;  // the spool has freed the bytes before it
         LineTail reports{""};
         std::deque<LineTail::Line> lines;  // read from `reports`, not sent yet
     };
@@ -85,7 +85,7 @@ private:
     const Epoch epoch_;
     const Bytes cap_;
     std::map<int, Rank> ranks_;
-    int last_log_rank_ = -1;  // takes turns
+    int last_log_rank_ = -1;  // ranks take turns
     bool changed_ = false;
 };
 

@@ -72,7 +72,7 @@ struct AttemptFile {
     std::string data_address;               // a local address that ranks listen on
     std::vector<std::string> rank_command;  // + directory and rank number: how a rank is started
     OrphanPolicy orphan;
-    PortRange ports;  // that they listen on for ranks of other nodes
+    PortRange ports;  // where its ranks listen for ranks of other nodes
     bool operator==(const AttemptFile&) const = default;
 };
 std::string to_json(const AttemptFile& file);
@@ -89,7 +89,7 @@ struct ShimFile {
     JobId job;
     ProcessId shim;
     std::string boot_id;
-    std::vector<Rank> ranks;  // those that could be started
+    std::vector<Rank> ranks;  // the ranks that have started
     bool operator==(const ShimFile&) const = default;
 };
 std::string to_json(const ShimFile& file);
@@ -100,8 +100,8 @@ struct ExitFile {
     // The rank's exit code. After a signal: 0 if the shim sent it, kRankOutOfMemory if the kernel
     // killed the rank for lack of memory, otherwise kRankFailed.
     int code = 0;
-    int signal = 0;     // 0: it exited
-    std::string words;  // its own last words, or the end of its log; empty when it did as asked
+    int signal = 0;               // 0: it exited
+    std::string words;            // its last words or the end of its log; empty: it ended as asked
     std::int64_t mono_nanos = 0;  // CLOCK_MONOTONIC: orders the exits of one node
     bool operator==(const ExitFile&) const = default;
 };

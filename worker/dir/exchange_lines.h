@@ -21,14 +21,14 @@ struct ExchangeQuestion {
 std::string to_json(const ExchangeQuestion& question);
 Result<ExchangeQuestion> parse_exchange_question(std::string_view line);
 
-// rank -> worker: may it put an export in its place?
+// rank -> worker: asks for permission to publish an export.
 struct PublishQuestion {
     int rank = 0;
     bool operator==(const PublishQuestion&) const = default;
 };
 std::string to_json(const PublishQuestion& question);
 
-// Either question, as parsed from a rank's line.
+// Either question, parsed from a rank's line.
 using RankQuestion = std::variant<ExchangeQuestion, PublishQuestion>;
 Result<RankQuestion> parse_rank_question(std::string_view line);
 

@@ -9,11 +9,11 @@
 // Operations on the small files of an attempt's directory.
 namespace rm {
 
-// "cannot open /x: No such file or directory", with the code that belongs to errno.
+// "cannot open /x: No such file or directory", with the error code for errno.
 Error system_error(std::string_view what, std::string_view path, int error_number);
 
-// Readers see the old text or the new, never a part. Not synced: these files need to outlive
-// processes, not a power cut, after which no process of the attempt is left either.
+// Readers see the old text or the new, never a part. Not synced: these files must outlive
+// processes, not a power cut, which also ends every process of the attempt.
 Status replace_text_file(const std::string& path, std::string_view text);
 
 // Allocates the blocks that write_into_room() needs, so that it works on a full disk.

@@ -39,7 +39,7 @@ Result<ProcessStat> read_process_stat(pid_t pid) {
     return stat;
 }
 
-// The state letter of /proc/<pid>/stat; 0: there is no such process any more.
+// The state letter of /proc/<pid>/stat; 0: the process is gone.
 char state_of(const ProcessId& process) {
     const Result<ProcessStat> stat = read_process_stat(process.pid);
     return stat && stat->start_ticks == process.start_ticks ? stat->state : '\0';

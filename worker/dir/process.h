@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// A process of this machine since boot: a pid alone is reused, the pair is not.
+// Identifies a process of this machine since boot: pids are reused, the pair is not.
 struct ProcessId {
     pid_t pid = 0;
     std::uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
