@@ -19,7 +19,7 @@ bool claims(const AttemptStatus& status, const LaunchAttempt& launch) {
     return false;
 }
 
-// The status between the command and the first look at the shim's directory: a promise to start.
+// The status to report from the command until the first look at the shim's directory.
 AttemptStatus promised(const LaunchAttempt& launch) {
     AttemptStatus status{.epoch = launch.epoch, .job = launch.job, .processes_left = true};
     for (const RankLaunch& rank : launch.ranks) {
@@ -228,7 +228,7 @@ void WorkerCore::on_message(const ForgetAttempt& forget, Outputs& out) {
 }
 
 std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
-    // This worker does not know the epoch: even the highest has been here and was forgotten.
+    // This worker has no attempt of the epoch: if it is the highest, its attempt was forgotten.
     if (launch.epoch <= facts_.highest_epoch) {
         return format("epoch {} is not newer than {}, the highest this worker has seen",
                       launch.epoch, facts_.highest_epoch);

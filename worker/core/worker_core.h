@@ -24,7 +24,7 @@ struct WorkerFacts {
     std::string boot_id;
     Inventory inventory;
     std::vector<AttemptStatus> attempts;
-    std::vector<LaunchAttempt> launches;  // of them, where their directories say
+    std::vector<LaunchAttempt> launches;  // of attempts whose directories record it
     std::vector<RootInfo> roots;          // declared; none: every path is allowed
     int probe_port = 0;                   // 0: no probe server
     std::string machine;                  // see Hello

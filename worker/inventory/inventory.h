@@ -41,9 +41,9 @@ struct MachineShare {
     Peak fp32;     // of all cores
     Peak bf16;
 };
-// `num_devices` equal CPU slots: each has its part of memory and cores, at least one thread, and
-// the peak of its threads. With more slots than cores, their peaks add up to more than the
-// machine's: a job on some of them may use every core, and its MFU stays below 1.
+// Returns `num_devices` equal CPU slots. Each has its share of memory and cores, at least one
+// thread, and the peak of its threads. With more slots than cores, the peaks add up to more than
+// the machine's: a job on some slots may use every core, and its MFU still stays below 1.
 std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share);
 
 // Everything but data_address and http_address.

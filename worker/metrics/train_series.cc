@@ -14,7 +14,7 @@ double seconds_of(WallTime time) {
 void TrainSeries::update(const StepReport& report, WallTime time) {
     TrainFamilies& f = families_;
     series_.add(f.step, labels_).Set(static_cast<double>(report.step));
-    // The report's total is the job's; a counter that repeats steps after a resume waits for it.
+    // The report's total is the job's: after a resume the counter holds until the total passes it.
     prometheus::Counter& tokens = series_.add(f.tokens, labels_);
     tokens.Increment(std::max(0.0, static_cast<double>(report.tokens_total) - tokens.Value()));
     series_.add(f.flops, labels_).Increment(report.model_flops);
