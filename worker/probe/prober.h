@@ -21,10 +21,10 @@ public:
 
     // Reports go to `on_report`, on the prober's thread.
     void start(OnReport on_report);
-    // Waits for the probe that runs; what is queued is dropped. Idempotent.
+    // Waits for the running probe and drops the queued ones. Idempotent.
     void stop();
 
-    void run(RunProbe probe);  // queues it; before start() and after stop() it is dropped
+    void run(RunProbe probe);  // queues it; drops it before start() and after stop()
 
 private:
     Seconds measure_next();

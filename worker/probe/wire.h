@@ -31,7 +31,7 @@ static_assert(sizeof(ProbeGreeting) == 32);
 enum class ProbeOp : std::uint32_t {
     ping = 1,    // answered with the same
     sample = 2,  // `streams` data connections follow; answered with go, then with counted
-    go = 3,      // all of them are connected: send
+    go = 3,      // every data connection is open: send
     counted = 4
 };
 
@@ -39,8 +39,8 @@ struct ProbeMessage {
     ProbeOp op = ProbeOp::ping;
     std::uint32_t streams = 0;
     std::uint64_t micros = 0;  // sample: how long to send; counted: how long was counted
-    std::uint64_t bytes = 0;   // counted: that arrived in that time
-    std::uint64_t total = 0;   // counted: that arrived in all
+    std::uint64_t bytes = 0;   // counted: bytes that arrived in `micros`
+    std::uint64_t total = 0;   // counted: all bytes that arrived
 };
 static_assert(sizeof(ProbeMessage) == 32);
 

@@ -6,8 +6,8 @@
 #include "spec/roots.h"
 #include "worker/roots/root_paths.h"
 
-// Operations in a root's own directory: looking at it, and the small files by which workers find
-// out whether they share it.
+// Operations in a root's own directory: its facts, and the small files that show workers whether
+// they share it.
 namespace rm {
 
 // All fields but the write speed.

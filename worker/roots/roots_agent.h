@@ -36,7 +36,7 @@ public:
     RootsAgent& operator=(const RootsAgent&) = delete;
 
     const std::vector<DeclaredRoot>& declared() const { return roots_; }
-    // The present facts; waits a moment for the first look. A root without a look says so.
+    // The present facts; waits a moment for the first look. Before it, every `problem` says so.
     std::vector<RootInfo> known();
 
     // Calls the listener from here on, until stop(); makes no calls afterwards.

@@ -20,7 +20,7 @@ constexpr std::int64_t kLogTail = 1024;
 constexpr std::int64_t kExitRoom = 8192;
 constexpr std::size_t kWordsInRoom = 1200;
 
-// The end of a process that stays a zombie for now: its pid, and so its group, is still its own.
+// Reads a process's end and leaves it a zombie, so that its pid and its group stay reserved.
 bool has_ended(pid_t pid, ExitFile& exit) {
     siginfo_t facts{};
     const int failed = ::waitid(P_PID, static_cast<id_t>(pid), &facts, WEXITED | WNOHANG | WNOWAIT);
@@ -49,7 +49,7 @@ void RankProcesses::start_all(int live_lock, const Clock& clock) {
 }
 
 Result<ProcessId> RankProcesses::start(int rank, int live_lock) const {
-    // First: if the disk has no room for more than this, the exit file can still say so.
+    // Do this first: if the disk has no room for more, the exit file can still say so.
     RM_RETURN_IF_ERROR(make_room(dir_.exit_room(rank), kExitRoom));
     RM_RETURN_IF_ERROR(ProgressFile::create(dir_.progress(rank)));
     SpawnRequest request{.argv = attempt_.rank_command,
@@ -93,7 +93,7 @@ void RankProcesses::explain_signal(ExitFile& exit, const std::string& kill_reaso
         exit.code = kRankOutOfMemory;
         exit.words = "killed by the kernel, which had no memory left for it";
     } else {
-        // Such a rank is no victim of a stop: it may be the reason for one.
+        // The shim did not kill this rank: its end may be the reason for a stop.
         exit.code = kRankFailed;
     }
 }
@@ -116,8 +116,8 @@ void RankProcesses::write_exit(int rank, ExitFile exit, const Clock& clock) cons
     if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
 }
 
-// The end of the log says why a process ended itself. For a process killed from outside it only
-// says at which steps it was.
+// The end of the log says why a process ended itself. For a process killed from outside, it only
+// shows the last steps.
 std::string RankProcesses::last_words_of(int rank, int signal) const {
     std::string words = tail_of_file(dir_.last_words(rank), kLongestWords);
     const bool from_outside = signal == SIGKILL || signal == SIGTERM || signal == SIGINT ||

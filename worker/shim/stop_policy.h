@@ -8,7 +8,7 @@
 
 namespace rm {
 
-// When a shim terminates and when it kills its ranks. Pure: time is an argument.
+// Decides when a shim terminates and when it kills its ranks. Pure: time is an argument.
 //  * A graceful stop terminates once and kills when its grace is over; a later one can only shorten
 //  it.
 //  * With OrphanMode::stop, `timeout` without a connected daemon is a graceful stop.
@@ -25,7 +25,7 @@ public:
     Action next(MonoTime now);
     // Time until next() may return an action; nothing: only another input can cause one.
     std::optional<Seconds> wait(MonoTime now) const;
-    // Why the ranks were killed, for their exit files.
+    // The reason for the kill, for the ranks' exit files.
     const std::string& kill_reason() const { return kill_reason_; }
 
 private:
