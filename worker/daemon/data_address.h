@@ -9,12 +9,12 @@ namespace rm {
 // Loopback, or private by RFC 1918, 3927, 4193, 4291; the data plane is not encrypted.
 Status check_data_address(const std::string& address);
 
-// The address of this machine from which its routes reach `controller` (unix:/path or host:port);
+// The local address from which this machine routes to `controller` (unix:/path or host:port);
 // sends nothing and needs no answer. 127.0.0.1 for a Unix socket. UNAVAILABLE: no route, or the
 // name is not known; INVALID_ARGUMENT: the address is public. Both name --data-address.
 Result<std::string> data_address_towards(const std::string& controller);
 
-// Why ranks of other machines cannot reach this one at `address`, given that a controller beyond
+// Explains why ranks of other machines cannot reach `address`, assuming that a controller beyond
 // loopback has other machines; empty: no known obstacle.
 std::string why_unreachable(const std::string& address, const std::string& controller);
 

@@ -30,7 +30,7 @@ int daemon_main(int argc, char** argv) {
 
 int run(int argc, char** argv) {
     const std::string_view verb = argc > 1 ? argv[1] : "";
-    // The daemon's own children come first: they need nothing that a daemon starts.
+    // Handle the daemon's own children first: they need nothing that a daemon starts.
     if (verb == "shim" && argc == 3) return shim_main(argv[2]);
     if (verb == "rank" && argc == 4) return rm::run_rank_process(argv[2], std::atoi(argv[3]));
     return daemon_main(argc, argv);

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-// Where a worker's /metrics is and who may read it. Paths; empty: none.
+// The address of a worker's /metrics and its readers. Strings are paths; empty: none.
 struct MetricsOptions {
     std::string address = "127.0.0.1:7072";  // host:port, on loopback without TLS; or none
     std::string tls_cert;

@@ -20,7 +20,7 @@
 namespace rm {
 namespace {
 
-// A CLI11 check made from one of ours: returns its error message, empty on success.
+// Turns one of our checks into a CLI11 check: the error message, or empty on success.
 template <typename Check>
 std::function<std::string(const std::string&)> words_of(Check check) {
     return [check](const std::string& text) {
@@ -37,7 +37,7 @@ struct Texts {
     std::string memory;
 };
 
-// A single word, fit for a table cell and a command line, and not an option.
+// Accepts a single word that fits a table cell and a command line and is not an option.
 Status check_node_name(const std::string& name) {
     const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';

@@ -14,17 +14,17 @@ namespace rm {
 
 struct WorkerOptions {
     std::string state_dir;
-    std::string name;        // of the node, for people; empty: the machine's
+    std::string name;        // the node's name for users; empty: the machine's
     std::string controller;  // unix:/path, or host:port, on loopback without TLS
     ClientSecurity security;
     int num_devices = 1;
     MetricsOptions metrics;
     std::string data_address;      // loopback or private; empty: the one that reaches `controller`
-    PortRange ports = kDataPorts;  // on data_address, of ranks and of the probe server
+    PortRange ports = kDataPorts;  // for ranks and the probe server, on data_address
     bool is_probed = true;         // false: its links are not surveyed
     std::optional<PortRange> probe_ports;  // if they differ from `ports`
     OrphanPolicy orphan;
-    Bytes memory;  // of the host, that its ranks may use together; 0: what the machine has for them
+    Bytes memory;  // host memory that all its ranks together may use; 0: all that is usable
     int slots_on_machine = 0;  // of all workers here; 0: this one's
     std::string peak_cache;
     std::vector<std::string> roots;  // NAME=PATH, checked; none: every path is allowed

@@ -16,7 +16,7 @@ enum class Reached { setup, training };
 // retry detects during setup.
 int exit_code_of(const Error& error, Reached reached);
 
-// For users: spells out a lack of memory if the exception has only its type's name.
+// The message for users: std::bad_alloc only names its type, so this names the lack of memory.
 std::string words_of(const std::exception& thrown);
 
 // The same for an exception of run_rank. The cause of a stream's error decides its class.

@@ -38,7 +38,7 @@ namespace {
 
 using nlohmann::json;
 
-// By the index in ReportLine::report: the word for it, and a member that each one has.
+// The word for a kind of report and its required member, by index in ReportLine::report.
 struct Kind {
     std::string_view word;
     std::string_view member;

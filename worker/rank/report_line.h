@@ -34,7 +34,7 @@ struct NoteReport {
     bool operator==(const NoteReport&) const = default;
 };
 
-// A note that a user should look at: the run goes on.
+// A note that needs a user's attention; the run continues.
 struct AlarmReport {
     std::string text;
     bool operator==(const AlarmReport&) const = default;

@@ -12,7 +12,7 @@
 namespace rm {
 namespace {
 
-// A call waits for the other nodes; a fresh one now and then finds a controller that restarted.
+// Limits a call, which waits for the other nodes: only a new call reaches a restarted controller.
 constexpr std::chrono::seconds kCallLimit{30};
 constexpr Seconds kPause{0.5};
 

@@ -65,7 +65,7 @@ private:
     RepeatedEvent& down_;
     bool answered_ = false;
     std::atomic<bool> over_ = false;  // a read or a write has shown it
-    bool ended_ = false;              // the reading thread's, and the destructor's after it
+    bool ended_ = false;              // used by the reading thread, then by the destructor
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ class Channel;
 
 namespace rm {
 
-// The telemetry stream, on threads of its own: a controller that does not take its logs delays
-// nothing but them. Reopens after every end, from the acknowledged offsets.
+// Runs the telemetry stream on its own threads, so that a controller that does not read telemetry
+// delays nothing else. Reopens the stream after every end, from the acknowledged offsets.
 class TelemetrySender {
 public:
     // `attempts` outlives the sender. Nothing is sent before allow().
@@ -21,7 +21,7 @@ public:
     TelemetrySender(const TelemetrySender&) = delete;
     TelemetrySender& operator=(const TelemetrySender&) = delete;
 
-    // The controller has been found to be of this worker's cluster.
+    // Call it once the controller has proved to be of this worker's cluster.
     void allow();
 
 private:
