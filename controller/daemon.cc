@@ -179,7 +179,7 @@ std::string info_json(const std::vector<std::string>& grpc, const std::string& h
     return text + "}\n";
 }
 
-// Documented (docs/security.md), and easily overlooked.
+// Logs a risk that docs/security.md describes and that is easily overlooked.
 void warn_of_plain_text(const DaemonOptions& options, const std::vector<std::string>& addresses) {
     if (options.tls || !options.credentials.tokens.empty() || ::geteuid() != 0) return;
     for (const std::string& address : addresses) {

@@ -12,12 +12,12 @@
 
 namespace rm {
 
-// Where the ranks of an attempt meet: each publishes one blob per group, and all get the table once
-// the last rank has published. Kept in memory only: workers repeat the call after a restart of the
-// controller.
+// Lets the ranks of an attempt find each other: each publishes one blob per group, and all get the
+// table once the last rank has published. Kept in memory only: workers repeat the call after a
+// restart of the controller.
 class ExchangeTable {
 public:
-    // The node of each rank of an attempt that lives and is the newest of its job;
+    // Returns the node of each rank of a live attempt that is the newest of its job;
     // FAILED_PRECONDITION for any other epoch.
     using PlacementOf = std::function<Result<std::vector<NodeId>>(Epoch)>;
     // Each waiting call holds a thread. The default for `max_waiting` suffices for 512 nodes.
@@ -31,8 +31,8 @@ public:
         std::map<int, std::string> blobs;  // of ranks on `node`
     };
     // Waits until every rank of the attempt has published in the group, the attempt has ended
-    // (FAILED_PRECONDITION) or `cancelled` says so (CANCELLED). The same blobs again give the table
-    // again; a different blob of the same rank is ALREADY_EXISTS. UNAVAILABLE: the blobs are kept,
+    // (FAILED_PRECONDITION) or `cancelled` returns true (CANCELLED). Repeated blobs get the same
+    // table; a different blob of the same rank is ALREADY_EXISTS. UNAVAILABLE: the blobs are kept,
     // but too many callers wait already; call again.
     Result<std::vector<std::string>> exchange(const Request& request,
                                               const std::function<bool()>& cancelled);

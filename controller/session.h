@@ -23,15 +23,15 @@ struct SessionOptions {
     Seconds life_timeout{15};  // only an echo of a ping sent more recently than this proves life
 };
 
-// The connection as its session sees it. Calls come one at a time, queue what they are given and
-// neither wait nor call back.
+// The connection as its session sees it. The session makes one call at a time; a call queues its
+// argument and neither waits nor calls back.
 class SessionLink {
 public:
     virtual ~SessionLink() = default;
     virtual void write(const ControllerMessage& message) = 0;
     virtual void finish(
         const Status& status) = 0;  // once, with the reason for the worker; no writes follow
-    virtual void cancel() = 0;      // the worker does not read the reason
+    virtual void cancel() = 0;      // for a worker that does not read the reason
 };
 
 class SessionRegistry;
@@ -91,7 +91,7 @@ private:
     SteadyTime alive_;
 };
 
-// The live sessions by node, and the clock of all. Thread safe.
+// The live sessions by node, and the clock they share. Thread safe.
 class SessionRegistry {
 public:
     // Starts the session's clock, before the hello.

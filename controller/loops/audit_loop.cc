@@ -17,7 +17,7 @@ constexpr Seconds kWindow{60};
 constexpr std::chrono::milliseconds kGather{20};
 constexpr std::string_view kOthers = "more different refusals than are kept in a minute";
 
-// Every connection has another port.
+// Drops the port, which differs for every connection.
 std::string host_of(const std::string& peer) {
     return peer.substr(0, peer.rfind(':'));
 }
@@ -54,7 +54,7 @@ std::string name_in(const std::string& subject) {
 
 std::vector<AuditEntry> worker_audit(const Outcome& outcome) {
     std::vector<AuditEntry> rows;
-    std::string node;  // an adoption follows the hello of its node
+    std::string node;  // the node's own event precedes its adoptions
     for (const Event& event : outcome.events) {
         if (event.kind.starts_with("node.")) node = name_in(event.subject);
         for (const Audited& audited : kAudited) {

@@ -22,12 +22,12 @@ std::vector<AuditEntry> worker_audit(const Outcome& outcome);
 // its port, method, code, reason) only raises the count of the first one's row. At most
 // kNewRefusals different refusals a minute get their own rows; the others share one row, so that a
 // flood neither fills the disk nor hides an entry. Entries that cannot be written are logged and
-// hold up nothing.
+// delay nothing.
 class AuditLoop final : public AuditSink {
 public:
     static constexpr std::size_t kNewRefusals = 200;
 
-    explicit AuditLoop(AuditStore& store);  // destruction keeps what is queued
+    explicit AuditLoop(AuditStore& store);  // the destructor writes queued entries
 
     void record(AuditEntry entry) override;
     // Returns once all earlier records are in the store.
@@ -51,7 +51,7 @@ private:
 
     AuditStore& store_;
 
-    // For the thread alone: the refusals of this minute, by what they have in common.
+    // Used by the thread only: the refusals of this minute, by the fields that repeats share.
     std::map<std::string, Row> refusals_;
     WallTime minute_;
 

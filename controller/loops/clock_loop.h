@@ -5,8 +5,8 @@
 
 namespace rm {
 
-// Tells the core that time has passed: nodes without a session become unreachable, commands whose
-// acknowledgement is overdue are derived again, and what due_times() lists happens.
+// Tells the core that time has passed: it marks nodes without a session unreachable, repeats
+// commands whose acknowledgement is overdue, and does what due_times() lists.
 class ClockLoop {
 public:
     explicit ClockLoop(ControlLoop& control, Seconds interval = Seconds{1});

@@ -53,7 +53,7 @@ public:
         std::function<void(const std::string&)> on_fatal;
     };
     ControlLoop(State state, Parts parts);
-    ~ControlLoop() override;  // what is still queued is answered with UNAVAILABLE
+    ~ControlLoop() override;  // answers queued inputs with UNAVAILABLE
 
     using InputSink::post;
     void post(InputBody body, OnAnswer on_answer) override;

@@ -10,7 +10,7 @@ namespace rm {
 namespace {
 
 constexpr std::size_t kNonceBytes = 16;
-// Nodes and jobs come and go without telling this loop.
+// The loop polls: changes of nodes and jobs raise no event here.
 constexpr Seconds kLook{0.5};
 
 std::string new_nonce() {

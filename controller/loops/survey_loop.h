@@ -25,15 +25,15 @@ struct HopReport {
     std::map<int, HopRate> hops;  // by the rank they came from
 };
 
-// The nodes that can be probed now, in order of registration, each with all jobs that have ranks on
-// it and the nodes that those send to.
+// The nodes that can be probed now, in order of registration, each with the jobs that have ranks on
+// it and the nodes to which those ranks send.
 std::vector<SurveyNode> survey_nodes(const State& state);
 
 // A copy of the surveying state for readers.
 struct SurveyView {
     LinkBook book;
     SurveyProgress progress;
-    std::optional<SurveyRecord> last;  // the last that ended since this start
+    std::optional<SurveyRecord> last;  // the last to end since this start
     int num_nodes = 0;                 // nodes that can be surveyed now
 };
 
@@ -44,7 +44,7 @@ class SurveyLoop {
 public:
     struct Parts {
         const ControlLoop& control;
-        InputSink& inputs;  // hears of drifts
+        InputSink& inputs;  // receives drifts
         SessionRegistry& sessions;
         SurveyStore& store;
         const Clock& clock;

@@ -26,8 +26,8 @@ class UpkeepLoop {
 public:
     UpkeepLoop(UpkeepOptions options, SpaceGuard& space, const Clock& clock);
 
-    // Makes a backup now, unless one was made within the last `every`: a controller that starts
-    // again and again must not push out the older ones.
+    // Makes a backup now, unless one was made within the last `every`: a controller that restarts
+    // in a loop must not push out the older backups.
     void begin();
 
 private:

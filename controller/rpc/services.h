@@ -20,7 +20,7 @@ class Service;
 
 namespace rm {
 
-// The gatekeeper has admitted every call that arrives here; the services ask it who the caller is.
+// The gatekeeper admits every call before a service sees it; the services ask it for the caller.
 std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
 std::unique_ptr<grpc::Service> make_topology_service(OpsContext& context, SurveyLoop& surveys,

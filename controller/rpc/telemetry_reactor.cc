@@ -126,7 +126,7 @@ private:
         advance();
     }
 
-    // Every piece is answered and no more come, or one could not be kept.
+    // True once the stream is closed and every piece acknowledged, or a piece could not be kept.
     bool is_over() const { return error_ || (closed_ && in_flight_ == 0 && acks_.empty()); }
     // Starts what can be started: a write, a read, the end.
     void advance() {
@@ -166,7 +166,7 @@ private:
     std::map<Key, StreamOffsets> acks_;
     std::optional<Error> error_;
     std::size_t in_flight_ = 0;  // pieces on their way to the disk
-    bool closed_ = false;        // no more pieces come
+    bool closed_ = false;        // the worker sends no more
     bool reading_ = false;
     bool writing_ = false;
     bool broken_ = false;
