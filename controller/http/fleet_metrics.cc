@@ -27,7 +27,7 @@ std::string_view to_string(Availability availability) {
     return "?";
 }
 
-// Sets one gauge per state, also to zero.
+// Sets one gauge per state, including those at zero.
 template <typename Names>
 void set_counts(prometheus::Family<prometheus::Gauge>& family, const Names& states,
                 std::map<std::string_view, int> counts) {
@@ -43,7 +43,7 @@ std::map<std::string_view, int> count_states(const Rows& rows) {
     return counts;
 }
 
-// Seconds that a job may wait: from at once to a day.
+// Bucket bounds for the queue wait of a job in seconds, up to a day.
 prometheus::Histogram::BucketBoundaries wait_buckets() {
     return {0.1, 0.3, 1, 3, 10, 30, 60, 300, 900, 3600, 3 * 3600, 8 * 3600, 24 * 3600};
 }

@@ -20,8 +20,8 @@ class Family;
 
 namespace rm {
 
-// The controller's own metrics (OPERATE.md, "Metrics"): fleet, jobs, run info. Transitions are
-// counted as they are committed, everything else is read from the state at each scrape. Thread
+// The controller's own metrics (OPERATE.md, "Metrics"): fleet, jobs, run info. Counts transitions
+// as they are committed and reads everything else from the state at each scrape. Thread
 // safe.
 class FleetMetrics {
 public:
@@ -50,9 +50,9 @@ private:
     std::map<std::map<std::string, std::string>, prometheus::Gauge*> runs_;  // by labels
 };
 
-// Measured links as metrics: one series per pair of nodes up to kNodesWithPairs of them, above it
-// one per node (what it sends and receives at best, dst or src empty). Thread safe; read from the
-// survey at each scrape.
+// Measured links as metrics: one series per pair of nodes up to kNodesWithPairs nodes; above it,
+// two per node (its best sending and receiving rates, with dst or src empty). Thread safe; read
+// from the survey at each scrape.
 class LinkMetrics {
 public:
     static constexpr std::size_t kNodesWithPairs = 64;

@@ -11,8 +11,8 @@ namespace rm {
 
 // The operations as JSON over HTTP: the messages of ringmaster/v1 by protobuf's rules (names in
 // camelCase, 64-bit integers as strings), each call under the name and the role of its method on
-// gRPC. An error is {"code": <gRPC's number>, "message": ...} under the HTTP status that belongs to
-// it.
+// gRPC. An error is {"code": <gRPC's number>, "message": ...} with the HTTP status for that
+// code.
 //   GET  /api/v1/jobs?page_token=T   JobService/List, ended ones too
 //   POST /api/v1/jobs                JobService/Submit, a SubmitRequest
 //   GET  /api/v1/jobs/ID             JobService/Get

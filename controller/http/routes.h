@@ -25,7 +25,7 @@ public:
           gatekeeper_(gatekeeper),
           access_(access) {}
 
-    // Where this controller's own /metrics is; known once the server has bound its port.
+    // Sets the address of this controller's own /metrics, known once the server has bound its port.
     void set_address(std::string address) { address_ = std::move(address); }
     HttpResponse handle(const HttpRequest& request);
 

@@ -5,9 +5,9 @@
 
 namespace rm {
 
-// The last reports and log lines of a job travel beside its last status. A stream that follows a
-// job is over once the job has ended and nothing has arrived for a moment; if the job had ended
-// before the stream began, it is over at once.
+// Decides when a stream that follows a job is over: once the job has ended and no data has arrived
+// for a moment, since the last reports and log lines travel apart from the last status. If the job
+// had ended before the stream began, the stream is over at once.
 class Linger {
 public:
     void saw_data() { last_ = Clock::now(); }
@@ -25,7 +25,7 @@ private:
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::milliseconds kQuiet{400};
 
-    std::optional<Clock::time_point> last_;  // data, the end, or the first look
+    std::optional<Clock::time_point> last_;  // time of the last data, the end, or the first look
     bool ended_ = false;
 };
 

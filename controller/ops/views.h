@@ -8,7 +8,7 @@
 #include "ringmaster/v1/job.pb.h"
 #include "ringmaster/v1/node.pb.h"
 
-// Rows as messages.
+// Converts rows to messages.
 namespace rm {
 
 namespace pb = ringmaster::v1;
@@ -27,7 +27,7 @@ Status add_alarms(OpsContext& context, pb::Job& job);
 pb::StepReport step_message(const KeptReport& kept);
 pb::EvaluationReport evaluation_message(const KeptReport& kept);
 
-// The current job with its reports; NOT_FOUND, or the id is ambiguous.
+// The current job with its reports. Fails if the id is unknown (NOT_FOUND) or ambiguous.
 Result<pb::Job> view_job(OpsContext& context, const std::string& id);
 
 // Lists omit the text of the job file, which may be 1 MiB; `Get` returns it.

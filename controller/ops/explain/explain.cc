@@ -44,7 +44,7 @@ bool is_on_cpu(const State& state, const Attempt& attempt) {
     return device != nullptr && device->kind == "cpu";
 }
 
-// Names the changes that give a rank more memory or make it need less and are not made yet.
+// Names the changes not made yet that give a rank more memory or reduce its need.
 std::string more_memory(const State& state, const Attempt& attempt) {
     const MemorySpec& memory = find_job(state, attempt.job)->spec.memory;
     std::vector<std::string> ways;
@@ -69,7 +69,7 @@ const RankRecord* failed_rank(const Attempt& attempt) {
     return rank < attempt.ranks.size() ? &attempt.ranks[rank] : nullptr;
 }
 
-// The text for a word in braces in the table's remedies; nothing: unknown for this attempt.
+// The text that replaces a word in braces in a remedy; nothing: unknown for this attempt.
 std::optional<std::string> word_for(std::string_view name, const State& state,
                                     const Attempt& attempt) {
     if (name == "memory") return more_memory(state, attempt);

@@ -7,8 +7,8 @@
 #include "controller/core/state.h"
 #include "ringmaster/v1/job.pb.h"
 
-// Why a job is where it is: findings from a state and a step report. Pure. Every finding names
-// its subject ("node n1", "rank 3", "queue"), says what is known with its numbers, and, where one
+// Explains a job's status by findings from a state and a step report. Pure. Every finding names
+// its subject ("node n1", "rank 3", "queue"), the facts with their numbers, and, where one
 // exists, the nearest change that would help.
 namespace rm {
 
@@ -16,7 +16,7 @@ namespace pb = ringmaster::v1;
 
 using Findings = std::vector<pb::Finding>;
 
-// All there is to say about `job` at `now`; never empty.
+// Returns all findings about `job` at `now`; never empty.
 Findings explain(const State& state, const Job& job, const Now& now);
 
 // Describes what a live attempt is doing, node by node and rank by rank.
@@ -40,8 +40,8 @@ struct RankPace {
 };
 constexpr int kPaceSteps = 64;  // steps that explain_pace() examines
 
-// How fast an attempt is and why it is no faster, from the steps of its ranks, by rank: where rank
-// 0's time goes, whether steps take longer than they did, and the rank that the others wait for.
+// Explains the speed of an attempt from the steps of its ranks, by rank: how rank 0 spends its
+// time, whether steps take longer than they did, and the rank that the others wait for.
 // Empty before the third step.
 Findings explain_pace(const std::vector<RankPace>& ranks);
 

@@ -130,7 +130,7 @@ void add_ranks(const State& state, const Attempt& attempt, Findings& findings) {
         const AttemptStatus* status = find_status(*node, attempt.epoch);
         if (status == nullptr) continue;
         for (const RankStatus& rank : status->ranks) {
-            // Ranks that end while the attempt stops do as they were told.
+            // Ranks are expected to end while their attempt stops.
             if (rank.exited && attempt.state == AttemptState::stopping) continue;
             if (rank.exited && rank.exit_code == kRankFinished && rank.exit_signal == 0) continue;
             add_rank(attempt, id, rank, findings);

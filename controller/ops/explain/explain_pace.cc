@@ -38,7 +38,7 @@ std::string part_name(const std::string& word) {
     return format("{}{}", exposed ? "waits for " : "", name);
 }
 
-// Where the time of rank 0 goes, largest first: what to look at when it is too slow.
+// Lists the phases that take most of rank 0's time, largest first, as places to look for speed.
 void add_parts(const RankPace& first, Findings& findings) {
     const double step = lately(first, [](const StepReport& s) { return s.seconds; });
     if (!(step > 0)) return;

@@ -12,7 +12,7 @@ constexpr Seconds kLook{0.2};
 struct Source {
     JobId job;
     Epoch epoch;         // 0: there is no attempt yet
-    bool ended = false;  // nothing more will come
+    bool ended = false;  // the log is complete
 };
 
 // "its attempts are 18, 21": epochs are cluster-wide, so users cannot guess them.

@@ -18,7 +18,7 @@ Status check(const pb::DrainNodeRequest& request) {
     return {};
 }
 
-// Otherwise its devices would be given to others while ranks run there.
+// Refuses a node with a session: its ranks may still run on devices that other jobs would get.
 Status check_gone(const Node& node) {
     if (!node.session.up) return {};
     return make_error(

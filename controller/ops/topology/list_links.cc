@@ -8,7 +8,7 @@ namespace rm {
 namespace {
 
 // A page of this many bytes takes no further row. gRPC limits messages to 4 MiB; a row of 10,000
-// nodes takes 2.
+// nodes takes 2 MiB.
 constexpr std::size_t kFullPage = 1 << 20;
 
 std::vector<KnownNode> nodes_in_order(const State& state) {

@@ -8,8 +8,8 @@
 #include "ringmaster/v1/topology.pb.h"
 #include "topology/placement_report.h"
 
-// Where the ranks of an attempt are and what their communication costs there. Pure: first takes the
-// attempt's part of the state, then adds survey results.
+// Reports the devices of an attempt's ranks and the cost of their communication. Pure: first takes
+// the attempt's part of the state, then adds survey results.
 namespace rm {
 
 namespace pb = ringmaster::v1;
