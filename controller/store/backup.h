@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 
-// Copies of control.db: taken while the controller writes, put back while it does not run.
+// Copies of control.db: taken while the controller writes, restored while it does not run.
 namespace rm {
 
 // Makes a consistent copy at `target`, which appears whole and durable or not at all.
@@ -27,7 +27,7 @@ std::string restore_advice(const std::string& state_dir);
 // beside it. A new cluster would refuse the old one's workers.
 Status check_may_found(const std::string& state_dir);
 
-// Puts `backup` in the place of `<state_dir>/control.db`; the caller holds the state directory.
+// Replaces `<state_dir>/control.db` by `backup`; the caller holds the state directory.
 // Keeps the old file as control.db.replaced-<UTC time> and returns that path (empty: there was
 // none). The next start finds restore_marker(). DATA_LOSS: the backup is damaged or no control
 // database; FAILED_PRECONDITION: a newer program wrote it.

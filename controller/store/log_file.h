@@ -28,7 +28,7 @@ constexpr std::int64_t kLogBlock = 4096;
 // ascending, at most one per second. Lookups use binary search and stay fast in a month's log.
 std::string log_times_path(const std::string& log_path);
 
-// Notes that the log's bytes from `offset` on arrived at `time`.
+// Records that the log's bytes from `offset` on arrived at `time`.
 Status note_log_time(const std::string& times_path, std::int64_t offset, WallTime time);
 
 struct LogTime {

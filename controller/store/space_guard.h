@@ -16,7 +16,7 @@ namespace rm {
 struct SpaceMarks {
     Bytes telemetry{512 << 20};  // step reports and logs are refused
     Bytes submits{128 << 20};    // submits are refused
-    Bytes reserve{8 << 20};      // size of the file that gives way to control writes
+    Bytes reserve{8 << 20};      // size of the file removed to make room for control writes
     int telemetry_percent = 5;   // of the file system; bounds `telemetry`
 };
 
@@ -36,7 +36,7 @@ public:
 
     // Frees the reserve's space for a control write; false: it was free already.
     bool release_reserve();
-    // Takes the reserve again when there is space for it above the second mark.
+    // Allocates the reserve again once it fits above the submits mark.
     void restore_reserve();
 
 private:

@@ -13,7 +13,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-// SQLite with owners and Results. Only one thread at a time may use a connection.
+// Wraps SQLite in owning types and Results. Only one thread at a time may use a connection.
 namespace rm {
 
 class Statement {

@@ -23,7 +23,7 @@ struct HopSample {
     LinkEnds ends;
     int from_rank = 0;
     int to_rank = 0;
-    int stage = 0;  // another one has messages of other sizes
+    int stage = 0;  // message sizes differ between stages
     std::int64_t step = 0;
     GbitPerSec rate;
 };
@@ -38,7 +38,7 @@ public:
     // Forgets all attempts but these.
     void keep_only(const std::set<Epoch>& live);
 
-    static constexpr std::size_t kSteps = 20;  // of the baseline, and of what is held against it
+    static constexpr std::size_t kSteps = 20;  // of the baseline; as many are compared with it
     static constexpr double kSlow = 0.7;       // of the baseline
     // Time between two reports about an attempt. One slow link slows the hops of a whole ring, and
     // a survey measures all links.

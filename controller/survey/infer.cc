@@ -16,7 +16,7 @@ constexpr double kNear = 0.85;
 // TCP flows do not share fairly: below this part of a fair share something else slows a flow.
 constexpr double kExplained = 0.6;
 constexpr int kRepresentatives = 2;
-// Nodes of one rack differ by less: rates beyond it depend on other flows at the time.
+// Nodes of one rack differ by less: rates to other racks vary with the other flows.
 constexpr double kAlike = 0.4;
 
 using Matrix = std::vector<std::vector<double>>;

@@ -36,8 +36,8 @@ struct InferredNetwork {
 // A pair is near when it ran (almost) as fast as its ends allow. The nodes of a group are near each
 // other on average. A group's uplink is the rate of a flow that crossed it alone and was slower
 // than its ends; without such a flow, the total of the flows that crossed it at once and were
-// slower than theirs. Pairs between groups that never ran alone get what interfaces and uplinks
-// leave them; so do pairs that never ran at all.
+// slower than theirs. Pairs between groups that never ran alone get the least rate of their ends
+// and uplinks; so do pairs that never ran at all.
 //
 // Sharing::none: all are one group, as between workers of one machine, whose memory and cores vary
 // from one moment to the next.

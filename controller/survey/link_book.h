@@ -24,12 +24,12 @@ struct LinkState {
     WallTime measured;
     bool alone = false;                // false: beside others; its rate alone is modelled
     GbitPerSec baseline;               // of `bandwidth`: the median of its last good surveys
-    std::optional<WallTime> degraded;  // since when it is far below its baseline
+    std::optional<WallTime> degraded;  // when it fell far below its baseline
     std::vector<double> good;          // the last good bandwidths, oldest first
     bool operator==(const LinkState&) const = default;
 };
 
-// A link that has fallen far below its baseline, or come back.
+// A link that has fallen far below its baseline or recovered.
 struct LinkDrift {
     LinkEnds ends;
     GbitPerSec baseline;
@@ -46,7 +46,7 @@ struct LinkGroup {
     bool operator==(const LinkGroup&) const = default;
 };
 
-// A node as the last survey that included it measured it.
+// A node's results in the last survey that included it.
 struct SurveyedNode {
     GbitPerSec egress;
     GbitPerSec ingress;
@@ -61,7 +61,7 @@ struct LinkBook {
     std::vector<LinkGroup> groups;
     std::map<NodeId, SurveyedNode> nodes;
 
-    // Replaces what was known about the surveyed links; returns those that drifted.
+    // Replaces the results of the surveyed links; returns the links that drifted.
     std::vector<LinkDrift> apply(const SurveyRun& run, WallTime now);
     // Whether the rate is far below the link's baseline and worth a second look.
     bool is_suspect(const NodeId& from, const NodeId& to, GbitPerSec rate) const;

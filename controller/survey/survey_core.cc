@@ -11,7 +11,7 @@ namespace {
 
 // Added to the time of a step's samples, for connections that fail and messages that are lost.
 constexpr Seconds kPatience{8};
-// After so many unanswered probes in a row a survey stops asking a node: each costs kPatience.
+// A survey stops probing a node after this many unanswered probes: each costs kPatience.
 constexpr int kUnanswered = 3;
 constexpr std::size_t kMaxErrors = 5;
 // How late ranks may report the hops of a step.
@@ -45,8 +45,8 @@ bool is_possible(const InsideSample& sample, int num_devices) {
            is_amount(sample.seconds.value) && sample.bytes.value >= 0;
 }
 
-// Whether all of its numbers can have been measured: a NaN would be sorted, stored and planned
-// with.
+// Whether all numbers of the report are possible measurements: a NaN would reach sorting, storage
+// and planning.
 bool is_possible(const ProbeReport& report, int num_devices) {
     return is_amount(report.latency.value) && is_amount(report.jitter.value) &&
            std::all_of(report.samples.begin(), report.samples.end(),
@@ -82,7 +82,7 @@ SurveyCore::SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_s
       number_(last_survey) {}
 
 void SurveyCore::want(const std::string& reason, MonoTime from) {
-    // The same survey serves an earlier wish.
+    // One survey serves both this request and a pending one.
     if (!want_) want_ = Want{reason, from};
     want_->from = std::min(want_->from, from);
 }

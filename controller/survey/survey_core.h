@@ -31,7 +31,7 @@ struct SurveyTime {
     MonoTime mono;
 };
 
-// `to` expects it, `from` runs it; the sender of both commands draws the nonce.
+// `to` expects the probe, `from` runs it; the sender of both commands draws the nonce.
 struct ProbeCommand {
     std::uint64_t id = 0;
     ProbeKind kind = ProbeKind::link;
@@ -58,7 +58,7 @@ struct SurveyRecord {
     int num_nodes = 0;
     int num_links = 0;                // measured
     int num_failed = 0;               // probes without an answer or with an error
-    std::vector<std::string> errors;  // the first few, in words
+    std::vector<std::string> errors;  // messages of the first few
 };
 
 struct SurveyOutputs {
@@ -70,8 +70,8 @@ struct SurveyOutputs {
 
 struct SurveyProgress {
     std::int64_t running = 0;  // its number; 0: none
-    std::int64_t last = 0;     // that has finished
-    bool pending = false;      // one is wanted
+    std::int64_t last = 0;     // the last to finish
+    bool pending = false;      // one is requested
     std::size_t steps_done = 0;
     std::size_t steps_known = 0;
     bool waits_for_budget = false;
@@ -96,7 +96,7 @@ private:
 
 class SurveyCore {
 public:
-    // Continues from what was stored: the book and the number of the last survey.
+    // Continues from the stored book and the number of the last survey.
     SurveyCore(SurveyOptions options, LinkBook book, std::int64_t last_survey);
 
     // Sets the nodes that can be probed now, in order of registration.
@@ -109,7 +109,7 @@ public:
     void take(const HopSample& sample, SurveyTime now);
     void set_live(const std::set<Epoch>& attempts) { hops_.keep_only(attempts); }
     SurveyOutputs take(const NodeId& from, const ProbeReport& report, SurveyTime now);
-    // Does what is due; call it at due() at the latest.
+    // Performs the actions that are due; call it at due() at the latest.
     SurveyOutputs tick(SurveyTime now);
     MonoTime due() const;
 
@@ -157,7 +157,7 @@ private:
     MonoTime step_began_;
     MonoTime deadline_;
     bool in_step_ = false;
-    MonoTime next_step_;  // not before this, to keep the budget
+    MonoTime next_step_;  // earliest start, to keep the budget
     bool waits_for_budget_ = false;
 };
 

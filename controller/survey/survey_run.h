@@ -19,7 +19,7 @@ struct SurveyNode {
     std::string address;  // its data address
     int probe_port = 0;
     int num_devices = 1;
-    std::set<std::string> jobs;  // that run there
+    std::set<std::string> jobs;  // jobs with ranks here
     std::set<NodeId> sends_to;   // nodes that their ranks send to
     bool operator==(const SurveyNode&) const = default;
 
@@ -38,7 +38,7 @@ struct SurveyLimits {
     std::size_t alone_at_least = 24;
 };
 
-// From a node to another one, or inside a node (`to` is `from`). Indices into the run's nodes.
+// From one node to another, or inside a node (`to` is `from`). Indices into the run's nodes.
 struct ProbeTask {
     ProbeKind kind = ProbeKind::link;
     int from = 0;
@@ -60,9 +60,9 @@ std::vector<Round> sampled(const std::vector<Round>& rounds, std::size_t count);
 
 // One survey from its first step to its result. Pure: its owner carries out the steps, one after
 // the other. First the nodes themselves, then every pair in rounds, first one way, then the other,
-// rounds with links that jobs use before the rest, then some pairs alone: those whose rate nothing
-// explains, those that represent the pairs between two groups, and those that `is_suspect` says
-// have changed.
+// rounds with links that jobs use before the rest, then some pairs alone: pairs whose rate the
+// model does not explain, pairs that represent two groups, and pairs that `is_suspect` reports
+// as changed.
 class SurveyRun {
 public:
     using IsSuspect = std::function<bool(const NodeId& from, const NodeId& to, GbitPerSec rate)>;
