@@ -24,7 +24,7 @@ Status check_tile(std::int64_t tile_tokens, int tensor) {
         tile_tokens, tensor, kTileStep, nearest);
 }
 
-// A tile is in the chunk that its last token is in.
+// A tile belongs to the chunk that contains its last token.
 std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout& layout) {
     const std::int64_t chunk_tokens =
         std::max(layout.memory.chunk_tokens, layout.memory.tile_tokens);
@@ -52,7 +52,7 @@ std::vector<QueryGroup> group_queries(const std::vector<QueryChunk>& chunks,
     return groups;
 }
 
-// Keeps alpha n of n tiles, evenly spread.
+// Whether the tile is kept: alpha n of n tiles are, evenly spread.
 bool is_kept(std::int64_t tile, double alpha) {
     const auto before = [&](std::int64_t tiles) {
         return std::floor(static_cast<double>(tiles) * alpha + 1e-9);
@@ -60,7 +60,7 @@ bool is_kept(std::int64_t tile, double alpha) {
     return before(tile + 1) > before(tile);
 }
 
-// All but the front and the back.
+// Erases all but the front and the back.
 template <typename T>
 void erase_middle(std::vector<T>& list, const ChunkSample& sample) {
     if (sample.front + sample.back >= list.size()) return;
@@ -107,7 +107,7 @@ KeptPeriod kept_period(const MemoryPolicy& policy) {
     for (std::int64_t chunks = 1; chunks <= kMostPeriod; ++chunks) {
         const auto count = static_cast<double>(chunks);
         double tiles_kept = std::round(kept * count);
-        // A few tiles that are kept, or that are not, are more than none.
+        // For 0 < alpha < 1, at least one tile is kept and at least one is not.
         if (kept > 0 && kept < all) {
             if (all * count < 2) continue;
             tiles_kept = std::clamp(tiles_kept, 1.0, all * count - 1);
@@ -155,7 +155,7 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
 
 namespace {
 
-// Keeps the tiles that another alpha would keep, at places that the stores have.
+// Keeps the tiles that another alpha would keep, at rows that exist in the stores.
 void keep_by(RankLayout& layout, double alpha) {
     RankLayout other = layout;
     other.memory.alpha = alpha;

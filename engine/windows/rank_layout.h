@@ -13,34 +13,34 @@
 
 namespace rm {
 
-// The chunks that a dry run goes over: some at the front and some at the back of a long context.
-// The chunks between them repeat the same work and are left out: docs/memory.md says why that finds
-// the same requests, races and times.
+// The chunks that a dry run visits: some at the front and some at the back of a long context. It
+// leaves out the chunks between them, which repeat the same work: docs/memory.md explains why a dry
+// run still finds the same requests, races and times.
 struct ChunkSample {
     enum class Queries { sampled, all };
     std::size_t front = 0;
     std::size_t back = 0;
-    // Whether attention's queries are left out with the tokens. Where keys are whole on the device,
-    // every chunk of queries meets another number of them, so none stands for another.
+    // Whether the sample also drops attention's query chunks. With all keys on the device, each
+    // query chunk attends to a different number of keys, so no chunk can represent another.
     Queries queries = Queries::sampled;
-    // By which the sampled chunks keep tiles; nothing: the policy's.
+    // The alpha by which the sampled chunks keep tiles; nothing: the policy's alpha.
     std::optional<double> alpha = {};
 };
 
-// Kept tiles lie in the same places of every `chunks` chunks, for this alpha: the policy's where
-// that repeats after few chunks, else the nearest that does.
+// With this alpha, the pattern of kept tiles repeats every `chunks` chunks: the policy's alpha if
+// its pattern repeats after a few chunks, else the nearest alpha whose pattern does.
 struct KeptPeriod {
     std::int64_t chunks = 1;
     double alpha = 0;
 };
 KeptPeriod kept_period(const MemoryPolicy& policy);
 
-// Enough for what a pass requests and for its order: every slot of a window is used again and
-// again, and every place of kept tiles is met.
+// A sample large enough to show a pass's memory requests and their order: it reuses every slot of a
+// window more than once and covers the whole pattern of kept tiles.
 ChunkSample planning_sample(const MemoryPolicy& policy);
 
 // A tile of the T tokens. The activations of some tiles are kept for the backward pass, those of
-// the others are computed again.
+// the others are recomputed.
 struct Tile {
     TokenRange range;
     std::int64_t kept_first = -1;  // its first row among the kept ones; -1: not kept
@@ -62,10 +62,10 @@ struct RowCut {
 };
 
 // Which tokens one rank holds and how they are cut: sizes only, the same for every sequence of a
-// stage. A ring slot's S tokens are cut into `ulysses` equal consecutive parts, one per rank, for
-// all that works token by token; attention sees all S of them with a share of the heads. Ranks of
-// one tensor group hold the same T tokens, and of activations that are sharded by token the tensor
-// rank i the i-th part of every tile.
+// stage. Token-wise work splits a ring slot's S tokens into `ulysses` equal consecutive parts, one
+// per rank; attention sees all S tokens with a share of the heads. The ranks of one tensor group
+// hold the same T tokens; where activations are sharded by token, tensor rank i holds the i-th part
+// of every tile.
 struct RankLayout {
     std::int64_t context = 0;       // tokens of the sequence
     std::int64_t padded = 0;        // a multiple of what the mesh needs
@@ -89,7 +89,7 @@ struct RankLayout {
     std::optional<ChunkSample> sample;  // what `chunks` and the cuts list; nothing: all
 };
 
-// Errors of padded_length; and when `tensor` does not divide the tile, naming tiles that it does.
+// Fails as padded_length does, or if `tensor` does not divide the tile: names tiles that fit.
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
                                     const MemoryPolicy& memory);
 
@@ -126,21 +126,21 @@ struct RankShapes {
 // Leaves out all chunks but the sample's. Sizes and places stay those of the whole context.
 void sample_chunks(RankLayout& layout, const ChunkSample& sample);
 
-// Consecutive tokens of a slot that attention takes at once. They are cut at tiles of their runs,
-// as near below multiples of chunk_tokens as these allow: their number does not depend on the runs.
+// Consecutive tokens of a slot that attention takes at once. Cuts lie on tile boundaries of
+// the runs, just below multiples of chunk_tokens: the number of chunks does not depend on the runs.
 struct QueryChunk {
     TokenRange range;  // of the S tokens
     std::vector<Run> runs;
 };
-// The state that attention holds at one time: all query chunks while keys and values come by, or
-// each of them alone, with the key-value chunks up to its own.
+// The query chunks that attention holds at one time: all of them while keys and values pass by, or
+// one at a time, with the key-value chunks up to its own.
 struct QueryGroup {
     TokenRange rows;  // of the S tokens
     std::size_t first_chunk = 0;
     std::size_t num_chunks = 0;
 };
 
-// The documents of one sequence as this rank's kernels are told of them.
+// The documents of one sequence, in the form that this rank's kernels take.
 struct SequenceRuns {
     std::vector<Run> local;                  // of the T tokens
     std::vector<std::vector<Run>> by_chunk;  // the same, of every chunk

@@ -65,7 +65,7 @@ public:
     ArenaTensor on_device(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
         return {*this, name, dtype, shape};
     }
-    // With the type and the two or three dims of `like`.
+    // Requests a buffer with the type and the two or three dims of `like`.
     ArenaTensor on_device(BufferName name, const TensorView& like);
     ArenaTensor on_host(BufferName name, DType dtype, std::initializer_list<std::int64_t> shape) {
         return {host_, name, dtype, shape};
@@ -80,8 +80,8 @@ public:
     Stream& to_host() { return streams_.to_host; }
     Stream& from_host() { return streams_.from_host; }
     StreamOrder::Mark record(Stream& stream);
-    // Makes the compute stream wait before its next op, once for all the marks given until then,
-    // and times that wait.
+    // Makes the compute stream wait for `mark` before its next op. One timed wait covers all marks
+    // passed until then.
     void wait_soon(const StreamOrder::Mark& mark);
     void flush() override;
     StreamOrder::Mark passed() { return record(streams_.compute); }

@@ -130,7 +130,7 @@ TensorView TokenWindow::host_rows(std::size_t visit) const {
     return store_->view_.rows(rows.first, rows.count);
 }
 
-// Whether a visit from the current one on, before this one, will write some of its rows.
+// Whether any visit before this one, from the current one on, will write rows that this one opens.
 bool TokenWindow::is_written_before(std::size_t visit) const {
     for (std::size_t i = current_; i < visit; ++i) {
         const bool writes = visits_[i].access != RowAccess::read;
@@ -139,7 +139,7 @@ bool TokenWindow::is_written_before(std::size_t visit) const {
     return false;
 }
 
-// As far as there are slots. The slot of a visit is that of the one `slots` before it.
+// Fetches as far ahead as slots allow. A visit reuses the slot of the visit `slots` before it.
 bool TokenWindow::bring_ahead() {
     const std::size_t end = std::min(visits_.size(), current_ + slots_.size());
     bool any = false;

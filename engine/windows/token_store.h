@@ -40,7 +40,7 @@ private:
         std::int64_t first() const { return rows.first; }
     };
     void note_stored(const TokenRange& rows, const StreamOrder::Mark& mark);
-    // Adds the marks of windows that share rows with these.
+    // Adds the marks of stored rows that overlap `rows`.
     void add_marks(const TokenRange& rows, std::vector<StreamOrder::Mark>& marks) const;
 
     BufferName name_;
@@ -135,12 +135,12 @@ private:
     std::vector<Slot> slots_;
     std::size_t current_ = 0;  // open, or next to be
     std::size_t brought_ = 0;  // visits before it are there, on their way, or need not be
-    std::size_t noted_ = 0;    // of those, whose mark is known
+    std::size_t noted_ = 0;    // visits before it have a known mark
     bool open_ = false;
 };
 
-// Windows that advance together. Borrows them; leaves empty ones out. List those that are read
-// before those that are updated: they are fetched first.
+// Windows that advance together. Borrows them and skips empty ones. List windows that are read
+// before those that are updated: the group fetches in list order.
 class WindowGroup {
 public:
     template <typename... Windows>

@@ -17,7 +17,7 @@ public:
     TileWindow() = default;  // of nothing
     bool empty() const { return window_ == nullptr; }
     TensorView operator()(const Tile& tile) const;
-    // Those of the whole open chunk.
+    // The rows of the whole open chunk.
     TensorView chunk() const { return window_->rows(); }
 
 private:
@@ -30,9 +30,9 @@ private:
     int tensor_ = 1;
 };
 
-// One loop over the tiles of this rank's tokens, and all stores that it touches: their windows move
-// on together from chunk to chunk. Name stores that are read before those that are updated: their
-// rows are brought first. Borrows all.
+// Runs one loop over the tiles of this rank's tokens and moves the windows of all stores it touches
+// together from chunk to chunk. List stores that are read before those that are updated, so that
+// their rows are fetched first. Borrows all.
 class Windows {
 public:
     Windows(StepMemory& memory, const RankLayout& layout) : memory_(memory), layout_(layout) {}
@@ -46,8 +46,8 @@ public:
     TileWindow write(TokenStore& store, Rows rows) { return on(&store, rows, RowAccess::write); }
     TileWindow update(TokenStore& store, Rows rows) { return on(&store, rows, RowAccess::update); }
 
-    // Does `work` for every chunk or tile, ascending, with the windows open on its chunk. One loop
-    // in their life.
+    // Calls `work` for every chunk or tile, ascending, with the windows open on its chunk. The
+    // windows serve one loop only.
     template <typename Work>
     void for_each_chunk(Work work) {
         WindowGroup group(memory_);
