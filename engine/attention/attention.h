@@ -8,8 +8,8 @@
 namespace rm {
 
 // Causal attention over the S tokens of a ring slot, for a layer that works on the T tokens of this
-// rank. This class does all that lies between them: the exchange of heads, the ring, keys and
-// values on the host. Calls queue.
+// rank. Converts between the two: it exchanges heads, runs the ring, and streams keys and values
+// that lie on the host. Calls only queue work.
 class Attention {
 public:
     // Borrows all. `ops` are the compute stream's; `timers` measure attention, including its waits

@@ -11,11 +11,11 @@ namespace rm {
 
 // Ulysses (Jacobs et al., DeepSpeed-Ulysses): an all-to-all between the ranks of a ulysses group
 // trades tokens for heads, so that attention sees all S tokens of the ring slot with a share of the
-// heads, and back. Key-value heads that several ranks need are sent to each; their gradients come
-// back from each and are summed here, in rank order, in the accumulation type.
+// heads, and back. If several ranks need a key-value head, each gets a copy, and this rank sums the
+// gradients that they return, in rank order, in the accumulation type.
 //
-// Where the group is one rank and attention's heads are those projected, both sides are the same
-// and nothing is called.
+// If the group has one rank and attention uses the projected heads unchanged, both sides are the
+// same and callers skip the exchange.
 class HeadExchange {
 public:
     HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,

@@ -5,7 +5,7 @@
 namespace rm {
 namespace {
 
-// Every query group visits chunks 0 to its own, and its own, as the first visitor, as `first`.
+// Each group visits chunks 0 to its own. It is the first to visit its own and opens it as `first`.
 Visits chunk_visits(const std::vector<QueryChunk>& chunks, RowAccess access, RowAccess first) {
     std::vector<Visit> list;
     for (const QueryChunk& chunk : chunks)

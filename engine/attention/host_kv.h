@@ -27,7 +27,7 @@ private:
     std::size_t block_ = 0;  // of the group
 };
 
-// The same with gradients, which also wait on the host between groups.
+// The same with gradients, which also stay on the host between groups.
 class HostKvGrad final : public KvGradStream {
 public:
     HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,

@@ -165,8 +165,8 @@ RingKvGrad::RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& o
     if (order_.num_blocks() > 1) start_first_hops();
 }
 
-// Fetches the first block, and before it the one that starts its round. Compute is past everything
-// that the buffers held.
+// Fetches the first block, after the block that starts its round. Compute has finished with the
+// former contents of the buffers.
 void RingKvGrad::start_first_hops() {
     const int first = order_.backward(0);
     const int round_start = first - 1;
@@ -193,8 +193,8 @@ void RingKvGrad::start_hops() {
     buffers_.streams.order.record(buffers_.streams.communication, *buffers_.hops_over);
 }
 
-// A part of the block that starts the next round, and of the sum of the rounds before. Both have
-// arrived when the last step of this round begins: with it the next round's first hop starts.
+// Adds one part of the block that starts the next round, and one of the sum of the earlier rounds.
+// Both are complete when this round's last step begins, which starts the next round's first hop.
 void RingKvGrad::add_outer_hops(Shifts& shifts) const {
     const int num_parts = order_.inner - 1;
     const auto add = [&](const TensorView& out, const TensorView& in) {
@@ -223,8 +223,8 @@ KvGradBlock RingKvGrad::next() {
     return {block(order_.backward(position_)), grads.k, grads.v};
 }
 
-// Adds to this rank's share the sum of the ranks before and, at a round's end, of the rounds
-// before.
+// Adds the sum of the previous ranks to this rank's share and, at the end of a round, the sum of
+// the previous rounds.
 void RingKvGrad::add_what_arrived() {
     if (place_in_round() > 0) ops_(Add{at(places_.arriving), at(places_.share)});
     if (ends_round() && position_ >= order_.inner) {
@@ -243,7 +243,7 @@ void RingKvGrad::pass_on() {
 
 void RingKvGrad::done() {
     const bool last = position_ + 1 == order_.num_blocks();
-    // Parts on the outer ring alone are not needed yet.
+    // If only outer-ring parts moved, compute does not need them yet.
     const bool inner_moved =
         place_in_round() > 0 || (!last && order_.step(order_.backward(position_ + 1)) > 0);
     if (inner_moved) wait_for_hops();

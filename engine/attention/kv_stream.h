@@ -169,11 +169,11 @@ private:
 // starts the first hop, as the keys and values have been there since the forward pass: construct it
 // before you queue the work that leads to attention's backward pass.
 //
-// A block's gradients travel behind it. Within a round its sum starts at the rank after the one
-// that brought it in; each rank of the inner ring adds its share and passes the sum on, until the
-// one that brought it in adds its own. The sums of the rounds are added up in their order and move
-// one hop along the outer ring per round, in parts beside its steps, until they are home. A share
-// is computed while the sum is still on its way; all transfers meanwhile run at once.
+// A block's gradients travel behind it. Within a round, the sum starts at the rank after
+// the one that brought the block in; each rank of the inner ring adds its share and passes the sum
+// on; the rank that brought the block in adds the last share. The rounds' sums are added in order
+// and move one hop along the outer ring per round, in parts beside its steps, until they are home.
+// Each rank computes its share while the sum is in flight; meanwhile all transfers run at once.
 class RingKvGrad final : public KvGradStream, private RingBlocks {
 public:
     RingKvGrad(RingBuffers& buffers, const Ops& ops, const TensorView& own,
@@ -206,7 +206,7 @@ private:
 
     std::array<ArenaTensor, 5> sums_;  // of gradients
     Places places_;
-    int position_ = 0;  // blocks that are done
+    int position_ = 0;  // number of finished blocks
 };
 
 }  // namespace rm
