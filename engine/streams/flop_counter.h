@@ -11,8 +11,8 @@
 
 namespace rm {
 
-// Counts the products that a step executes: what a policy does again counts again. As kernels/meta
-// counts them in a dry run.
+// Counts the FLOPs of the products that a step executes, recomputation included, in the same way as
+// kernels/meta in a dry run.
 class FlopCounter {
 public:
     template <typename Op>
@@ -22,7 +22,7 @@ public:
     void add(const AttentionFwd& op) { total_ += op.flops(pairs(op.q_runs, op.kv_runs)); }
     void add(const AttentionBwd& op) { total_ += op.flops(pairs(op.q_runs, op.kv_runs)); }
 
-    // Since the last call. The runs of the ops until then may go.
+    // FLOPs since the last call. The caller may then free the runs of those ops.
     double take() {
         pairs_.clear();
         return std::exchange(total_, 0);
@@ -38,7 +38,7 @@ private:
     }
 
     double total_ = 0;
-    std::map<std::pair<Runs, Runs>, double> pairs_;  // every layer asks for the same
+    std::map<std::pair<Runs, Runs>, double> pairs_;  // the same for every layer
 };
 
 }  // namespace rm

@@ -28,7 +28,7 @@ void StreamOrder::set_pending(const Stream& stream, PendingWaits* pending) {
     pending_[index_of(stream)] = pending;
 }
 
-// A stream's own time goes on where it has been given work.
+// Advances a stream's own clock if work was queued on it since its last mark.
 void StreamOrder::advance(const Stream& stream, std::size_t index) {
     const std::int64_t now = stream.num_queued();
     if (std::exchange(num_queued_[index], now) != now) ++known_[index][index];

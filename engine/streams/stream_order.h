@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// The waits that a stream must be given before more work or a mark.
+// The waits that must be queued on a stream before more work or a mark.
 class PendingWaits {
 public:
     virtual ~PendingWaits() = default;
@@ -51,7 +51,7 @@ public:
         record(first, event);
         wait(stream, event);
     }
-    // Waits for all, first for those that follow from no other: they cover most of the rest.
+    // Waits for all, starting with marks that no other mark implies: they cover most of the rest.
     void wait_all(Stream& stream, std::span<const Mark> marks);
     bool needs_wait(const Stream& stream, const Mark& mark);
     // Called before a mark of the stream is made. Borrows both; null: none.
