@@ -34,8 +34,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
         begins_[static_cast<unsigned char>(token.content.front())] = true;
 }
 
-// Narrows the sorted tokens to those that agree with the text, byte by byte; the last one that
-// ended on the way is the longest.
+// Narrows the sorted tokens, byte by byte, to those that match the text; the last token to match
+// completely is the longest.
 const AddedToken* AddedTokens::longest_at(std::string_view text, std::size_t at) const {
     const AddedToken* longest = nullptr;
     auto first = tokens_.begin();

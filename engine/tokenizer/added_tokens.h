@@ -10,13 +10,13 @@
 
 namespace rm {
 
-// A token that stands in a text by its own spelling and never takes part in merges.
+// A token that text spells literally and that never takes part in merges.
 struct AddedToken {
     std::string content;
     TokenId id = 0;
     bool special = false;
-    bool lstrip = false;  // takes the white space before it with it
-    bool rstrip = false;  // ... after it
+    bool lstrip = false;  // absorbs the white space before it
+    bool rstrip = false;  // absorbs the white space after it
 };
 
 // Finds added tokens in a text: leftmost, and the longest of those that begin there.
@@ -25,11 +25,11 @@ public:
     explicit AddedTokens(std::vector<AddedToken> tokens);
 
     struct Found {
-        std::size_t begin = 0;  // white space that goes with it included
+        std::size_t begin = 0;  // includes the white space it absorbs
         std::size_t end = 0;
         TokenId id = 0;
     };
-    // At or after `from`, before which text is taken already.
+    // Searches at or after `from`; text before it is already consumed.
     std::optional<Found> find(std::string_view text, std::size_t from) const;
 
     const std::vector<AddedToken>& tokens() const { return tokens_; }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kNoMerge = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t kNone = -1;
-// Up to here searching all ranks for the lowest is faster than a heap.
+// Up to this length, a linear search for the lowest rank is faster than a heap.
 constexpr std::size_t kShortWord = 64;
 
 std::uint64_t queued(std::int32_t rank, std::int32_t place) {
@@ -54,8 +54,8 @@ private:
         std::push_heap(s_.heap.begin(), s_.heap.end(), std::greater<>());
     }
 
-    // An entry whose tokens have merged since is known by its rank: a token that merged has another
-    // pair or is gone.
+    // A stale entry shows by its rank: once a token has merged, its pair has another rank or the
+    // token is gone.
     void merge_lowest() {
         std::pop_heap(s_.heap.begin(), s_.heap.end(), std::greater<>());
         const std::uint64_t entry = s_.heap.back();

@@ -12,7 +12,7 @@
 
 namespace rm {
 
-// The token that two neighbouring ones become, and when: lower ranks first.
+// The token that two neighbours merge into, and its rank: lower ranks merge first.
 struct Merge {
     std::int32_t rank = 0;
     TokenId result = 0;
@@ -53,8 +53,8 @@ private:
 
 enum class WholeWords { merge, look_up };  // look_up: tokenizer.json's ignore_merges
 
-// Byte pair encoding (Sennrich et al., 2016) over bytes: a word starts as its bytes, and as long as
-// any neighbours can merge, those of the lowest rank do, leftmost first.
+// Byte pair encoding (Sennrich et al., 2016) over bytes: a word starts as its bytes, then the
+// neighbours with the lowest rank merge, leftmost first, until no pair can.
 class Bpe {
 public:
     // data_loss when a byte has no token of its own: text would be lost.

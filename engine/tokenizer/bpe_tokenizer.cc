@@ -12,8 +12,8 @@
 namespace rm {
 namespace {
 
-// Words and their tokens as last encoded: natural text repeats its words. 4 MiB, whatever is put
-// in: a word has one place, where it replaces the one before it; long ones are not kept.
+// Caches the tokens of recent words, since natural text repeats its words. Always 4 MiB: a word
+// has one slot and overwrites the previous word there; long words are not cached.
 class WordCache {
 public:
     WordCache() : slots_(kNumSlots) {}

@@ -15,8 +15,8 @@ namespace rm {
 // The contents of a tokenizer.json, read and checked.
 struct BpeParts {
     Bpe bpe;
-    // Searched one after the other: first what is spelled as in the file, then what a normalizer
-    // (of which there is none here) would have changed first.
+    // Sets, searched in order: first tokens that match the raw text, then tokens that match only
+    // normalized text (no normalizer is supported, so the text is the same).
     std::vector<AddedTokens> added;
     PreTokenizer pre_tokenizer;
     std::vector<TokenId> prefix;

@@ -15,7 +15,7 @@ namespace rm {
 const nlohmann::json* find_value(const nlohmann::json& object, std::string_view key);
 Status only_keys(const nlohmann::json& object, std::initializer_list<std::string_view> known);
 
-// For messages: in quotes, as it is where that is safe to print.
+// For messages: in quotes, verbatim if it is safe to print.
 std::string shown_token(std::string_view token);
 
 Error unsupported(std::string_view what, std::string_view supported);

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostBytesOfToken = 4096;
 
-// The parts of BPE that are not here: what sets them must be absent, null, "" or false.
+// Refuses BPE features that are not supported: their keys must be absent, null, "", false or 0.
 Status check_plain_bpe(const json& model) {
     RM_RETURN_IF_ERROR(only_keys(
         model, {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",

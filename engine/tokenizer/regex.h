@@ -13,7 +13,7 @@
 namespace rm {
 
 // The same expression in PCRE2's syntax: `\s` and `\S` become explicit sets, because PCRE2 counts
-// U+180E as white space and Unicode does not, and `\uHHHH` becomes `\x{HHHH}`. Words that both read
+// U+180E as white space and Unicode does not, and `\uHHHH` becomes `\x{HHHH}`. Syntax both read
 // differently, or only one knows, is unimplemented, by name: `\w`, `\b`, `\h`, `^`, `$`, a set in a
 // set, `&&`, `{,n}`, `{n}+`, and groups other than (), (?:), (?i:), (?>) and look-around.
 Result<std::string> to_pcre2(std::string_view pattern);

@@ -18,7 +18,7 @@ using TokenId = std::int32_t;
 class Encoder {
 public:
     virtual ~Encoder() = default;
-    // Appends the tokens of `text` as such: nothing is put before or after them. Fails only with
+    // Appends the tokens of `text` itself, without prefix or suffix. Fails only with
     // resource_exhausted, from a regular expression that needs too much; `ids` is then unspecified.
     virtual Status encode(std::string_view text, std::vector<TokenId>& ids) = 0;
 };
@@ -32,7 +32,7 @@ public:
 
     // The path it was opened from, for messages.
     virtual const std::string& name() const = 0;
-    // Changes with everything that decides ids.
+    // Changes whenever anything changes that affects ids.
     virtual const std::string& fingerprint() const = 0;
     // The largest id plus one: what a model's vocabulary must hold.
     virtual std::int64_t vocabulary() const = 0;

@@ -29,7 +29,7 @@ struct TokenizerFiles {
 };
 
 // data_loss: a file that contradicts itself; unimplemented: a pipeline that is not byte-level BPE
-// as docs/formats/tokenizer.md has it. The message names key, value and what would be right.
+// as docs/formats/tokenizer.md defines it. The message names key, value and what would be right.
 Result<std::unique_ptr<BpeTokenizer>> parse_tokenizer(const TokenizerFiles& files);
 
 // A tokenizer.json, or a directory that holds one, and the files beside it.
@@ -44,15 +44,15 @@ Result<std::optional<TokenId>> find_end_token(const TokenizerFiles& files,
 
 // The vocabulary of a tokenizer.json: its `model` and its `added_tokens`.
 
-// Sets as BpeParts::added wants them. Contents and ids are checked against the vocabulary, and what
-// it does not have is added to it.
+// Returns the sets for BpeParts::added. Checks contents and ids against the vocabulary and adds the
+// missing ones to it.
 Result<std::vector<AddedTokens>> parse_added_tokens(const nlohmann::json& value,
                                                     TokenVocabulary& vocabulary);
 Result<TokenVocabulary> parse_vocabulary(const nlohmann::json& model);
 Result<Bpe> parse_bpe(const nlohmann::json& model, TokenVocabulary vocabulary);
 
 // A tokenizer.json's steps around its model. Each function reads one top-level value (null where
-// the key is missing); what would be tokenised differently is unimplemented, by name.
+// the key is missing); a step that would give other tokens is unimplemented, by name.
 
 Status check_normalizer(const nlohmann::json& value);
 Status check_decoder(const nlohmann::json& value);

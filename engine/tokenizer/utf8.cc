@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 struct Sequence {
-    std::size_t bytes = 1;  // that fit together, the first always
+    std::size_t bytes = 1;  // that form a valid prefix, at least one
     bool complete = false;
 };
 
@@ -27,7 +27,7 @@ std::size_t length_by_lead(std::uint8_t lead) {
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-// The second byte carries the limits against overlong forms, surrogates and what is past U+10FFFF.
+// Limits on the second byte exclude overlong forms, surrogates and code points above U+10FFFF.
 bool fits_second(std::uint8_t lead, std::uint8_t second) {
     const std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
     const std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
@@ -45,7 +45,7 @@ Sequence sequence_at(std::string_view text, std::size_t at) {
     return {length, true};
 }
 
-// Past the 8-byte words of ASCII that begin at `at`.
+// Skips whole 8-byte words of ASCII from `at` on.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
     while (at + 8 <= text.size()) {
         std::uint64_t word = 0;

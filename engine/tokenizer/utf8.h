@@ -16,8 +16,8 @@ struct CodePoint {
 // The first byte at or after `from` that is not part of well-formed UTF-8; text.size() if all is.
 std::size_t find_invalid_utf8(std::string_view text, std::size_t from = 0);
 
-// With U+FFFD for each maximal subpart of an ill-formed sequence: what Rust's from_utf8_lossy and
-// Python's errors="replace" give.
+// Replaces each maximal subpart of an ill-formed sequence by U+FFFD, as Rust's from_utf8_lossy and
+// Python's errors="replace" do.
 std::string replace_invalid_utf8(std::string_view text);
 
 // `text` is well-formed and does not end at `at`, respectively begin at `end`.
