@@ -9,17 +9,17 @@ bool keeps_attended(const MemoryPolicy& policy);
 // Whether attention's output is copied to be kept; otherwise the working tensor stays.
 bool copies_out(const MemoryPolicy& policy);
 
-// Parts of a layer that live from its forward to its backward pass: its input, and as policy says
-// attention's output and some tiles of the rest. Everything else is computed again, tile by tile.
+// Activations of a layer that live from its forward to its backward pass: its input and, depending
+// on the policy, attention's output and some tiles of the rest. All others are recomputed by tile.
 struct LayerKept {
-    // Makes the stores that the forward pass copies into; it moves the others here.
+    // Makes the stores that the forward pass copies into; that pass moves the other stores here.
     LayerKept(StepMemory& memory, const RankLayout& layout, const RankShapes& shapes, int layer);
 
     TokenStore x;    // (Ts, C) compute: the layer's input
     TokenStore out;  // (T, Hq, D) compute: attention's output
     TokenStore lse;  // (S, attended_q) accum
-    // All of what attention works on, where all tiles are kept where they are; else rows of the
-    // kept tiles, by token.
+    // `attended`: attention's working tensors, if they stay in place until the backward pass. Else
+    // `tiles`: the rows of the kept tiles, by token.
     QueryKeyValue attended;
     QueryKeyValue tiles;
     TokenStore x_mid;  // (kept, C) compute: after attention

@@ -17,11 +17,11 @@ struct RotaryTables {
     TokenStore sin;  // (T, D/2) accum
 };
 
-// Called where in a block other communication may be queued: what a layer needs goes first.
+// A block calls these at points where other communication may be queued behind its own.
 struct BlockListener {
     // Backward: the first hop of the ring is on its way.
     std::function<void()> on_first_hop;
-    // All that attention sends has been queued: what is sent next may take until the next layer.
+    // Attention has queued all it sends; later messages may take until the next layer.
     std::function<void()> on_attention_sent;
 };
 
@@ -51,8 +51,8 @@ struct BlockContext {
 void block_forward(const BlockContext& context, const LayerWeights& weights, int layer,
                    TokenStore& x, TokenStore& x_next, LayerKept* kept);
 
-// d_x (Ts, C) compute: in, the gradient of x_next; out, of x. Weight gradients are summed into.
-// Uses `kept` up.
+// d_x (Ts, C) compute: in, the gradient of x_next; out, that of x. Adds to the weight gradients.
+// Consumes `kept`.
 void block_backward(const BlockContext& context, const LayerWeights& weights, int layer,
                     LayerKept kept, TokenStore& d_x);
 

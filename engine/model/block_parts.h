@@ -38,8 +38,8 @@ inline void copy(const Ops& run, const QkvTile& from, const QkvTile& to) {
     run(Copy{from.v, to.v});
 }
 
-// 1-6 of every tile. `kept`: null, or what rows of kept tiles are copied to in the forward pass
-// (write); in the backward pass (read) they are brought from there instead of computed again.
+// Steps 1-6 for every tile. `kept`: null, or the stores to which the forward pass copies rows of
+// kept tiles (write) and from which the backward pass fetches them instead of recomputing (read).
 void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& tokens,
              QueryKeyValue* kept, RowAccess kept_access);
 
@@ -72,7 +72,7 @@ struct MlpTile {
     TensorView up;     // (tile, F) compute
 };
 
-// 10-14 of a tile.
+// Steps 10-14 for one tile.
 void mlp_inputs(const BlockContext& c, const LayerWeights& w, const Tile& tile, const MlpTile& mlp);
 
 }  // namespace rm::block

@@ -10,8 +10,8 @@
 namespace rm {
 namespace {
 
-// Exponents of ones are those of NaN and of the infinities. Without a branch in the inner loop, so
-// that the compiler makes vectors of it.
+// Returns the first element whose exponent bits are all ones (NaN or an infinity), else `count`.
+// The inner loop has no branch, so that the compiler vectorizes it.
 template <typename Bits>
 std::int64_t first_with(const void* data, std::int64_t count, Bits exponent) {
     constexpr std::int64_t kBlock = 4096;

@@ -14,8 +14,8 @@ struct NonFinite {
     double value = 0;  // NaN or an infinity
 };
 
-// The first element of a floating-point tensor in host memory that is NaN or infinite. Reads at the
-// speed of memory.
+// Finds the first NaN or infinity in a floating-point tensor in host memory. Runs at memory
+// bandwidth.
 std::optional<NonFinite> find_nonfinite(const TensorView& tensor);
 
 // Element `i` of a row-major tensor as its coordinates: "[3, 17]".

@@ -31,8 +31,8 @@ struct SharedGrad {
 
 // A rank's state: master weights, their gradients and both moments, whole or sharded. Units are
 // held whole at stage 0 and as this rank's part from stage 1 on; gradients as parts from stage 2
-// on. Norms are whole on every rank. All of it is on the device, or all of it in pinned host
-// memory: there the stage is 2 at least, also for a rank that is alone, whose part is the whole.
+// on. Norms are whole on every rank. The whole state is on the device or in pinned host memory;
+// on the host the stage is at least 2, even for a single rank, whose part is the whole.
 class WeightState {
 public:
     // `moments`: the accum type or bf16. `host`: the kernels of the host, borrowed, when the state
@@ -45,7 +45,7 @@ public:
 
     const ParameterTable& table() const { return table_; }
     const WeightShare& share() const { return share_; }
-    // Host code's way to the state.
+    // Gives host code access to the state.
     Device& device() const { return device_; }
     // Pinned host memory of a kind; none where the state is on the device.
     Bytes host_bytes(MemoryKind kind) const { return host_bytes_[usize(kind)]; }
@@ -54,7 +54,7 @@ public:
 
     // All that this rank holds and updates, by parameter, ascending.
     const std::vector<StatePiece>& held() const { return held_; }
-    // The part of it that counts as this rank's: every element of the model is some one rank's.
+    // The subset of held() that this rank owns: exactly one rank owns each element of the model.
     const std::vector<StatePiece>& owned() const { return owned_; }
     const std::vector<SharedGrad>& tensor_shared_grads() const { return tensor_shared_grads_; }
 

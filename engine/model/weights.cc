@@ -172,7 +172,7 @@ void Weights::wait_for(const Ops& ops, int unit, LayerPass pass) {
     if (from_host) keep_part(ops, unit);
 }
 
-// Keeps the part that has come from the host: later passes gather it from here.
+// Keeps the part that was uploaded from the host: later passes gather it from here.
 void Weights::keep_part(const Ops& ops, int unit) {
     host_stale_[usize(unit)] = false;
     if (resident()) return;
@@ -292,7 +292,7 @@ void Weights::begin_gradients(const Ops& ops) {
 }
 
 void Weights::begin_backward(Accumulate accumulate) {
-    queue_all_updates();  // they read sums that this pass makes anew
+    queue_all_updates();  // they read sums that this pass overwrites
     accumulate_ = accumulate;
     into_sums_ = std::exchange(fresh_sums_, false) ? Into::overwrite : Into::add;
 }
@@ -310,25 +310,25 @@ TensorView Weights::open_gradients(const Ops& ops, int unit) {
     return flat;
 }
 
-// Gradients of the unit are formed.
+// Records that the unit's gradients are computed, and sums them over the ranks.
 void Weights::close_gradients(int unit) {
     streams_.order.record(streams_.compute, *grads_ready_);
     sum_gradients(unit);
 }
 
-// Where what a group sends is queued; a rank that is alone sends nothing.
+// The stream for a group's communication; a rank that is alone sends nothing.
 Stream& Weights::stream_for(GroupKey key) const {
     const bool alone = streams_.communicator.group(key).size() == 1;
     return alone ? streams_.compute : streams_.communication;
 }
 
-// Since they were formed a tensor group has exchanged tiles on the same stream.
+// A tensor group needs no wait: it has since exchanged tiles on the same stream.
 void Weights::wait_until_formed(Stream& stream) {
     if (state_.share().tensor == 1) streams_.order.wait(stream, *grads_ready_);
 }
 
-// They are summed over the ranks while compute goes on, once per step where they are held whole,
-// else once per micro-batch.
+// Sums a unit's gradients over the ranks while compute continues: once per step if they are held
+// whole, else once per micro-batch.
 void Weights::sum_gradients(int unit) {
     if (grads_whole() && accumulate_ == Accumulate::more) return;
     const TensorView flat = gradients_of(unit);
@@ -353,7 +353,7 @@ void Weights::sum_gradients(int unit) {
     if (host_) take_gradients(buffer);
 }
 
-// A gradient that other tensor ranks share in leaves the device as the sum of all shares.
+// Sums gradients that tensor ranks share over those ranks, before the host takes them.
 void Weights::reduce_shared(int unit, const TensorView& flat) {
     for (const SharedGrad& shared : state_.tensor_shared_grads()) {
         if (shared.unit != unit) continue;
@@ -379,7 +379,7 @@ void Weights::square(int unit, const TensorView& sum, const Ops& ops) {
     }
 }
 
-// Adds the sums that have arrived in the buffer to this rank's part; the host has done so itself.
+// Adds the buffer's sums to this rank's part; with state on the host, the host has done so.
 void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
     if (buffer.unit == kNone) return;
     streams_.wait_exposed(host_ ? *buffer.taken : *buffer.reduced, exposed);
@@ -406,7 +406,7 @@ void Weights::finish_gradients(const Ops& ops) {
     streams_.communicator.all_reduce_sum(GroupKey::world, norm_grads_);
     streams_.order.record(stream, *grads_summed_);
     if (!host_) return streams_.wait_exposed(*grads_summed_, reduce_exposed_);
-    // Compute waits for the squares of them all; then every buffer has been taken.
+    // Compute waits for the squares of all gradients; by then the host has taken every buffer.
     for (GradBuffer& buffer : grads_)
         buffer.unit = kNone;
     streams_.order.wait(host_->stream(), *grads_summed_);

@@ -63,7 +63,7 @@ public:
     // state is on the device.
     void finish_update();
 
-    // Starts to bring the unit that is acquired next; does nothing if it is resident and up to
+    // Starts to fetch the unit that is acquired next; does nothing if it is resident and up to
     // date. The first call queues its part of compute, early; the second queues communication,
     // which may take long, so call it once more urgent messages have been queued.
     void prefetch(const Ops& ops, int unit);
@@ -132,7 +132,7 @@ private:
     bool gathers() const { return state_.share().stage >= 1; }
     bool resident() const { return state_.share().stage < 3; }
     bool grads_whole() const { return state_.share().stage < 2; }
-    // Whether a pass has to bring the unit: it is not here, or older than the host's copy.
+    // Whether a pass has to fetch the unit: it is missing, or older than the host's copy.
     bool comes(int unit) const { return !resident() || host_stale(unit); }
     bool host_stale(int unit) const { return host_stale_[usize(unit)]; }
     bool is_layer(int unit) const;

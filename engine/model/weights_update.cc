@@ -1,6 +1,6 @@
 #include "engine/model/weights.h"
 
-// How weights change between steps.
+// Updates weights between steps.
 namespace rm {
 
 void Weights::refresh(const Ops& ops) {
@@ -65,9 +65,9 @@ void Weights::finish_renewal(const Ops& ops, int unit) {
     if (unit == table().head_unit) prepare_head(ops);
 }
 
-// All that passes use is out of date. The units that the next one begins with set out now, the rest
-// as it comes to them; other ranks are sent nothing, so no end of a step waits for an update. Norms
-// go up first, so a pass that waits for any unit has them.
+// Marks all copies that passes use as stale. Uploads the first units of the next pass now and the
+// others when that pass reaches them; sends nothing to other ranks, so that the end of a step never
+// waits for an update. Norms are uploaded first, so a pass that waits for any unit has them.
 void Weights::renew_from_host(const Ops& ops) {
     for (GatherBuffer& buffer : gather_)
         buffer.unit = kNone;
@@ -79,7 +79,7 @@ void Weights::renew_from_host(const Ops& ops) {
         stage(ops, unit);
 }
 
-// Queues the updates of a unit that the last step has left.
+// Queues the last step's updates of a unit that are not queued yet.
 void Weights::queue_updates(int unit) {
     for (const PieceUpdate& update : updates_) {
         if (update.unit == unit) host_->ops()(update.op);
