@@ -6,7 +6,7 @@ using nlohmann::json;
 
 namespace {
 
-// Reads the members that are a mesh's.
+// Reads the members of a mesh.
 class MeshMembers {
 public:
     explicit MeshMembers(JsonObject& object) {

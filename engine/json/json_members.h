@@ -14,8 +14,8 @@
 #include "spec/mesh.h"
 #include "spec/report_members.h"
 
-// Described structures as JSON objects. A name has the unit of its bare number: warmup_steps,
-// lost_after_seconds. The format is documented in docs/formats/ring_train.md.
+// Converts described structures to and from JSON objects. The name of a bare number includes its
+// unit: warmup_steps, lost_after_seconds. The format is documented in docs/formats/ring_train.md.
 namespace rm {
 
 template <typename T>
@@ -113,8 +113,8 @@ nlohmann::json members_to_json(const T& value) {
 // version may have written.
 enum class UnknownMembers { refused, passed_over };
 
-// Absent members keep their values; JsonObject says what else is an error. The caller decides about
-// unknown members of `object`, by finish(); the reader about those of its parts.
+// Absent members keep their values; JsonObject defines the other errors. The caller handles unknown
+// members of `object`, by finish(); the reader handles those of its parts.
 class JsonReader {
 public:
     explicit JsonReader(JsonObject& object, UnknownMembers unknown = UnknownMembers::refused)

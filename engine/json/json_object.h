@@ -26,7 +26,7 @@ enum class JsonSource {
     file,
 };
 
-// Tests whether a JSON value can be read as a T; `wanted` names what can.
+// Tests whether a JSON value can be read as a T; `wanted` describes the values that can.
 template <typename T>
 struct JsonType;
 template <typename T>
@@ -102,7 +102,7 @@ public:
     }
 
     bool has(std::string_view key) const { return value_.is_object() && value_.contains(key); }
-    // The member, or nullptr; counts as asked for.
+    // The member, or nullptr; marks the key as read.
     const nlohmann::json* member(std::string_view key);
     // The member, which must be a list; an absent one is empty.
     const nlohmann::json& list(std::string_view key);
@@ -128,7 +128,7 @@ private:
     Status status_;
 };
 
-// One member, by the rules of JsonSource::file, where the others do not matter.
+// Reads one member by the rules of JsonSource::file and ignores the others.
 template <typename T>
 Result<T> json_at(const nlohmann::json& object, std::string_view key) {
     T value{};

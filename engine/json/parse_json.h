@@ -12,8 +12,8 @@ namespace rm {
 
 Result<nlohmann::json> parse_json(std::string_view text);
 
-// Text that may come from outside: a key that stands twice in one object, nesting deeper than 64
-// and text longer than `max_bytes` are errors too. Errors name the line.
+// Parses untrusted text: a duplicate key in an object, nesting deeper than 64 and text longer than
+// `max_bytes` are errors too. Errors name the line.
 Result<nlohmann::json> parse_strict_json(std::string_view text, std::size_t max_bytes);
 
 }  // namespace rm
