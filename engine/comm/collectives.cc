@@ -194,7 +194,7 @@ void reduce_scatter_sum(Transport& transport, const Group& group, Staging& stagi
     RM_CHECK(scratch.dtype() == x.dtype() && scratch.num_elements() >= 2,
              "the sum of {} has scratch {}; it takes two elements or more of the same dtype",
              shape_string(x), shape_string(scratch));
-    // A part starts at the rank after its own, so that it comes by there last.
+    // A part's sum starts at the rank after its owner, so that it reaches the owner last.
     for (int step = 1; step < group.size(); ++step) {
         shift_and_add(transport, group, staging, x, part_behind(x, group, step),
                       part_behind(x, group, step + 1), scratch);

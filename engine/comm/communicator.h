@@ -53,7 +53,7 @@ struct CommProgress {
     std::atomic<std::int64_t> entered{0};
     std::atomic<std::int64_t> left{0};
     std::atomic<std::int32_t> last{0};
-    std::atomic<std::int32_t> waits_for{0};  // 1 + the rank whose message is waited for; 0: none
+    std::atomic<std::int32_t> waits_for{0};  // 1 + the rank that a wait is for; 0: none
     Pulse pulse;                             // beats with every collective and every phase
 };
 std::string comm_name(
@@ -69,8 +69,8 @@ struct CommCounters {
 // stream and returns. Operands must live and stay untouched until an event recorded after the call
 // has passed; ordering against compute is by events, the engine's job. One thread issues all of a
 // rank's communication, in program order, the same on every rank. A failure is sticky on the
-// stream. Groups of one move nothing and queue nothing. Queued work says what it touches and
-// sends, a Traffic for each group, whose number is its GroupKey.
+// stream. Groups of one move nothing and queue nothing. Queued work declares the memory it touches
+// and its Traffic for each group, numbered by GroupKey.
 class Communicator {
 public:
     // All references outlive the communicator. `stream` is a host stream of `device`. Allocates the

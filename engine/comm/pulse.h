@@ -12,7 +12,7 @@ namespace rm {
 // usual pause between them. Lock-free atomics only; zero-filled memory is a valid start. Any thread
 // may call beat(), one thread the rest.
 struct Pulse {
-    static constexpr std::size_t kSteps = 8;  // the usual pause is that of so many steps
+    static constexpr std::size_t kSteps = 8;  // the usual pause covers this many steps
 
     std::atomic<std::int64_t> beat_mono_nanos{0};  // CLOCK_MONOTONIC of the last beat; 0: none
     std::atomic<std::int64_t> num_steps{0};        // since the last forget()

@@ -8,9 +8,9 @@
 
 namespace rm {
 
-// Gives collectives the bytes of tensors. Host memory is sent and received in place, as one message
-// each; memory that the host cannot see is copied through pinned pieces. All ranks of a group have
-// the same kind of memory, so they cut messages alike.
+// Gives collectives access to the bytes of tensors. A tensor in host memory is one message, sent or
+// received in place; memory that the host cannot see is copied through pinned pieces. All ranks of
+// a group have the same kind of memory, so they split messages alike.
 class Staging {
 public:
     // Borrows the device. Allocates nothing where its memory is the host's.
@@ -25,7 +25,7 @@ public:
 
     // The bytes of `part`, at most a piece, to send. The contents of other slots stay.
     std::span<const std::byte> load(const TensorView& part, int slot);
-    // Where to receive `part`; store() with the same slot puts it there.
+    // The buffer to receive `part` in; store() with the same slot copies it to the tensor.
     std::span<std::byte> room(const TensorView& part, int slot);
     void store(const TensorView& part, int slot);
 

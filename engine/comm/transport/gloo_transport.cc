@@ -23,7 +23,7 @@ namespace {
 using GlooBuffer = gloo::transport::UnboundBuffer;
 using Milliseconds = std::chrono::milliseconds;
 
-// gloo's own timeout would close every pair and speak of "another operation"; ours ends the wait.
+// gloo's own timeout would close every pair and blame "another operation"; ours ends the wait.
 constexpr Milliseconds kGlooWaitsForever = std::chrono::hours(24 * 365);
 // How often a waiting thread wakes to look at its deadline and at its peer.
 constexpr Milliseconds kNudgeInterval{100};
@@ -299,8 +299,8 @@ private:
         return {next_id_++};
     }
 
-    // True when the message is over; false after a nudge, which comes at intervals and from
-    // abort().
+    // True when the message is over; false after a nudge, which the nudger sends at intervals and
+    // abort() sends once.
     bool wait_until_nudged(const Message& message) {
         if (!announce(&message)) fail(message.info, end_reason());
         try {

@@ -23,7 +23,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// One message in flight. Its memory must not be touched until Transport::wait returned for it.
+// One message in flight. Do not touch its memory until Transport::wait has returned for it.
 struct MessageHandle {
     std::int64_t id = -1;
 };
@@ -70,7 +70,7 @@ public:
     std::int64_t bytes_received() const { return bytes_received_.load(); }
     // Time spent inside wait(), since the start. Any thread.
     Seconds waited() const { return {static_cast<double>(waited_nanos_.load()) * 1e-9}; }
-    // How fast messages have come since the last call, by peer. Any thread, one at a time.
+    // Arrival rates of messages since the last call, by peer. Any thread, one at a time.
     std::map<int, HopRate> take_arrivals() { return arrivals_.take(); }
 
 protected:
