@@ -60,7 +60,7 @@ public:
         done_.emplace(batch, std::move(encoded));
         changed_.notify_all();
     }
-    // The batch to write next, or nothing where it does not arrive within `wait`.
+    // The batch to write next, or nothing if it does not arrive within `wait`.
     std::optional<Result<EncodedBatch>> collect(std::chrono::milliseconds wait) {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, wait, [&] { return done_.contains(written_); });

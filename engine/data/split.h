@@ -33,8 +33,8 @@ struct Split {
 
 // Holds out about `fraction` (0 <= fraction < 1) of the tokens; no token is in both sets. Takes
 // whole documents in an order drawn from `seed` until it reaches the fraction, skipping any that
-// would hold out more than twice of it; the end of the first skipped document makes up the rest
-// (all of it, where there is one document). Empty documents are in neither set.
+// would hold out more than twice that; the end of the first skipped document makes up the rest
+// (all of it, if there is only one document). Empty documents are in neither set.
 Result<Split> split_held_out(const TokenSource& source, double fraction, std::uint64_t seed);
 
 // 0 .. count-1 in an order drawn from `seed`, the same on every machine.

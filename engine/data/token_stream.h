@@ -34,7 +34,7 @@ struct Sample {
     // joined. A document includes its end token; the rest of a document that began in an earlier
     // sample counts as a document.
     std::vector<std::int64_t> documents;
-    // Documents are separate and one ends just before the last target, which is another's.
+    // Documents are separate, and the last target is the first token of another document.
     bool ends_document = false;
 };
 
@@ -58,7 +58,7 @@ private:
 };
 
 // The training order of one source: epoch after epoch, its documents shuffled by (seed, epoch),
-// each followed by its end. A sample takes context + 1 tokens and the next one starts context
+// each followed by its end token. A sample is context + 1 tokens; the next one starts context
 // tokens later, so every token but the first is a target once; samples cross the ends of documents
 // and epochs. Borrows the source. Not thread safe.
 class TokenStream {

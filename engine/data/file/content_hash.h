@@ -12,11 +12,11 @@
 
 namespace rm {
 
-// Follows the opening, scanning or hashing of data.
+// Monitors the opening, scanning or hashing of data.
 struct ReadWatch {
     Activity* activity = nullptr;  // counts bytes and can cancel
     Faults* faults = nullptr;
-    std::string_view slow_point = "data.slow_read";  // a piece takes long
+    std::string_view slow_point = "data.slow_read";  // fault point that slows reads
 
     // Called before reading the bytes. An entry of a directory counts as a byte.
     Status pass(std::int64_t bytes = 1) const {
@@ -29,8 +29,8 @@ struct ReadWatch {
 
 // A hash names the content of a data set (docs/formats/data.md): up to kHashedWhole bytes it covers
 // all of them, beyond that names, sizes and kNumSamples pieces at equal distances, so that
-// terabytes take a second. The hash of a sample has a prefix. Point data.slow_read: a piece of at
-// most kSampleBytes takes long.
+// terabytes take a second. The hash of a sample has a prefix. Fault point data.slow_read: reading a
+// piece of at most kSampleBytes is slow.
 constexpr std::int64_t kHashedWhole = std::int64_t{256} << 20;
 constexpr std::int64_t kNumSamples = 256;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;

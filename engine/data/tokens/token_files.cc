@@ -137,7 +137,7 @@ Status TokenFiles::check_piece(const File& file, std::int64_t first, std::int64_
                       file.data.path(), first + (bad - ids.begin()), *bad, vocabulary - 1);
 }
 
-// Another tokenizer's data has such ids almost everywhere. Reading finds rarer ones.
+// Samples the files: another tokenizer's data has such ids almost everywhere. Reads catch the rest.
 Status TokenFiles::check_ids(std::int64_t vocabulary, const ReadWatch& watch) const {
     constexpr std::int64_t kMostLooked = std::int64_t{4} << 20;  // tokens of the set, roughly
     const std::int64_t piece =
