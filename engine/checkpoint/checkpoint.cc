@@ -129,7 +129,7 @@ Result<VerifiedCheckpoint> verify_checkpoint(const std::string& path, Verify ver
         RM_TRY(SafetensorsHeader header, verify_shard(path, shard, verify));
         verified.headers.push_back(std::move(header));
     }
-    // After the sizes, so that the files' real content bounds the work.
+    // Runs after the size checks, so that the files' real sizes bound the work.
     if (auto complete = check_complete(verified.manifest.shards); !complete) {
         return data_loss("{}: {}", kManifestFile, complete.error().message);
     }

@@ -16,7 +16,7 @@
 namespace rm {
 
 // hashes reads every byte; sizes trusts files with the right size and header, which is enough for a
-// rank that opens what another has just verified.
+// rank that opens a checkpoint another rank has just verified.
 enum class Verify { sizes, hashes };
 
 struct VerifiedCheckpoint {

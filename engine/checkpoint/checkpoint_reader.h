@@ -15,8 +15,8 @@
 namespace rm {
 
 // Reads slices of a checkpoint and verifies only the blocks of stored slices that it reads: ranks
-// that read different parts verify the checkpoint together. Where a checkpoint has no hashes of
-// blocks it hashes each file that it reads from, once. One thread.
+// that read different parts verify the checkpoint together. If the checkpoint has no block
+// hashes, hashes each file that it reads from, once. Used by one thread.
 class CheckpointReader {
 public:
     // Point checkpoint.slow_read: a block, or a piece of a whole file, takes long to read.

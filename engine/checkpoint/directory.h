@@ -41,7 +41,7 @@ Result<VerifiedCheckpoint> verify_named(const std::string& dir, const Checkpoint
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
                                           const CheckpointName& found);
 
-// An attempt's knowledge of its job's checkpoints, so that it need not read them again.
+// Remembers the state of a job's checkpoints, so that an attempt need not read them again.
 struct KnownCheckpoints {
     Epoch epoch;                     // the attempt's own
     CheckpointName good;             // the newest that it has written, or read and verified
@@ -54,7 +54,7 @@ struct KnownCheckpoints {
 Result<std::vector<CheckpointName>> prune_checkpoints(const std::string& dir,
                                                       const KnownCheckpoints& known, int keep,
                                                       Faults& faults, Activity& activity);
-// Removes what attempts older than `epoch` left unfinished or half removed.
+// Removes the unfinished and half-removed checkpoints of attempts older than `epoch`.
 Status remove_leftovers(const std::string& dir, Epoch epoch, Faults& faults);
 
 }  // namespace rm

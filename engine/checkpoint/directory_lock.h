@@ -12,7 +12,7 @@ namespace rm {
 // same configuration. It locks the file .in-use-e<epoch> there by flock; the file names its owner,
 // and the kernel releases it when the process ends for any reason. Runs of different epochs do not
 // exclude each other: the controller decides which of them may continue, and a lost machine may
-// hold its lock on a network file system for long.
+// hold its lock on a network file system for a long time.
 class DirectoryLock {
 public:
     DirectoryLock() = default;

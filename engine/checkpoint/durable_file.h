@@ -54,8 +54,8 @@ Result<std::string> read_file(const std::string& path);
 Result<std::vector<std::string>> names_in(const std::string& dir);  // of all entries
 
 // Reads ranges of a file by pread. Not mapped: every byte is converted or copied once anyway, and
-// where a file shrinks or a disk fails, a mapping gives SIGBUS and this an Error that names the
-// path. Reading is const and thread safe.
+// if a file shrinks or a disk fails, a mapping raises SIGBUS, while read() returns an Error that
+// names the path. Reading is const and thread safe.
 class FileReader {
 public:
     static Result<FileReader> open(const std::string& path);
@@ -63,7 +63,7 @@ public:
     const std::string& path() const { return path_; }
     std::int64_t size() const { return size_; }  // bytes, when it was opened
 
-    // Fills `out` from byte `at`; data_loss when the file ends before.
+    // Fills `out` from byte `at`; data_loss if the file is too short.
     Status read(std::int64_t at, std::span<std::byte> out) const;
 
 private:

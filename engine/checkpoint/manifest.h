@@ -65,8 +65,8 @@ Status check_complete(const std::vector<ShardInfo>& shards);
 
 constexpr std::string_view kManifestFile = "manifest.json";
 
-// A stored slice is hashed in blocks of this size, the last one shorter, so that a rank that reads
-// a part of it verifies that part and no more. A terabyte has 60,000 of them, in the manifest 2 MB.
+// A stored slice is hashed in blocks of this size, the last one shorter, so that a rank
+// verifies only the part that it reads. A terabyte has 60,000: 2 MB of the manifest.
 constexpr std::int64_t kHashBlockBytes = std::int64_t{16} << 20;
 
 // Hashes each block (XXH3-128) of bytes that arrive in pieces of any size.

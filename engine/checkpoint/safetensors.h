@@ -18,7 +18,7 @@
 // Checkpoint shards and Hugging Face directories both use this reader and writer.
 namespace rm {
 
-// How elements lie on disk. F16 exists there only.
+// Element types on disk. F16 exists only there.
 enum class StorageType { f64, f32, f16, bf16, i32 };
 std::string_view to_string(StorageType type);  // F64 F32 F16 BF16 I32
 Result<StorageType> parse_storage_type(std::string_view name);
@@ -60,8 +60,8 @@ Result<std::int64_t> safetensors_header_bytes(std::span<const std::byte> first_b
 // nesting costs nothing.
 Result<SafetensorsHeader> parse_safetensors_json(std::string_view text);
 
-// Trusts nothing in the text: checks that names are unique, types known, that shapes fit and
-// entries fill the `data_bytes` exactly. Its memory is a small multiple of the text's. Errors
+// Trusts nothing in the text: checks that names are unique, types known, shapes
+// valid and entries fill `data_bytes` exactly. Its memory is a small multiple of the text's. Errors
 // (data_loss) name tensor, value and what would be right, not the file.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::int64_t data_bytes);
 

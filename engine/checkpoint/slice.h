@@ -11,7 +11,7 @@
 namespace rm {
 
 // A piece of a tensor. The tensor (row-major, `shape`) is cut along `split_dim` into `split_count`
-// parts as equal as can be (the first `dim mod count` parts are one longer); the slice is elements
+// parts as equal as possible (the first `dim mod count` are one longer); the slice is elements
 // [first, first + count) of part `split_index`, flattened row-major. Any set of slices composes
 // into any other: a tensor axis is a split, a ZeRO shard a range.
 struct Slice {
