@@ -18,13 +18,13 @@ struct HfConfig {
     nlohmann::json text;  // the whole file, which an export carries over
 };
 
-// Reads a Llama as transformers writes it. An unsupported key that would change the arithmetic is
-// an error that names it; keys that only concern generation or training scripts are kept and
-// ignored.
+// Reads the config.json of a Llama, as transformers writes it. An unsupported key that would change
+// the arithmetic is an error that names it; keys that only concern generation or training scripts
+// are kept and ignored.
 Result<HfConfig> parse_hf_config(std::string_view text);
 
-// Makes the config.json of an export: `base` (an earlier config.json, or null) with all that
-// describes the model and its numbers replaced. `torch_dtype`: bfloat16 or float32.
+// Makes the config.json of an export: `base` (an earlier config.json, or null) with every key
+// that describes the model or its number type replaced. `torch_dtype`: bfloat16 or float32.
 nlohmann::json make_hf_config(const ModelConfig& model, const nlohmann::json& base,
                               std::string_view torch_dtype);
 

@@ -52,8 +52,8 @@ constexpr std::string_view kHfConfigFile = "config.json";
 constexpr std::string_view kHfHeadName = "lm_head.weight";
 
 // Fills the master weights that this rank holds and zeroes both moments; every element is exact.
-// Rotary pairs are (i, i + D/2), in Hugging Face's files as in our kernels, so q and k are taken as
-// they lie. A stored tied head must equal the embedding. Host side, while no work is queued.
+// Rotary pairs are (i, i + D/2), in Hugging Face's files as in our kernels, so q and k are read
+// unchanged. A stored tied head must equal the embedding. Host side, while no work is queued.
 // `activity` counts bytes and can cancel; null: neither.
 Status load_hf_weights(const HfDirectory& directory, WeightState& weights,
                        Activity* activity = nullptr);

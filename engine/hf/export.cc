@@ -177,14 +177,14 @@ Status carry_tokenizer(const fs::path& tokenizer, const std::string& dir, Faults
     return {};
 }
 
-// Old and new transformers must both compute with this configuration what was trained.
+// With this configuration, old and new transformers must both compute the model as trained.
 ModelConfig exported_model(const HfExport& options, ModelConfig model) {
     RopeConfig& rope = model.rope;
     if (rope.type == RopeType::yarn || rope.type == RopeType::longrope) {
         rope.attention_factor =
             rope_frequencies(rope, model.head_dim, options.context).attention_factor;
     }
-    // Dynamic scaling computes with this length; elsewhere it is a promise to users.
+    // Dynamic scaling computes with this length; the others only tell users the supported one.
     model.max_positions = rope.type == RopeType::dynamic
                               ? rope.original_context
                               : std::max(model.max_positions, options.context);
@@ -232,7 +232,7 @@ Status check_target(const HfExport& options, const fs::path& target) {
                       options.path);
 }
 
-// Each epoch's export is written to this prefix and its epoch before it takes its place.
+// An attempt writes its export to this prefix plus its epoch, then renames it into place.
 std::string aside_prefix(const fs::path& target) {
     return format("{}/.tmp-export-{}-e", target.parent_path().string(), target.filename().string());
 }
@@ -291,7 +291,7 @@ Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
     RM_TRY(StagedExport staged, make_aside(options, faults));
     const Status written = write_export(staged.temporary, options, model, weights, faults);
     if (written) return staged;
-    // A full disk has no room for half a model. The next export removes what this one cannot.
+    // Frees the space, as the disk may be full. The next export removes what this one cannot.
     const Status gone = discard_hf(staged, faults);
     if (gone) return written.error();
     return make_error(written.error().code, "{}; {}", written.error().message,

@@ -17,7 +17,7 @@ struct HfExport {
     Bytes max_shard = {5'000'000'000};      // of a file's tensors, where one alone fits
     std::string source;                     // the directory it started from; empty: none
     std::string tokenizer;                  // data.tokenizer; empty or `bytes`: no files
-    std::int64_t context = 0;               // the longest trained
+    std::int64_t context = 0;               // tokens, the longest trained
     Epoch epoch;                            // of the attempt: each writes aside under its own name
 };
 
@@ -39,7 +39,7 @@ Status try_hf_place(const HfExport& options, Faults& faults);
 // not finite are out_of_range. Host side, while no work is queued; rank 0 while the others serve.
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
                               WholeWeights& weights, Faults& faults);
-// Moves it to its place and removes what lower epochs left aside.
+// Renames the staged directory into place and removes those that lower epochs left.
 Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults);
 // Removes the staged directory.
 Status discard_hf(const StagedExport& staged, Faults& faults);

@@ -106,7 +106,7 @@ Status RopeReader::read_original() {
     return {};
 }
 
-// yarn and longrope may leave the factor to the ratio of the two lengths.
+// yarn and longrope may omit the factor, which then is the ratio of the two lengths.
 Status RopeReader::default_factor() {
     const bool from_lengths = rope_.type == RopeType::yarn || rope_.type == RopeType::longrope;
     // The factor never shrinks positions.
