@@ -14,7 +14,7 @@ enum Column { id, lower, upper, size, group };
 constexpr std::array<std::string_view, 5> kNames = {"id", "lower", "upper", "size", "group"};
 constexpr std::size_t kNumNeeded = 4;  // group may be missing
 
-// Also as Windows writes them; without the empty one after the last newline.
+// Splits text into lines, with LF or CRLF ends; omits the empty line after the last newline.
 std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines = split(text, '\n');
     if (lines.back().empty()) lines.pop_back();

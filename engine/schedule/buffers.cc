@@ -9,7 +9,7 @@ namespace {
 
 using Kind = ScheduleItem::Kind;
 
-// After all that the schedule names.
+// The first address above all ranges and buffers of the schedule.
 std::uint64_t free_address(const StepSchedule& schedule) {
     std::uint64_t end = 0;
     for (const AddressRange& range : schedule.ranges)

@@ -21,8 +21,8 @@ public:
     // Borrows the buffers.
     explicit BufferIndex(std::span<const ScheduledBuffer> buffers);
 
-    // Nothing for a range outside of all. CheckError for one that lies in a buffer with a part
-    // only.
+    // Nothing for a range outside all buffers. CheckError for a range that lies only partly
+    // in a buffer.
     std::optional<std::uint32_t> find(const AddressRange& range) const;
 
 private:
@@ -33,7 +33,7 @@ private:
 // An arena's buffers, in the order of their requests, which is that of its plan.
 std::vector<std::uint32_t> buffers_of_arena(const StepSchedule& schedule, int arena);
 
-// The same schedule with every buffer of the arenas at its planned offset (an arena per entry of
+// Returns the schedule with every buffer of the arenas at its planned offset (an arena per entry of
 // `plans`, device then host), so that buffers that share bytes overlap. Ranges outside keep their
 // addresses, which no arena overlaps.
 StepSchedule place_buffers(const StepSchedule& schedule, std::span<const ArenaPlan> plans);

@@ -8,7 +8,7 @@
 namespace rm {
 namespace {
 
-// Ranks that may be able to go on, each at most once.
+// Queues the ranks that may be able to advance, each at most once.
 class Ready {
 public:
     explicit Ready(std::size_t num_ranks) : waiting_(num_ranks) {

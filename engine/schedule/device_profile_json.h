@@ -7,11 +7,11 @@
 
 namespace rm {
 
-// docs/formats/device_profile.md. One line to each speed, so that profiles can be compared.
+// docs/formats/device_profile.md. One line per speed, so that profiles can be compared.
 std::string to_json(const DeviceProfile& profile);
 
-// invalid_argument: what is no JSON, a key that is missing, unknown or of another type (by name),
-// and what check_profile refuses.
+// invalid_argument: the text is not JSON, a key (named) is missing, unknown or of the wrong type,
+// or check_profile refuses the profile.
 Result<DeviceProfile> device_profile_from_json(std::string_view text);
 
 // Errors name the file.

@@ -41,7 +41,7 @@ public:
     std::span<const std::uint32_t> of(std::size_t stream) const {
         return std::span(now_).subspan(stream * num_streams_, num_streams_);
     }
-    // Whether the wait that comes next orders its stream after anything new.
+    // Whether `wait`, the next item, orders its stream after anything new.
     bool adds_order(const ScheduleItem& wait) const;
 
     // Saves and restores the position, to pass over the items more than once: later records write

@@ -41,7 +41,7 @@ bool writes(const StepSchedule& schedule, const ScheduleItem& item, const Addres
                        [&](const AddressRange& range) { return overlap(range, bytes); });
 }
 
-// Placed buffers share bytes: the one that is live when the item is queued.
+// Placed buffers share bytes, so this names the buffer that is live when the item is queued.
 std::string place_of(const StepSchedule& schedule, std::uint32_t item, const AddressRange& bytes) {
     std::optional<std::uint32_t> live;
     for (std::uint32_t i = 0; i < item; ++i) {

@@ -81,7 +81,7 @@ bool RankClock::queue_items() {
     return num_queued_ > before;
 }
 
-// The stream's next item, if it can be done.
+// Runs the stream's next item, if it can run.
 bool RankClock::step(std::size_t stream) {
     StreamState& state = streams_[stream];
     if (state.next == state.queue.size()) return false;
@@ -118,7 +118,7 @@ double RankClock::enter(std::size_t stream, std::uint32_t item) {
     StreamState& state = streams_[stream];
     const double queued = clocked_.items[item].begin;
     if (queued <= state.now) return state.now;
-    // The last join before delayed the host.
+    // The last long join before the item delayed the host.
     const auto join = std::upper_bound(long_joins_.begin(), long_joins_.end(), item) - 1;
     if (stream == 0) note_exposed(queued - state.now, *join);
     state.now = queued;

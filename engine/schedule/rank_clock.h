@@ -52,7 +52,7 @@ public:
     // this rank was the last to arrive: their other ranks can advance now.
     std::vector<std::size_t> advance();
     bool over() const;
-    // The collectives its streams are in.
+    // Names the collectives that its streams wait in.
     std::string describe_block() const;
     ClockedSchedule take() { return std::move(clocked_); }
 
