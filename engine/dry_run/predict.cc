@@ -129,7 +129,7 @@ ArenaPrediction larger(const ArenaPrediction& a, const ArenaPrediction& b) {
     return {std::max(a.planned, b.planned), std::max(a.lower_bound, b.lower_bound)};
 }
 
-// Raises values to those that are larger in `other`.
+// Raises each value to that in `other` if it is larger.
 void raise(std::map<std::string, Bytes>& values, const std::map<std::string, Bytes>& other) {
     for (const auto& [name, bytes] : other)
         values[name] = std::max(values[name], bytes);

@@ -29,7 +29,7 @@ struct DryRunOptions {
     const DeviceProfile* profile = nullptr;  // null: work takes no time
     // The machine that updates state on the host; null: it takes the device's time.
     const DeviceProfile* host_profile = nullptr;
-    Kernels* like = nullptr;  // asked for workspace sizes; null: the profile says them
+    Kernels* like = nullptr;  // asked for workspace sizes; null: the profile has them
     LinkSpeeds links;         // of each GroupKey: its slowest link
     std::int64_t micro_batches = 1;
     DryRunMode mode = DryRunMode::steady;

@@ -5,7 +5,7 @@
 
 #include "engine/dry_run/predict.h"
 
-// Shows people what happens when in a step.
+// Shows users the timeline of a step.
 namespace rm {
 
 struct StepTimeline {

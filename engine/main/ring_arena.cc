@@ -118,7 +118,7 @@ int run(const Arguments& arguments) {
     const MonoTime started = clock.mono();
     const auto named = read_trace(arguments.trace_path);
     if (!named) return fail(named.error(), kExitUsage);
-    // To check a plan and to write it takes about twice as long as to read a trace.
+    // Checking and writing a plan takes about twice as long as reading a trace.
     const double read = (clock.mono() - started).value;
     ArenaOptions options = arguments.options;
     options.timeout = Seconds{std::max(0.0, options.timeout.value - 3 * read)};

@@ -1,4 +1,4 @@
-// ring-checkpoint: looks at checkpoints without training.
+// ring-checkpoint: verifies and benchmarks checkpoints without training.
 
 #include <nlohmann/json.hpp>
 
@@ -107,7 +107,7 @@ struct Part {
     Status status;
 };
 
-// As Checkpointer does it where the weights are on a device.
+// Reads in blocks, as Checkpointer does if the weights are on a device.
 Part read_part(const Checkpoint& checkpoint, const std::vector<Slice>& tensors, int index,
                int count) {
     constexpr std::int64_t kMostElements = std::int64_t{2} << 20;
