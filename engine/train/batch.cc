@@ -12,7 +12,7 @@ MicroBatch padding_only(const RankLayout& layout) {
     return {std::vector<std::int32_t>(T, 0), std::vector<std::int32_t>(T, kIgnoreTarget), {}};
 }
 
-// For each document the first of its tokens that has no target, or its end.
+// For each document, its first token without a target, or its end.
 std::vector<std::int64_t> target_ends(const Sample& sequence) {
     std::vector<std::int64_t> ends;
     std::int64_t end = 0;

@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// One rank's share of one sequence: what Model::tokens and targets are filled with.
+// One rank's share of one sequence: the contents of Model::tokens and Model::targets.
 struct MicroBatch {
     std::vector<std::int32_t> tokens;   // (T), local token order; 0 where there is none
     std::vector<std::int32_t> targets;  // (T), kIgnoreTarget where there is none
@@ -24,8 +24,8 @@ struct StepBatch {
 };
 
 // Cuts sequences for this rank: sequence n of a step is micro-batch n / data of data rank n mod
-// data; where the sequences do not fill the last micro-batch, it is all padding. Where documents
-// are separate no token is asked for the first one of the next document.
+// data; where the sequences do not fill the last micro-batch, it is all padding. If documents
+// are separate, no target is the first token of the next document.
 StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
                           const Mesh& mesh, int rank, Positions positions);
 

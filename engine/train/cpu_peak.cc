@@ -66,7 +66,7 @@ std::string_view precision_of(DType compute) {
     return compute == DType::bf16 ? "bf16" : "fp32";
 }
 
-// The cache as an object; an empty one when it is of another machine, or no cache.
+// The cache; one without peaks if the file is invalid or from another machine.
 json read_cache(const LockedFile& file) {
     json value = json::parse(file.read_all(), nullptr, false);
     const bool ours = value.is_object() && value.value("cpu", "") == cpu_model() &&
@@ -93,7 +93,7 @@ Peak measure(DType compute) {
 }  // namespace
 
 Result<Peak> cached_cpu_peak(const std::string& cache_file, DType compute) {
-    std::error_code ignored;  // the open below says what is wrong
+    std::error_code ignored;  // the open below reports the error
     std::filesystem::create_directories(std::filesystem::path(cache_file).parent_path(), ignored);
     const LockedFile file(cache_file);
     if (!file.ok()) {

@@ -60,8 +60,8 @@ Result<StageArenas> record_arenas(const RankSpec& spec, const StageShape& shape,
 
 // Checks passes as record_passes() leaves them, with places: CheckError for two unordered accesses
 // to the same bytes, and for two to which another plan would give the same bytes. Either is a fault
-// of the engine, whatever spec and policy say; nothing has run
-// yet.
+// of the engine, whatever spec and policy say, found before
+// anything has run.
 void check_races(const StepSchedule& schedule, const StageArenas& arenas);
 
 // Checks, before anything is allocated, that the memory the rank holds in all stages stays within

@@ -143,7 +143,7 @@ void Trainer::queue_weights_update(const OptimizerStep& o) {
     weights_.update(ops_, clip_, [&](const StatePiece& piece) { return update_of(piece, o); });
 }
 
-// With state on the host: the compute-stream work that its update depends on.
+// With state on the host, queues only the compute-stream work that the update depends on.
 void Trainer::queue_update(const OptimizerStep& o) {
     if (!state_on_host()) wait_for_writer(o);
     mark(Phase::optimizer);
@@ -153,8 +153,8 @@ void Trainer::queue_update(const OptimizerStep& o) {
     optimizer_.end(streams_.compute);
 }
 
-// After all streams have been joined: what failed before has been thrown, and only the update is
-// left on them.
+// Runs after all streams have joined: earlier failures have been thrown, and the streams run only
+// the update.
 void Trainer::begin_host_update(const OptimizerStep& o) {
     if (o.state_in_use) streams_.order.wait(streams_.host->stream, *o.state_in_use);
     queue_weights_update(o);

@@ -31,7 +31,7 @@ struct OptimizerStep {
     std::uint64_t seed = 1;  // of the rounding of bf16 moments
     double learning_rate = 0;
     std::int64_t step = 1;  // 1 on the first update
-    // Until this has passed, a checkpoint reads weights and moments; null: none does.
+    // A checkpoint reads weights and moments until this event; null: none does.
     const Event* state_in_use = nullptr;
 };
 

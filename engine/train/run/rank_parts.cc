@@ -7,7 +7,7 @@
 namespace rm {
 namespace {
 
-// Disks of many users stand still for minutes; one that does for ten limits of a collective hangs.
+// A shared disk may stall for minutes; after ten collective timeouts it counts as hanging.
 constexpr double kPatience = 10;
 
 Meeting::Options meeting_options(const RankConfig& config) {

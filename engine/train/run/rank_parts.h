@@ -30,9 +30,9 @@ struct RankParts {
     RankParts& operator=(const RankParts&) = delete;
 
     bool is_first() const { return config.rank == 0; }
-    // Rank 0 tells people; the other ranks say nothing.
+    // Passes a note to the user on rank 0; does nothing on other ranks.
     void note(const std::string& text) const;
-    // Rank 0 adds a line to metrics.jsonl, where the run has a directory.
+    // Adds a line to metrics.jsonl on rank 0, if the run has a directory.
     void append_metrics(const std::string& json) const;
 
     const RankConfig& config;

@@ -94,7 +94,7 @@ Status RankRun::finish() {
     if (has_diverged(last)) parts_.note(diverged_line(last));
     if (state_.stopping) return {};
     RM_RETURN_IF_ERROR(check_trained());
-    // Also when a checkpoint says that all was trained: the export may be what failed then.
+    // Exports even if this run had no step left: an earlier attempt's export may have failed.
     RM_TRY(const bool published, export_model(parts_));
     state_.stopping = !published;
     return {};
@@ -113,7 +113,7 @@ Result<Outcome> RankRun::run() {
     return state_.stopping ? Outcome::stopped : Outcome::finished;
 }
 
-// Sizes that do not go together, before anything is read.
+// Checks, before any data is read, that model, mesh and contexts fit each other.
 Status check_lengths(const RankConfig& config, const ModelConfig& model) {
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
     for (const StageSpec& stage : config.spec.stages) {

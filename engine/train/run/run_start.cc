@@ -86,7 +86,7 @@ Result<TrainPosition> resume(RankParts& parts, const Checkpointer::Restored& res
     return point.position;
 }
 
-// Goes on where another job, or another attempt's directory, was.
+// Resumes from a checkpoint of another job or another directory.
 Result<StartPoint> start_from_checkpoint(RankParts& parts) {
     const std::string& path = parts.config.spec.checkpoint.from;
     RM_TRY(const Checkpointer::Restored restored, parts.checkpointer.restore_from(path));

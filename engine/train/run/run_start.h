@@ -15,8 +15,8 @@ namespace rm {
 Status check_before_start(RankParts& parts);
 
 // Fills weights and moments from the newest checkpoint that verifies, or from spec.checkpoint.from,
-// or from spec.model.from, or from the seed, and moves the data to where the run goes on.
-// The study of the data has begun.
+// or from spec.model.from, or from the seed, and moves the data to the position of the
+// next step. The study of the data has begun.
 Result<StartPoint> load_start(RankParts& parts);
 
 }  // namespace rm

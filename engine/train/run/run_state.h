@@ -7,7 +7,7 @@
 #include "engine/train/save/train_position.h"
 #include "spec/job_spec.h"
 
-// The data that the parts of a rank's run hand to each other.
+// The data that the parts of a rank's run pass to each other.
 namespace rm {
 
 // Where a run begins.

@@ -7,8 +7,8 @@
 
 namespace rm {
 
-// Follows whether the steps of a run can be used, and says when it is time to give up. All ranks
-// are told the same and come to the same end.
+// Tracks whether the steps of a run are usable, and decides when the run must end. All ranks pass
+// in the same values and reach the same decision.
 class StepHealth {
 public:
     // max_skipped: so many updates in a row may be skipped; see OptimizerSpec.

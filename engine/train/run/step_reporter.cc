@@ -68,7 +68,7 @@ std::map<std::string, AxisTraffic> StepReporter::traffic(const StepResult& resul
     return axes;
 }
 
-// Since the last call, of the rings of attention.
+// Rates of arrivals since the last call, on attention's rings.
 std::map<int, HopRate> StepReporter::hops() {
     std::map<int, HopRate> arrived = parts_.env.transport.take_arrivals();
     std::erase_if(arrived, [this](const auto& peer) { return !sources_.contains(peer.first); });

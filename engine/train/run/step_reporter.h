@@ -13,7 +13,7 @@ namespace rm {
 // The report of a rank whose transport has connected.
 ConnectedReport connected_report(const Transport& transport, const Communicator& communicator);
 
-// Makes a rank's step reports of what its engine, its transport and its devices count.
+// Makes a rank's step reports from the counters of its engine, its transport and its devices.
 class StepReporter {
 public:
     explicit StepReporter(RankParts& parts);  // borrowed

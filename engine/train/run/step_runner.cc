@@ -75,7 +75,7 @@ void StepRunner::end_step(const StepInput& input, const TrainPosition& position)
     parts_.env.progress.collectives.pulse.end_step();
 }
 
-// It counts as a step: the data go on.
+// Counts as a step: the data advances.
 Result<StepResult> StepRunner::skip_without_target(const StepInput& input, RunState& state) {
     count(input, state);
     const std::int64_t step = state.position.step;
@@ -97,7 +97,7 @@ OptimizerStep StepRunner::optimizer_step(const StepInput& input, const RunState&
             .state_in_use = checkpointer.writing() ? &checkpointer.written() : nullptr};
 }
 
-// Rank 0 says when the time for a checkpoint has come, so that all ranks make it after the same
+// Rank 0 decides when a checkpoint is due, so that all ranks save after the same
 // step: the last whose end still lies within the interval.
 Trainer::Wish StepRunner::wish() const {
     const std::int64_t most = parts_.config.stop_after_steps;
@@ -113,7 +113,7 @@ void StepRunner::report(const StepReporter::Done& step) {
     parts_.env.observer.on_step(last_report_);
 }
 
-// After a step: whether the run can go on.
+// Decides after a step whether the run can continue.
 Status StepRunner::judge(const StepInput& input, const StepResult& result, RunState& state) {
     StepHealth& health = state.health;
     health.add({state.position.step, input.learning_rate, result.loss, result.finite});

@@ -17,11 +17,11 @@ public:
     // Borrows both.
     StepRunner(RankParts& parts, const CheckpointDuty& duty);
 
-    // Makes the buffers of the stage that the next step belongs to, where it has not.
+    // Makes the buffers of the next step's stage, unless they exist.
     Status enter_stage(const TrainPosition& position);
 
-    // Trains on the next sequences and moves `state` on. An error says why the run cannot go on:
-    // the data cannot be read, or max_skipped steps in a row were of no use.
+    // Trains on the next sequences and advances `state`. An error says why the run cannot
+    // continue: the data cannot be read, or max_skipped steps in a row were unusable.
     Result<StepResult> step(RunState& state);
 
     // The last step's, of this run.

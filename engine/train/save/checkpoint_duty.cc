@@ -37,7 +37,7 @@ Status CheckpointDuty::begin(const RunState& state) {
     parts_.env.progress.phase = Phase::checkpoint;
     parts_.engine.weights().finish_update();
     nlohmann::json saved;
-    // The hash of the data is added when it is published.
+    // finish() adds the data's hash before publication.
     if (parts_.is_first()) saved = checkpoint_state(position, parts_.config.spec, parts_.model, "");
     since_saved_ = {};  // also when it fails: the next is due an interval later
     const Status begun = parts_.checkpointer.begin(position, std::move(saved));

@@ -10,7 +10,7 @@
 
 namespace rm {
 
-// Decides when a run saves, what it must not save, and what follows from a checkpoint that fails.
+// Decides when a run saves, which states it must not save, and how it handles a failed checkpoint.
 // Collective: every rank makes the same calls after the same steps.
 class CheckpointDuty {
 public:
@@ -22,13 +22,13 @@ public:
     // By this rank's clock: the next step but one would end after the interval, when this and the
     // next take as long as the last did. False where steps are counted instead.
     bool is_time(double last_step_seconds) const;
-    // One was due while steps were not finite.
+    // Whether a checkpoint was due while steps were not finite.
     bool owed() const { return owed_; }
 
     // Begins to save the state, unless it has been saved or may be broken.
     Status begin(const RunState& state);
-    // After the next step's optimizer, or at the end: publishes what has been begun, or gives it up
-    // where the weights in it turned out to be broken.
+    // After the next step's optimizer, or at the end: publishes the checkpoint begun, or abandons
+    // it if its weights have turned out to be broken.
     Status finish(const RunState& state);
 
 private:

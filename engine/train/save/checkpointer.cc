@@ -11,7 +11,7 @@
 namespace rm {
 namespace {
 
-// The slice of the whole tensor that a piece of a parameter's part is.
+// Describes a piece of a parameter's part as a slice of the whole tensor.
 Slice slice_of(const WeightState& state, const StatePiece& piece, const char* suffix,
                const TensorView& view) {
     const Parameter& p = state.parameter(piece.parameter);
@@ -111,7 +111,7 @@ void Checkpointer::write(Writing& writing, const Options& options, Faults& fault
     writing.seconds = watch.seconds();
 }
 
-// Throws what the writer threw, as it was.
+// Rethrows the writer's exception unchanged.
 void Checkpointer::wait_for_writer() {
     try {
         writer_->synchronize();
@@ -121,7 +121,7 @@ void Checkpointer::wait_for_writer() {
     }
 }
 
-// Empty, or the files that could not be removed, which is no reason to stop.
+// Returns the error message or an empty string: files left over are no reason to stop.
 std::string Checkpointer::prune(Activity& activity) {
     const auto pruned = prune_checkpoints(options_.dir, known_, options_.keep, faults_, activity);
     return pruned ? "" : pruned.error().message;
@@ -142,7 +142,7 @@ Status Checkpointer::remove(std::string_view what, const CheckpointName& name) {
         what, [&](Activity&) { return remove_tree(temporary_path(options_.dir, name), faults_); });
 }
 
-// The disk it lies on may be full because of it.
+// Frees the space of a failed checkpoint, as the disk may be full.
 Error Checkpointer::discard(const CheckpointName& name, Error why) {
     const Status gone = remove("removing it", name);
     if (!gone) why.message += "; " + gone.error().message;
@@ -209,7 +209,7 @@ Result<DirectoryListing> Checkpointer::list(const std::string& dir) {
     return listing;
 }
 
-// The name that stands at `index` in rank 0's listing; nothing past its end.
+// The name at `index` in rank 0's listing; nothing past its end.
 std::optional<CheckpointName> Checkpointer::agreed_name(const DirectoryListing& listing,
                                                         std::size_t index) {
     std::array<double, 2> numbers = {-1, -1};
@@ -271,7 +271,7 @@ Result<Checkpointer::Restored> Checkpointer::restore() {
     return std::move(found.restored);
 }
 
-// Removes what earlier attempts left: half-written checkpoints, or more than the job keeps.
+// Removes half-written checkpoints of earlier attempts, and those beyond the `keep` newest.
 void Checkpointer::tidy(Restored& restored) {
     const auto remove = [&](Activity& activity) {
         const Status gone = remove_leftovers(options_.dir, options_.epoch, faults_);

@@ -55,7 +55,7 @@ public:
     // Begins to write the present state; each rank writes its own part.
     Status begin(const TrainPosition& position, nlohmann::json state);
     bool writing() const { return writing_.has_value(); }
-    // Passed when the state may change again.
+    // The writer's stream passes it when the state may change again.
     const Event& written() const { return *written_; }
 
     // The bytes that this rank writes of a checkpoint.
@@ -67,9 +67,9 @@ public:
         double seconds = 0;   // that this rank's part took to write
         std::string trouble;  // rank 0: what could not be removed; empty: nothing
     };
-    // After begin: waits for every rank's part; then rank 0 adds to the state what takes time to
-    // know (`complete`), publishes and prunes. After an error what was written of the checkpoint is
-    // removed, and a later one may begin.
+    // After begin: waits for every rank's part; then rank 0 completes the state with facts that
+    // take long to compute (`complete`), publishes and prunes. After an error, removes what was
+    // written of the checkpoint; a later one may begin.
     using Complete = std::function<Status(nlohmann::json& state, Activity& activity)>;
     Result<Saved> finish(const Complete& complete);
     // Instead of finish: waits for every rank's part and removes what was written. The checkpoints
@@ -84,11 +84,11 @@ public:
         std::vector<std::int64_t> bytes_read;  // by rank: each verifies what it reads
         double seconds = 0;
     };
-    // The newest checkpoint whose parts verify on every rank that reads them; not_found when there
-    // is none. Then what older attempts left goes.
+    // Loads the newest checkpoint whose parts verify on every rank that reads them, then removes
+    // leftovers of older attempts. not_found: there is no checkpoint.
     Result<Restored> restore();
-    // The checkpoint at `path`, of whatever job; where `path` is a directory of checkpoints, the
-    // newest in it as restore() has it. Nothing there is changed.
+    // Loads the checkpoint at `path`, of any job; if `path` is a directory of checkpoints, the
+    // newest, chosen as in restore(). Changes nothing there.
     Result<Restored> restore_from(const std::string& path);
 
 private:
@@ -103,7 +103,7 @@ private:
     static void write(Writing& writing, const Options& options, Faults& faults);
     void wait_for_writer();
     Status publish(Writing& writing, const Complete& complete, Saved& saved, Activity& activity);
-    // Removes what a checkpoint that was never published has left.
+    // Removes the files of an unpublished checkpoint.
     Status remove(std::string_view what, const CheckpointName& name);
     Error discard(const CheckpointName& name, Error why);
     std::string prune(Activity& activity);

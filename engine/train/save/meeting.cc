@@ -11,12 +11,12 @@ namespace {
 
 using FewSeconds = std::chrono::duration<double>;
 
-// How often ranks hear from each other: well within a collective's timeout.
+// How often ranks exchange their progress: well within a collective's timeout.
 Seconds interval_of(Seconds timeout) {
     return {std::min(1.0, timeout.value / 4)};
 }
 
-// Ends the work of a rank whose peers are gone.
+// Cancels a rank's work on exit from the scope, as when its peers are lost.
 class CancelAtExit {
 public:
     explicit CancelAtExit(Activity& activity) : activity_(activity) {}
