@@ -11,7 +11,7 @@
 #include "bench/bench.h"
 #include "bench/commands.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/library/load.h"
+#include "kernels/device_library.h"
 
 namespace rm::bench {
 namespace {
@@ -102,7 +102,7 @@ CpuOptions cpu_options(const Options& options) {
 }
 
 Result<std::unique_ptr<Kernels>> make_kernels(const Options& options) {
-    if (options.on_gpu) return load_cuda_kernels({.reproducible = false});
+    if (options.on_gpu) return load_device_kernels(DeviceLibrary::cuda, {.reproducible = false});
     return make_cpu_kernels(cpu_options(options));
 }
 

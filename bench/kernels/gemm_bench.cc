@@ -1,5 +1,5 @@
 #include "bench/bench.h"
-#include "kernels/cuda/library/load.h"
+#include "kernels/device_library.h"
 
 namespace rm::bench {
 namespace {

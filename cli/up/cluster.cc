@@ -78,9 +78,10 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
         const Daemon::Command command{
             name,
             {program, "--state", state_.file(name), "--name", name, "--controller",
-             paths_.controller_address(), "--devices", format("cpu:{}", options.devices_per_worker),
-             "--http", options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan",
-             "stop", "--slots-on-machine", std::to_string(slots)},
+             paths_.controller_address(), "--devices",
+             format("{}:{}", options.device_kind, options.devices_per_worker), "--http",
+             options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan", "stop",
+             "--slots-on-machine", std::to_string(slots)},
             state_.file(name + ".log")};
         RM_TRY(Daemon daemon, Daemon::start(command));
         workers_.push_back(std::move(daemon));

@@ -14,9 +14,10 @@ namespace {
 struct UpOptions : VerbOptions {
     int num_workers = add("--workers", num_workers, "How many workers [4]",
                           {.type = "N", .check = whole_number(1, 64)}, 4);
-    int devices_per_worker =
-        add("--devices-per-worker", devices_per_worker, "CPU devices of each [1]",
-            {.type = "N", .check = whole_number(1, 64)}, 1);
+    int devices_per_worker = add("--devices-per-worker", devices_per_worker, "Devices of each [1]",
+                                 {.type = "N", .check = whole_number(1, 64)}, 1);
+    std::string device_kind = add("--device-kind", device_kind, "CPU slots, or emulated GPUs [cpu]",
+                                  one_word_of("cpu|emu"), "cpu");
     std::string job_file =
         add("--job", job_file, "Run this job file until it ends, then stop", {.type = "FILE"});
     std::string state_dir = add(
@@ -36,8 +37,8 @@ Error about(std::string_view option, const Error& error) {
 }
 
 Result<ClusterOptions> cluster_options(const UpOptions& options) {
-    ClusterOptions cluster{options.state_dir, options.num_workers, options.devices_per_worker,
-                           options.listen, options.http};
+    ClusterOptions cluster{options.state_dir,   options.num_workers, options.devices_per_worker,
+                           options.device_kind, options.listen,      options.http};
     if (!options.listen.empty()) {
         if (const auto address = parse_loopback(options.listen); !address) {
             return about("--listen", address.error());

@@ -63,7 +63,7 @@ private:
     }
     // Without a profile the dry run is about this machine: its kernels state their workspace.
     Status set_profile(const std::string& name) {
-        if (name.empty() && config_.device.kind == RankDevice::Kind::cpu) {
+        if (name.empty() && config_.device.is_cpu()) {
             like_ = make_cpu_kernels({.num_threads = rank_config(config_, spec_.rank).num_threads,
                                       .compute = options_.types.compute});
             options_.like = like_.get();

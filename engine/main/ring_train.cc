@@ -149,7 +149,7 @@ std::unique_ptr<Transport> connect(const RingTrainConfig& config, const RankConf
 
 RankConfig with_peak(const RingTrainConfig& config, int rank) {
     RankConfig out = rank_config(config, rank);
-    if (config.device.kind != RankDevice::Kind::cpu) return out;
+    if (!config.device.is_cpu()) return out;
     if (const auto peak = cached_cpu_peak(default_peak_cache(), compute_type(config.spec))) {
         out.peak_flops = peak->flops / config.mesh().num_ranks();
         out.peak_name = peak->name;
@@ -162,7 +162,7 @@ RankEnd train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
                    const std::shared_ptr<LocalHub>& hub) {
     try {
         const RankConfig own = with_peak(config, rank);
-        const auto kernels = make_rank_kernels(config.device, own, config.tuning_file);
+        const auto kernels = make_rank_kernels(own, config.tuning_file);
         if (!kernels) return failed_with(kernels.error());
         const auto transport = connect(config, own, exchange, hub);
         PrintingObserver observer(rank, own.peak_name);

@@ -183,6 +183,7 @@ RankConfig rank_config(const RingTrainConfig& config, int rank) {
     out.plan.memory = config.memory_policy();
     out.plan.collective_timeout = {config.timeout_seconds};
     out.rank = rank;
+    out.device = config.device;
     out.host_memory = {available_memory().value / mesh.num_ranks()};
     out.num_threads = config.threads_per_rank > 0 ? config.threads_per_rank
                                                   : std::max(1, cores / mesh.num_ranks());

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "base/words.h"
-#include "engine/main/rank_device.h"
+#include "engine/train/rank_device.h"
 #include "engine/train/run/run_rank.h"
 #include "spec/job_spec.h"
 #include "spec/model_preset.h"

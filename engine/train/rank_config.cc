@@ -41,6 +41,7 @@ template <typename Visit>
 void visit_members(Visit& visit, Like<RankConfig> auto& config) {
     visit(Member{.name = "epoch"}, config.epoch.value);
     visit(Member{.name = "rank"}, config.rank);
+    visit(Member{.name = "device_memory_bytes"}, config.device_memory);
     visit(Member{.name = "num_threads"}, config.num_threads);
     visit(Member{.name = "host_memory_bytes"}, config.host_memory);
     visit(Member{.name = "run_dir"}, config.run_dir);
@@ -144,6 +145,7 @@ Result<ModelConfig> model_config_from_json(const json& value, const std::string&
 
 std::string to_json(const RankConfig& config) {
     json value = {{"spec", job_spec_to_json(config.spec)}, {"plan", plan_to_json(config.plan)}};
+    value["device"] = to_string(config.device);
     JsonWriter writer(value);
     visit_members(writer, config);
     if (config.model) value["model"] = model_config_to_json(*config.model);
@@ -167,7 +169,12 @@ Result<RankConfig> parse_rank_config(std::string_view text) {
     }
     JsonReader reader(object);
     visit_members(reader, config);
+    std::string device = "cpu";
+    object.read("device", device);
     RM_RETURN_IF_ERROR(object.finish());
+    const auto parsed = parse_rank_device(device);
+    if (!parsed) return within("device", parsed.error());
+    config.device = *parsed;
     return config;
 }
 

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/train/rank_device.h"
 #include "kernels/tensor.h"
 #include "spec/job_spec.h"
 #include "spec/model_preset.h"
@@ -25,6 +26,8 @@ struct RankConfig {
     Plan plan;                         // mesh, memory, timeout; placement is not looked at
     Epoch epoch{1};
     int rank = 0;
+    RankDevice device;
+    Bytes device_memory;         // of an emulated device; 0: the emulator's default
     int num_threads = 1;         // of this rank's pool
     Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
     std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cuda/library/load.h"
+#include "kernels/device_library.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/kernels/cuda/device_cases.h"
 
@@ -36,7 +36,7 @@ void add_cpu(std::vector<Factory>& factories) {
 }
 
 std::unique_ptr<Kernels> make_cuda() {
-    return load_cuda_kernels({}).value();
+    return load_device_kernels(DeviceLibrary::cuda, {}).value();
 }
 
 // True if the name begins with the environment variable RM_KERNELS, or if that is not set.
@@ -53,7 +53,8 @@ std::vector<Factory> kernel_factories() {
     add_cpu<DType::bf16>(factories);
     for (const Factory& factory : emu_factories())
         factories.push_back(factory);
-    if (check_cuda_device(0)) factories.push_back({"cuda", make_cuda, device_takes});
+    if (check_device(DeviceLibrary::cuda, 0))
+        factories.push_back({"cuda", make_cuda, device_takes});
     std::erase_if(factories, [](const Factory& factory) { return !is_wanted(factory); });
     return factories;
 }

@@ -1,4 +1,4 @@
-#include "tests/support/closed_device.h"
+#include "kernels/closed_device.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include "base/random.h"
 #include "engine/train/rank_engine.h"
+#include "kernels/closed_device.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
-#include "tests/support/closed_device.h"
 
 namespace rm::test {
 namespace {
@@ -135,8 +135,9 @@ KernelsFactory cpu_backend(int num_threads, DType compute) {
 
 KernelsFactory closed_cpu_backend(int num_threads, DType compute) {
     return [num_threads, compute] {
-        return make_cpu_kernels(
-            {.num_threads = num_threads, .compute = compute, .make_device = make_closed_device});
+        return make_cpu_kernels({.num_threads = num_threads, .compute = compute, .make_device = [] {
+                                     return make_closed_device();
+                                 }});
     };
 }
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 TEST(Inventory, ReadsTheFactsOfThisMachine) {
     const Inventory inventory = take_inventory(
-        2, {.num_slots = 4, .num_cores = machine_cores(), .memory = machine_memory()});
+        {.count = 2}, {.num_slots = 4, .num_cores = machine_cores(), .memory = machine_memory()});
     EXPECT_FALSE(inventory.hostname.empty());
     EXPECT_GE(inventory.num_cores, 1);
     EXPECT_GT(inventory.memory.value, 1 << 20);
@@ -77,7 +77,7 @@ TEST(Inventory, SlotsShareTheMachine) {
                              .memory = {4000},
                              .fp32 = {8e9, "fp32 8 GFLOP/s measured"},
                              .bf16 = {16e9, "bf16 16 GFLOP/s measured"}};
-    const auto devices = cpu_devices(2, share);
+    const auto devices = slots_of({.count = 2}, share);
     ASSERT_EQ(devices.size(), 2u);
     EXPECT_EQ(devices[1].index, 1);
     EXPECT_EQ(devices[1].kind, "cpu");
@@ -90,20 +90,22 @@ TEST(Inventory, SlotsShareTheMachine) {
 // Two ranks that filled two cores of four slots had an MFU of 130 %.
 TEST(Inventory, ASlotOfACrowdedMachineHasThePeakOfOneCore) {
     const Peak machine{8e9, "fp32 8 GFLOP/s measured"};
-    const auto device = cpu_devices(1, {.num_slots = 64, .num_cores = 2, .fp32 = machine})[0];
+    const auto device =
+        slots_of({.count = 1}, {.num_slots = 64, .num_cores = 2, .fp32 = machine})[0];
     EXPECT_EQ(device.num_threads, 1);
     EXPECT_EQ(device.peak(Precision::fp32), (Peak{4e9, machine.name}));
 }
 
 TEST(Devices, AreCpuSlotsOnly) {
-    EXPECT_EQ(*parse_cpu_devices("cpu:4"), 4);
+    EXPECT_EQ(parse_device_offer("cpu:4")->count, 4);
+    EXPECT_EQ(parse_device_offer("emu:2")->library, DeviceLibrary::emu);
     for (const char* wrong :
          {"", "cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:2000", "cpu:2x", "cuda:1"}) {
-        const auto refused = parse_cpu_devices(wrong);
+        const auto refused = parse_device_offer(wrong);
         ASSERT_FALSE(refused.ok()) << wrong;
         EXPECT_THAT(refused.error().message, HasSubstr(format("'{}'", wrong)));
     }
-    EXPECT_THAT(parse_cpu_devices("cuda").error().message,
+    EXPECT_THAT(parse_device_offer("cuda").error().message,
                 HasSubstr("--devices cpu:N offers CPU slots"));
 }
 

@@ -20,6 +20,12 @@ const DeviceInfo& device_of(const Inventory& inventory, int index) {
     return *found;
 }
 
+RankDevice rank_device_of(const DeviceInfo& device) {
+    if (device.kind == "cpu") return {};
+    const bool emulated = device.kind == to_string(DeviceLibrary::emu);
+    return {emulated ? DeviceLibrary::emu : DeviceLibrary::cuda, device.index};
+}
+
 }  // namespace
 
 std::string to_json(const LaunchAttempt& launch) {
@@ -78,6 +84,8 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
             .plan = launch.plan,
             .epoch = launch.epoch,
             .rank = rank.rank,
+            .device = rank_device_of(device),
+            .device_memory = device.memory,
             .num_threads = device.num_threads,
             .host_memory = terms.memory,
             .run_dir = run_dir,

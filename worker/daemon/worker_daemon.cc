@@ -58,7 +58,7 @@ private:
 
 // The host memory that one rank may use: each slot of the machine has an equal part.
 Bytes memory_of_rank(const WorkerOptions& options) {
-    if (options.memory.value > 0) return {options.memory.value / options.num_devices};
+    if (options.memory.value > 0) return {options.memory.value / options.devices.count};
     Bytes machine = machine_memory();
     const Bytes group = control_group_memory();
     if (group.value > 0) machine = std::min(machine, group);
@@ -69,11 +69,11 @@ Result<Inventory> inventory_of(const WorkerOptions& options) {
     RM_TRY(Peak fp32, cached_cpu_peak(options.peak_cache, DType::f32));
     RM_TRY(Peak bf16, cached_cpu_peak(options.peak_cache, DType::bf16));
     Inventory inventory = take_inventory(
-        options.num_devices, {.num_slots = options.slots_on_machine,
-                              .num_cores = machine_cores(),
-                              .memory = {memory_of_rank(options).value * options.slots_on_machine},
-                              .fp32 = std::move(fp32),
-                              .bf16 = std::move(bf16)});
+        options.devices, {.num_slots = options.slots_on_machine,
+                          .num_cores = machine_cores(),
+                          .memory = {memory_of_rank(options).value * options.slots_on_machine},
+                          .fp32 = std::move(fp32),
+                          .bf16 = std::move(bf16)});
     inventory.memory = machine_memory();
     inventory.data_address = options.data_address;
     if (!options.name.empty()) inventory.hostname = options.name;
@@ -121,7 +121,7 @@ public:
                                                     .roots = declared},
                                                    *rendezvous));
         RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
-        Prober prober(make_cpu_inside_probe(options.num_devices));
+        Prober prober(make_cpu_inside_probe(options.devices.count));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory));
         WorkerDaemon daemon(options, signals, *attempts, metrics);
         TelemetrySender telemetry(channel, identity.node, *attempts);

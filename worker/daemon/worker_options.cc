@@ -157,8 +157,9 @@ void add_resources(CLI::App& app, WorkerOptions& options) {
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     add_place(app, options);
     add_security(app, options.security);
-    app.add_option("--devices", texts.devices, "Offer N CPU slots, written cpu:N")
-        ->check(words_of(parse_cpu_devices))
+    app.add_option("--devices", texts.devices,
+                   "Offer N CPU slots, written cpu:N, or N emulated GPUs, emu:N")
+        ->check(words_of(parse_device_offer))
         ->capture_default_str();
     add_metrics(app, options.metrics);
     add_network(app, options, texts);
@@ -201,17 +202,17 @@ CommandLine parse_command_line(int argc, char** argv) {
         return misuse("--root: " + roots.error().message);
     }
     options.metrics.scrapers.client_ca = options.security.ca;
-    options.num_devices = *parse_cpu_devices(texts.devices);
+    options.devices = *parse_device_offer(texts.devices);
     options.ports = *parse_port_range(texts.ports);
     options.is_probed = texts.probe_ports != "none";
     if (options.is_probed && !texts.probe_ports.empty())
         options.probe_ports = *parse_port_range(texts.probe_ports);
     if (!texts.memory.empty()) options.memory = *parse_bytes(texts.memory);
     options.orphan.mode = *parse_word<OrphanMode>(texts.orphan);
-    if (options.slots_on_machine == 0) options.slots_on_machine = options.num_devices;
-    if (options.slots_on_machine < options.num_devices) {
+    if (options.slots_on_machine == 0) options.slots_on_machine = options.devices.count;
+    if (options.slots_on_machine < options.devices.count) {
         return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",
-                             options.slots_on_machine, options.num_devices));
+                             options.slots_on_machine, options.devices.count));
     }
     return {.options = std::move(options)};
 }

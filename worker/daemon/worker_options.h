@@ -8,6 +8,7 @@
 #include "service/security/client_security.h"
 #include "worker/daemon/metrics_page.h"
 #include "worker/dir/attempt_dir.h"
+#include "worker/inventory/inventory.h"
 #include "worker/probe/wire.h"
 
 namespace rm {
@@ -17,7 +18,7 @@ struct WorkerOptions {
     std::string name;        // the node's name for users; empty: the machine's
     std::string controller;  // unix:/path, or host:port, on loopback without TLS
     ClientSecurity security;
-    int num_devices = 1;
+    DeviceOffer devices;
     MetricsOptions metrics;
     std::string data_address;      // loopback or private; empty: the one that reaches `controller`
     PortRange ports = kDataPorts;  // for ranks and the probe server, on data_address

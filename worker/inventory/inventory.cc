@@ -55,13 +55,13 @@ int machine_cores() {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-Inventory take_inventory(int num_devices, const MachineShare& share) {
+Inventory take_inventory(const DeviceOffer& offer, const MachineShare& share) {
     return {.hostname = machine_hostname(),
             .os = machine_os(),
             .cpu_model = machine_cpu_model(),
             .num_cores = share.num_cores,
             .memory = share.memory,
-            .devices = cpu_devices(num_devices, share)};
+            .devices = slots_of(offer, share)};
 }
 
 }  // namespace rm

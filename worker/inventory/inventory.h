@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/device_library.h"
 #include "spec/session.h"
 
 // Facts about this machine. A fact that cannot be read is empty or 0.
@@ -30,8 +32,12 @@ Bytes control_group_memory(std::string_view cgroup, const std::string& root);
 // 4 GiB, for other processes.
 Bytes memory_for_ranks(Bytes machine);
 
-// The value of `--devices`: "cpu:N", 1 to 1024 slots.
-Result<int> parse_cpu_devices(std::string_view text);
+// The value of `--devices`: "cpu:N" or "emu:N", 1 to 1024 of them.
+struct DeviceOffer {
+    std::optional<DeviceLibrary> library;  // nothing: CPU slots
+    int count = 1;
+};
+Result<DeviceOffer> parse_device_offer(std::string_view text);
 
 // The machine that the slots share.
 struct MachineShare {
@@ -41,12 +47,13 @@ struct MachineShare {
     Peak fp32;     // of all cores
     Peak bf16;
 };
-// Returns `num_devices` equal CPU slots. Each has its share of memory and cores, at least one
-// thread, and the peak of its threads. With more slots than cores, the peaks add up to more than
-// the machine's: a job on some slots may use every core, and its MFU still stays below 1.
-std::vector<DeviceInfo> cpu_devices(int num_devices, const MachineShare& share);
+// Returns the offer's equal slots. Each has its share of memory. A CPU slot also has its share of
+// cores, at least one thread, and the peak of its threads. With more slots than cores, the peaks
+// add up to more than the machine's: a job on some slots may use every core, and its MFU still
+// stays below 1. An emulated device has one thread and no peak.
+std::vector<DeviceInfo> slots_of(const DeviceOffer& offer, const MachineShare& share);
 
 // Everything but data_address and http_address.
-Inventory take_inventory(int num_devices, const MachineShare& share);
+Inventory take_inventory(const DeviceOffer& offer, const MachineShare& share);
 
 }  // namespace rm

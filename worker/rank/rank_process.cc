@@ -10,7 +10,6 @@
 #include "engine/comm/communicator.h"
 #include "engine/train/rank_config.h"
 #include "engine/train/run/run_rank.h"
-#include "kernels/cpu/cpu_kernels.h"
 #include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 #include "worker/dir/files.h"
@@ -74,12 +73,12 @@ public:
 private:
     Result<int> meet_and_train(const AttemptFile& attempt, const RankConfig& config,
                                ProgressPage& progress, JsonlObserver& observer, Faults& faults) {
-        const std::unique_ptr<Kernels> kernels = make_cpu_kernels(
-            {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
         WorkerPublishGuard guard(dir_.path(), rank_, stop_requested);
         try {
+            const auto kernels = make_rank_kernels(config);
+            if (!kernels) return ended_by(kernels.error(), observer);
             const std::unique_ptr<Transport> transport = meet(attempt, config, progress, faults);
-            const Result<Outcome> outcome = run_rank(config, {.kernels = *kernels,
+            const Result<Outcome> outcome = run_rank(config, {.kernels = **kernels,
                                                               .transport = *transport,
                                                               .observer = observer,
                                                               .progress = progress,

@@ -1,8 +1,8 @@
 #include "kernels/cuda/library/cuda_device.h"
-#include "kernels/cuda/library/load.h"
 #include "kernels/cuda/matmul/matmul_cublaslt.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/quantize.h"
+#include "kernels/device_library.h"
 
 namespace rm {
 namespace {

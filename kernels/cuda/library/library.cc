@@ -5,8 +5,8 @@
 
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/library/cuda_device.h"
-#include "kernels/cuda/library/load.h"
 #include "kernels/cuda/matmul/matmul_cublaslt.h"
+#include "kernels/device_library.h"
 
 // The door of librm_cuda.so.
 namespace rm {
@@ -54,7 +54,7 @@ Status check(int device) {
     return check_device(device);
 }
 
-Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
+Result<std::unique_ptr<Kernels>> make_kernels(const DeviceOptions& options) {
     RM_RETURN_IF_ERROR(check(options.device));
     const GpuProfile profile = cuda_profile(options.device);
     std::unique_ptr<Device> device = make_cuda_device(options.device);
@@ -73,20 +73,20 @@ Result<std::unique_ptr<Kernels>> make_kernels(const CudaOptions& options) {
 
 #define RM_EXPORT extern "C" __attribute__((visibility("default")))
 
-RM_EXPORT const char* rm_cuda_build() {
-    return rm::cuda_library_build();
+RM_EXPORT const char* rm_device_build() {
+    return rm::device_library_build();
 }
 
-RM_EXPORT void rm_cuda_check(int device, rm::Status& status) {
+RM_EXPORT void rm_device_check(int device, rm::Status& status) {
     status = rm::check(device);
 }
 
-RM_EXPORT void rm_cuda_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,
-                                       rm::Result<std::unique_ptr<rm::Fp8Linear>>& linear) {
+RM_EXPORT void rm_device_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,
+                                         rm::Result<std::unique_ptr<rm::Fp8Linear>>& linear) {
     linear = rm::make_cuda_fp8_linear(device, size);
 }
 
-RM_EXPORT void rm_cuda_make_kernels(const rm::CudaOptions& options,
-                                    rm::Result<std::unique_ptr<rm::Kernels>>& kernels) {
+RM_EXPORT void rm_device_make_kernels(const rm::DeviceOptions& options,
+                                      rm::Result<std::unique_ptr<rm::Kernels>>& kernels) {
     kernels = rm::make_kernels(options);
 }

@@ -5,8 +5,8 @@
 
 #include "base/random.h"
 #include "engine/comm/communicator.h"
+#include "kernels/closed_device.h"
 #include "tests/engine/comm/cluster.h"
-#include "tests/support/closed_device.h"
 
 namespace rm::testing {
 namespace {
@@ -86,7 +86,7 @@ std::vector<Results> results_of(MakeDevice make_device) {
 
 TEST(CollectivesOnClosedMemory, GiveTheBitsOfHostMemory) {
     const std::vector<Results> open = results_of(make_host_device);
-    const std::vector<Results> closed = results_of(rm::test::make_closed_device);
+    const std::vector<Results> closed = results_of([] { return make_closed_device(); });
     for (std::size_t rank = 0; rank < open.size(); ++rank)
         EXPECT_TRUE(closed[rank] == open[rank]) << "rank " << rank;
     EXPECT_TRUE(open[0].summed == open[2].summed);

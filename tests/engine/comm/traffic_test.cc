@@ -5,8 +5,8 @@
 
 #include <numeric>
 
+#include "kernels/closed_device.h"
 #include "tests/engine/comm/cluster.h"
-#include "tests/support/closed_device.h"
 
 namespace rm {
 namespace {
@@ -97,7 +97,7 @@ TEST(Traffic, IsWhatHostMemorySends) {
 
 TEST(Traffic, IsInPiecesWhereMemoryIsClosed) {
     run_all({.num_ranks = 2, .peers = all_peers(2)}, [](Transport& transport) {
-        Rank rank(transport, test::make_closed_device());
+        Rank rank(transport, make_closed_device());
         play_all(rank, 100);
         const Tensor x = rank.tensor(2 * kPieceElements + 1), y = rank.tensor(x->num_elements());
         const RingShift shift{rank.group, x, y};
@@ -117,7 +117,7 @@ TEST(Traffic, CountsMessagesToSeveralRanksAtOnceAsOne) {
         EXPECT_EQ(all_to_all_traffic(open.group, open.staging, x).messages, 1);
         open.expect_sent(all_to_all_traffic(open.group, open.staging, x), 4);
 
-        Rank closed(transport, test::make_closed_device());  // two at once
+        Rank closed(transport, make_closed_device());  // two at once
         const Tensor out = closed.tensor(25), in = closed.tensor(25);
         all_to_all(closed.counting, closed.group, closed.staging, out, in);
         EXPECT_EQ(all_to_all_traffic(closed.group, closed.staging, out).messages, 2);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/cuda/library/load.h"
+#include "kernels/device_library.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
@@ -35,7 +35,7 @@ protected:
                        R"(", "engine": )" + engine + "}");
         return dir_.file("config.json");
     }
-    static bool has_device() { return check_cuda_device(0).ok(); }
+    static bool has_device() { return check_device(DeviceLibrary::cuda, 0).ok(); }
     TempDir dir_;
 };
 

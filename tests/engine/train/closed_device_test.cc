@@ -1,5 +1,5 @@
 // A device whose memory the host cannot touch computes the same bits by the same schedule.
-#include "tests/support/closed_device.h"
+#include "kernels/closed_device.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
+#include "kernels/closed_device.h"
 #include "kernels/emu/emu_kernels.h"
 #include "tests/engine/train/device_backend.h"
-#include "tests/support/closed_device.h"
 
 namespace rm::test {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/library/load.h"
+#include "kernels/device_library.h"
 
 namespace rm {
 namespace {
@@ -17,7 +17,7 @@ using Numbers = std::vector<float>;
 class CudaDevice : public testing::Test {
 protected:
     void SetUp() override {
-        auto loaded = load_cuda_kernels({});
+        auto loaded = load_device_kernels(DeviceLibrary::cuda, {});
         if (!loaded) GTEST_SKIP() << loaded.error().message;
         kernels_ = *std::move(loaded);
     }

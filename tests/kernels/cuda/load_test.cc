@@ -1,7 +1,7 @@
-#include "kernels/cuda/library/load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "kernels/device_library.h"
 
 namespace rm {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CudaLibrary, SaysWhatIsMissingAndThatTheCpuIsThere) {
-    const auto kernels = load_cuda_kernels({});
+    const auto kernels = load_device_kernels(DeviceLibrary::cuda, {});
     if (kernels) {
         EXPECT_EQ((*kernels)->name(), "cuda");
         return;
@@ -24,7 +24,7 @@ TEST(CudaLibrary, SaysWhatIsMissingAndThatTheCpuIsThere) {
 // The program that loads the library can catch its exceptions by type.
 TEST(CudaLibrary, ThrowsAcrossItsBoundary) {
     try {
-        (void)load_cuda_kernels({.device = -1});
+        (void)load_device_kernels(DeviceLibrary::cuda, {.device = -1});
         FAIL() << "nothing was thrown";
     } catch (const CheckError& error) {
         EXPECT_THAT(error.what(), HasSubstr("device -1; CUDA counts from 0"));
@@ -32,7 +32,7 @@ TEST(CudaLibrary, ThrowsAcrossItsBoundary) {
 }
 
 TEST(CudaLibrary, RefusesADeviceThatIsNotThere) {
-    EXPECT_FALSE(load_cuda_kernels({.device = 1000}).ok());
+    EXPECT_FALSE(load_device_kernels(DeviceLibrary::cuda, {.device = 1000}).ok());
 }
 #endif
 

@@ -1,4 +1,4 @@
-#include "tests/support/closed_device.h"
+#include "kernels/closed_device.h"
 
 #include <sys/mman.h>
 
@@ -7,28 +7,23 @@
 #include <mutex>
 
 #include "kernels/queue_stream.h"
-#include "tests/support/forwarding_device.h"
 
-namespace rm::test {
+namespace rm {
 namespace {
 
-constexpr std::size_t kArenaBytes = std::size_t{256} << 20;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc
 
 // Address space that is accessible while it is held open. Fresh and freed memory is all ones: NaN
 // in every floating type.
 class Arena {
 public:
-    Arena()
-        : base_(
-              static_cast<std::byte*>(::mmap(nullptr, kArenaBytes, PROT_NONE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-        RM_CHECK(base_ != MAP_FAILED, "no address space for an arena");
-        free_[0] = kArenaBytes;
+    explicit Arena(Bytes size) : size_(static_cast<std::size_t>(size.value)), base_(map(size_)) {
+        RM_CHECK(base_ != MAP_FAILED, "no address space for an arena of {}", size);
+        free_[0] = size_;
     }
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
-    ~Arena() { ::munmap(base_, kArenaBytes); }
+    ~Arena() { ::munmap(base_, size_); }
 
     void open() {
         const std::lock_guard lock(mutex_);
@@ -66,9 +61,14 @@ public:
     }
 
 private:
-    void protect(int how) { RM_CHECK(::mprotect(base_, kArenaBytes, how) == 0, "mprotect failed"); }
+    static std::byte* map(std::size_t size) {
+        constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        return static_cast<std::byte*>(::mmap(nullptr, size, PROT_NONE, kFlags, -1, 0));
+    }
+    void protect(int how) { RM_CHECK(::mprotect(base_, size_, how) == 0, "mprotect failed"); }
 
-    std::byte* base_;
+    const std::size_t size_;
+    std::byte* const base_;
     std::mutex mutex_;
     int num_open_ = 0;
     std::map<std::size_t, std::size_t> free_;  // offset -> bytes
@@ -97,23 +97,35 @@ private:
     Arena& arena_;
 };
 
-class ClosedDevice final : public ForwardingDevice {
+class ClosedDevice final : public Device {
 public:
+    explicit ClosedDevice(Bytes memory) : arena_(memory) {}
+
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
         return std::make_unique<QueueStream>(name, std::make_unique<OpeningBody>(arena_));
+    }
+    std::unique_ptr<Stream> make_host_stream(std::string_view name) override {
+        return host_->make_host_stream(name);
+    }
+    std::unique_ptr<Event> make_event() override { return host_->make_event(); }
+    void upload(const void* host, const TensorView& to, Stream& stream) override {
+        host_->upload(host, to, stream);
+    }
+    void download(const TensorView& from, void* host, Stream& stream) override {
+        host_->download(from, host, stream);
     }
     bool host_visible() const override { return false; }
     void write(const void* host, const TensorView& to) override {
         const Open open(arena_);
-        ForwardingDevice::write(host, to);
+        host_->write(host, to);
     }
     void read(const TensorView& from, void* host) override {
         const Open open(arena_);
-        ForwardingDevice::read(from, host);
+        host_->read(from, host);
     }
     void zero(const TensorView& tensor) override {
         const Open open(arena_);
-        ForwardingDevice::zero(tensor);
+        host_->zero(tensor);
     }
 
 protected:
@@ -127,8 +139,13 @@ protected:
         fill_with_ones(data, round(size));
         arena_.give_back(data, round(size));
     }
-    void* allocate_pinned(Bytes size) override { return ForwardingDevice::allocate_bytes(size); }
-    void free_pinned(void* data, Bytes size) override { ForwardingDevice::free_bytes(data, size); }
+    void* allocate_pinned(Bytes size) override {
+        Buffer memory = host_->allocate(size, MemoryKind::data);
+        void* data = memory.data();
+        pinned_.emplace(data, std::move(memory));
+        return data;
+    }
+    void free_pinned(void* data, Bytes /*size*/) override { pinned_.erase(data); }
 
 private:
     static std::size_t round(Bytes size) {
@@ -139,13 +156,15 @@ private:
         std::memset(data, 0xff, size);
     }
 
+    const std::unique_ptr<Device> host_ = make_host_device();
     Arena arena_;
+    std::map<void*, Buffer> pinned_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_closed_device() {
-    return std::make_unique<ClosedDevice>();
+std::unique_ptr<Device> make_closed_device(Bytes memory) {
+    return std::make_unique<ClosedDevice>(memory);
 }
 
-}  // namespace rm::test
+}  // namespace rm

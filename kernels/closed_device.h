@@ -4,11 +4,11 @@
 
 #include "kernels/device.h"
 
-namespace rm::test {
+namespace rm {
 
 // A host device whose memory is closed to the host, as a GPU's is: one arena that only running work
 // of the device's own streams and the device's copies can touch. Code that accesses a tensor from
-// the host (or from a host stream) crashes.
-std::unique_ptr<Device> make_closed_device();
+// the host (or from a host stream) crashes. `memory`: the size of the arena.
+std::unique_ptr<Device> make_closed_device(Bytes memory = {std::int64_t{256} << 20});
 
-}  // namespace rm::test
+}  // namespace rm
