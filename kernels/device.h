@@ -129,6 +129,12 @@ public:
     virtual void queue(const QueuedWork& what, std::function<void()> work) {
         enqueue(what.op, std::move(work));
     }
+    // Queues work that a library launches on the device's own stream: `launch` returns at once and
+    // gets the stream as libraries know it, a cudaStream_t; null where the stream is a host thread,
+    // which runs the work itself.
+    virtual void launch(const QueuedWork& what, std::function<void(void* native)> launch) {
+        queue(what, [launch = std::move(launch)] { launch(nullptr); });
+    }
     // Host work in the stream's order that touches no device memory, calls no device and never
     // blocks: marks and clocks.
     virtual void call_host(std::string_view op, std::function<void()> work) = 0;
@@ -137,6 +143,10 @@ public:
     virtual void record(Event& event) = 0;
     virtual void wait(const Event& event) = 0;  // later work waits for the event's latest record
     virtual void synchronize() = 0;
+    // Makes the stream fail at once, as if `op` had thrown `cause`. Any thread.
+    virtual void fail(std::string_view op, std::exception_ptr cause) {
+        enqueue(op, [cause = std::move(cause)] { std::rethrow_exception(cause); });
+    }
 };
 
 class StreamError : public std::runtime_error {

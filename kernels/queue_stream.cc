@@ -67,6 +67,10 @@ void QueueStream::enqueue(std::string_view op, std::function<void()> work) {
     push({.op = std::string(op), .work = std::move(work)});
 }
 
+void QueueStream::launch(const QueuedWork& what, std::function<void(void* native)> launch) {
+    enqueue(what.op, [this, launch = std::move(launch)] { launch(body_->native()); });
+}
+
 void QueueStream::call_host(std::string_view op, std::function<void()> work) {
     push({.op = std::string(op), .host_work = std::move(work)});
 }
@@ -130,8 +134,7 @@ void QueueStream::play_item(Item& item) {
             body_->call_host(std::move(item.host_work));
         }
     } catch (...) {
-        keep_error(item.op, std::current_exception());
-        failed_ = true;
+        fail(item.op, std::current_exception());
     }
 }
 
@@ -141,6 +144,11 @@ void QueueStream::keep_error(std::string_view op, std::exception_ptr cause) {
     if (!error_.empty()) return;
     error_ = format("{} on stream {}: {}", op, name_, words_of(cause));
     cause_ = std::move(cause);
+}
+
+void QueueStream::fail(std::string_view op, std::exception_ptr cause) {
+    keep_error(op, std::move(cause));
+    failed_ = true;
 }
 
 void QueueStream::synchronize() {

@@ -60,6 +60,8 @@ public:
     // By the thread that synchronizes, when all items have been played: returns when they have run,
     // and what the machine has to say of them; null: all is well.
     virtual std::exception_ptr finish() { return nullptr; }
+    // The stream as the device's libraries know it (Stream::launch).
+    virtual void* native() const { return nullptr; }
 };
 
 // The destructor plays what is left and joins. Threads that queue more than 65,536 items ahead of
@@ -73,11 +75,13 @@ public:
     ~QueueStream() override;
 
     void enqueue(std::string_view op, std::function<void()> work) override;
+    void launch(const QueuedWork& what, std::function<void(void* native)> launch) override;
     void call_host(std::string_view op, std::function<void()> work) override;
     std::int64_t num_queued() const override { return num_queued_; }
     void record(Event& event) override;
     void wait(const Event& event) override;
     void synchronize() override;
+    void fail(std::string_view op, std::exception_ptr cause) override;
 
     StreamBody& body() { return *body_; }
 
@@ -112,9 +116,9 @@ private:
     bool closing_ = false;
     std::string error_;  // of the first op that failed; empty: none
     std::exception_ptr cause_;
-    bool failed_ = false;  // the same, for the playing thread alone
-    std::string last_op_;  // played last
-    std::thread thread_;   // last: starts when the rest is there
+    std::atomic<bool> failed_ = false;  // the same
+    std::string last_op_;               // played last
+    std::thread thread_;                // last: starts when the rest is there
 };
 
 }  // namespace rm

@@ -28,6 +28,11 @@ void add_shift(std::vector<Traffic>& sent, int group, const Traffic& shift) {
     }
 }
 
+Traffic of_group(GroupKey key, Traffic sent) {
+    sent.group = static_cast<int>(key);
+    return sent;
+}
+
 MemoryRange elements_of(const TensorView& x, const Part& part) {
     return range_of(x.reshaped({x.num_elements()}).rows(part.first, part.count));
 }
@@ -61,52 +66,21 @@ std::string comm_name(std::int32_t id) {
                   to_string(static_cast<CommOp>((id - 1) % num_ops)));
 }
 
-Communicator::Communicator(Transport& transport, Device& device, Stream& stream, const Mesh& mesh,
-                           CommProgress& progress)
-    : transport_(transport),
-      stream_(stream),
-      progress_(progress),
-      scratch_(device, kScratch),
-      staging_(device) {
-    RM_CHECK(mesh.num_ranks() == transport.num_ranks(), "the mesh has {} ranks, the transport {}",
-             mesh.num_ranks(), transport.num_ranks());
+std::int32_t Communicator::Collective::id() const {
+    return comm_id(key, op);
+}
+
+Communicator::Communicator(int rank, const Mesh& mesh) {
     for (const GroupKey key : kGroupKeys) {
-        groups_[usize(key)] = make_group(mesh, transport.rank(), key);
+        groups_[usize(key)] = make_group(mesh, rank, key);
     }
     for (std::size_t id = 0; id < names_.size(); ++id) {
         names_[id] = comm_name(static_cast<std::int32_t>(id));
     }
 }
 
-Communicator::~Communicator() {
-    try {
-        stream_.synchronize();
-    } catch (const std::exception&) {
-        // The error is sticky: the next caller that synchronizes sees it.
-    }
-}
-
-void Communicator::show(std::int32_t id, const std::function<void()>& play) {
-    progress_.last = id;
-    ++progress_.entered;
-    progress_.pulse.beat();
-    play();
-    ++progress_.left;
-    progress_.pulse.beat();
-}
-
-void Communicator::enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent,
-                           Play play) {
-    if (group(key).size() == 1) return;
-    const std::int32_t id = comm_id(key, op);
-    const auto slot = usize(id);
-    sent.group = static_cast<int>(key);
-    const QueuedWork what = {names_[slot], operands.reads, operands.writes, std::span(&sent, 1)};
-    stream_.queue(what, [this, key, id, slot, play = std::move(play)] {
-        const std::int64_t before = transport_.bytes_sent();
-        show(id, [&] { play(group(key)); });
-        bytes_sent_[slot] += transport_.bytes_sent() - before;
-    });
+void Communicator::count(GroupKey key, CommOp op, std::int64_t bytes) {
+    bytes_sent_[usize(comm_id(key, op))] += bytes;
 }
 
 void Communicator::ring_shift(GroupKey key, const TensorView& out, const TensorView& in) {
@@ -116,83 +90,74 @@ void Communicator::ring_shift(GroupKey key, const TensorView& out, const TensorV
 void Communicator::ring_shifts(std::vector<Shift> shifts) {
     std::erase_if(shifts, [this](const Shift& shift) { return group(shift.key).size() == 1; });
     if (shifts.empty()) return;
-    Operands operands;
-    std::vector<Traffic> sent;
+    Collective collective{.key = shifts[0].key, .op = CommOp::ring_shift};
     for (const auto& [key, out, in] : shifts) {
-        operands.reads.push_back(range_of(out));
-        operands.writes.push_back(range_of(in));
-        add_shift(sent, static_cast<int>(key), ring_shift_traffic(staging_, out));
+        collective.reads.push_back(range_of(out));
+        collective.writes.push_back(range_of(in));
+        add_shift(collective.sent, static_cast<int>(key),
+                  ring_shift_traffic(cutting().staging, out));
     }
-    const std::int32_t id = comm_id(shifts[0].key, CommOp::ring_shift);
-    const auto& name = names_[usize(id)];
-    stream_.queue({name, operands.reads, operands.writes, sent},
-                  [this, id, shifts = std::move(shifts)] { play_shifts(id, shifts); });
+    collective.shifts = std::move(shifts);
+    enqueue(std::move(collective));
 }
 
-void Communicator::play_shifts(std::int32_t id, std::span<const Shift> shifts) {
-    std::vector<RingShift> at_once;
-    for (const auto& [key, out, in] : shifts)
-        at_once.push_back({group(key), out, in});
-    show(id, [&] { rm::ring_shifts(transport_, staging_, at_once); });
-    // The transport counts all shifts together.
-    for (const auto& [key, out, in] : shifts) {
-        bytes_sent_[usize(comm_id(key, CommOp::ring_shift))] += out.num_bytes().value;
-    }
-}
-
-TensorView Communicator::scratch(DType dtype) const {
-    return {scratch_.data(), dtype, {kScratch.value / size_of(dtype)}};
-}
-
-void Communicator::enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x,
-                               Traffic sent) {
-    const Operands operands = {{}, {range_of(x), {scratch_.data(), kScratch}}};
-    enqueue(key, op, operands, sent, [this, sum, x](const Group& group) {
-        sum(transport_, group, staging_, x, scratch(x.dtype()));
-    });
+void Communicator::enqueue_sum(GroupKey key, CommOp op, const TensorView& x) {
+    if (group(key).size() == 1) return;
+    const auto& [staging, scratch] = cutting();
+    const std::int64_t elements = scratch.value / size_of(x.dtype());
+    const auto traffic = op == CommOp::all_reduce_sum ? all_reduce_traffic : reduce_scatter_traffic;
+    enqueue({.key = key,
+             .op = op,
+             .x = x,
+             .writes = {range_of(x)},
+             .sent = {of_group(key, traffic(group(key), staging, x, elements))}});
 }
 
 void Communicator::all_reduce_sum(GroupKey key, const TensorView& x) {
-    const std::int64_t scratch_elements = scratch(x.dtype()).num_elements();
-    enqueue_sum(key, CommOp::all_reduce_sum, rm::all_reduce_sum, x,
-                all_reduce_traffic(group(key), staging_, x, scratch_elements));
+    enqueue_sum(key, CommOp::all_reduce_sum, x);
 }
 
 void Communicator::reduce_scatter_sum(GroupKey key, const TensorView& x) {
-    const std::int64_t scratch_elements = scratch(x.dtype()).num_elements();
-    enqueue_sum(key, CommOp::reduce_scatter_sum, rm::reduce_scatter_sum, x,
-                reduce_scatter_traffic(group(key), staging_, x, scratch_elements));
+    enqueue_sum(key, CommOp::reduce_scatter_sum, x);
 }
 
 void Communicator::all_gather(GroupKey key, const TensorView& whole) {
     if (group(key).size() == 1) return;  // its tensors may be empty
-    const Operands operands = {{own_part(whole, group(key))}, other_parts(whole, group(key))};
-    enqueue(
-        key, CommOp::all_gather, operands, all_gather_traffic(group(key), staging_, whole),
-        [this, whole](const Group& group) { rm::all_gather(transport_, group, staging_, whole); });
+    enqueue({.key = key,
+             .op = CommOp::all_gather,
+             .x = whole,
+             .reads = {own_part(whole, group(key))},
+             .writes = other_parts(whole, group(key)),
+             .sent = {of_group(key, all_gather_traffic(group(key), cutting().staging, whole))}});
 }
 
 void Communicator::all_to_all(GroupKey key, const TensorView& out, const TensorView& in) {
     if (group(key).size() == 1) return;  // its tensors may be empty
-    const Operands operands = {other_parts(out, group(key)), other_parts(in, group(key))};
-    enqueue(key, CommOp::all_to_all, operands, all_to_all_traffic(group(key), staging_, out),
-            [this, out, in](const Group& group) {
-                rm::all_to_all(transport_, group, staging_, out, in);
-            });
+    enqueue({.key = key,
+             .op = CommOp::all_to_all,
+             .x = out,
+             .in = in,
+             .reads = other_parts(out, group(key)),
+             .writes = other_parts(in, group(key)),
+             .sent = {of_group(key, all_to_all_traffic(group(key), cutting().staging, out))}});
 }
 
 void Communicator::broadcast(GroupKey key, const TensorView& x, int root_index) {
-    Operands operands;
-    (group(key).index == root_index ? operands.reads : operands.writes).push_back(range_of(x));
-    enqueue(key, CommOp::broadcast, operands, broadcast_traffic(group(key), x, root_index),
-            [this, x, root_index](const Group& group) {
-                rm::broadcast(transport_, group, staging_, x, root_index);
-            });
+    if (group(key).size() == 1) return;
+    Collective collective{.key = key,
+                          .op = CommOp::broadcast,
+                          .x = x,
+                          .root_index = root_index,
+                          .sent = {of_group(key, broadcast_traffic(group(key), x, root_index))}};
+    const bool sends = group(key).index == root_index;
+    (sends ? collective.reads : collective.writes).push_back(range_of(x));
+    enqueue(std::move(collective));
 }
 
 void Communicator::barrier(GroupKey key) {
-    enqueue(key, CommOp::barrier, {}, barrier_traffic(group(key)),
-            [this](const Group& group) { rm::barrier(transport_, group); });
+    if (group(key).size() == 1) return;
+    enqueue(
+        {.key = key, .op = CommOp::barrier, .sent = {of_group(key, barrier_traffic(group(key)))}});
 }
 
 CommCounters Communicator::counters() const {
@@ -203,7 +168,7 @@ CommCounters Communicator::counters() const {
         counters.bytes_sent[names_[id]] = bytes;
         counters.bytes_by_axis[std::string(axis_name(group_of(id)))] += bytes;
     }
-    counters.waited = transport_.waited();
+    counters.waited = waited();
     return counters;
 }
 

@@ -62,7 +62,7 @@ std::string comm_name(
 struct CommCounters {
     std::map<std::string, std::int64_t> bytes_sent;     // payload by comm_name; only what has moved
     std::map<std::string, std::int64_t> bytes_by_axis;  // the same, by axis_name
-    Seconds waited;                                     // in Transport::wait
+    Seconds waited;                                     // for messages of peers, in collectives
 };
 
 // The queued form of the collectives, used by the engine: each method queues onto the communication
@@ -70,17 +70,14 @@ struct CommCounters {
 // has passed; ordering against compute is by events, the engine's job. One thread issues all of a
 // rank's communication, in program order, the same on every rank. A failure is sticky on the
 // stream. Groups of one move nothing and queue nothing. Queued work declares the memory it touches
-// and its Traffic for each group, numbered by GroupKey.
+// and its Traffic for each group, numbered by GroupKey. A Network makes it: the networks differ in
+// how they play a collective and in the order of its sums (docs/communication.md).
 class Communicator {
 public:
-    // All references outlive the communicator. `stream` is a host stream of `device`. Allocates the
-    // scratch of sums, kScratch bytes of pinned memory, and what its staging needs.
-    Communicator(Transport& transport, Device& device, Stream& stream, const Mesh& mesh,
-                 CommProgress& progress);
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
-    // Waits for what is queued; after a failure elsewhere, abort the transport first.
-    ~Communicator();
+    // Waits for what is queued; after a failure elsewhere, abort the network first.
+    virtual ~Communicator() = default;
 
     void ring_shift(GroupKey key, const TensorView& out, const TensorView& in);
     // Shifts on several rings at once. The progress page shows one collective, of the first shift's
@@ -101,28 +98,41 @@ public:
     const Group& group(GroupKey key) const { return groups_[usize(key)]; }
     CommCounters counters() const;  // any thread
 
-    static constexpr Bytes kScratch{std::int64_t{2} << 20};
+protected:
+    // One collective, as it is queued.
+    struct Collective {
+        GroupKey key = GroupKey::world;
+        CommOp op = CommOp::barrier;
+        TensorView x;   // the operand; of all_to_all, what goes out
+        TensorView in;  // of all_to_all
+        int root_index = 0;
+        std::vector<Shift> shifts = {};  // of ring_shift, which has no x
+        // The memory that it touches, but for the network's own, and what it sends.
+        std::vector<MemoryRange> reads = {};
+        std::vector<MemoryRange> writes = {};
+        std::vector<Traffic> sent = {};
+
+        std::int32_t id() const;  // see comm_name
+    };
+    // How a network cuts tensors into messages.
+    struct Cutting {
+        const Staging& staging;
+        Bytes scratch;  // of sums
+    };
+
+    Communicator(int rank, const Mesh& mesh);
+    virtual void enqueue(Collective collective) = 0;
+    virtual Cutting cutting() const = 0;
+    virtual Seconds waited() const = 0;
+
+    const std::string& name(const Collective& collective) const {
+        return names_[usize(collective.id())];
+    }
+    void count(GroupKey key, CommOp op, std::int64_t bytes);
 
 private:
-    using Play = std::function<void(const Group&)>;
-    // The memory that a collective touches, except the staging's, which no other stream uses.
-    struct Operands {
-        std::vector<MemoryRange> reads;
-        std::vector<MemoryRange> writes;
-    };
-    void enqueue(GroupKey key, CommOp op, const Operands& operands, Traffic sent, Play play);
-    void play_shifts(std::int32_t id, std::span<const Shift> shifts);
-    // Plays a collective and shows its id on the progress page.
-    void show(std::int32_t id, const std::function<void()>& play);
-    using Sum = void (*)(Transport&, const Group&, Staging&, const TensorView&, const TensorView&);
-    void enqueue_sum(GroupKey key, CommOp op, Sum sum, const TensorView& x, Traffic sent);
-    TensorView scratch(DType dtype) const;
+    void enqueue_sum(GroupKey key, CommOp op, const TensorView& x);
 
-    Transport& transport_;
-    Stream& stream_;
-    CommProgress& progress_;
-    PinnedBuffer scratch_;
-    Staging staging_;
     std::array<Group, kGroupKeys.size()> groups_;
     // Indexed by comm_name's id.
     std::array<std::string, kGroupKeys.size() * kNumCommOps + 1> names_;

@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/nccl/nccl_network.h"
 #include "engine/main/dry_run_command.h"
 #include "engine/main/ring_train_config.h"
 #include "engine/train/cpu_peak.h"
@@ -135,16 +136,24 @@ private:
     std::string peak_name_;
 };
 
-std::unique_ptr<Transport> connect(const RingTrainConfig& config, const RankConfig& rank,
-                                   Exchange* exchange, const std::shared_ptr<LocalHub>& hub) {
+Result<std::unique_ptr<Network>> connect(const RingTrainConfig& config, const RankConfig& rank,
+                                         Exchange* exchange, const std::shared_ptr<LocalHub>& hub) {
     const Mesh mesh = config.mesh();
+    const Seconds timeout = rank.plan.collective_timeout;
+    if (config.transport == TransportKind::nccl)
+        return make_nccl_network(*exchange, {.rank = rank.rank, .mesh = mesh, .timeout = timeout});
     TransportOptions options;
     options.rank = rank.rank;
     options.num_ranks = mesh.num_ranks();
     options.peers = peers_of(mesh)[usize(rank.rank)];
-    options.timeout = rank.plan.collective_timeout;
-    if (config.transport == TransportKind::local) return make_local_transport(hub, options);
-    return make_gloo_transport(config.address, *exchange, options);
+    options.timeout = timeout;
+    std::unique_ptr<Network> network;
+    if (config.transport == TransportKind::local) {
+        network = make_local_transport(hub, options);
+    } else {
+        network = make_gloo_transport(config.address, *exchange, options);
+    }
+    return network;
 }
 
 RankConfig with_peak(const RingTrainConfig& config, int rank) {
@@ -164,11 +173,12 @@ RankEnd train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
         const RankConfig own = with_peak(config, rank);
         const auto kernels = make_rank_kernels(own, config.tuning_file);
         if (!kernels) return failed_with(kernels.error());
-        const auto transport = connect(config, own, exchange, hub);
+        const auto network = connect(config, own, exchange, hub);
+        if (!network) return failed_with(network.error());
         PrintingObserver observer(rank, own.peak_name);
         ProgressPage progress{};
         const auto outcome =
-            run_rank(own, {**kernels, *transport, observer, progress, stop_requested, nullptr});
+            run_rank(own, {**kernels, **network, observer, progress, stop_requested, nullptr});
         if (!outcome) return failed_with(outcome.error());
         return {.code = *outcome == Outcome::finished ? 0 : kExitInterrupted};
     } catch (const TransportError& error) {

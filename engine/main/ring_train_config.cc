@@ -94,8 +94,13 @@ Status apply(const EngineWords& words, RingTrainConfig& config) {
     const std::string_view usual = threads ? "local" : "gloo";
     RM_RETURN_IF_ERROR(
         parse_name(words.transport.empty() ? usual : words.transport, config.transport));
-    if (threads || config.transport == TransportKind::gloo) return {};
-    return invalid_argument("engine.transport: local joins threads; processes need gloo");
+    if (config.transport == TransportKind::nccl && (threads || config.device.is_cpu())) {
+        return invalid_argument(
+            "engine.transport: nccl joins processes that each have a GPU; {} take local or gloo",
+            threads ? "threads" : "ranks on the CPU");
+    }
+    if (threads || config.transport != TransportKind::local) return {};
+    return invalid_argument("engine.transport: local joins threads; processes need gloo or nccl");
 }
 
 Status read_engine(const json& value, RingTrainConfig& config) {

@@ -18,10 +18,11 @@ constexpr auto vocabulary_of(RankKind) {
     return vocabulary<RankKind>(
         "engine.ranks:", {{RankKind::threads, "threads"}, {RankKind::processes, "processes"}});
 }
-enum class TransportKind { local, gloo };
+enum class TransportKind { local, gloo, nccl };
 constexpr auto vocabulary_of(TransportKind) {
-    return vocabulary<TransportKind>(
-        "engine.transport:", {{TransportKind::local, "local"}, {TransportKind::gloo, "gloo"}});
+    return vocabulary<TransportKind>("engine.transport:", {{TransportKind::local, "local"},
+                                                           {TransportKind::gloo, "gloo"},
+                                                           {TransportKind::nccl, "nccl"}});
 }
 
 // The file that ring-train reads; docs/formats/ring_train.md.

@@ -13,20 +13,20 @@ StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
     return shape;
 }
 
-RankEngine::RankEngine(Kernels& kernels, Transport& transport, ProgressPage& progress,
-                       RankSpec spec)
+RankEngine::RankEngine(Kernels& kernels, Network& network, ProgressPage& progress, RankSpec spec)
     : spec_(std::move(spec)),
-      transport_(transport),
+      network_(network),
       progress_(progress),
       compute_(kernels.device().make_stream("compute")),
-      communication_(kernels.device().make_host_stream("communication")),
+      communication_(network.make_stream(kernels.device())),
       to_host_(kernels.device().make_stream("to-host")),
       from_host_(kernels.device().make_stream("from-host")),
       host_(spec_.host == nullptr ? nullptr : kernels.device().make_host_stream("host optimizer")),
-      communicator_(transport, kernels.device(), *communication_, spec_.mesh, progress.collectives),
+      communicator_(network.make_communicator(kernels.device(), *communication_, spec_.mesh,
+                                              progress.collectives)),
       streams_{
           kernels,         *compute_,
-          *communication_, communicator_,
+          *communication_, *communicator_,
           *to_host_,       *from_host_,
           order_,          host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
       state_(kernels, spec_.model, make_weight_share(spec_.mesh, spec_.rank, spec_.zero),
@@ -34,7 +34,7 @@ RankEngine::RankEngine(Kernels& kernels, Transport& transport, ProgressPage& pro
       weights_(streams_, spec_.model, state_) {}
 
 RankEngine::~RankEngine() {
-    if (std::uncaught_exceptions() > 0) transport_.abort("this rank has failed");
+    if (std::uncaught_exceptions() > 0) network_.abort("this rank has failed");
     for (Stream* stream :
          {compute_.get(), communication_.get(), to_host_.get(), from_host_.get(), host_.get()}) {
         if (stream == nullptr) continue;

@@ -47,12 +47,12 @@ StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
 class PlannedPasses;
 
 // One rank below the loop over steps: its streams, its communicator, its weights, and the model and
-// trainer of the current stage. Ends its transport when an exception destroys it: queued work may
+// trainer of the current stage. Ends its network when an exception destroys it: queued work may
 // wait for peers that wait for this rank.
 class RankEngine {
 public:
     // Borrows the references.
-    RankEngine(Kernels& kernels, Transport& transport, ProgressPage& progress, RankSpec spec);
+    RankEngine(Kernels& kernels, Network& network, ProgressPage& progress, RankSpec spec);
     RankEngine(const RankEngine&) = delete;
     RankEngine& operator=(const RankEngine&) = delete;
     ~RankEngine();
@@ -80,7 +80,7 @@ public:
 
 private:
     const RankSpec spec_;
-    Transport& transport_;
+    Network& network_;
     ProgressPage& progress_;
     std::unique_ptr<Stream> compute_;
     std::unique_ptr<Stream> communication_;
@@ -89,7 +89,7 @@ private:
     std::unique_ptr<Stream> host_;  // null without spec_.host
     std::optional<HostSide> host_side_;
     StreamOrder order_;
-    Communicator communicator_;
+    std::unique_ptr<Communicator> communicator_;
     RankStreams streams_;
     WeightState state_;
     Weights weights_;

@@ -52,6 +52,31 @@ TEST_F(Up, ExportsAModelInBf16FromWhichAnotherJobStarts) {
     EXPECT_LT(loss(second), loss(first)) << "it goes on where the first ended";
 }
 
+// The kernels are the GPU's, on the emulator, in memory that the host cannot touch.
+TEST_F(Up, TrainsOnEmulatedGpusWhatItTrainsOnTheCpu) {
+    const auto loss_on = [&](const std::string& kind) {
+        const std::string job = path(kind + ".yaml");
+        write_file(job, format("name: {}\nmodel: {{preset: micro}}\ndata: {{path: {}}}\n"
+                               "stages:\n  - {{context: 256, batch: 512, tokens: 1024}}\n"
+                               "parallel: {{data: 2, ring: 2, tensor: 2, zero: 3}}\n"
+                               "memory: {{tile: 64, offload: on}}\nevaluate: {{tokens: 512}}\n"
+                               "precision: bf16\nresources: {{kind: {}}}\n",
+                               kind, path("text"), kind));
+        const Finished run = cli({"up", "--workers", "2", "--devices-per-worker", "4",
+                                  "--device-kind", kind, "--state", path(kind), "--job", job},
+                                 kJobLimit);
+        EXPECT_EQ(run.code, 0) << run.out << run.err;
+        EXPECT_NE(run.err.find("on 8 devices (data 2 x ring 2 x tensor 2, ZeRO-3)"),
+                  std::string::npos)
+            << run.err;
+        const std::string loss = line_after(run.out, "last training loss ");
+        return loss.empty() ? 0.0 : std::stod(loss);
+    };
+    const double on_cpu = loss_on("cpu");
+    EXPECT_GT(on_cpu, 1);
+    EXPECT_NEAR(loss_on("emu"), on_cpu, 1e-3 * on_cpu);
+}
+
 TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {
     const std::string state = path("state");
     const Finished run =

@@ -79,7 +79,7 @@ private:
             if (!kernels) return ended_by(kernels.error(), observer);
             const std::unique_ptr<Transport> transport = meet(attempt, config, progress, faults);
             const Result<Outcome> outcome = run_rank(config, {.kernels = **kernels,
-                                                              .transport = *transport,
+                                                              .network = *transport,
                                                               .observer = observer,
                                                               .progress = progress,
                                                               .stop = stop_requested,

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "engine/comm/arrivals.h"
 #include "engine/comm/exchange.h"
+#include "engine/comm/network.h"
 
 namespace rm {
 
@@ -28,13 +29,6 @@ struct MessageHandle {
     std::int64_t id = -1;
 };
 
-// An established connection, its ends as the socket names them: "127.0.0.2:40112", "[::1]:40112".
-struct Connection {
-    int peer = 0;  // its rank
-    std::string own;
-    std::string other;
-};
-
 // Moves byte ranges between ranks; `local` and `gloo` implement it. Messages between one pair of
 // ranks arrive in the order they were sent; the receiver names the exact length (a sender that
 // disagrees is an error on `local` and a timeout on `gloo`). No rank sends to itself. Nothing moves
@@ -42,27 +36,20 @@ struct Connection {
 // on that wait. Called by one thread (the rank's communication stream), except abort(). The first
 // TransportError ends the transport: no message in flight touches memory after it, every later call
 // throws the same reason, and peers see this rank as gone.
-class Transport {
+class Transport : public Network {
 public:
-    virtual ~Transport() = default;
-    virtual std::string_view name() const = 0;
-    virtual int rank() const = 0;
-    virtual int num_ranks() const = 0;
-
     virtual MessageHandle send(int to, std::span<const std::byte> bytes) = 0;
     virtual MessageHandle recv(int from, std::span<std::byte> bytes) = 0;
     // Throws TransportError naming the peer: timed out, peer gone, or aborted.
     virtual void wait(MessageHandle handle) = 0;
-    // Every wait, now and later, throws with this reason. Any thread.
-    virtual void abort(const std::string& reason) = 0;
 
-    // The address it listens on, without a port, and its connections by ascending rank, as they
-    // were when it was made; empty where ranks are threads of one process.
-    virtual std::string address() const { return ""; }
-    virtual std::vector<Connection> connections() const { return {}; }
+    // A host stream, and the collectives of collectives.h on it.
+    std::unique_ptr<Stream> make_stream(Device& device) override;
+    std::unique_ptr<Communicator> make_communicator(Device& device, Stream& stream,
+                                                    const Mesh& mesh,
+                                                    CommProgress& progress) override;
 
-    // Limits each wait from now on; the limit depends on the phase at hand. Any thread.
-    void set_timeout(Seconds timeout) { timeout_seconds_ = timeout.value; }
+    void set_timeout(Seconds timeout) override { timeout_seconds_ = timeout.value; }
     Seconds timeout() const { return {timeout_seconds_.load()}; }
 
     // Bytes of payload of the messages whose wait returned, since the start. Any thread.
@@ -70,8 +57,7 @@ public:
     std::int64_t bytes_received() const { return bytes_received_.load(); }
     // Time spent inside wait(), since the start. Any thread.
     Seconds waited() const { return {static_cast<double>(waited_nanos_.load()) * 1e-9}; }
-    // Arrival rates of messages since the last call, by peer. Any thread, one at a time.
-    std::map<int, HopRate> take_arrivals() { return arrivals_.take(); }
+    std::map<int, HopRate> take_arrivals() override { return arrivals_.take(); }
 
 protected:
     Transport() = default;

@@ -91,8 +91,8 @@ Error ModelExport::rescue(const Error& failed) {
 // Rank 0 writes the parts of all ranks.
 Result<bool> ModelExport::write_to(const std::string& path) {
     // While rank 0 writes or syncs a file the others wait for its next block.
-    parts_.env.transport.set_timeout(parts_.config.plan.collective_timeout +
-                                     time_on_disk(HfExport().max_shard));
+    parts_.env.network.set_timeout(parts_.config.plan.collective_timeout +
+                                   time_on_disk(HfExport().max_shard));
     const Stopwatch watch;
     WholeWeights whole(&parts_.engine.streams(), parts_.engine.state());
     Result<StagedExport> staged = StagedExport{};

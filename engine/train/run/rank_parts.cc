@@ -45,7 +45,7 @@ RankParts::RankParts(const RankConfig& rank_config, const RankEnvironment& envir
       env(environment),
       model(model_config),
       host(std::move(host_kernels)),
-      engine(env.kernels, env.transport, env.progress, rank_spec_of(config, model, host.get())),
+      engine(env.kernels, env.network, env.progress, rank_spec_of(config, model, host.get())),
       faults(env.faults != nullptr ? *env.faults : no_faults),
       meeting(meeting_options(config), engine.streams()),
       checkpointer(checkpointer_options(config), engine.streams(), meeting, engine.state(),

@@ -41,10 +41,10 @@ private:
 };
 
 void RankRun::report_connected() const {
-    const Transport& transport = parts_.env.transport;
-    if (transport.num_ranks() == 1) return;
+    const Network& network = parts_.env.network;
+    if (network.num_ranks() == 1) return;
     parts_.env.observer.on_connected(
-        connected_report(transport, parts_.engine.streams().communicator));
+        connected_report(network, parts_.engine.streams().communicator));
 }
 
 Status RankRun::start() {

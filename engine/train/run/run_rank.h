@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/result.h"
 #include "engine/comm/exchange.h"
-#include "engine/comm/transport/transport.h"
+#include "engine/comm/network.h"
 #include "engine/train/progress.h"
 #include "engine/train/rank_config.h"
 #include "kernels/kernels.h"
@@ -49,7 +49,7 @@ public:
 
 struct RankEnvironment {
     Kernels& kernels;
-    Transport& transport;  // over all ranks of the mesh
+    Network& network;  // over all ranks of the mesh
     RankObserver& observer;
     ProgressPage& progress;
     const std::atomic<bool>& stop;  // set: checkpoint at the end of this step and return. Ranks

@@ -25,10 +25,10 @@ std::set<int> ring_sources(const Communicator& communicator) {
 
 }  // namespace
 
-ConnectedReport connected_report(const Transport& transport, const Communicator& communicator) {
+ConnectedReport connected_report(const Network& network, const Communicator& communicator) {
     ConnectedReport report{
-        .rank = transport.rank(), .address = transport.address(), .peers = {}, .rings = {}};
-    for (const Connection& connection : transport.connections())
+        .rank = network.rank(), .address = network.address(), .peers = {}, .rings = {}};
+    for (const Connection& connection : network.connections())
         report.peers[connection.peer] = {connection.own, connection.other};
     for (const GroupKey key : rings_of(communicator)) {
         const Group& ring = communicator.group(key);
@@ -70,7 +70,7 @@ std::map<std::string, AxisTraffic> StepReporter::traffic(const StepResult& resul
 
 // Rates of arrivals since the last call, on attention's rings.
 std::map<int, HopRate> StepReporter::hops() {
-    std::map<int, HopRate> arrived = parts_.env.transport.take_arrivals();
+    std::map<int, HopRate> arrived = parts_.env.network.take_arrivals();
     std::erase_if(arrived, [this](const auto& peer) { return !sources_.contains(peer.first); });
     return arrived;
 }

@@ -10,10 +10,10 @@
 
 namespace rm {
 
-// The report of a rank whose transport has connected.
-ConnectedReport connected_report(const Transport& transport, const Communicator& communicator);
+// The report of a rank whose network has connected.
+ConnectedReport connected_report(const Network& network, const Communicator& communicator);
 
-// Makes a rank's step reports from the counters of its engine, its transport and its devices.
+// Makes a rank's step reports from the counters of its engine, its network and its devices.
 class StepReporter {
 public:
     explicit StepReporter(RankParts& parts);  // borrowed

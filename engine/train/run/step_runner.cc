@@ -125,7 +125,7 @@ Status StepRunner::judge(const StepInput& input, const StepResult& result, RunSt
 Result<StepResult> StepRunner::step(RunState& state) {
     ProgressPage& progress = parts_.env.progress;
     TrainPosition& position = state.position;
-    parts_.env.transport.set_timeout(timeout(spec_of(position)));
+    parts_.env.network.set_timeout(timeout(spec_of(position)));
     progress.phase = Phase::data;
     progress.step = position.step + 1;
     progress.collectives.pulse.begin_step();

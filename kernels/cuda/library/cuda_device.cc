@@ -146,7 +146,7 @@ public:
         }
     }
 
-    cudaStream_t native() const { return stream_; }
+    void* native() const override { return stream_; }
 
 private:
     const int ordinal_;
@@ -267,7 +267,7 @@ cudaStream_t native_stream(Stream& stream) {
     auto* queue = dynamic_cast<QueueStream*>(&stream);
     auto* body = queue == nullptr ? nullptr : dynamic_cast<CudaBody*>(&queue->body());
     RM_CHECK(body != nullptr, "a stream of another device was given to a CUDA kernel");
-    return body->native();
+    return static_cast<cudaStream_t>(body->native());
 }
 
 std::unique_ptr<Device> make_cuda_device(int ordinal) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "engine/comm/staged_communicator.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/engine/windows/plain_arena.h"
 
@@ -66,7 +67,7 @@ public:
     std::unique_ptr<Stream> to_host = kernels->device().make_stream("to-host");
     std::unique_ptr<Stream> from_host = kernels->device().make_stream("from-host");
     CommProgress progress;
-    Communicator communicator;
+    StagedCommunicator communicator;
     test::PlainArena arena{kernels->device()};
     StreamOrder order;
     RankStreams streams;

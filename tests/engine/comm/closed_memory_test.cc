@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "engine/comm/communicator.h"
+#include "engine/comm/staged_communicator.h"
 #include "kernels/closed_device.h"
 #include "tests/engine/comm/cluster.h"
 
@@ -71,7 +71,7 @@ private:
     std::unique_ptr<Device> device_;
     std::unique_ptr<Stream> stream_;
     CommProgress progress_;
-    Communicator communicator_;
+    StagedCommunicator communicator_;
     Numbers numbers_;
 };
 

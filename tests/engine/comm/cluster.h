@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace rm::testing {
 
 // "local", and "gloo" where it can be tested.
 std::vector<std::string> transport_kinds();
+// These, and "nccl" over the stand-in of tests/standins.
+std::vector<std::string> network_kinds();
 
 struct Cluster {
     std::string kind = "local";
@@ -25,6 +28,7 @@ struct Cluster {
     LocalLinks links = {};                    // of "local"
     std::vector<std::string> addresses = {};  // of "gloo", by rank; default: all 127.0.0.1
     PortRange ports = {};                     // of "gloo"; default: any
+    std::optional<Mesh> mesh = {};            // of "nccl"
 };
 
 using RankBody = std::function<void(Transport&)>;
@@ -34,6 +38,11 @@ std::vector<std::string> run_ranks(const Cluster& cluster, const RankBody& body)
 
 // Does the same, and fails if a rank throws.
 void run_all(const Cluster& cluster, const RankBody& body);
+
+// The same on any network; NCCL connects the groups of `cluster.mesh`.
+using NetworkBody = std::function<void(Network&)>;
+std::vector<std::string> run_networks(const Cluster& cluster, const NetworkBody& body);
+void run_all_networks(const Cluster& cluster, const NetworkBody& body);
 
 // Every rank talks to every other.
 PeerTable all_peers(int num_ranks);

@@ -1,4 +1,5 @@
 // Collectives declare the memory they touch and the bytes they send.
+#include "engine/comm/staged_communicator.h"
 #include "tests/engine/comm/communicator_rig.h"
 
 namespace rm {
@@ -8,7 +9,8 @@ using testing::Communicators;
 using testing::filled;
 using testing::mesh_of;
 using testing::Rank;
-using testing::run_all;
+using testing::run_all_networks;
+using testing::StagedCommunicators;
 
 // Element ranges of a tensor.
 using Elements = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -21,11 +23,11 @@ Elements elements_of(const std::vector<MemoryRange>& ranges, const TensorView& x
     return found;
 }
 
-TEST_P(Communicators, SayWhichPartsTheyTouch) {
+TEST_P(StagedCommunicators, SayWhichPartsTheyTouch) {
     const Mesh mesh = mesh_of(1, 4, 1, 1);
-    run_all(cluster(mesh), [&](Transport& transport) {
-        Rank rank(transport, mesh);
-        const std::int64_t me = transport.rank();
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
+        const std::int64_t me = network.rank();
         const Tensor x = filled(*rank.device, 8, 1);
         rank.communicator.all_gather(GroupKey::ring, x);
         rank.communicator.broadcast(GroupKey::ring, x, 1);
@@ -44,7 +46,7 @@ TEST_P(Communicators, SayWhichPartsTheyTouch) {
         for (const std::size_t sum : {2, 3}) {
             ASSERT_EQ(notes[sum].writes.size(), 2U);
             EXPECT_EQ(elements_of({notes[sum].writes[0]}, x), (Elements{{0, 8}}));
-            EXPECT_EQ(notes[sum].writes[1].size, Communicator::kScratch);
+            EXPECT_EQ(notes[sum].writes[1].size, StagedCommunicator::kScratch);
             EXPECT_EQ(notes[sum].writes[1].data, notes[2].writes[1].data);
         }
         EXPECT_TRUE(notes[4].reads.empty() && notes[4].writes.empty());
@@ -53,14 +55,14 @@ TEST_P(Communicators, SayWhichPartsTheyTouch) {
 
 TEST_P(Communicators, SayThatBlocksForOneselfStay) {
     const Mesh mesh = mesh_of(1, 1, 3, 1);
-    run_all(cluster(mesh), [&](Transport& transport) {
-        Rank rank(transport, mesh);
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
         const Tensor out = filled(*rank.device, 6, 1);
         const Tensor in = filled(*rank.device, 6, 1);
         rank.communicator.all_to_all(GroupKey::ulysses, out, in);
         rank.stream->synchronize();
         const std::vector<Elements> others = {{{2, 6}}, {{0, 2}, {4, 6}}, {{0, 4}}};
-        const auto me = static_cast<std::size_t>(transport.rank());
+        const auto me = static_cast<std::size_t>(network.rank());
         EXPECT_EQ(elements_of(rank.noting.notes()[0].reads, out), others[me]);
         EXPECT_EQ(elements_of(rank.noting.notes()[0].writes, in), others[me]);
     });
@@ -68,8 +70,8 @@ TEST_P(Communicators, SayThatBlocksForOneselfStay) {
 
 TEST_P(Communicators, OfOneNeedNoTensors) {
     const Mesh mesh = mesh_of(1, 2, 1, 1);
-    run_all(cluster(mesh), [&](Transport& transport) {
-        Rank rank(transport, mesh);
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
         rank.communicator.all_gather(GroupKey::tensor, {});
         rank.communicator.all_to_all(GroupKey::tensor, {}, {});
         rank.communicator.ring_shift(GroupKey::tensor, {}, {});
@@ -83,8 +85,8 @@ TEST_P(Communicators, OfOneNeedNoTensors) {
 // A block's keys and values travel beside another block's sum and share the ring's link with it.
 TEST_P(Communicators, SayOnceWhatShiftsOfOneGroupSend) {
     const Mesh mesh = mesh_of(1, 2, 1, 1);
-    run_all(cluster(mesh), [&](Transport& transport) {
-        Rank rank(transport, mesh);
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
         const Tensor out = filled(*rank.device, 100, 1);
         const Tensor in = filled(*rank.device, 100, 1);
         rank.communicator.ring_shifts({{GroupKey::ring, out->rows(0, 60), in->rows(0, 60)},

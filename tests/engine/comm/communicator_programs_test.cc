@@ -10,7 +10,7 @@ using testing::Cluster;
 using testing::Communicators;
 using testing::mesh_of;
 using testing::Rank;
-using testing::run_all;
+using testing::run_all_networks;
 
 // One collective of a program on one of the groups; `result` receives what it computes.
 struct Step {
@@ -101,12 +101,12 @@ TEST_P(Communicators, PlayAnyProgramThatIsTheSameOnEveryRank) {
         }
         Cluster connected = cluster(mesh);
         connected.peers = all_peers(mesh.num_ranks());
-        run_all(connected, [&](Transport& transport) {
-            Rank rank(transport, mesh);
+        run_all_networks(connected, [&](Network& network) {
+            Rank rank(network, mesh);
             std::vector<Tensor> operands, results;
             for (const Step& step : program) {
-                operands.push_back(step.operand(*rank.device, transport.rank()));
-                results.push_back(step.operand(*rank.device, transport.rank()));
+                operands.push_back(step.operand(*rank.device, network.rank()));
+                results.push_back(step.operand(*rank.device, network.rank()));
                 step.queue(rank.communicator, operands.back(), results.back());
             }
             rank.stream->synchronize();

@@ -46,25 +46,32 @@ private:
 
 // One rank's queued communication, wired as in the engine.
 struct Rank {
-    Rank(Transport& transport, const Mesh& mesh)
-        : communicator(transport, *device, noting, mesh, progress) {}
+    Rank(Network& network, const Mesh& mesh)
+        : stream(network.make_stream(*device)),
+          made(network.make_communicator(*device, noting, mesh, progress)) {}
 
     std::unique_ptr<Device> device = make_host_device();
-    std::unique_ptr<Stream> stream = device->make_host_stream("communication");
+    std::unique_ptr<Stream> stream;
     NotingStream noting{*stream};
     CommProgress progress;
-    Communicator communicator;
+    std::unique_ptr<Communicator> made;
+    Communicator& communicator = *made;
 };
 
 // (count) f32.
 Tensor filled(Device& device, std::int64_t count, float value);
 
-// Runs on every kind of transport; instantiated in communicator_test.cc.
+// Runs on every kind of network; instantiated in communicator_test.cc.
 class Communicators : public ::testing::TestWithParam<std::string> {
 protected:
     Cluster cluster(const Mesh& mesh) const {
-        return {.kind = GetParam(), .num_ranks = mesh.num_ranks(), .peers = peers_of(mesh)};
+        return {.kind = GetParam(),
+                .num_ranks = mesh.num_ranks(),
+                .peers = peers_of(mesh),
+                .mesh = mesh};
     }
 };
+// Runs on transports alone.
+class StagedCommunicators : public Communicators {};
 
 }  // namespace rm::testing

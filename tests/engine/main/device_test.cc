@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "kernels/device_library.h"
@@ -66,10 +67,50 @@ TEST_F(RingTrainDevice, RefusesAPrecisionThatCudaDoesNotCompute) {
     EXPECT_THAT(run.output, HasSubstr("precision fp32: the cuda device computes in bf16"));
 }
 
+TEST_F(RingTrainDevice, IsAGpuForNccl) {
+    const Finished cpu =
+        ring_train(config("bf16", R"({"ranks": "processes", "transport": "nccl"})"));
+    EXPECT_EQ(cpu.code, 2);
+    EXPECT_THAT(cpu.output, HasSubstr("nccl joins processes that each have a GPU; ranks on the "
+                                      "CPU take local or gloo"));
+}
+
+#ifdef RM_STANDINS
+// Returns the loss of the first step.
+double loss_over(const std::string& transport, const std::string& path) {
+    const Finished run = ring_train(path);
+    EXPECT_EQ(run.code, 0) << transport << run.output;
+    const std::size_t at = run.output.find("loss ");
+    return at == std::string::npos ? 0 : std::stod(run.output.substr(at + 5));
+}
+
+// Sums over NCCL have another order than over gloo, so the losses are close and not equal.
+TEST_F(RingTrainDevice, IsAnEmulatedGpuThatTrainsOverNcclAndOverGloo) {
+    ::setenv("LD_LIBRARY_PATH", RM_STANDINS, 1);
+    const auto loss = [&](const std::string& transport) {
+        return loss_over(transport, config("bf16", R"({"ranks": "processes", "device": "emu",
+                                                       "transport": ")" +
+                                                       transport + "\"}"));
+    };
+    const double over_gloo = loss("gloo");
+    EXPECT_GT(over_gloo, 4);
+    EXPECT_NEAR(loss("nccl"), over_gloo, 1e-3 * over_gloo);
+}
+
+TEST_F(RingTrainDevice, SaysThatNcclIsMissing) {
+    ::setenv("LD_LIBRARY_PATH", dir_.path().c_str(), 1);
+    dir_.write("libnccl.so.2", "not a library");
+    const Finished run = ring_train(
+        config("bf16", R"({"ranks": "processes", "device": "emu", "transport": "nccl"})"));
+    EXPECT_EQ(run.code, 1);
+    EXPECT_THAT(run.output, HasSubstr("no NCCL: libnccl.so.2 cannot be opened"));
+}
+#endif
+
 TEST_F(RingTrainDevice, IsOneThatIsKnown) {
     const Finished run = ring_train(config("bf16", "{}") + " --device tpu");
     EXPECT_EQ(run.code, 2);
-    EXPECT_THAT(run.output, HasSubstr("device 'tpu' is not known; cpu, cuda or cuda:N"));
+    EXPECT_THAT(run.output, HasSubstr("device 'tpu' is not known; cpu, cuda, cuda:N or emu:N"));
     EXPECT_EQ(ring_train(config("bf16", R"({"device": "cuda:x"})")).code, 2);
 }
 

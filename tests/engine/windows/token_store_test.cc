@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 
+#include "engine/comm/staged_communicator.h"
 #include "engine/streams/ops.h"
 #include "kernels/ref/ref_kernels.h"
 #include "tests/engine/windows/plain_arena.h"
@@ -83,7 +84,8 @@ protected:
     std::unique_ptr<Stream> communication_ = kernels_->device().make_host_stream("communication");
     CommProgress progress_;
     std::unique_ptr<Transport> transport_ = make_local_transport(make_local_hub(1), {});
-    Communicator communicator_{*transport_, kernels_->device(), *communication_, Mesh(), progress_};
+    StagedCommunicator communicator_{*transport_, kernels_->device(), *communication_, Mesh(),
+                                     progress_};
     StreamOrder order_;
     RankStreams streams_{*kernels_, *compute_,   *communication_, communicator_,
                          *to_host_, *from_host_, order_};
