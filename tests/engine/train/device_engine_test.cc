@@ -28,19 +28,41 @@ ModelConfig tiny_model() {
 }
 
 struct Layout {
-    int data;
-    int ring;
-    std::int64_t context;
+    int data = 1;
+    int ring = 1;
+    std::int64_t context = 128;
+    int inner = 0;
+    int ulysses = 1;
+    int tensor = 1;
+    int zero = 0;
+    std::vector<std::int64_t> documents = {};  // empty: one
 };
+
+std::string name_of(const Layout& l) {
+    std::string name = format("Data{}Ring{}", l.data, l.ring);
+    if (l.inner > 0) name += format("Inner{}", l.inner);
+    if (l.ulysses > 1) name += format("Ulysses{}", l.ulysses);
+    if (l.tensor > 1) name += format("Tensor{}", l.tensor);
+    if (l.zero > 0) name += format("Zero{}", l.zero);
+    return name + (l.documents.empty() ? "" : "Packed");
+}
 
 RigConfig rig_of(const Layout& layout, const test::KernelsFactory& backend) {
     RigConfig config;
     config.backend = backend;
-    config.mesh = Mesh::make(layout.data, layout.ring, 1, 1).value();
+    config.mesh =
+        Mesh::make(layout.data, layout.ring, layout.ulysses, layout.tensor, layout.inner).value();
     config.model = tiny_model();
     config.context = layout.context;
+    config.documents = layout.documents;
+    config.zero = layout.zero;
     config.sequences = 2;
     return config;
+}
+
+// The same documents on one rank.
+RigConfig alone(const Layout& layout, const test::KernelsFactory& backend) {
+    return rig_of({.context = layout.context, .documents = layout.documents}, backend);
 }
 
 class OnTheDevice : public testing::Test {
@@ -54,7 +76,7 @@ class DeviceLayout : public OnTheDevice, public testing::WithParamInterface<Layo
 
 TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
     const Layout& layout = GetParam();
-    RigConfig config = rig_of({1, 1, layout.context}, test::ref_backend());
+    RigConfig config = alone(layout, test::ref_backend());
     config.steps = 0;
     const RigResult exact = run_rig(config);
     config.backend = device_backend();
@@ -70,12 +92,22 @@ TEST_P(DeviceLayout, TrainsWhatOneRankTrains) {
 }
 
 // With and without padding; 192 / 4 tokens are less than a tile.
-INSTANTIATE_TEST_SUITE_P(SixLayouts, DeviceLayout,
+INSTANTIATE_TEST_SUITE_P(DataAndRing, DeviceLayout,
                          testing::Values(Layout{1, 2, 300}, Layout{1, 3, 384}, Layout{1, 5, 320},
                                          Layout{2, 1, 128}, Layout{2, 2, 192}, Layout{2, 3, 192}),
-                         [](const auto& info) {
-                             return format("Data{}Ring{}", info.param.data, info.param.ring);
-                         });
+                         [](const auto& info) { return name_of(info.param); });
+
+// The ring's ranks share the long document; the others are cut nowhere.
+const std::vector<std::int64_t> kPacked = {150, 1, 37, 68};
+
+INSTANTIATE_TEST_SUITE_P(
+    AllAxes, DeviceLayout,
+    testing::Values(Layout{.ring = 4, .context = 256, .inner = 2}, Layout{.ulysses = 2},
+                    Layout{.tensor = 2}, Layout{.data = 2, .zero = 2}, Layout{.data = 2, .zero = 3},
+                    Layout{.ring = 2, .context = 256, .documents = kPacked},
+                    Layout{.data = 2, .ring = 2, .tensor = 2, .zero = 3},
+                    Layout{.ring = 2, .ulysses = 2, .zero = 3, .documents = {100, 28}}),
+    [](const auto& info) { return name_of(info.param); });
 
 // Compares a step and its update with `cpu` in bf16.
 TEST_F(OnTheDevice, AStepIsAsGoodAsThatOfTheCpuBackend) {
@@ -128,12 +160,46 @@ protected:
         config.chunk = chunk;
         return run_rig(config);
     }
+    static RigResult two_steps(const Layout& layout, const MemoryPolicy& memory) {
+        RigConfig config = rig_of(layout, device_backend());
+        config.steps = 2;
+        config.memory = memory;
+        return run_rig(config);
+    }
     static void expect_same(const RigResult& a, const RigResult& b) {
         EXPECT_EQ(a.losses, b.losses);
         EXPECT_EQ(a.gradients, b.gradients);
         EXPECT_EQ(a.weights, b.weights);
     }
 };
+
+// Memory closed to the host: what lies there comes and goes by queued transfers alone.
+TEST_F(DeviceIdentity, OffloadChangesNoBit) {
+    for (const Layout& layout :
+         {Layout{.context = 192}, Layout{.ring = 2, .context = 256, .documents = kPacked},
+          Layout{.ulysses = 2, .zero = 2}, Layout{.ring = 2, .tensor = 2, .zero = 3}}) {
+        SCOPED_TRACE(name_of(layout));
+        const RigResult kept = two_steps(layout, MemoryPolicy{});
+        expect_same(two_steps(layout, {.alpha = 0, .kept = KeptPlace::host}), kept);
+        expect_same(two_steps(layout, {.alpha = 0.5, .kept = KeptPlace::host}), kept);
+    }
+}
+
+TEST_F(DeviceIdentity, WindowsChangeNoBit) {
+    for (const Layout& layout :
+         {Layout{.context = 192}, Layout{.context = 256, .documents = kPacked},
+          Layout{.data = 2, .zero = 3}}) {
+        SCOPED_TRACE(name_of(layout));
+        const RigResult kept = two_steps(layout, MemoryPolicy{});
+        for (const Keep keep : {Keep::input, Keep::input_and_attention}) {
+            expect_same(two_steps(layout, {.keep = keep,
+                                           .alpha = 0.5,
+                                           .kept = KeptPlace::host,
+                                           .working = WorkingSet::windows}),
+                        kept);
+        }
+    }
+}
 
 TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
     for (const Layout& layout : {Layout{1, 1, 320}, Layout{1, 2, 256}}) {
