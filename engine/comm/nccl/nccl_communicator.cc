@@ -43,6 +43,7 @@ struct Connecting {
     std::mutex mutex;
     std::condition_variable ended;
     bool done = false;
+    std::string with;  // the ranks to which it connects at the moment, with their group
     std::exception_ptr failure;
     std::vector<Comm> comms;
 };
@@ -52,9 +53,14 @@ void connect(const Api& api, const std::vector<OwnGroup>& groups, Connecting& sh
     std::exception_ptr failure;
     try {
         for (const auto& [key, group, id] : groups) {
+            const std::string with = format("{} ({})", others_in(group), to_string(key));
+            {
+                const std::lock_guard lock(shared.mutex);
+                shared.with = with;
+            }
             Comm comm = nullptr;
             const int code = api.CommInitRank(&comm, group.size(), id, group.index);
-            check(api, code, format("connecting {} {}", to_string(key), others_in(group)));
+            check(api, code, "connecting to " + with);
             comms.push_back(comm);
         }
     } catch (...) {
@@ -75,7 +81,8 @@ void await(Connecting& shared, Seconds timeout, const std::atomic<bool>* stop) {
         shared.ended.wait_for(lock, std::chrono::duration<double>(kLook.value));
         if (stop != nullptr && *stop) throw TransportError("asked to stop while NCCL connects");
         if (!shared.done && Clock::now() > deadline)
-            throw TransportError(format("NCCL has not connected all ranks within {}", timeout));
+            throw TransportError(
+                format("NCCL has not connected to {} within {}", shared.with, timeout));
     }
     if (shared.failure) std::rethrow_exception(shared.failure);
 }
