@@ -112,6 +112,15 @@ std::string remedy_of(const State& state, const Attempt& attempt) {
     return filled(remedies_of(attempt).attempt, state, attempt);
 }
 
+// " (rank 2 was on n1:0, host b)"; empty: no rank is known to be the cause.
+std::string place_text(const State& state, const Attempt& attempt) {
+    const RankRecord* rank = failed_rank(attempt);
+    if (rank == nullptr) return "";
+    const Node* node = find_node(state, rank->device.node);
+    const std::string host = node == nullptr ? "" : ", host " + node->inventory.hostname;
+    return format(" (rank {} was on {}{})", attempt.cause_rank, rank->device, host);
+}
+
 void add_ended_attempts(const State& state, const Job& job, Findings& findings) {
     for (const Epoch epoch : epochs_of(state, job.id)) {
         const Attempt& attempt = state.attempts.at(epoch);
@@ -119,9 +128,10 @@ void add_ended_attempts(const State& state, const Job& job, Findings& findings) 
         const bool bad =
             attempt.state == AttemptState::failed || attempt.state == AttemptState::lost;
         std::string text =
-            format("{} after {}{}{}{}{}", to_string(attempt.state),
+            format("{} after {}{}{}{}{}{}", to_string(attempt.state),
                    to_string(attempt.ended - attempt.started), class_text(attempt.failure_class),
-                   attempt.cause.empty() ? "" : ": ", attempt.cause, checkpoint_text(attempt));
+                   attempt.cause.empty() ? "" : ": ", attempt.cause, place_text(state, attempt),
+                   checkpoint_text(attempt));
         findings.push_back((bad ? problem : info)(format("attempt {}", epoch), std::move(text),
                                                   remedy_of(state, attempt)));
     }
