@@ -88,6 +88,8 @@ bool Session::take_later(WorkerMessage message) {
         context_.inputs.post(NodeRefused{node_, std::move(*refused)});
     } else if (auto* roots = std::get_if<RootsReport>(&message)) {
         context_.inputs.post(NodeRoots{node_, std::move(*roots)});
+    } else if (auto* devices = std::get_if<DevicesReport>(&message)) {
+        context_.inputs.post(NodeDevices{node_, std::move(*devices)});
     } else if (auto* checked = std::get_if<FilesChecked>(&message)) {
         context_.inputs.post(NodeFilesChecked{node_, std::move(*checked)});
     } else if (auto* probed = std::get_if<RootProbed>(&message)) {

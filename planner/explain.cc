@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/words.h"
+#include "spec/machine/device_kind.h"
 
 namespace rm {
 namespace {
@@ -17,6 +18,8 @@ std::string holders_of(const Pool& pool) {
     add(pool.unreachable + pool.missing, "on workers without a session");
     add(pool.kept, "kept for a job that has waited longer");
     add(pool.drained, "on drained nodes");
+    for (const auto& [why, count] : pool.unfit)
+        add(count, format("unfit ({})", why));
     add(pool.excluded, "excluded after faults");
     add(pool.without_files, "on nodes without its files");
     return text;
@@ -62,6 +65,13 @@ Reason shortage(const Pool& pool, int wanted) {
     return {standing, fits_when(wanted - free)};
 }
 
+// Whether the job would have candidates if it did not ask for NCCL.
+bool lacks_nccl(JobSpec spec, const std::vector<Pool>& pools) {
+    if (spec.network != NetworkKind::nccl) return false;
+    spec.network.reset();
+    return !candidates_for(spec, pools).empty();
+}
+
 // For a job that names its devices; `pools` holds only those.
 Reason reason_against_named(const JobSpec& spec, const std::vector<Pool>& pools) {
     const int wanted = static_cast<int>(spec.resources.placement.size());
@@ -84,12 +94,18 @@ Reason reason_against_named(const JobSpec& spec, const std::vector<Pool>& pools)
                 "`ringmaster nodes` lists those that are"};
     }
     if (pools.size() > 1) {
-        return {standing + ", not all of one kind, build and place of files",
+        return {standing + ", not all of one kind, build, version of NCCL and place of files",
                 "name devices that are alike"};
     }
     if (!spec.resources.kind.empty() && pools[0].kind != spec.resources.kind) {
         return {format("{}, of kind '{}'", standing, pools[0].kind),
                 "the job asks for " + spec.resources.kind};
+    }
+    if (const Status computes = check_computes(spec, pools[0].kind); !computes)
+        return {standing + "; " + computes.error().message, "name devices that can"};
+    if (lacks_nccl(spec, pools) && candidates_for(spec, pools).empty()) {
+        return {standing + ", without NCCL (libnccl.so.2)",
+                "install it there and restart their workers, or use network: auto"};
     }
     if (pools[0].is_kept_from(wanted)) return pools[0].kept_for;
     if (usable < wanted) return {standing, "name others or leave the choice to the scheduler"};
@@ -108,6 +124,16 @@ Reasons reasons_against(const JobSpec& spec, const std::vector<Pool>& pools,
         std::string present;
         for (const Pool& pool : pools)
             present += format("{}{} {}", present.empty() ? "" : ", ", pool.total, pool.kind);
+        if (const Status computes = check_computes(spec, pools.front().kind);
+            spec.resources.kind.empty() && !computes) {
+            return {{computes.error().message, format("the cluster has {}", present)}};
+        }
+        if (lacks_nccl(spec, pools)) {
+            return {{format("network: nccl needs GPUs on nodes with NCCL (libnccl.so.2); the "
+                            "cluster has {}, none with it",
+                            present),
+                     "install it there and restart their workers, or use network: auto"}};
+        }
         return {
             {format("needs devices of kind '{}', the cluster has {}", spec.resources.kind, present),
              "add one or change resources.kind"}};

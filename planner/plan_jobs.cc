@@ -25,10 +25,12 @@ std::vector<DeviceId> place(const JobSpec& spec, const Admitted& admitted, LinkP
 }
 
 Plan make_plan(const JobSpec& spec, const Admitted& admitted, LinkPlacer& placer) {
+    const PlanningDevice& any = *admitted.free.front();
     return {.mesh = admitted.mesh,
             .zero = spec.zero,
             .placement = place(spec, admitted, placer),
             .memory = resolve_memory(spec.memory),
+            .network = network_for(spec, any, admitted.mesh.num_ranks()),
             .collective_timeout = meeting_limit(admitted.mesh)};
 }
 

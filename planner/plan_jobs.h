@@ -22,6 +22,7 @@
 //  * Placement: ranks in mesh order on free devices of one kind and build: where the snapshot's
 //    links say that communication takes least (planner/placement/link_placer.h), or else in order
 //    of registration, where `tensor`, the innermost axis, crosses nodes last.
+//  * Network: as given; `auto` is NCCL for ranks on GPUs whose nodes have it, gloo otherwise.
 //  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
 namespace rm {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "spec/machine/device_kind.h"
+
 namespace rm {
 namespace {
 
@@ -17,6 +19,19 @@ bool contains(const std::vector<DeviceId>& devices, const DeviceId& device) {
 
 }  // namespace
 
+int Pool::num_unfit() const {
+    int count = 0;
+    for (const auto& [reason, devices] : unfit)
+        count += devices;
+    return count;
+}
+
+NetworkKind network_for(const JobSpec& spec, const PlanningDevice& device, int num_ranks) {
+    if (spec.network) return *spec.network;
+    return is_gpu_product(device.kind) && !device.nccl.empty() && num_ranks > 1 ? NetworkKind::nccl
+                                                                                : NetworkKind::gloo;
+}
+
 const PlanningFiles& files_of(const PlanningSnapshot& snapshot, const PlanningJob& job) {
     static const PlanningFiles kNothing;
     return job.files < 0 ? kNothing : snapshot.files[usize(job.files)];
@@ -30,9 +45,10 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob
     for (const PlanningDevice& device : snapshot.devices) {
         if (!wanted.empty() && !contains(wanted, device.id)) continue;
         const PlanningFiles::Place files = files_at(files_of(snapshot, job), device.id.node);
-        Pool& pool = pools[{{device.kind, device.build}, files.place}];
+        Pool& pool = pools[{{device.kind, device.build, device.nccl}, files.place}];
         pool.kind = device.kind;
         pool.build = device.build;
+        pool.nccl = device.nccl;
         ++pool.total;
         if (excluded.contains(device.id)) {
             ++pool.excluded;
@@ -48,6 +64,8 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob
             ++pool.missing;
         } else if (device.availability == Availability::drained) {
             ++pool.drained;
+        } else if (device.availability == Availability::unfit) {
+            ++pool.unfit[device.held_by];
         } else if (const auto keeper = claims.kept.find(device.id); keeper != claims.kept.end()) {
             ++pool.kept;
             pool.kept_for = keeper->second;
@@ -69,9 +87,9 @@ std::vector<Pool> make_pools(const PlanningSnapshot& snapshot, const PlanningJob
 std::vector<const Pool*> candidates_for(const JobSpec& spec, const std::vector<Pool>& pools) {
     std::vector<const Pool*> candidates;
     for (const Pool& pool : pools) {
-        if (spec.resources.kind.empty() || pool.kind == spec.resources.kind) {
-            candidates.push_back(&pool);
-        }
+        const bool of_kind = spec.resources.kind.empty() || pool.kind == spec.resources.kind;
+        const bool connects = spec.network != NetworkKind::nccl || !pool.nccl.empty();
+        if (of_kind && connects && check_computes(spec, pool.kind)) candidates.push_back(&pool);
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Pool* a, const Pool* b) { return a->free.size() > b->free.size(); });

@@ -14,15 +14,18 @@
 namespace rm {
 
 // unreachable: its node has no session, but may be back in a moment. missing: the node has had no
-// session for long; an attempt may still hold the device.
-enum class Availability { free, busy, unreachable, drained, missing };
+// session for long; an attempt may still hold the device. unfit: its worker says that no job may
+// use it.
+enum class Availability { free, busy, unreachable, drained, missing, unfit };
 
 struct PlanningDevice {
     DeviceId id;
     std::string kind;
     std::string build;  // of its worker; the ranks of an attempt share one
+    std::string nccl;   // the version on its node; empty: none
     Availability availability = Availability::free;
-    std::string held_by;  // "job abc123", "what may be left of attempt 7"; empty unless busy
+    std::string
+        held_by;  // "job abc123", "what may be left of attempt 7"; why it is unfit; or empty
 };
 
 struct PlanningJob {

@@ -288,7 +288,7 @@ void describe(Visit& visit, Like<RetrySpec> auto& retry) {
 template <typename Visit>
 void describe(Visit& visit, Like<JobSpec> auto& job) {
     auto& [name, model, data, seed, stages, parallel, zero, memory, precision, optimizer, resources,
-           checkpoint, evaluation, exports, retry, priority] = job;
+           network, reproducible, checkpoint, evaluation, exports, retry, priority] = job;
     visit(Member{.name = "name",
                  .help = "1 to 63 letters, digits, `-`, `_`, `.`",
                  .presence = Presence::required},
@@ -313,6 +313,19 @@ void describe(Visit& visit, Like<JobSpec> auto& job) {
           precision);
     visit(Member{.name = "optimizer"}, optimizer);
     visit(Member{.name = "resources"}, resources);
+    visit(
+        Member{.name = "network",
+               .help = "how ranks reach each other: `nccl`, from GPU to GPU; `gloo`, over TCP and "
+                       "through host memory; or `auto`",
+               .absent = "`auto`: `nccl` between GPUs whose nodes have one version of it, "
+                         "`gloo` otherwise",
+               .automatic = true},
+        network);
+    visit(Member{.name = "reproducible",
+                 .help = "`on`: NCCL keeps to one algorithm and one protocol, "
+                         "[for the same sums](../communication.md) on the same mesh and network; "
+                         "`off`: it chooses by size. With `gloo` sums are always the same"},
+          reproducible);
     visit(Member{.name = "checkpoint"}, checkpoint);
     visit(Member{.name = "evaluate", .stored = "evaluation"}, evaluation);
     visit(Member{.name = "export"}, exports);

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/words.h"
+#include "spec/machine/device_kind.h"
 #include "spec/mesh.h"
 #include "spec/model_preset.h"
 
@@ -322,6 +323,9 @@ Status validate(const JobSpec& spec) {
         add(check_stage(spec, i));
     add(check_optimizer(spec.optimizer));
     add(check_rest(spec));
+    if (!spec.resources.kind.empty()) add(check_computes(spec, spec.resources.kind));
+    if (spec.resources.kind == kCpuKind && spec.network == NetworkKind::nccl)
+        add(invalid_argument("network: nccl is between GPUs; resources.kind is cpu"));
     return faults.empty() ? Status() : Status(invalid_argument("{}", join(faults, "\n")));
 }
 

@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "spec/memory_policy.h"
 #include "spec/mesh.h"
+#include "spec/network.h"
 #include "spec/place_documents.h"
 
 // The job as the user submits it. The job file, the wire, the controller's tables and the engine
@@ -160,6 +161,8 @@ struct JobSpec {
     std::string precision = "fp32";  // of compute: fp32 | bf16; weights and sums are fp32
     OptimizerSpec optimizer;
     ResourcesSpec resources;
+    std::optional<NetworkKind> network;  // nullopt: chosen by the plan
+    Reproducible reproducible = Reproducible::off;
     CheckpointSpec checkpoint;
     EvaluationSpec evaluation;
     ExportSpec exports;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "spec/memory_policy.h"
 #include "spec/mesh.h"
+#include "spec/network.h"
 
 namespace rm {
 
@@ -18,6 +19,7 @@ struct Plan {
     int zero = 0;                     // ZeRO stage
     std::vector<DeviceId> placement;  // indexed by rank
     MemoryPolicy memory;
+    NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
     bool operator==(const Plan&) const = default;
 };

@@ -54,13 +54,14 @@ std::string connected_line(const ConnectedReport& report) {
                        peer_text(report, ring.sends_to), peer_text(report, ring.receives_from));
         before = "; ";
     }
-    if (!report.rings.empty()) return line;
+    const std::string over = report.network.empty() ? "" : ", over " + report.network;
+    if (!report.rings.empty()) return line + over;
     before = " is connected to ";
     for (const auto& [peer, connection] : report.peers) {
         line += before + peer_text(report, peer);
         before = ", ";
     }
-    return line;
+    return line + over;
 }
 
 std::string step_line(const StepReport& r, std::string_view peak_name) {

@@ -154,6 +154,7 @@ struct ConnectedReport {
     std::string address;  // where it listens; empty: ranks are threads of one process
     std::map<int, PeerConnection> peers;  // by rank; none if ranks are threads of one process
     std::map<std::string, RingNeighbours> rings;  // ring, or ring_inner and ring_outer
+    std::string network;  // "gloo", "nccl 2.28.3 on eth0"; empty: not reported
     bool operator==(const ConnectedReport&) const = default;
 };
 
@@ -166,6 +167,7 @@ struct ConnectedReport {
 std::string step_line(const StepReport& report, std::string_view peak_name);
 // rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at 10.77.0.4
 // without a ring: rank 0 at 10.77.0.3 is connected to rank 1 at 10.77.0.5
+// ends with ", over nccl 2.28.3 on eth0" where the network is reported
 std::string connected_line(const ConnectedReport& report);
 // The line for a report with has_diverged().
 std::string diverged_line(const StepReport& r);

@@ -74,11 +74,12 @@ void describe(Visit& visit, Like<RingNeighbours> auto& ring) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<ConnectedReport> auto& report) {
-    auto& [rank, address, peers, rings] = report;
+    auto& [rank, address, peers, rings, network] = report;
     visit(Member{.name = "rank"}, rank);
     visit(Member{.name = "address"}, address);
     visit(Member{.name = "peers"}, peers);
     visit(Member{.name = "rings"}, rings);
+    visit(Member{.name = "network"}, network);
 }
 
 }  // namespace rm

@@ -11,10 +11,11 @@
 #include "base/units.h"
 #include "spec/failure.h"
 #include "spec/job_spec.h"
+#include "spec/machine/gpu.h"
+#include "spec/machine/probe.h"
+#include "spec/machine/roots.h"
 #include "spec/plan.h"
-#include "spec/probe.h"
 #include "spec/report.h"
-#include "spec/roots.h"
 
 // Messages between a worker and the controller as plain values: the cores and the session loops use
 // these; service/convert turns them into messages of proto/ringmaster/v1/worker.proto and back.
@@ -26,17 +27,23 @@ constexpr std::uint32_t kProtocol = 3;
 
 struct DeviceInfo {
     int index = 0;
-    std::string kind;  // "cpu" or a GPU's name
+    std::string kind;  // "cpu", "emu" or a GPU's name, "L40S"
     Bytes memory;
     Peak fp32;  // measured, with each precision of compute
     Peak bf16;
     int num_threads = 1;  // of a CPU slot
+    std::string unfit;    // why no job may use it; empty: they may
+    bool lost = false;    // it answers no more, nor does what runs there
+    GpuFacts gpu;
     bool operator==(const DeviceInfo&) const = default;
 
     const Peak& peak(Precision precision) const {
         return precision == Precision::bf16 ? bf16 : fp32;
     }
 };
+
+// Returns whether that changes any.
+bool set_fitness(std::vector<DeviceInfo>& devices, const DevicesReport& report);
 
 struct Inventory {
     std::string hostname;
@@ -47,6 +54,7 @@ struct Inventory {
     std::vector<DeviceInfo> devices;
     std::string data_address;  // where its ranks listen for each other
     std::string http_address;  // host:port of its /metrics, with https:// if over TLS; or empty
+    GpuSoftware software;
     bool operator==(const Inventory&) const = default;
 };
 
@@ -131,7 +139,7 @@ struct CommandRefused {
     std::string reason;
 };
 using WorkerMessage = std::variant<Hello, Pong, AttemptStatus, CommandRefused, RootsReport,
-                                   FilesChecked, RootProbed, ProbeReport>;
+                                   FilesChecked, RootProbed, ProbeReport, DevicesReport>;
 
 struct HelloReply {
     ClusterId cluster;

@@ -14,20 +14,48 @@ void describe(Visit& visit, Like<Peak> auto& peak) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<GpuFacts> auto& gpu) {
+    auto& [uuid, product, pci, bridge, numa_node, compute, power_limit] = gpu;
+    visit_named(visit, {"uuid", "product", "pci", "bridge"}, uuid, product, pci, bridge);
+    visit(Member{.name = "numa_node", .written = Written::index_or_none}, numa_node);
+    visit_named(visit, {"compute", "power_limit_watts"}, compute, power_limit);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<GpuSoftware> auto& software) {
+    auto& [driver, cuda, nccl] = software;
+    visit_named(visit, {"driver", "cuda", "nccl"}, driver, cuda, nccl);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<DeviceFitness> auto& device) {
+    auto& [index, unfit, lost] = device;
+    visit_named(visit, {"index", "unfit", "lost"}, index, unfit, lost);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<DevicesReport> auto& report) {
+    auto& [devices] = report;
+    visit(named("devices"), devices);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<DeviceInfo> auto& device) {
-    auto& [index, kind, memory, fp32, bf16, num_threads] = device;
-    visit_named(visit, {"index", "kind", "memory_bytes", "fp32", "bf16", "threads"}, index, kind,
-                memory, fp32, bf16, num_threads);
+    auto& [index, kind, memory, fp32, bf16, num_threads, unfit, lost, gpu] = device;
+    visit_named(
+        visit, {"index", "kind", "memory_bytes", "fp32", "bf16", "threads", "unfit", "lost", "gpu"},
+        index, kind, memory, fp32, bf16, num_threads, unfit, lost, gpu);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<Inventory> auto& inventory) {
-    auto& [hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address] =
-        inventory;
+    auto& [hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address,
+           software] = inventory;
     visit_named(visit,
                 {"hostname", "os", "cpu_model", "cores", "memory_bytes", "devices", "data_address",
-                 "http_address"},
-                hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address);
+                 "http_address", "software"},
+                hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address,
+                software);
 }
 
 template <typename Visit>
@@ -76,13 +104,14 @@ void describe(Visit& visit, Like<RankLaunch> auto& launch) {
 template <typename Visit>
 void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml] = launch;
-    auto& [mesh, zero, placement, memory, timeout] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout] = plan;
     visit(named("epoch"), epoch);
     visit(named("job_id"), job);
     visit(named("spec"), spec);
     visit(named("mesh", Presence::sent), mesh);
     visit(named("zero"), zero);
     visit(named("memory", Presence::sent), memory);
+    visit(named("network"), network);
     visit(named("collective_timeout_seconds"), timeout);
     visit(named("ranks"), ranks);
     visit(named("checkpoint_dir"), checkpoint_dir);
@@ -228,8 +257,8 @@ void describe(Visit& visit, Like<RunProbe> auto& run) {
 }
 
 // The fields of WorkerMessage and ControllerMessage, in the order of the variants.
-constexpr const char* kWorkerMessages[] = {"hello", "pong",  "status", "refused",
-                                           "roots", "files", "probed", "probe"};
+constexpr const char* kWorkerMessages[] = {"hello", "pong",   "status", "refused", "roots",
+                                           "files", "probed", "probe",  "devices"};
 constexpr const char* kControllerMessages[] = {"hello",      "ping",         "launch",
                                                "stop",       "forget",       "check_files",
                                                "probe_root", "expect_probe", "run_probe"};

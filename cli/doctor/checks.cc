@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/words.h"
 
 namespace rm {
 namespace {
@@ -87,6 +88,20 @@ Check check_driver(const DriverFacts& driver) {
         ""};
 }
 
+Check check_gpus(const std::vector<GpuCondition>& gpus) {
+    const std::string name = "gpus";
+    if (gpus.empty()) return {name, Verdict::ok, "none", ""};
+    std::string unfit;
+    for (const GpuCondition& gpu : gpus) {
+        if (gpu.unfit.empty()) continue;
+        unfit += format("{}GPU {}: {}", unfit.empty() ? "" : ", ", gpu.index, gpu.unfit);
+    }
+    const std::string all = format("{} x {}", gpus.size(), gpus.front().product);
+    if (unfit.empty()) return {name, Verdict::ok, all, ""};
+    return {name, Verdict::warn, format("{}; {}", all, unfit),
+            "no job is placed there until its cause is gone"};
+}
+
 Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver) {
     const std::string name = "cuda";
     const bool gpus = !driver.devices.empty();
@@ -106,7 +121,7 @@ Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver)
 Check check_nccl(const VersionFacts& nccl) {
     const std::string name = "nccl";
     if (nccl.library.empty()) {
-        return {name, Verdict::ok, "no NCCL (libnccl.so.2); ranks do not use it", ""};
+        return {name, Verdict::ok, "no NCCL (libnccl.so.2): ranks on GPUs talk over gloo", ""};
     }
     return {name, Verdict::ok, format("{} is NCCL {}", nccl.library, nccl_text(nccl.version)), ""};
 }
@@ -165,6 +180,11 @@ Check check_controller(const ControllerFacts& controller) {
         text += format(", {} without a session", controller.without_session);
     }
     if (controller.drained > 0) text += format(", {} drained", controller.drained);
+    if (controller.unfit > 0) {
+        return {name, Verdict::warn,
+                text + format(", {} unfit", counted(controller.unfit, "device")),
+                "`ringmaster nodes` says which and why"};
+    }
     if (controller.builds > 1) {
         return {name, Verdict::warn, text + format(", of {} builds", controller.builds),
                 "an attempt uses nodes of one build only: bring all workers to the same"};

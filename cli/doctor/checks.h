@@ -29,6 +29,12 @@ struct DriverFacts {
     std::vector<std::string> devices;  // their names
     std::string version;               // of the module, 580.65.06; empty: unknown
 };
+// A GPU as NVML shows it.
+struct GpuCondition {
+    int index = 0;
+    std::string product;
+    std::string unfit;  // why no job could use it now; empty: it could
+};
 // A library that may be missing.
 struct VersionFacts {
     std::string library;  // empty: there is none
@@ -54,6 +60,7 @@ struct ControllerFacts {
     int nodes = 0;
     int without_session = 0;
     int drained = 0;
+    int unfit = 0;                       // devices that no job may use
     int builds = 0;                      // number of different builds among the nodes
     std::int64_t telemetry_dropped = 0;  // pieces, since it started
 };
@@ -72,6 +79,7 @@ struct LimitFacts {
 
 Check check_programs(const std::vector<std::string>& missing);
 Check check_driver(const DriverFacts& driver);
+Check check_gpus(const std::vector<GpuCondition>& gpus);
 // 13010 is 13.1. A runtime newer than the driver supports does not start.
 Check check_cuda_runtime(const VersionFacts& runtime, const DriverFacts& driver);
 Check check_nccl(const VersionFacts& nccl);  // 22803 is 2.28.3

@@ -8,12 +8,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <sstream>
 
 #include "cli/client/calls.h"
 #include "cli/up/daemon.h"
+#include "service/gpu/fitness.h"
 
 namespace rm {
 namespace {
@@ -42,17 +44,6 @@ public:
 private:
     void* library_;
 };
-
-// The version of the kernel module, such as 580.65.06; empty: unknown.
-std::string driver_version(const std::string& name) {
-    const Library nvml(name);
-    char text[96] = "";
-    if (!nvml.open() || nvml.call("nvmlInit_v2") != 0) return "";
-    const int code = nvml.call("nvmlSystemGetDriverVersion", static_cast<char*>(text),
-                               static_cast<unsigned>(sizeof text));
-    nvml.call("nvmlShutdown");
-    return code == 0 ? text : "";
-}
 
 std::string driver_error(const Library& driver, int code) {
     const char* text = nullptr;
@@ -106,6 +97,13 @@ LimitFacts limit_of(int resource) {
     return {value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
+// Ranks are processes of the worker's program, whose name the kernel cuts to 15 letters.
+bool are_ranks(const std::vector<GpuProcess>& processes) {
+    return std::all_of(processes.begin(), processes.end(), [](const GpuProcess& process) {
+        return process.name.starts_with("ringmaster-work");
+    });
+}
+
 bool is_named(const TargetFlags& flags, const std::string& address) {
     return !flags.address.empty() || !flags.state_dir.empty() || address != kDefaultAddress;
 }
@@ -117,6 +115,8 @@ void count_nodes(const std::vector<pb::Node>& nodes, WallTime middle, Controller
         ++facts.nodes;
         if (!node.drained().empty()) ++facts.drained;
         builds.insert(node.build());
+        for (const pb::Device& device : node.inventory().devices())
+            facts.unfit += device.unfit().empty() ? 0 : 1;
         if (node.session_up()) {
             facts.skew = from_proto(node.last_seen()) - middle;
         } else {
@@ -140,7 +140,7 @@ DriverFacts driver_facts(const GpuLibraries& names) {
     const Library driver(names.driver);
     DriverFacts facts{.present = driver.open()};
     if (!facts.present) return facts;
-    facts.version = driver_version(names.management);
+    if (const auto gpus = open_gpus()) facts.version = (*gpus)->software().driver;
     driver.call("cuDriverGetVersion", &facts.cuda);
     int count = 0;
     int code = driver.call("cuInit", 0U);
@@ -156,6 +156,25 @@ DriverFacts driver_facts(const GpuLibraries& names) {
         facts.devices.emplace_back(name);
     }
     return facts;
+}
+
+std::vector<GpuCondition> gpu_conditions() {
+    auto gpus = open_gpus();
+    if (!gpus) return {};
+    std::set<std::pair<int, int>> xids;
+    for (const GpuXid& reported : (*gpus)->take_xids())
+        xids.insert({reported.index, reported.xid});
+    std::vector<GpuCondition> conditions;
+    for (const Gpu& gpu : (*gpus)->list()) {
+        std::set<int> own;
+        for (const auto& [index, xid] : xids) {
+            if (index == gpu.index && is_hardware_xid(xid)) own.insert(xid);
+        }
+        const GpuState state = (*gpus)->state(gpu.index);
+        conditions.push_back(
+            {gpu.index, gpu.facts.product, unfit_reason(state, own, are_ranks(state.processes))});
+    }
+    return conditions;
 }
 
 VersionFacts nccl_facts(const GpuLibraries& names) {

@@ -13,13 +13,13 @@ namespace rm {
 // Third-party libraries, opened by name at run time and asked for their versions.
 struct GpuLibraries {
     std::string driver = "libcuda.so.1";
-    std::string management = "libnvidia-ml.so.1";
     std::string nccl = "libnccl.so.2";
     std::vector<std::string> runtimes = {"libcudart.so.13", "libcudart.so.12", "libcudart.so"};
 };
 
 std::vector<std::string> missing_programs();  // beside this one
 DriverFacts driver_facts(const GpuLibraries& names = {});
+std::vector<GpuCondition> gpu_conditions();
 VersionFacts cuda_runtime_facts(const GpuLibraries& names = {});
 VersionFacts nccl_facts(const GpuLibraries& names = {});
 CudaLibraryFacts cuda_library_facts();

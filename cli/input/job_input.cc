@@ -10,7 +10,7 @@
 
 #include "engine/hf/config.h"
 #include "service/job_file/job_file.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 namespace rm {
 namespace {

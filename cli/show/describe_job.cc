@@ -215,6 +215,18 @@ void print_memory(const Output& out, const pb::Job& job) {
     out.stream << "  " << to_string(*policy) << '\n';
 }
 
+// As planned, or as its ranks report it once they are connected.
+void print_network(const Output& out, const pb::Job& job) {
+    const pb::Attempt* attempt = newest_attempt(job);
+    if (attempt == nullptr || attempt->network().empty()) return;
+    std::string text = attempt->network();
+    for (const auto& [rank, report] : attempt->connections()) {
+        if (!report.network().empty()) text = report.network();
+    }
+    heading(out, format("network of attempt {}", attempt->epoch()));
+    out.stream << "  " << printable(text) << '\n';
+}
+
 struct KindText {
     std::string_view name;
     Color color;
@@ -275,6 +287,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_stages(out, job);
     print_attempts(out, job, now);
     print_memory(out, job);
+    print_network(out, job);
     print_mesh(out, job);
 }
 

@@ -176,6 +176,33 @@ std::string peak_of(const pb::Inventory& inventory) {
                                                          : device.fp32().name();
 }
 
+// "570.86.10, CUDA 12.8, NCCL 2.28.3"
+std::string software_of(const pb::Inventory& inventory) {
+    const pb::GpuSoftware& software = inventory.software();
+    std::string text = software.driver();
+    const auto add = [&text](std::string_view name, const std::string& version) {
+        if (!version.empty()) text += format("{}{} {}", text.empty() ? "" : ", ", name, version);
+    };
+    add("CUDA", software.cuda());
+    add("NCCL", software.nccl());
+    return text;
+}
+
+// "3: Xid 79: it has fallen off the bus; reset it", for each device that no job may use.
+std::string unfit_of(const pb::Inventory& inventory) {
+    std::string text;
+    for (const pb::Device& device : inventory.devices()) {
+        if (device.unfit().empty()) continue;
+        text += format("{}{}: {}", text.empty() ? "" : ", ", device.index(), device.unfit());
+    }
+    return text;
+}
+
+bool any_unfit(const std::vector<pb::Node>& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const pb::Node& node) { return !unfit_of(node.inventory()).empty(); });
+}
+
 // "ckpt 1.2 TiB shared by 2": with how much is free and how many nodes have the same directory.
 std::string root_text(const pb::Root& root) {
     if (!root.problem().empty()) return format("{}: {}", root.name(), root.problem());
@@ -290,7 +317,9 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
     table.right("SEEN", [now](auto& node) {
         return node.has_last_seen() ? span_text(now - from_proto(node.last_seen())) : "";
     });
+    if (any_unfit(nodes)) table.left("UNFIT", of_inventory(unfit_of));
     if (detail == Detail::wide) {
+        table.left("DRIVER", of_inventory(software_of));
         table.left("CPU", of_inventory(&pb::Inventory::cpu_model));
         table.left("PEAK", of_inventory(peak_of));
         table.left("DATA", of_inventory(&pb::Inventory::data_address));

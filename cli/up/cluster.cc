@@ -40,6 +40,16 @@ Error interrupted() {
     return make_error(ErrorCode::cancelled, "interrupted");
 }
 
+// The devices of worker `i`: each has GPUs of its own, in the machine's order.
+std::string offer_of(const ClusterOptions& options, int i) {
+    const int count = options.devices_per_worker;
+    if (options.device_kind != "cuda") return format("{}:{}", options.device_kind, count);
+    std::string numbers;
+    for (int gpu = i * count; gpu < (i + 1) * count; ++gpu)
+        numbers += format("{}{}", numbers.empty() ? "" : ",", gpu);
+    return "cuda:" + numbers;
+}
+
 }  // namespace
 
 Result<LocalCluster> LocalCluster::start(const ClusterOptions& options, Signals& signals,
@@ -78,8 +88,7 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
         const Daemon::Command command{
             name,
             {program, "--state", state_.file(name), "--name", name, "--controller",
-             paths_.controller_address(), "--devices",
-             format("{}:{}", options.device_kind, options.devices_per_worker), "--http",
+             paths_.controller_address(), "--devices", offer_of(options, i), "--http",
              options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan", "stop",
              "--slots-on-machine", std::to_string(slots)},
             state_.file(name + ".log")};

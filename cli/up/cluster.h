@@ -22,7 +22,7 @@ struct ClusterOptions {
     std::string state_dir;
     int num_workers = 4;
     int devices_per_worker = 1;
-    std::string device_kind = "cpu";  // or emu
+    std::string device_kind = "cpu";  // cpu, cuda or emu
     std::string listen;               // host:port for gRPC beside the Unix socket; empty: none
     std::string http;  // host:port of the controller's HTTP; empty: none. Workers' then listen too
 };

@@ -24,6 +24,7 @@ std::vector<Check> examine(const VerbContext& context) {
                                  : target.state_dir;
     return {check_programs(missing_programs()),
             check_driver(driver),
+            check_gpus(gpu_conditions()),
             check_cuda_runtime(cuda_runtime_facts(), driver),
             check_nccl(nccl_facts()),
             check_cuda_library(cuda_library_facts(), driver),

@@ -79,6 +79,9 @@ Json schema_of(const Member&, const E&) {
 Json schema_of(const Member&, const std::optional<Keep>&) {
     return words_of<Keep>();
 }
+Json schema_of(const Member&, const std::optional<NetworkKind>&) {
+    return words_of<NetworkKind>();
+}
 template <Described T>
 Json schema_of(const Member&, const T& part) {
     return object_of(part);

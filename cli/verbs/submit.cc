@@ -5,7 +5,7 @@
 #include "cli/input/job_input.h"
 #include "cli/verbs/common.h"
 #include "service/machine.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 namespace rm {
 namespace {

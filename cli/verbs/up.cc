@@ -16,8 +16,9 @@ struct UpOptions : VerbOptions {
                           {.type = "N", .check = whole_number(1, 64)}, 4);
     int devices_per_worker = add("--devices-per-worker", devices_per_worker, "Devices of each [1]",
                                  {.type = "N", .check = whole_number(1, 64)}, 1);
-    std::string device_kind = add("--device-kind", device_kind, "CPU slots, or emulated GPUs [cpu]",
-                                  one_word_of("cpu|emu"), "cpu");
+    std::string device_kind =
+        add("--device-kind", device_kind, "CPU slots, GPUs, or emulated GPUs [cpu]",
+            one_word_of("cpu|cuda|emu"), "cpu");
     std::string job_file =
         add("--job", job_file, "Run this job file until it ends, then stop", {.type = "FILE"});
     std::string state_dir = add(

@@ -84,6 +84,7 @@ void columns(Like<Attempt> auto& attempt, auto&& visit) {
         visit(name == "device" || name == "host" ? name + "_limit" : name, value);
     };
     describe_columns(attempt.memory, visit_memory);
+    visit("network", attempt.network);
     visit("collective_timeout", attempt.collective_timeout);
     visit("started", attempt.started);
     visit("ended", attempt.ended);
@@ -119,6 +120,9 @@ void columns(Like<Node> auto& node, auto&& visit) {
     visit("memory", inventory.memory);
     visit("data_address", inventory.data_address);
     visit("http_address", inventory.http_address);
+    visit("gpu_driver", inventory.software.driver);
+    visit("gpu_cuda", inventory.software.cuda);
+    visit("gpu_nccl", inventory.software.nccl);
     visit("boot_id", node.boot_id);
     visit("build", node.build);
     visit("drained", node.drained);
@@ -135,6 +139,15 @@ void columns(Like<DeviceInfo> auto& device, auto&& visit) {
     visit("bf16_flops", device.bf16.flops);
     visit("bf16_name", device.bf16.name);
     visit("num_threads", device.num_threads);
+    visit("unfit", device.unfit);
+    visit("lost", device.lost);
+    visit("gpu_uuid", device.gpu.uuid);
+    visit("gpu_product", device.gpu.product);
+    visit("gpu_pci", device.gpu.pci);
+    visit("gpu_bridge", device.gpu.bridge);
+    visit("gpu_numa_node", device.gpu.numa_node);
+    visit("gpu_compute", device.gpu.compute);
+    visit("gpu_power_limit_watts", device.gpu.power_limit_watts);
 }
 
 void columns(Like<State> auto& state, auto&& visit) {

@@ -42,6 +42,7 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
                    .zero = attempt.zero,
                    .placement = {},
                    .memory = attempt.memory,
+                   .network = attempt.network,
                    .collective_timeout = attempt.collective_timeout};
     for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
         const DeviceId& device = attempt.ranks[rank].device;

@@ -83,6 +83,11 @@ struct NodeRoots {
     NodeId node;
     RootsReport report;
 };
+// Which of its devices jobs may use has changed.
+struct NodeDevices {
+    NodeId node;
+    DevicesReport report;
+};
 struct NodeFilesChecked {
     NodeId node;
     FilesChecked checked;
@@ -114,10 +119,11 @@ struct PlanReady {
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
-using InputBody = std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello,
-                               NodeSessionDown, NodeUnreachable, NodeGone, NodeStatus, NodeRefused,
-                               DrainNode, ResumeNode, AskToPublish, PlanReady, CommandsDue,
-                               NodeRoots, NodeFilesChecked, NodeRootProbed, LinkDrifted>;
+using InputBody =
+    std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
+                 NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
+                 AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices, NodeFilesChecked,
+                 NodeRootProbed, LinkDrifted>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

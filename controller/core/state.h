@@ -50,6 +50,7 @@ struct Attempt {
     Mesh mesh;
     int zero = 0;  // ZeRO stage
     MemoryPolicy memory;
+    NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
     std::vector<RankRecord> ranks;  // by rank
     WallTime started;

@@ -23,6 +23,8 @@ std::string_view to_string(Availability availability) {
             return "unreachable";
         case Availability::drained:
             return "drained";
+        case Availability::unfit:
+            return "unfit";
     }
     return "?";
 }
@@ -75,7 +77,7 @@ FleetMetrics::FleetMetrics(const std::string& version)
     : registry_(std::make_unique<prometheus::Registry>()),
       nodes_(gauge_family(*registry_, "ringmaster_nodes", "Nodes by state.")),
       devices_(gauge_family(*registry_, "ringmaster_devices",
-                            "Devices by state: free, busy, unreachable, drained.")),
+                            "Devices by state: free, busy, unreachable, drained, unfit.")),
       jobs_(gauge_family(*registry_, "ringmaster_jobs", "Jobs by state, ended ones included.")),
       transitions_(counter_family(*registry_, "ringmaster_job_transitions_total",
                                   "Changes of a job's state since the controller started.")),
@@ -116,7 +118,7 @@ void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemet
     std::map<std::string_view, int> devices;
     for (const PlanningDevice& device : planning_devices(state))
         ++devices[to_string(device.availability)];
-    set_counts(devices_, std::array{"free", "busy", "unreachable", "drained"}, devices);
+    set_counts(devices_, std::array{"free", "busy", "unreachable", "drained", "unfit"}, devices);
     update_run_info(state, now);
 }
 

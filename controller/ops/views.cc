@@ -39,6 +39,7 @@ pb::Attempt to_message(const Attempt& attempt) {
     message.set_state(to_message<pb::AttemptState>(attempt.state));
     *message.mutable_mesh() = to_proto(attempt.mesh);
     message.set_zero(attempt.zero);
+    message.set_network(std::string(to_string(attempt.network)));
     *message.mutable_memory() = to_proto(attempt.memory);
     for (const RankRecord& rank : attempt.ranks) {
         const Mesh::Coords at = attempt.mesh.coords(message.placement_size());

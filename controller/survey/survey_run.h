@@ -9,7 +9,7 @@
 
 #include "base/ids.h"
 #include "controller/survey/infer.h"
-#include "spec/probe.h"
+#include "spec/machine/probe.h"
 
 namespace rm {
 

@@ -29,6 +29,8 @@ class Network {
 public:
     virtual ~Network() = default;
     virtual std::string_view name() const = 0;
+    // For people: "gloo", "nccl 2.28.3 on eth0".
+    virtual std::string description() const { return std::string(name()); }
     virtual int rank() const = 0;
     virtual int num_ranks() const = 0;
 

@@ -14,13 +14,11 @@ using nlohmann::json;
 
 namespace {
 
-Result<ModelConfig> preset_for(const JobSpec& spec) {
+// A multiple of 64 that holds all tokens.
+Result<std::int64_t> vocabulary_for(const std::string& tokenizer_file) {
     constexpr std::int64_t kMultiple = 64;
-    RM_TRY(ModelConfig model, find_preset(spec.model.preset));
-    if (spec.data.tokenizer == "bytes") return model;
-    RM_TRY(const auto tokenizer, open_tokenizer(spec.data.tokenizer));
-    model.vocabulary = (tokenizer->vocabulary() + kMultiple - 1) / kMultiple * kMultiple;
-    return model;
+    RM_TRY(const auto tokenizer, open_tokenizer(tokenizer_file));
+    return (tokenizer->vocabulary() + kMultiple - 1) / kMultiple * kMultiple;
 }
 
 // The members that JSON holds as they are; the others are converted where they are read.
@@ -41,6 +39,9 @@ template <typename Visit>
 void visit_members(Visit& visit, Like<RankConfig> auto& config) {
     visit(Member{.name = "epoch"}, config.epoch.value);
     visit(Member{.name = "rank"}, config.rank);
+    visit(Member{.name = "device_uuid"}, config.device_uuid);
+    visit(Member{.name = "numa_node"}, config.numa_node);
+    visit(Member{.name = "device_profile"}, config.device_profile);
     visit(Member{.name = "device_memory_bytes"}, config.device_memory);
     visit(Member{.name = "num_threads"}, config.num_threads);
     visit(Member{.name = "host_memory_bytes"}, config.host_memory);
@@ -75,19 +76,28 @@ Status check_sizes(const ModelConfig& m, const std::string& path) {
 
 }  // namespace
 
-Result<ModelConfig> resolve_model(const JobSpec& spec, const std::optional<ModelConfig>& given) {
+Result<ModelConfig> architecture_of(const JobSpec& spec, const std::optional<ModelConfig>& given) {
     const std::string& from = spec.model.from;
-    if (from.empty()) return given ? Result<ModelConfig>(*given) : preset_for(spec);
+    if (from.empty()) return given ? Result<ModelConfig>(*given) : find_preset(spec.model.preset);
     if (given) return invalid_argument("model.from: {} has its own sizes; none can be given", from);
     const auto config = read_hf_config(from);
     if (!config) return within("model.from", config.error());
     return config->model;
 }
 
+Result<ModelConfig> resolve_model(const JobSpec& spec, const std::optional<ModelConfig>& given) {
+    RM_TRY(ModelConfig model, architecture_of(spec, given));
+    const bool has_own_vocabulary = given || !spec.model.from.empty();
+    if (has_own_vocabulary || spec.data.tokenizer == "bytes") return model;
+    RM_TRY(model.vocabulary, vocabulary_for(spec.data.tokenizer));
+    return model;
+}
+
 json plan_to_json(const Plan& plan) {
     return {{"mesh", mesh_to_json(plan.mesh)},
             {"zero", plan.zero},
             {"memory", members_to_json(plan.memory)},
+            {"network", to_string(plan.network)},
             {"collective_timeout_seconds", plan.collective_timeout.value}};
 }
 
@@ -99,6 +109,7 @@ Result<Plan> plan_from_json(const json& value) {
     }
     JsonReader reader(object);
     reader(Member{.name = "memory"}, plan.memory);
+    reader(Member{.name = "network"}, plan.network);
     object.read("zero", plan.zero)
         .read("collective_timeout_seconds", plan.collective_timeout.value);
     RM_RETURN_IF_ERROR(object.finish());

@@ -27,6 +27,9 @@ struct RankConfig {
     Epoch epoch{1};
     int rank = 0;
     RankDevice device;
+    std::string device_uuid;     // the GPU that the process sees alone; empty: all
+    int numa_node = -1;          // of the GPU; -1: unknown
+    std::string device_profile;  // the file of its kind's measured profile; empty: none
     Bytes device_memory;         // of an emulated device; 0: the emulator's default
     int num_threads = 1;         // of this rank's pool
     Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
@@ -49,8 +52,10 @@ inline std::optional<DType> moment_type(const JobSpec& spec) {
     return std::nullopt;
 }
 
-// The architecture a job trains: `given` sizes, or those of the directory or preset it names. A
-// preset's vocabulary is that of the job's tokenizer file, rounded up to a multiple of 64.
+// The architecture a job trains: `given` sizes, or those of the directory or preset it names.
+Result<ModelConfig> architecture_of(const JobSpec& spec, const std::optional<ModelConfig>& given);
+// The same, and a preset has the vocabulary of the job's tokenizer file, rounded up to a multiple
+// of 64.
 Result<ModelConfig> resolve_model(const JobSpec& spec, const std::optional<ModelConfig>& given);
 
 // JSON. Absent keys keep their defaults, unknown keys are errors, which name the path, the key and

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "engine/train/rank_config.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "spec/machine/device_kind.h"
 
 namespace rm {
 
@@ -38,6 +39,9 @@ Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankConfig& config,
         return make_cpu_kernels(
             {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
     }
+    RM_TRY(const ModelConfig model, architecture_of(config.spec, config.model));
+    RM_RETURN_IF_ERROR(
+        check_heads(model.head_dim, config.spec.model.name(), to_string(*device.library)));
     DeviceOptions options{.device = device.index, .tuning_file = tuning_file};
     if (config.device_memory.value > 0) options.memory = config.device_memory;
     return load_device_kernels(*device.library, options);

@@ -44,9 +44,9 @@ void describe(Visit& visit, Like<PlanningFiles> auto& files) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningDevice> auto& device) {
-    auto& [id, kind, build, availability, held_by] = device;
-    visit_named(visit, {"device", "kind", "build", "availability", "held_by"}, id, kind, build,
-                availability, held_by);
+    auto& [id, kind, build, nccl, availability, held_by] = device;
+    visit_named(visit, {"device", "kind", "build", "nccl", "availability", "held_by"}, id, kind,
+                build, nccl, availability, held_by);
 }
 
 // `behind` is not sent: the pass does not look at those jobs.
@@ -61,10 +61,10 @@ void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<Plan> auto& plan) {
-    auto& [mesh, zero, placement, memory, timeout] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout] = plan;
     visit(named("mesh", Presence::sent), mesh);
-    visit_named(visit, {"zero", "placement", "memory", "collective_timeout_seconds"}, zero,
-                placement, memory, timeout);
+    visit_named(visit, {"zero", "placement", "memory", "network", "collective_timeout_seconds"},
+                zero, placement, memory, network, timeout);
 }
 
 template <typename Visit>

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/words.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 namespace rm {
 namespace {

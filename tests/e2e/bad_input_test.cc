@@ -202,8 +202,9 @@ TEST_F(BadInput, AControllerThatIsNotThereIsNamedAfterThreeTries) {
 TEST_F(BadInput, GpusThatAWorkerCannotOfferAreRefusedWithTheReasonAndCpuSlotsOffered) {
     const Finished worker = run({program("ringmaster-worker"), "--state", path("state"),
                                  "--controller", "unix:" + path("c.sock"), "--devices", "cuda:1"});
-    EXPECT_EQ(worker.code, 2) << worker.err;
-    expect_in(worker.out + worker.err, {"'cuda:1' cannot be offered: ", "--devices cpu:N"});
+    EXPECT_EQ(worker.code, 1) << worker.err;
+    expect_in(worker.out + worker.err,
+              {"--devices: GPUs cannot be offered: ", "cpu:N offers CPU slots"});
     EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 

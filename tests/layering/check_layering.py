@@ -57,6 +57,8 @@ RULES = {
     # Placement needs measurements alone.
     "planner/placement": (["base", "spec", "topology", "planner/placement"], []),
     "service": (["base", "spec", "topology", "service"], SERVICE),
+    # The machine's GPUs, for programs with and without gRPC.
+    "service/gpu": (["base", "spec", "service/gpu"], []),
     "controller": (["base", "spec", "topology", "options", "service", "controller", "engine", "planner"], DAEMON),
     "controller/core": (["base", "spec", "topology", "planner/memory.h", "planner/snapshot.h", "controller/core"], []),
     "controller/survey": (["base", "spec", "topology", "controller/survey"], []),
@@ -64,7 +66,7 @@ RULES = {
                          ["sqlite3.h"]),
     "worker": (["base", "spec", "options", "service", "worker", "engine", "kernels"], DAEMON),
     "worker/core": (["base", "spec", "worker/core"], []),
-    "worker/rank": (["base", "spec", "engine", "kernels", "worker/rank", "worker/dir"], ENGINE),
+    "worker/rank": (["base", "spec", "engine", "kernels", "service/gpu", "worker/rank", "worker/dir"], ENGINE),
     "cli": (["base", "spec", "topology", "options", "service", "cli", "engine/data", "engine/hf/config.h",
              "engine/json", "engine/tokenizer", "planner"], DAEMON),
 }
@@ -125,7 +127,7 @@ PLANTED = [
     ("engine/windows/x.cc", '"engine/attention/attention.h"'), ("engine/attention/x.cc", '"engine/model/block.h"'),
     ("engine/memory/x.cc", '"engine/model/model.h"'), ("engine/train/x.cc", "<coin/Cbc_C_Interface.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
-    ("service/x.cc", '"engine/train/trainer.h"'), ("service/x.cc", "<sqlite3.h>"),
+    ("service/x.cc", '"engine/train/trainer.h"'), ("service/gpu/x.cc", '"service/log.h"'), ("service/x.cc", "<sqlite3.h>"),
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
     ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert/convert.h"'),
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),

@@ -47,8 +47,11 @@ TEST(Regress0023, WhatIsKeptForAnOverdueJobIsOfOneKind) {
     world.plan(world.submit(one), {"a"});
     JobSpec gpu = one;
     gpu.resources.kind = "L40S";
+    gpu.precision = "bf16";
     world.plan(world.submit(gpu), {"g"});
-    const JobId overdue = world.submit(small_spec(ring(3)));  // of any kind: 2 of 3 are free
+    JobSpec of_any_kind = small_spec(ring(3));  // 2 of 3 GPUs are free
+    of_any_kind.precision = "bf16";
+    const JobId overdue = world.submit(of_any_kind);
     const JobId on_cpu = world.submit(one);
     const JobId on_gpu = world.submit(gpu);
     world.now = world.now + Seconds{3601};

@@ -17,9 +17,10 @@ protected:
         if (up_) stop(*up_);
     }
     Finished submitted(const std::string& kind) {
-        return at(path("state"),
-                  {"submit", write_job({.parallel = "{data: 1}",
-                                        .extra = "resources: {kind: " + kind + "}\n"})});
+        return at(
+            path("state"),
+            {"submit", write_job({.parallel = "{data: 1}",
+                                  .extra = "precision: bf16\nresources: {kind: " + kind + "}\n"})});
     }
 
     std::unique_ptr<Process> up_;

@@ -61,6 +61,8 @@ void fill_message(Rng& rng, google::protobuf::Message& message);
 // A text that its field can hold.
 std::string text_for(Rng& rng, const std::string& field) {
     if (field == "schedule") return "linear";
+    if (field == "network") return "nccl";
+    if (field == "reproducible") return "on";
     if (field == "documents") return "separate";
     if (field == "positions") return "running";
     if (field == "place" || field == "kept") return "host";

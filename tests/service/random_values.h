@@ -124,9 +124,9 @@ inline void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
 inline void fill(Rng& rng, Plan& plan) {
-    auto& [mesh, zero, placement, memory, timeout] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout] = plan;
     placement.clear();  // does not travel
-    fill_all(rng, mesh, zero, memory, timeout);
+    fill_all(rng, mesh, zero, memory, network, timeout);
 }
 inline void fill(Rng& rng, FileUse& use) {
     use = static_cast<FileUse>(rng.below(6));

@@ -235,6 +235,8 @@ void SimController::receive(int stream, const Packet& packet) {
         post(NodeRefused{session.node, *refused});
     } else if (const auto* roots = std::get_if<RootsReport>(&message)) {
         post(NodeRoots{session.node, *roots});
+    } else if (const auto* devices = std::get_if<DevicesReport>(&message)) {
+        post(NodeDevices{session.node, *devices});
     } else if (const auto* checked = std::get_if<FilesChecked>(&message)) {
         post(NodeFilesChecked{session.node, *checked});
     } else if (const auto* probed = std::get_if<RootProbed>(&message)) {

@@ -90,6 +90,7 @@ TEST(Descriptions, VisitEveryMember) {
     check<Pong>();
     check<CommandRefused>();
     check<RootsReport>();
+    check<DevicesReport>();
     check<FilesChecked>();
     check<RootProbed>();
     check<ProbeReport>();

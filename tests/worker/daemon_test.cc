@@ -374,7 +374,7 @@ TEST_F(WorkerProcess, DoesNotObeyAControllerOfAnotherCluster) {
 TEST_F(WorkerProcess, SaysWhatIsWrongWithItsCommandLine) {
     for (const auto& [arguments, words] :
          std::vector<std::pair<std::vector<std::string>, std::string>>{
-             {{"--devices", "cuda:1"}, "cpu:N"},
+             {{"--devices", "cuda:x"}, "numbers such as cuda:0,2"},
              {{"--data-address", "8.8.8.8"}, "public"},
              {{"--controller", "10.1.2.3:7070"}, "10.1.2.3"},
              {{"--slots-on-machine", "1"}, "own 2 slots"},
@@ -390,6 +390,15 @@ TEST_F(WorkerProcess, SaysWhatIsWrongWithItsCommandLine) {
         EXPECT_EQ(end_worker(0), 2);
         EXPECT_THAT(worker_log(), HasSubstr(words));
     }
+}
+
+TEST_F(WorkerProcess, SaysWhyItCannotOfferGpus) {
+    pid_ = *spawn({.argv = {worker_path(), "--state", state_, "--controller",
+                            controller_->address(), "--devices", "cuda:all"},
+                   .output = log_});
+    EXPECT_EQ(end_worker(0), 1);
+    EXPECT_THAT(worker_log(), HasSubstr("GPUs cannot be offered: "));
+    EXPECT_THAT(worker_log(), HasSubstr("cpu:N offers CPU slots"));
 }
 
 TEST_F(WorkerProcess, NamesAnAddressOrADirectoryThatIsTaken) {

@@ -96,17 +96,21 @@ TEST(Inventory, ASlotOfACrowdedMachineHasThePeakOfOneCore) {
     EXPECT_EQ(device.peak(Precision::fp32), (Peak{4e9, machine.name}));
 }
 
-TEST(Devices, AreCpuSlotsOnly) {
+TEST(Devices, AreCpuSlotsOrGpus) {
     EXPECT_EQ(parse_device_offer("cpu:4")->count, 4);
+    EXPECT_EQ(parse_device_offer("cuda:all")->library, DeviceLibrary::cuda);
+    EXPECT_TRUE(parse_device_offer("cuda:all")->gpus.empty());
+    EXPECT_EQ(parse_device_offer("cuda:0,2")->gpus, (std::vector<int>{0, 2}));
+    EXPECT_EQ(parse_device_offer("cuda:7")->count, 1);
     EXPECT_EQ(parse_device_offer("emu:2")->library, DeviceLibrary::emu);
-    for (const char* wrong :
-         {"", "cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:2000", "cpu:2x", "cuda:1"}) {
+    for (const char* wrong : {"", "cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:2000", "cpu:2x", "cuda",
+                              "cuda:", "cuda:-1", "cuda:0,", "cuda:0,0", "cuda:two", "rocm:0"}) {
         const auto refused = parse_device_offer(wrong);
         ASSERT_FALSE(refused.ok()) << wrong;
         EXPECT_THAT(refused.error().message, HasSubstr(format("'{}'", wrong)));
     }
-    EXPECT_THAT(parse_device_offer("cuda").error().message,
-                HasSubstr("--devices cpu:N offers CPU slots"));
+    EXPECT_THAT(parse_device_offer("cuda:0,0").error().message,
+                HasSubstr("device 0 is there twice; cuda:all, or numbers such as cuda:0,2"));
 }
 
 TEST(DataAddress, IsLoopbackOrPrivate) {

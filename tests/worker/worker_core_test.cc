@@ -453,6 +453,14 @@ TEST_F(CoreInSession, RootsAreInTheHelloAndToldAgainWhenTheyChangeNoticeably) {
     EXPECT_EQ(core_->hello().roots, roots) << "of a later session";
 }
 
+TEST_F(CoreInSession, TheFitnessOfDevicesIsToldWhenItChanges) {
+    start(facts_with(2));
+    const DevicesReport bad{{{0, ""}, {1, "lost"}}};
+    EXPECT_EQ(sent<DevicesReport>(core_->apply(DevicesObserved{bad})).at(0), bad);
+    EXPECT_TRUE(sent<DevicesReport>(core_->apply(DevicesObserved{bad})).empty()) << "said already";
+    EXPECT_EQ(core_->hello().inventory.devices[1].unfit, "lost") << "of a later session";
+}
+
 TEST_F(CoreInSession, QuestionsAboutFilesAreAnsweredLaterAndOnlyToAController) {
     start(facts_with(1));
     const CheckFiles check{"k", {{FileUse::data, "/data"}}};

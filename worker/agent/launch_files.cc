@@ -23,7 +23,8 @@ const DeviceInfo& device_of(const Inventory& inventory, int index) {
 RankDevice rank_device_of(const DeviceInfo& device) {
     if (device.kind == "cpu") return {};
     const bool emulated = device.kind == to_string(DeviceLibrary::emu);
-    return {emulated ? DeviceLibrary::emu : DeviceLibrary::cuda, device.index};
+    if (emulated) return {DeviceLibrary::emu, device.index};
+    return {DeviceLibrary::cuda, 0};  // the only one that it sees
 }
 
 }  // namespace
@@ -85,6 +86,8 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
             .epoch = launch.epoch,
             .rank = rank.rank,
             .device = rank_device_of(device),
+            .device_uuid = device.gpu.uuid,
+            .numa_node = device.gpu.numa_node,
             .device_memory = device.memory,
             .num_threads = device.num_threads,
             .host_memory = terms.memory,

@@ -142,6 +142,10 @@ void WorkerCore::on(const RootsObserved& input, Outputs& out) {
     send(RootsReport{facts_.roots}, out);
 }
 
+void WorkerCore::on(const DevicesObserved& input, Outputs& out) {
+    if (set_fitness(facts_.inventory.devices, input.report)) send(input.report, out);
+}
+
 void WorkerCore::on(const FilesChecked& input, Outputs& out) {
     if (accepted()) send(input, out);
 }

@@ -46,7 +46,10 @@ struct ShimNotStarted {
     Epoch epoch;
     std::string reason;
 };
-// Arrives every few seconds, changed or not.
+// Both arrive every few seconds, changed or not.
+struct DevicesObserved {
+    DevicesReport report;
+};
 struct RootsObserved {
     std::vector<RootInfo> roots;
 };
@@ -54,8 +57,9 @@ struct ProbeDone {
     ProbeReport report;
 };
 // FilesChecked and RootProbed answer CheckFiles and ProbeRoot, possibly in a later session.
-using WorkerInput = std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted,
-                                 RootsObserved, FilesChecked, RootProbed, ProbeDone>;
+using WorkerInput =
+    std::variant<SessionUp, SessionDown, Received, ShimObserved, ShimNotStarted, RootsObserved,
+                 DevicesObserved, FilesChecked, RootProbed, ProbeDone>;
 
 // ---- outputs, carried out in their order
 // Must be on disk before any later output of the same batch is carried out.
@@ -120,6 +124,7 @@ private:
     void on(const ShimObserved& input, Outputs& out);
     void on(const ShimNotStarted& input, Outputs& out);
     void on(const RootsObserved& input, Outputs& out);
+    void on(const DevicesObserved& input, Outputs& out);
     void on(const FilesChecked& input, Outputs& out);
     void on(const RootProbed& input, Outputs& out);
     void on(const ProbeDone& input, Outputs& out);

@@ -8,8 +8,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
-#include "engine/train/cpu_peak.h"
 #include "service/grpc/grpc_util.h"
 #include "service/http/http_server.h"
 #include "service/log.h"
@@ -19,6 +19,7 @@
 #include "worker/daemon/build_hash.h"
 #include "worker/daemon/data_address.h"
 #include "worker/daemon/identity.h"
+#include "worker/daemon/offered.h"
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/inventory.h"
 #include "worker/metrics/worker_metrics.h"
@@ -56,38 +57,22 @@ private:
     sigset_t set_{};
 };
 
-// The host memory that one rank may use: each slot of the machine has an equal part.
-Bytes memory_of_rank(const WorkerOptions& options) {
-    if (options.memory.value > 0) return {options.memory.value / options.devices.count};
-    Bytes machine = machine_memory();
-    const Bytes group = control_group_memory();
-    if (group.value > 0) machine = std::min(machine, group);
-    return {memory_for_ranks(machine).value / options.slots_on_machine};
-}
-
-Result<Inventory> inventory_of(const WorkerOptions& options) {
-    RM_TRY(Peak fp32, cached_cpu_peak(options.peak_cache, DType::f32));
-    RM_TRY(Peak bf16, cached_cpu_peak(options.peak_cache, DType::bf16));
-    Inventory inventory = take_inventory(
-        options.devices, {.num_slots = options.slots_on_machine,
-                          .num_cores = machine_cores(),
-                          .memory = {memory_of_rank(options).value * options.slots_on_machine},
-                          .fp32 = std::move(fp32),
-                          .bf16 = std::move(bf16)});
-    inventory.memory = machine_memory();
-    inventory.data_address = options.data_address;
-    if (!options.name.empty()) inventory.hostname = options.name;
-    if (inventory.data_address.empty()) {
-        RM_TRY(inventory.data_address, data_address_towards(options.controller));
-    }
-    return inventory;
-}
-
-RankTerms terms_of(const WorkerOptions& options) {
+RankTerms terms_of(const WorkerOptions& options, const Offered& offered) {
     return {.orphan = options.orphan,
             .command = {"/proc/self/exe", "rank"},
             .ports = options.ports,
-            .memory = memory_of_rank(options)};
+            .memory = offered.memory_of_rank};
+}
+
+// The devices on which attempts may have processes.
+std::set<int> held_by(const std::vector<Observation>& seen) {
+    std::set<int> devices;
+    for (const Observation& attempt : seen) {
+        if (!attempt.status.processes_left) continue;
+        for (const RankStatus& rank : attempt.status.ranks)
+            devices.insert(rank.device);
+    }
+    return devices;
 }
 
 // Null: links of this worker are not measured.
@@ -101,6 +86,7 @@ class WorkerDaemon {
 public:
     static Status run(const WorkerOptions& options) {
         const StopSignals signals;
+        RM_TRY(const Offered offered, find_offered(options));
         RM_TRY(const StateDir state, StateDir::open(options.state_dir));
         const std::string identity_path = state.file("identity.json");
         RM_TRY(const std::string name, certified_name(options.security));
@@ -108,7 +94,7 @@ public:
         WorkerMetrics metrics(identity.node);
         RM_TRY(const auto http,
                serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
-        RM_TRY(Inventory inventory, inventory_of(options));
+        Inventory inventory = offered.inventory;
         if (http) inventory.http_address = advertised(http->address(), options.metrics);
         RM_TRY(const auto channel, make_channel(options.controller, options.security));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
@@ -116,14 +102,14 @@ public:
         RootsAgent roots(declared, state.file("roots.json"));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
-                                                    .terms = terms_of(options),
+                                                    .terms = terms_of(options, offered),
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
         RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
-        Prober prober(make_cpu_inside_probe(options.devices.count));
-        RM_RETURN_IF_ERROR(announce(state, identity, options, inventory));
-        WorkerDaemon daemon(options, signals, *attempts, metrics);
+        Prober prober(make_cpu_inside_probe(static_cast<int>(inventory.devices.size())));
+        RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
+        WorkerDaemon daemon(options, signals, *attempts, metrics, offered.gpus.get());
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
@@ -139,7 +125,9 @@ public:
                      .probed = [&](const auto& probed) { session.handle(probed); }});
         prober.start([&session](const ProbeReport& report) { session.handle(ProbeDone{report}); });
         session.start();
+        daemon.watch_gpus(session);
         daemon.serve(session);
+        if (offered.gpus) offered.gpus->stop();
         prober.stop();
         roots.stop();
         session.stop();
@@ -149,21 +137,28 @@ public:
 
 private:
     WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
-                 WorkerMetrics& metrics)
-        : options_(options), signals_(signals), attempts_(attempts), metrics_(metrics) {}
+                 WorkerMetrics& metrics, GpuWatch* gpus)
+        : options_(options),
+          signals_(signals),
+          attempts_(attempts),
+          metrics_(metrics),
+          gpus_(gpus) {}
 
     static Status announce(const StateDir& state, const Identity& identity,
-                           const WorkerOptions& options, const Inventory& inventory) {
+                           const WorkerOptions& options, const Inventory& inventory,
+                           const Offered& offered) {
         log_event(LogLevel::info, "worker_started",
                   {{"node", identity.node},
                    {"devices", inventory.devices.size()},
-                   {"memory", memory_of_rank(options) * static_cast<int>(inventory.devices.size())},
+                   {"memory", offered.memory_of_rank * static_cast<int>(inventory.devices.size())},
                    {"data_address", inventory.data_address},
                    {"ports", to_string(options.ports)},
                    {"http", inventory.http_address}});
         const std::string why = why_unreachable(inventory.data_address, options.controller);
         if (!why.empty())
             log_event(LogLevel::warning, "data_address_unreachable", {{"reason", why}});
+        if (!offered.unused.empty())
+            log_event(LogLevel::warning, "gpus_unused", {{"reason", offered.unused}});
         return write_file_atomically(state.file("worker.json"),
                                      nlohmann::json{{"pid", ::getpid()},
                                                     {"http", inventory.http_address},
@@ -202,6 +197,14 @@ private:
         return facts;
     }
 
+    void watch_gpus(WorkerSession& session) {
+        if (gpus_ == nullptr) return;
+        gpus_->start([this, &session](const std::vector<GpuReading>& readings) {
+            metrics_.update(readings);
+            session.handle(DevicesObserved{fitness_of(readings)});
+        });
+    }
+
     void serve(WorkerSession& session) {
         while (!signals_.take())
             look(session);
@@ -212,6 +215,7 @@ private:
     void look(WorkerSession& session) {
         const std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.update(seen, clock_.mono());
+        if (gpus_ != nullptr) gpus_->set_held(held_by(seen));
         for (const Observation& attempt : seen)
             session.handle(ShimObserved{attempt.status, clock_.mono()});
         attempts_.wait(kLookInterval);
@@ -235,6 +239,7 @@ private:
     const SystemClock clock_;
     Attempts& attempts_;
     WorkerMetrics& metrics_;
+    GpuWatch* const gpus_;  // null: none are offered
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ std::function<std::string(const std::string&)> words_of(Check check) {
 }
 
 struct Texts {
-    std::string devices = "cpu:1";
+    std::string devices;
     std::string orphan = "keep";
     std::string ports = to_string(kDataPorts);
     std::string probe_ports;
@@ -158,9 +158,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     add_place(app, options);
     add_security(app, options.security);
     app.add_option("--devices", texts.devices,
-                   "Offer N CPU slots, written cpu:N, or N emulated GPUs, emu:N")
-        ->check(words_of(parse_device_offer))
-        ->capture_default_str();
+                   "What to offer: cuda:all, GPUs by number such as cuda:0,2, N CPU slots, written "
+                   "cpu:N, or N emulated GPUs, emu:N [cuda:all where there are GPUs, else cpu:1]")
+        ->check(words_of(parse_device_offer));
     add_metrics(app, options.metrics);
     add_network(app, options, texts);
     app.add_option("--memory", texts.memory,
@@ -202,17 +202,17 @@ CommandLine parse_command_line(int argc, char** argv) {
         return misuse("--root: " + roots.error().message);
     }
     options.metrics.scrapers.client_ca = options.security.ca;
-    options.devices = *parse_device_offer(texts.devices);
+    if (!texts.devices.empty()) options.devices = *parse_device_offer(texts.devices);
     options.ports = *parse_port_range(texts.ports);
     options.is_probed = texts.probe_ports != "none";
     if (options.is_probed && !texts.probe_ports.empty())
         options.probe_ports = *parse_port_range(texts.probe_ports);
     if (!texts.memory.empty()) options.memory = *parse_bytes(texts.memory);
     options.orphan.mode = *parse_word<OrphanMode>(texts.orphan);
-    if (options.slots_on_machine == 0) options.slots_on_machine = options.devices.count;
-    if (options.slots_on_machine < options.devices.count) {
+    const int own = options.devices ? options.devices->count : 0;
+    if (options.slots_on_machine > 0 && options.slots_on_machine < own) {
         return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",
-                             options.slots_on_machine, options.devices.count));
+                             options.slots_on_machine, own));
     }
     return {.options = std::move(options)};
 }

@@ -18,7 +18,7 @@ struct WorkerOptions {
     std::string name;        // the node's name for users; empty: the machine's
     std::string controller;  // unix:/path, or host:port, on loopback without TLS
     ClientSecurity security;
-    DeviceOffer devices;
+    std::optional<DeviceOffer> devices;  // nothing: all GPUs, or else one CPU slot
     MetricsOptions metrics;
     std::string data_address;      // loopback or private; empty: the one that reaches `controller`
     PortRange ports = kDataPorts;  // for ranks and the probe server, on data_address

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -9,30 +10,43 @@ namespace rm {
 namespace {
 
 constexpr int kMostSlots = 1024;
+constexpr std::string_view kAll = "all";
 
-// Workers do not offer GPUs yet; on a machine without a usable GPU the error says why.
-Error explain_cuda(std::string_view asked) {
-    const Status usable = check_device(DeviceLibrary::cuda, 0);
-    const std::string why = usable ? "workers do not offer GPUs yet (ring-train --device cuda uses "
-                                     "this one)"
-                                   : usable.error().message;
-    return {ErrorCode::unavailable,
-            format("'{}' cannot be offered: {}. --devices cpu:N offers CPU slots", asked, why)};
+// "0,2": numbers from 0, each once.
+Result<std::vector<int>> parse_numbers(std::string_view text) {
+    std::vector<int> numbers;
+    for (const std::string_view part : split(text, ',')) {
+        const auto number = parse_number<int>(part);
+        if (!number || *number < 0) return invalid_argument("'{}' is not a device's number", part);
+        if (std::find(numbers.begin(), numbers.end(), *number) != numbers.end())
+            return invalid_argument("device {} is there twice", *number);
+        numbers.push_back(*number);
+    }
+    return numbers;
 }
 
 }  // namespace
 
 Result<DeviceOffer> parse_device_offer(std::string_view text) {
-    const std::size_t colon = text.find(':');
+    const std::size_t colon = std::min(text.find(':'), text.size());
     const std::string_view kind = text.substr(0, colon);
+    const std::string_view value = text.substr(std::min(colon + 1, text.size()));
     const auto library = parse_word<DeviceLibrary>(kind);
-    if (library && *library == DeviceLibrary::cuda) return explain_cuda(text);
-    if (colon != std::string_view::npos && (kind == "cpu" || library)) {
-        const auto count = parse_number<int>(text.substr(colon + 1));
-        if (count && *count >= 1 && *count <= kMostSlots)
-            return DeviceOffer{library ? std::optional(*library) : std::nullopt, *count};
+    if (library && *library == DeviceLibrary::cuda) {
+        if (value == kAll) return DeviceOffer{.library = *library, .count = 0, .gpus = {}};
+        const auto gpus = parse_numbers(value);
+        if (gpus) return DeviceOffer{*library, static_cast<int>(gpus->size()), *gpus};
+        return invalid_argument("'{}': {}; cuda:all, or numbers such as cuda:0,2", text,
+                                gpus.error().message);
     }
-    return invalid_argument("'{}' is not cpu:N with N from 1 to {}", text, kMostSlots);
+    if (kind == "cpu" || library) {
+        const auto count = parse_number<int>(value);
+        if (count && *count >= 1 && *count <= kMostSlots)
+            return DeviceOffer{.library = library ? std::optional(*library) : std::nullopt,
+                               .count = *count};
+    }
+    return invalid_argument("'{}' is not cuda:all, cuda:0,2 or cpu:N with N from 1 to {}", text,
+                            kMostSlots);
 }
 
 std::vector<DeviceInfo> slots_of(const DeviceOffer& offer, const MachineShare& share) {

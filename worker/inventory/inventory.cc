@@ -61,7 +61,8 @@ Inventory take_inventory(const DeviceOffer& offer, const MachineShare& share) {
             .cpu_model = machine_cpu_model(),
             .num_cores = share.num_cores,
             .memory = share.memory,
-            .devices = slots_of(offer, share)};
+            .devices = offer.library == DeviceLibrary::cuda ? std::vector<DeviceInfo>()
+                                                            : slots_of(offer, share)};
 }
 
 }  // namespace rm

@@ -32,10 +32,11 @@ Bytes control_group_memory(std::string_view cgroup, const std::string& root);
 // 4 GiB, for other processes.
 Bytes memory_for_ranks(Bytes machine);
 
-// The value of `--devices`: "cpu:N" or "emu:N", 1 to 1024 of them.
+// The value of `--devices`: "cpu:N" or "emu:N", 1 to 1024 of them; "cuda:all" or "cuda:0,2".
 struct DeviceOffer {
-    std::optional<DeviceLibrary> library;  // nothing: CPU slots
-    int count = 1;
+    std::optional<DeviceLibrary> library = {};  // nothing: CPU slots
+    int count = 1;                              // 0: all GPUs
+    std::vector<int> gpus = {};                 // numbers, as `nvidia-smi` counts
 };
 Result<DeviceOffer> parse_device_offer(std::string_view text);
 
@@ -53,7 +54,7 @@ struct MachineShare {
 // stays below 1. An emulated device has one thread and no peak.
 std::vector<DeviceInfo> slots_of(const DeviceOffer& offer, const MachineShare& share);
 
-// Everything but data_address and http_address.
+// Everything but data_address, http_address and software; of GPUs, no devices.
 Inventory take_inventory(const DeviceOffer& offer, const MachineShare& share);
 
 }  // namespace rm

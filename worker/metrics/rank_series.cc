@@ -11,6 +11,10 @@ prometheus::Labels RankSeries::labels_with(const std::string& name,
     return labels;
 }
 
+void RankSeries::add_energy(double joules) {
+    series_.add(families_.energy, labels_).Increment(joules);
+}
+
 void RankSeries::update(const StepReport& report) {
     series_.add(families_.step_seconds, labels_).Set(report.seconds);
     prometheus::Counter& ring_bytes = series_.add(families_.ring_bytes, labels_);

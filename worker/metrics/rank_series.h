@@ -28,6 +28,10 @@ struct RankFamilies {
     Counters& ring_wait =
         counter_family(registry, "ringmaster_ring_wait_seconds_total",
                        "Time this rank's compute has waited for a hop of the ring.");
+    Counters& energy =
+        counter_family(registry, "ringmaster_rank_energy_joules_total",
+                       "Energy that this rank's GPU has used during the run; a run's energy is "
+                       "the sum over its ranks.");
 };
 
 // The children of one rank; `labels` are run, node, gpu, rank.
@@ -36,6 +40,7 @@ public:
     RankSeries(RankFamilies& families, prometheus::Labels labels)
         : families_(families), labels_(std::move(labels)) {}
     void update(const StepReport& report);
+    void add_energy(double joules);
 
 private:
     prometheus::Labels labels_with(const std::string& name, const std::string& value) const;

@@ -16,13 +16,31 @@ int device_of(const AttemptStatus& status, int rank) {
 WorkerMetrics::WorkerMetrics(NodeId node) : node_(std::move(node.value)) {}
 
 void WorkerMetrics::start_from(const std::vector<Observation>& seen, MonoTime now) {
+    const std::lock_guard lock(mutex_);
     for (const Observation& attempt : seen) {
         if (!attempt.status.processes_left) ended_before_.insert(attempt.status.epoch);
     }
-    update(seen, now);
+    take_all(seen, now);
 }
 
 void WorkerMetrics::update(const std::vector<Observation>& seen, MonoTime now) {
+    const std::lock_guard lock(mutex_);
+    take_all(seen, now);
+}
+
+void WorkerMetrics::update(const std::vector<GpuReading>& readings) {
+    const std::lock_guard lock(mutex_);
+    const std::map<int, double> joules = gpus_.update(readings);
+    for (auto& [job, run] : runs_) {
+        if (run.ended) continue;
+        for (const auto& [rank, device] : run.devices) {
+            const auto used = joules.find(device);
+            if (used != joules.end()) run.ranks.at(rank)->add_energy(used->second);
+        }
+    }
+}
+
+void WorkerMetrics::take_all(const std::vector<Observation>& seen, MonoTime now) {
     for (const Observation& attempt : seen)
         take(attempt, now);
     std::erase_if(runs_, [&](const auto& entry) {
@@ -42,7 +60,8 @@ void WorkerMetrics::take(const Observation& seen, MonoTime now) {
     if (status.epoch > run.epoch) {
         run.epoch = status.epoch;
         run.ended.reset();
-        run.ranks.clear();  // they may be on other nodes now
+        run.devices.clear();  // they may be on other nodes now
+        run.ranks.clear();
     }
     for (const RankReport& report : seen.reports)
         take(run, status, report);
@@ -64,10 +83,11 @@ void WorkerMetrics::take(Run& run, const AttemptStatus& status, const RankReport
 RankSeries& WorkerMetrics::rank_series(Run& run, const AttemptStatus& status, int rank) {
     std::unique_ptr<RankSeries>& series = run.ranks[rank];
     if (!series) {
+        run.devices[rank] = device_of(status, rank);
         series = std::make_unique<RankSeries>(
             ranks_, prometheus::Labels{{"run", status.job.value},
                                        {"node", node_},
-                                       {"gpu", format("{}", device_of(status, rank))},
+                                       {"gpu", format("{}", run.devices.at(rank))},
                                        {"rank", format("{}", rank)}});
     }
     return *series;

@@ -4,18 +4,20 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "base/clock.h"
 #include "worker/agent/attempt_view.h"
+#include "worker/metrics/gpu_series.h"
 #include "worker/metrics/rank_series.h"
 #include "worker/metrics/train_series.h"
 
 namespace rm {
 
-// /metrics of a worker. One thread calls update(); any thread may call response().
+// /metrics of a worker. Any thread may call.
 class WorkerMetrics {
 public:
     // How long an ended run keeps its last values.
@@ -27,6 +29,8 @@ public:
     void start_from(const std::vector<Observation>& seen, MonoTime now);
     // Takes the observations of a look; also removes expired runs.
     void update(const std::vector<Observation>& seen, MonoTime now);
+    // Takes a look at the offered GPUs; their energy counts for the ranks that run on them.
+    void update(const std::vector<GpuReading>& readings);
     HttpResponse response() const { return metrics_response(registry_); }
 
 private:
@@ -35,15 +39,20 @@ private:
         std::optional<MonoTime> ended;
         std::unique_ptr<TrainSeries> train;  // when rank 0 is here
         std::map<int, std::unique_ptr<RankSeries>> ranks;
+        std::map<int, int> devices;  // of ranks
     };
     void take(const Observation& seen, MonoTime now);
     void take(Run& run, const AttemptStatus& status, const RankReport& report);
     RankSeries& rank_series(Run& run, const AttemptStatus& status, int rank);
 
+    void take_all(const std::vector<Observation>& seen, MonoTime now);
+
     const std::string node_;
+    mutable std::mutex mutex_;
     prometheus::Registry registry_;
     TrainFamilies train_{registry_};
     RankFamilies ranks_{registry_};
+    GpuSeries gpus_{registry_, node_};
     std::map<JobId, Run> runs_;
     std::set<Epoch> ended_before_;  // this daemon started
 };

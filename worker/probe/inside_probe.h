@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "spec/probe.h"
+#include "spec/machine/probe.h"
 
 namespace rm {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "spec/probe.h"
+#include "spec/machine/probe.h"
 
 namespace rm {
 

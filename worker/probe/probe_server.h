@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "spec/probe.h"
+#include "spec/machine/probe.h"
 #include "worker/probe/wire.h"
 
 namespace rm {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/os/loop.h"
-#include "spec/probe.h"
+#include "spec/machine/probe.h"
 #include "worker/probe/inside_probe.h"
 
 namespace rm {

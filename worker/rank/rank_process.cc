@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/nccl/nccl_network.h"
+#include "engine/schedule/device_profile_json.h"
 #include "engine/train/rank_config.h"
 #include "engine/train/run/run_rank.h"
 #include "spec/session.h"
@@ -16,6 +18,9 @@
 #include "worker/dir/progress_file.h"
 #include "worker/rank/exit_class.h"
 #include "worker/rank/jsonl_observer.h"
+#include "worker/rank/nccl_settings.h"
+#include "worker/rank/preflight.h"
+#include "worker/rank/surroundings.h"
 #include "worker/rank/worker_exchange.h"
 #include "worker/rank/worker_publish.h"
 
@@ -62,6 +67,7 @@ public:
         RM_TRY(const AttemptFile attempt, parse_attempt_file(attempt_text));
         RM_TRY(const std::string config_text, read_text_file(dir_.config(rank_)));
         RM_TRY(const RankConfig config, parse_rank_config(config_text));
+        enter_surroundings(config);
         RM_TRY(const ProgressFile progress, ProgressFile::map(dir_.progress(rank_)));
         RM_TRY(JsonlObserver observer, JsonlObserver::open(dir_.reports(rank_), config.peak_name));
         const char* planted = std::getenv("RM_FAULTS");
@@ -75,11 +81,14 @@ private:
                                ProgressPage& progress, JsonlObserver& observer, Faults& faults) {
         WorkerPublishGuard guard(dir_.path(), rank_, stop_requested);
         try {
+            if (!config.device_uuid.empty()) check_free(config.device_uuid);
             const auto kernels = make_rank_kernels(config);
-            if (!kernels) return ended_by(kernels.error(), observer);
-            const std::unique_ptr<Transport> transport = meet(attempt, config, progress, faults);
+            if (!kernels) return without_device(kernels.error(), observer);
+            if (!config.device_profile.empty()) check_speed(config, **kernels);
+            const auto network = meet(attempt, config, progress, faults);
+            if (!network) return ended_by(network.error(), observer);
             const Result<Outcome> outcome = run_rank(config, {.kernels = **kernels,
-                                                              .network = *transport,
+                                                              .network = **network,
                                                               .observer = observer,
                                                               .progress = progress,
                                                               .stop = stop_requested,
@@ -96,24 +105,58 @@ private:
         }
     }
 
+    // A profile that cannot be read judges no device.
+    static void check_speed(const RankConfig& config, Kernels& kernels) {
+        const auto profile = read_device_profile(config.device_profile);
+        const SystemClock clock;
+        const auto now = [&] { return static_cast<double>(clock.mono().nanos) * 1e-9; };
+        const std::string note =
+            profile ? rm::check_speed(kernels, *profile, now) : profile.error().message;
+        std::printf("%s\n", note.c_str());
+    }
+
+    // A node without its library or its driver fails every job: another node may be whole.
+    int without_device(const Error& error, const JsonlObserver& observer) const {
+        if (error.code != ErrorCode::unavailable) return ended_by(error, observer);
+        return fail(dir_, rank_, error.message, kRankNodeFault);
+    }
+
     int ended_by(const Error& error, const JsonlObserver& observer) const {
         const Reached reached = observer.started() ? Reached::training : Reached::setup;
         return fail(dir_, rank_, error.message, exit_code_of(error, reached));
     }
 
-    std::unique_ptr<Transport> meet(const AttemptFile& attempt, const RankConfig& config,
-                                    ProgressPage& progress, Faults& faults) {
+    Result<std::unique_ptr<Network>> meet(const AttemptFile& attempt, const RankConfig& config,
+                                          ProgressPage& progress, Faults& faults) {
         WorkerExchange exchange(dir_.path(), rank_, stop_requested);
+        if (config.plan.network == NetworkKind::nccl)
+            return meet_over_nccl(attempt, config, exchange);
         const PeerTable peers = peers_of(config.plan.mesh);
-        return make_gloo_transport(attempt.data_address, exchange,
-                                   {.rank = rank_,
-                                    .num_ranks = config.plan.mesh.num_ranks(),
-                                    .peers = peers[usize(rank_)],
-                                    .ports = attempt.ports,
-                                    .timeout = config.plan.collective_timeout,
-                                    .faults = &faults,
-                                    .waits_for = &progress.collectives.waits_for,
-                                    .stop = &stop_requested});
+        std::unique_ptr<Network> network =
+            make_gloo_transport(attempt.data_address, exchange,
+                                {.rank = rank_,
+                                 .num_ranks = config.plan.mesh.num_ranks(),
+                                 .peers = peers[usize(rank_)],
+                                 .ports = attempt.ports,
+                                 .timeout = config.plan.collective_timeout,
+                                 .faults = &faults,
+                                 .waits_for = &progress.collectives.waits_for,
+                                 .stop = &stop_requested});
+        return network;
+    }
+
+    Result<std::unique_ptr<Network>> meet_over_nccl(const AttemptFile& attempt,
+                                                    const RankConfig& config, Exchange& exchange) {
+        RM_TRY(const NcclSettings settings,
+               nccl_settings(attempt.data_address, config.spec.reproducible));
+        for (const auto& [name, value] : environment_of(settings))
+            ::setenv(name.c_str(), value.c_str(), 1);
+        return make_nccl_network(exchange, {.rank = rank_,
+                                            .mesh = config.plan.mesh,
+                                            .address = attempt.data_address,
+                                            .settings = to_string(settings),
+                                            .timeout = config.plan.collective_timeout,
+                                            .stop = &stop_requested});
     }
 
     const AttemptDir dir_;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 #include "worker/roots/index_hash.h"
 
 namespace rm {

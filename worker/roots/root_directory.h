@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 #include "worker/roots/root_paths.h"
 
 // Operations in a root's own directory: its facts, and the small files that show workers whether

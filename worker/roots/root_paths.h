@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 #include "spec/session.h"
 
 namespace rm {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/os/loop.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 #include "worker/roots/index_hash.h"
 
 namespace rm {

@@ -11,7 +11,8 @@ bool replaces(const WorkerMessage& newer, const WorkerMessage& older) {
     if (const auto* status = std::get_if<AttemptStatus>(&newer)) {
         return status->epoch == std::get<AttemptStatus>(older).epoch;
     }
-    return std::holds_alternative<Pong>(newer) || std::holds_alternative<RootsReport>(newer);
+    return std::holds_alternative<Pong>(newer) || std::holds_alternative<RootsReport>(newer) ||
+           std::holds_alternative<DevicesReport>(newer);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan, WallTim
                     .mesh = plan.mesh,
                     .zero = plan.zero,
                     .memory = plan.memory,
+                    .network = plan.network,
                     .collective_timeout = plan.collective_timeout,
                     .started = now};
     for (const DeviceId& device : plan.placement)

@@ -19,11 +19,12 @@ std::string describe(const State& state, const Holder& holder) {
 
 // A node that has been away too long is missing, as are the devices that it may still hold: the
 // time they become free is unknown.
-Availability availability_of(const Node& node, bool is_held) {
+Availability availability_of(const Node& node, const DeviceInfo& device, bool is_held) {
     if (!node.session.up && node.state != NodeState::ready) return Availability::missing;
     if (is_held) return Availability::busy;
     if (!node.session.up) return Availability::unreachable;
-    return node.drained.empty() ? Availability::free : Availability::drained;
+    if (!node.drained.empty()) return Availability::drained;
+    return device.unfit.empty() ? Availability::free : Availability::unfit;
 }
 
 // All pending jobs: the first kMaxPlanned in queue order, then the others in any order.
@@ -114,13 +115,15 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
     for (const Node* node : nodes_by_registration(state)) {
         if (node->state == NodeState::gone) continue;
         for (const DeviceInfo& info : node->inventory.devices) {
-            PlanningDevice device{
-                .id = {node->id, info.index}, .kind = info.kind, .build = node->build};
+            PlanningDevice device{.id = {node->id, info.index},
+                                  .kind = info.kind,
+                                  .build = node->build,
+                                  .nccl = node->inventory.software.nccl};
             const auto holder = holders.find(device.id);
-            device.availability = availability_of(*node, holder != holders.end());
-            if (device.availability == Availability::busy) {
+            device.availability = availability_of(*node, info, holder != holders.end());
+            if (device.availability == Availability::busy)
                 device.held_by = describe(state, holder->second);
-            }
+            if (device.availability == Availability::unfit) device.held_by = info.unfit;
             devices.push_back(std::move(device));
         }
     }

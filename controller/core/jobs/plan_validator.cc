@@ -78,6 +78,15 @@ Status check_plan_of(const Plan& plan) {
                         &plan.mesh);
 }
 
+Status check_network_of(const JobSpec& spec, const Plan& plan, const std::string& nccl) {
+    if (spec.network) {
+        RM_RETURN_IF_ERROR(
+            check_same("the network is", to_string(plan.network), to_string(*spec.network)));
+    }
+    if (plan.network != NetworkKind::nccl || !nccl.empty()) return {};
+    return invalid_argument("the network is nccl, which its nodes do not have");
+}
+
 Status check_memory_of(const JobSpec& spec, const Plan& plan) {
     RM_RETURN_IF_ERROR(check_tokens_of(spec.memory, plan.memory));
     RM_RETURN_IF_ERROR(check_choices_of(spec.memory, plan.memory));
@@ -91,6 +100,7 @@ Status check_memory_of(const JobSpec& spec, const Plan& plan) {
 struct Common {
     std::string kind;
     std::string build;
+    std::string nccl;  // version
 };
 
 Status check_device(const State& state, const std::map<DeviceId, Holder>& holders,
@@ -106,13 +116,19 @@ Status check_device(const State& state, const std::map<DeviceId, Holder>& holder
         return invalid_argument("device {} is held by attempt {} of job {}", id,
                                 holder->second.epoch, holder->second.job);
     }
-    if (common.kind.empty()) common = {device->kind, node->build};
+    const std::string& nccl = node->inventory.software.nccl;
+    if (common.kind.empty()) common = {device->kind, node->build, nccl};
     if (device->kind != common.kind) {
         return invalid_argument("device {} is a {}, others are {}", id, device->kind, common.kind);
     }
     if (node->build != common.build) {
         return invalid_argument("node {} runs build {}, others {}", id.node, node->build,
                                 common.build);
+    }
+    if (!device->unfit.empty())
+        return invalid_argument("device {} is unfit: {}", id, device->unfit);
+    if (nccl != common.nccl) {
+        return invalid_argument("node {} has NCCL '{}', others '{}'", id.node, nccl, common.nccl);
     }
     return {};
 }
@@ -177,6 +193,7 @@ Status validate_plan(const State& state, const Job& job, const Plan& plan, WallT
         RM_RETURN_IF_ERROR(check_device(state, holders, device, common));
     }
     RM_RETURN_IF_ERROR(check_files_of(state, job, plan, now));
+    RM_RETURN_IF_ERROR(check_network_of(spec, plan, common.nccl));
     if (spec.resources.kind.empty()) return {};
     return check_same("the devices are", common.kind, spec.resources.kind);
 }

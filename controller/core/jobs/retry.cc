@@ -66,6 +66,9 @@ void exclude_faulty(Step& step, const Attempt& ended) {
         const FailureRow& ended_by = row_of(row_of_exit(rank.exit_code).kind);
         if (ended_by.culprit == Culprit::device) faulty.push_back(rank.device);
     }
+    // A rank whose device is lost may have ended by our signal.
+    if (ended.cause_rank >= 0 && row_of(ended.failure_class).culprit == Culprit::device)
+        faulty.push_back(ended.ranks[usize(ended.cause_rank)].device);
     exclude(step, ended.job, faulty);
 }
 

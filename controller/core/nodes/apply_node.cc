@@ -122,6 +122,33 @@ void handle(Step& step, const Restored&) {
     step.await_nodes();
 }
 
+namespace {
+
+// A rank whose GPU has left the bus may hang in the driver for ever. Copies the list: a failure
+// changes attempts.
+void fail_on_lost_devices(Step& step, const NodeId& id) {
+    const std::vector<DeviceInfo> devices = find_node(step.state(), id)->inventory.devices;
+    const auto lost_at = [&](const DeviceId& at) {
+        return std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
+            return at.node == id && at.index == device.index && device.lost;
+        });
+    };
+    for (const Attempt* attempt : live_attempts(step.state())) {
+        const auto num_ranks = std::ssize(attempt->ranks);
+        for (int rank = 0; rank < num_ranks; ++rank) {
+            const DeviceId& at = attempt->ranks[usize(rank)].device;
+            const auto device = lost_at(at);
+            if (device == devices.end()) continue;
+            fail_attempt(step, attempt->epoch,
+                         {FailureClass::device_fault, rank,
+                          format("rank {}: its device {} is lost: {}", rank, at, device->unfit)});
+            break;
+        }
+    }
+}
+
+}  // namespace
+
 void handle(Step& step, const NodeHello& input) {
     const Hello& hello = input.hello;
     const Status sound = check_epochs(hello, step.state().next_epoch, step.now());
@@ -149,6 +176,7 @@ void handle(Step& step, const NodeHello& input) {
         const auto& reported = find_node(step.state(), hello.node)->session.reported;
         if (!reported.contains(epoch)) take_absence(step, hello.node, epoch, boot);
     }
+    fail_on_lost_devices(step, hello.node);
     ask_questions(step);
     step.reply(JobId{});
 }
@@ -208,6 +236,17 @@ void handle(Step& step, const NodeGone& input) {
         take_gone(step, input.node, epoch, reason);
     step.planning_changed();
     step.reply(JobId{});
+}
+
+void handle(Step& step, const NodeDevices& input) {
+    const Node* node = find_node(step.state(), input.node);
+    if (node == nullptr || !node->session.up) return;
+    std::vector<DeviceInfo> devices = node->inventory.devices;
+    if (!set_fitness(devices, input.report)) return;
+    step.change_node(input.node, "node.devices_changed",
+                     [&](Node& changed) { changed.inventory.devices = devices; });
+    fail_on_lost_devices(step, input.node);
+    step.planning_changed();
 }
 
 void handle(Step& step, const LinkDrifted& input) {

@@ -6,7 +6,7 @@
 
 #include "controller/core/state.h"
 #include "planner/memory.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 // The files of a job on the nodes that declare roots: what the controller asks them, and what their
 // answers mean for where the job may run. A node that declares none is trusted with every path that

@@ -4,7 +4,7 @@
 #include "planner/memory.h"
 #include "planner/mesh.h"
 #include "service/convert/convert.h"
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 namespace rm {
 namespace {

@@ -1,5 +1,6 @@
 #include "engine/comm/nccl/nccl_network.h"
 
+#include "base/format.h"
 #include "engine/comm/nccl/nccl_communicator.h"
 
 namespace rm {
@@ -12,10 +13,16 @@ public:
         : api_(api),
           rank_(options.rank),
           num_ranks_(options.mesh.num_ranks()),
+          address_(options.address),
+          settings_(options.settings),
           timeout_seconds_(options.timeout.value),
           all_(api, std::move(groups), options.timeout, options.stop) {}
 
     std::string_view name() const override { return "nccl"; }
+    std::string description() const override {
+        return format("nccl {}{}{}", nccl::version_text(api_.version),
+                      settings_.empty() ? "" : " on ", settings_);
+    }
     int rank() const override { return rank_; }
     int num_ranks() const override { return num_ranks_; }
 
@@ -30,12 +37,15 @@ public:
     }
 
     void set_timeout(Seconds timeout) override { timeout_seconds_ = timeout.value; }
+    std::string address() const override { return address_; }
     void abort(const std::string& reason) override { all_.abort(reason); }
 
 private:
     const nccl::Api& api_;
     const int rank_;
     const int num_ranks_;
+    const std::string address_;
+    const std::string settings_;
     std::atomic<double> timeout_seconds_;
     nccl::Communicators all_;
 };

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "engine/comm/communicator.h"
 #include "engine/comm/exchange.h"
@@ -12,6 +13,8 @@ namespace rm {
 struct NcclOptions {
     int rank = 0;
     Mesh mesh;
+    std::string address;   // of this rank's node
+    std::string settings;  // for people, "eth0"; the caller has put them into the environment
     // Limits connecting, and at first one collective; comes from the plan.
     Seconds timeout{60};
     // True ends the wait for peers that have yet to connect, with an error. Null: never.

@@ -108,9 +108,19 @@ Result<StartPoint> start_from_weights(RankParts& parts) {
     return StartPoint{};
 }
 
+// A dead link shows here, with its name, before data is read. NCCL also makes its connections now,
+// not in the first step.
+void meet_in_every_group(const RankStreams& streams) {
+    for (const GroupKey key : kGroupKeys) {
+        if (streams.communicator.group(key).size() > 1) streams.communicator.barrier(key);
+    }
+    streams.communication.synchronize();
+}
+
 }  // namespace
 
 Status check_before_start(RankParts& parts) {
+    meet_in_every_group(parts.engine.streams());
     RM_RETURN_IF_ERROR(take_data(parts));
     RM_RETURN_IF_ERROR(parts.meeting.everyone(lock_directory(parts), "checkpoint.dir"));
     return try_export_place(parts);

@@ -27,7 +27,7 @@ std::set<int> ring_sources(const Communicator& communicator) {
 
 ConnectedReport connected_report(const Network& network, const Communicator& communicator) {
     ConnectedReport report{
-        .rank = network.rank(), .address = network.address(), .peers = {}, .rings = {}};
+        .rank = network.rank(), .address = network.address(), .network = network.description()};
     for (const Connection& connection : network.connections())
         report.peers[connection.peer] = {connection.own, connection.other};
     for (const GroupKey key : rings_of(communicator)) {

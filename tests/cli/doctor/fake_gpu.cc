@@ -22,16 +22,6 @@ int cuDeviceGetName(char* name, int size, int /*device*/) {
     std::strncpy(name, "Fake L40S", static_cast<std::size_t>(size));
     return 0;
 }
-int nvmlInit_v2() {
-    return 0;
-}
-int nvmlShutdown() {
-    return 0;
-}
-int nvmlSystemGetDriverVersion(char* version, unsigned size) {
-    std::strncpy(version, "580.65.06", size);
-    return 0;
-}
 int ncclGetVersion(int* version) {
     *version = 22803;
     return 0;

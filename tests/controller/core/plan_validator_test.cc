@@ -98,6 +98,7 @@ TEST(PlanValidator, RejectsAPlacementOfAnotherSize) {
 }
 TEST(PlanValidator, RejectsAnotherKind) {
     Validated world;
+    world.spec.precision = "bf16";
     world.spec.resources.kind = "L40S";
     EXPECT_EQ(world.error(), "the devices are cpu, the job asks for L40S");
 }

@@ -8,6 +8,7 @@ namespace {
 JobSpec prioritized(int priority, int devices, const std::string& kind = "") {
     JobSpec spec = small_spec(ring(devices));
     spec.priority = priority;
+    if (kind == "L40S") spec.precision = "bf16";
     spec.resources.kind = kind;
     return spec;
 }

@@ -182,5 +182,34 @@ TEST(Retry, ReasonsOfAPassThatBeganBeforeTheFailureChangeNothing) {
     EXPECT_EQ(world.reason(world.id), reason);
 }
 
+RankStatus killed(int rank) {
+    RankStatus status = ended(rank, 0);
+    status.exit_signal = 9;
+    return status;
+}
+
+// Its rank may hang in the driver, so that no exit ever tells of it.
+TEST(Retry, ALostDeviceEndsItsAttemptAndIsKeptFromTheJob) {
+    Retried world;
+    world.run();
+    const std::string why = "lost: it answers no more; restart the machine";
+    world.apply(NodeDevices{{"b"}, {{{.index = 0, .unfit = why, .lost = true}}}});
+    EXPECT_EQ(world.attempt(world.id).state, AttemptState::stopping);
+    EXPECT_EQ(world.attempt(world.id).failure_class, FailureClass::device_fault);
+    EXPECT_EQ(world.attempt(world.id).cause, "rank 1: its device b:0 is lost: " + why);
+    world.apply(NodeDevices{{"b"}, {{{.index = 0, .unfit = why, .lost = true}}}});
+    world.report("b", killed(1), Left::no);
+    world.report("a", ended(0, kRankLostPeer, "lost peer rank 1"), Left::no);
+    EXPECT_EQ(world.job(world.id).state, JobState::pending) << "it is tried again";
+    EXPECT_EQ(world.job(world.id).excluded, (std::vector<DeviceId>{{{"b"}, 0}}));
+}
+
+TEST(Retry, AnUnfitDeviceThatStillAnswersEndsNoAttempt) {
+    Retried world;
+    world.run();
+    world.apply(NodeDevices{{"b"}, {{{.index = 0, .unfit = "a row remap is pending; reset it"}}}});
+    EXPECT_EQ(world.attempt(world.id).state, AttemptState::running);
+}
+
 }  // namespace
 }  // namespace rm::test

@@ -59,6 +59,7 @@ TEST(ContinueJob, GoesOnFromItsCheckpoints) {
 TEST(SubmitJob, WarnsOfAKindThatNoNodeHasEverOffered) {
     Running running;
     JobSpec spec = small_spec(ring(1));
+    spec.precision = "bf16";
     spec.resources.kind = "L40S";
     const auto warnings = [&](const std::string& request_id) {
         pb::SubmitReply reply;

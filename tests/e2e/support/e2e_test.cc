@@ -45,7 +45,7 @@ std::vector<std::int64_t> one_to(std::int64_t last) {
     return numbers;
 }
 
-E2eTest::E2eTest() {
+E2eTest::E2eTest() : programs_(RM_BIN_DIR) {
     std::string pattern = (fs::temp_directory_path() / "rm-e2e-XXXXXX").string();
     dir_ = mkdtemp(pattern.data());
     marker_ = "RM_E2E_MARKER=" + dir_.string() + ";";
@@ -70,10 +70,6 @@ E2eTest::~E2eTest() {
         }
     }
     fs::remove_all(dir_);
-}
-
-std::string E2eTest::program(const std::string& name) {
-    return std::string(RM_BIN_DIR) + "/" + name;
 }
 
 std::string E2eTest::write_job(const JobText& text, const std::string& file) {

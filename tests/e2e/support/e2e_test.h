@@ -42,7 +42,7 @@ protected:
     ~E2eTest() override;
 
     std::string path(const std::string& name) const { return (dir_ / name).string(); }
-    static std::string program(const std::string& name);
+    std::string program(const std::string& name) const { return programs_ + "/" + name; }
 
     std::string write_job(const JobText& text, const std::string& file = "job.yaml");
     std::unique_ptr<Process> start(std::vector<std::string> argv);
@@ -70,6 +70,8 @@ protected:
     static std::int64_t last_step_shown(const Process& follower);
 
     const std::string& marker() const { return marker_; }
+
+    std::string programs_;  // the folder of the programs under test
 
 private:
     std::filesystem::path dir_;

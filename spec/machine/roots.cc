@@ -1,4 +1,4 @@
-#include "spec/roots.h"
+#include "spec/machine/roots.h"
 
 #include <algorithm>
 #include <cstdlib>

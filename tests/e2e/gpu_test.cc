@@ -1,0 +1,109 @@
+// Jobs on GPUs that are emulated: the kernels' own bodies, memory closed to the host, NCCL's
+// stand-in, through controller, worker, shim and rank.
+#include "tests/e2e/support/gpu_machine.h"
+
+namespace rm::e2e {
+namespace {
+
+constexpr Seconds kJobLimit{240};
+
+std::string line_after(const std::string& text, const std::string& start) {
+    const std::size_t at = text.find(start);
+    if (at == std::string::npos) return "";
+    return text.substr(at + start.size(), text.find('\n', at) - at - start.size());
+}
+
+double last_loss(const Finished& run) {
+    const std::string loss = line_after(run.out, "last training loss ");
+    return loss.empty() ? 0.0 : std::stod(loss);
+}
+
+class GpuMachine : public GpuMachineTest {
+protected:
+    struct Shape {
+        std::string parallel = "{data: 2, ring: 2, tensor: 2, zero: 3}";
+        std::string memory = "{tile: 64, offload: on}";
+        std::string extra = "";  // more lines
+    };
+    std::string write_gpu_job(const std::string& name, const std::string& kind,
+                              const Shape& shape) {
+        const std::string job = path(name + ".yaml");
+        write_file(job, format("name: {}\nmodel: {{preset: micro}}\ndata: {{path: {}}}\n"
+                               "stages:\n  - {{context: 256, batch: 512, tokens: 1024}}\n"
+                               "parallel: {}\nmemory: {}\nevaluate: {{tokens: 512}}\n"
+                               "precision: bf16\nresources: {{kind: {}}}\n"
+                               "checkpoint: {{dir: {}}}\n{}",
+                               name, path("text"), shape.parallel, shape.memory, kind,
+                               path(name + "-ckpt"), shape.extra));
+        return job;
+    }
+    // Two workers with `devices` each.
+    Finished train(const std::string& name, const std::string& device_kind, int devices,
+                   const std::string& job) {
+        const Finished run =
+            cli({"up", "--workers", "2", "--devices-per-worker", format("{}", devices),
+                 "--device-kind", device_kind, "--state", path(name), "--job", job},
+                kJobLimit);
+        EXPECT_EQ(run.code, 0) << run.out << run.err;
+        return run;
+    }
+    Json history_of(const std::string& name) {
+        const auto again = up(path(name), {"--workers", "1", "--devices-per-worker", "1"});
+        if (!again) return {};
+        const Json history = Json::parse(at(path(name), {"history", "-o", "json"}).out);
+        stop(*again);
+        return history;
+    }
+    // The tensors of a run's last checkpoint, by file.
+    std::map<std::string, std::string> weights_of(const std::string& checkpoints) {
+        std::map<std::string, std::string> files;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(checkpoints)) {
+            const std::string name = entry.path().filename().string();
+            if (name.ends_with(".safetensors")) files[name] = read_file(entry.path().string());
+        }
+        return files;
+    }
+};
+
+TEST_F(GpuMachine, EmulatedGpusTrainOverNcclWhatTheCpuTrains) {
+    const Finished cpu = train("cpu", "cpu", 4, write_gpu_job("cpu", "cpu", {}));
+    const Finished nccl =
+        train("nccl", "emu", 4, write_gpu_job("nccl", "emu", {.extra = "network: nccl\n"}));
+    EXPECT_NE(nccl.err.find("on 8 devices (data 2 x ring 2 x tensor 2, ZeRO-3)"), std::string::npos)
+        << nccl.err;
+    EXPECT_NEAR(last_loss(nccl), last_loss(cpu), 1e-3 * last_loss(cpu));
+    EXPECT_GT(last_loss(cpu), 1);
+    EXPECT_EQ(history_of("nccl")[0]["attempts"][0]["network"], "nccl");
+}
+
+// Over gloo sums have one order, whatever moves the bytes: docs/communication.md.
+TEST_F(GpuMachine, OverGlooEmulatedGpusTrainTheBitsOfThreads) {
+    const Finished gloo = train("gloo", "emu", 4, write_gpu_job("gloo", "emu", {}));
+    EXPECT_EQ(history_of("gloo")[0]["attempts"][0]["network"], "gloo");
+    write_file(path("threads.json"), format(R"({{"name": "gloo", "model": {{"preset": "micro"}},
+                 "data": {{"path": "{}"}}, "seed": 1,
+                 "stages": [{{"context": 256, "batch": 512, "tokens": 1024}}],
+                 "parallel": {{"data": 2, "ring": 2, "tensor": 2, "zero": 3}},
+                 "memory": {{"tile": 64, "offload": "on"}}, "precision": "bf16",
+                 "checkpoint": {{"dir": "{}"}}}})",
+                                            path("text"), path("threads-ckpt")));
+    const Finished threads =
+        run({program("ring-train"), path("threads.json"), "--device", "emu"}, kJobLimit);
+    ASSERT_EQ(threads.code, 0) << threads.out << threads.err;
+    const auto of_cluster = weights_of(path("gloo-ckpt"));
+    EXPECT_GE(of_cluster.size(), 8u);
+    EXPECT_TRUE(weights_of(path("threads-ckpt")) == of_cluster) << "every byte of every shard";
+}
+
+TEST_F(GpuMachine, AJobForL40sRunsOnThemAndStatesTheirPeak) {
+    show_machine(test::machine_of(2));
+    const Finished run = train(
+        "l40s", "cuda", 1,
+        write_gpu_job("l40s", "L40S", {.parallel = "{ring: 2}", .extra = "reproducible: on\n"}));
+    EXPECT_NE(run.err.find("bf16 362 TFLOP/s L40S data sheet"), std::string::npos) << run.err;
+    const Json attempt = history_of("l40s")[0]["attempts"][0];
+    EXPECT_EQ(attempt["network"], "nccl");
+}
+
+}  // namespace
+}  // namespace rm::e2e
