@@ -80,6 +80,7 @@ struct RankStatus {
     Seconds longest_quiet;                   // the longest in its recent steps: the usual maximum
     bool suspended = false;                  // stopped by a signal or a debugger
     std::int64_t exit_order_mono_nanos = 0;  // orders the exits of one node
+    GpuUse gpu;
     bool operator==(const RankStatus&) const = default;
 };
 

@@ -59,10 +59,17 @@ void describe(Visit& visit, Like<Inventory> auto& inventory) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<GpuUse> auto& gpu) {
+    auto& [temperature, watts, joules, throttled] = gpu;
+    visit_named(visit, {"temperature_celsius", "watts", "joules", "throttled"}, temperature, watts,
+                joules, throttled);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<RankStatus> auto& status) {
     auto& [rank, device, running, training, exited, exit_code, exit_signal, error, step, phase,
-           last_collective, entered, left, waits_for, quiet, longest_quiet, suspended, exit_order] =
-        status;
+           last_collective, entered, left, waits_for, quiet, longest_quiet, suspended, exit_order,
+           gpu] = status;
     visit(named("rank"), rank);
     visit(named("device"), device);
     visit(named("running"), running);
@@ -81,6 +88,7 @@ void describe(Visit& visit, Like<RankStatus> auto& status) {
     visit(named("longest_quiet_seconds"), longest_quiet);
     visit(named("suspended"), suspended);
     visit(named("exit_order_mono_nanos"), exit_order);
+    visit(named("gpu"), gpu);
 }
 
 template <typename Visit>

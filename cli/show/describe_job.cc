@@ -184,6 +184,7 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
     table.left("MESH", [](auto& attempt) { return mesh_text(attempt); });
     table.left("STARTED", started_text);
     table.right("TOOK", [now](auto& attempt) { return took_text(attempt, now); });
+    table.right("ENERGY", [](auto& attempt) { return energy_text(attempt.energy_joules()); });
     table.right("STAGES-DONE", &pb::Attempt::stages_done);
     table.left("CHECKPOINT", &pb::Attempt::last_checkpoint_path);
     table.left("REASON", &pb::Attempt::cause);

@@ -88,6 +88,17 @@ std::string step_text(const pb::TopRank& rank) {
     return rank.step() > 0 ? format("{}", rank.step()) : "";
 }
 
+// Yellow: its clocks are lowered.
+Cell temperature_cell(const pb::TopRank& rank) {
+    const int celsius = rank.gpu().temperature_celsius();
+    if (celsius == 0) return "";
+    return {format("{} °C", celsius), rank.gpu().throttled().empty() ? Color::none : Color::yellow};
+}
+
+std::string power_text(const pb::TopRank& rank) {
+    return rank.gpu().watts() > 0 ? format("{:.0} W", rank.gpu().watts()) : "";
+}
+
 // A row of `top`.
 struct RankRow {
     const pb::TopJob& job;
@@ -103,6 +114,11 @@ std::vector<RankRow> rows_of(const pb::TopReply& reply) {
             rows.push_back({job, job.ranks(i), slow && slow->rank == usize(i)});
     }
     return rows;
+}
+
+bool any_gpu(const std::vector<RankRow>& rows) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [](const RankRow& row) { return row.rank.has_gpu(); });
 }
 
 const auto of_rank = cells_of([](const RankRow& row) { return &row.rank; });
@@ -190,6 +206,10 @@ Table top_table(const pb::TopReply& reply, Detail detail) {
     table.right("HOST", bytes_of(&pb::TopRank::host_bytes), 6);
     table.right("WAIT", share_of(&pb::TopRank::wait_seconds));
     table.right("RING", share_of(&pb::TopRank::ring_wait_seconds), 3);
+    if (any_gpu(rows)) {
+        table.right("TEMP", of_rank(temperature_cell), 7);
+        table.right("POWER", of_rank(power_text), 8);
+    }
     table.left("PHASE", of_rank(phase_cell));
     table.right("QUIET", of_rank(quiet_cell));
     if (detail == Detail::wide) {

@@ -106,6 +106,7 @@ void columns(Like<RankRecord> auto& rank, auto&& visit) {
     visit("exit_code", rank.exit_code);
     visit("exit_signal", rank.exit_signal);
     visit("error", rank.error);
+    visit("joules", rank.joules);
 }
 
 void columns(Like<Node> auto& node, auto&& visit) {

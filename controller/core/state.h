@@ -39,6 +39,7 @@ struct RankRecord {
     int exit_code = kNoExit;
     int exit_signal = 0;
     std::string error;  // its own error message
+    double joules = 0;  // that its GPU has used, once it has ended
     bool operator==(const RankRecord&) const = default;
 };
 

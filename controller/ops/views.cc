@@ -47,6 +47,7 @@ pb::Attempt to_message(const Attempt& attempt) {
         placement->set_node_id(rank.device.node.value);
         placement->set_device(rank.device.index);
         *placement->mutable_coordinates() = to_message(at);
+        message.set_energy_joules(message.energy_joules() + rank.joules);
     }
     *message.mutable_started() = to_proto(attempt.started);
     if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);

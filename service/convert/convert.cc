@@ -102,6 +102,10 @@ pb::AttemptStatus to_proto(const AttemptStatus& status) {
 AttemptStatus from_proto(const pb::AttemptStatus& status) {
     return value_from<AttemptStatus>(status).value();
 }
+pb::GpuUse to_proto(const GpuUse& use) {
+    return proto_of<pb::GpuUse>(use);
+}
+
 pb::Root to_proto(const RootInfo& root) {
     return proto_of<pb::Root>(root);
 }

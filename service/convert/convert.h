@@ -18,6 +18,7 @@ class Timestamp;
 namespace ringmaster::v1 {
 class AttemptStatus;
 class ConnectedReport;
+class GpuUse;
 class ControllerMessage;
 class EvaluationReport;
 class Inventory;
@@ -65,6 +66,7 @@ pb::AttemptStatus to_proto(const AttemptStatus& status);
 AttemptStatus from_proto(const pb::AttemptStatus& status);
 
 pb::Root to_proto(const RootInfo& root);
+pb::GpuUse to_proto(const GpuUse& use);
 
 pb::PlacementReport to_proto(const PlacementReport& report);
 Result<PlacementReport> from_proto(const pb::PlacementReport& report);

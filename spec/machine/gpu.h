@@ -25,6 +25,15 @@ struct GpuSoftware {
     bool operator==(const GpuSoftware&) const = default;
 };
 
+// A GPU while a rank uses it. Zero where its driver does not say, and on other devices.
+struct GpuUse {
+    int temperature_celsius = 0;
+    double watts = 0;
+    double joules = 0;      // since the rank began
+    std::string throttled;  // why its clocks are lowered: "power_cap, hw_thermal"
+    bool operator==(const GpuUse&) const = default;
+};
+
 // Whether jobs may use a device.
 struct DeviceFitness {
     int index = 0;

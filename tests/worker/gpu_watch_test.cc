@@ -8,6 +8,7 @@
 #include "tests/support/gpu_file.h"
 #include "tests/support/temp_dir.h"
 #include "worker/inventory/gpu_devices.h"
+#include "worker/inventory/gpu_use.h"
 
 namespace rm {
 namespace {
@@ -110,6 +111,44 @@ TEST_F(GpuWatchTest, ProcessesOfOwnRanksAreNotForeign) {
         unbelieved += !look[0].state.processes.empty() && look[0].unfit.empty() ? 1 : 0;
     EXPECT_GE(unbelieved, 2u);
     watched->stop();
+}
+
+GpuReading reading_at(double joules, double watts = 300) {
+    GpuReading reading{.index = 1};
+    reading.state = {.temperature_celsius = 70, .watts = watts, .joules = joules};
+    return reading;
+}
+
+TEST(GpuUses, CountARanksEnergyFromItsFirstLookToItsEnd) {
+    GpuUses uses;
+    AttemptStatus attempt{.epoch = {7}, .ranks = {{.rank = 3, .device = 1, .running = true}}};
+    const auto look = [&](const GpuReading& reading) {
+        attempt.ranks[0].gpu = {};
+        uses.add_to({&attempt}, {reading});
+        return attempt.ranks[0].gpu;
+    };
+    EXPECT_EQ(look(reading_at(1000)),
+              (GpuUse{.temperature_celsius = 70, .watts = 300, .joules = 0}));
+    GpuReading throttled = reading_at(2500);
+    throttled.state.throttled = {"power_cap", "hw_thermal"};
+    EXPECT_EQ(look(throttled).joules, 1500);
+    EXPECT_EQ(look(throttled).throttled, "power_cap, hw_thermal");
+    attempt.ranks[0].exited = true;
+    EXPECT_EQ(look(reading_at(9000)), (GpuUse{.joules = 1500})) << "others use it now";
+    AttemptStatus next{.epoch = {8}, .ranks = {{.rank = 0, .device = 1, .running = true}}};
+    uses.add_to({&next}, {reading_at(9000)});
+    EXPECT_EQ(next.ranks[0].gpu.joules, 0);
+}
+
+TEST(GpuUses, ALostGpuOrACpuSlotSaysNothing) {
+    GpuUses uses;
+    AttemptStatus attempt{.epoch = {7}, .ranks = {{.rank = 0, .device = 1, .running = true}}};
+    uses.add_to({&attempt}, {});
+    EXPECT_EQ(attempt.ranks[0].gpu, GpuUse());
+    GpuReading lost = reading_at(0);
+    lost.state.lost = true;
+    uses.add_to({&attempt}, {lost});
+    EXPECT_EQ(attempt.ranks[0].gpu, GpuUse());
 }
 
 TEST(GpuDevices, AreThoseOfTheOfferWithTheirPeak) {

@@ -28,10 +28,12 @@ AttemptStatus promised(const LaunchAttempt& launch) {
     return status;
 }
 
+// Without what changes at every look.
 AttemptStatus without_quiet(AttemptStatus status) {
     for (RankStatus& rank : status.ranks) {
         rank.quiet = {};
         rank.longest_quiet = {};
+        rank.gpu = {};
     }
     return status;
 }

@@ -21,6 +21,7 @@
 #include "worker/daemon/identity.h"
 #include "worker/daemon/offered.h"
 #include "worker/daemon/session_actions.h"
+#include "worker/inventory/gpu_use.h"
 #include "worker/inventory/inventory.h"
 #include "worker/metrics/worker_metrics.h"
 #include "worker/probe/probe_server.h"
@@ -213,12 +214,20 @@ private:
     }
 
     void look(WorkerSession& session) {
-        const std::vector<Observation> seen = attempts_.look(clock_.mono());
+        std::vector<Observation> seen = attempts_.look(clock_.mono());
         metrics_.update(seen, clock_.mono());
-        if (gpus_ != nullptr) gpus_->set_held(held_by(seen));
+        if (gpus_ != nullptr) add_gpus(seen);
         for (const Observation& attempt : seen)
             session.handle(ShimObserved{attempt.status, clock_.mono()});
         attempts_.wait(kLookInterval);
+    }
+
+    void add_gpus(std::vector<Observation>& seen) {
+        gpus_->set_held(held_by(seen));
+        std::vector<AttemptStatus*> attempts;
+        for (Observation& attempt : seen)
+            attempts.push_back(&attempt.status);
+        gpu_uses_.add_to(attempts, gpus_->readings());
     }
 
     void stop_ranks(WorkerSession& session) {
@@ -240,6 +249,7 @@ private:
     Attempts& attempts_;
     WorkerMetrics& metrics_;
     GpuWatch* const gpus_;  // null: none are offered
+    GpuUses gpu_uses_;
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ void take_rank(RankRecord& record, const RankStatus& status) {
     record.exit_code = status.exit_code;
     record.exit_signal = status.exit_signal;
     record.error = status.error;
+    record.joules = status.gpu.joules;
 }
 
 bool is_here(const Attempt& attempt, const NodeId& node, int rank) {

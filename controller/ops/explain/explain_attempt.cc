@@ -120,6 +120,13 @@ void add_rank(const Attempt& attempt, const NodeId& node, const RankStatus& rank
                    to_string(rank.quiet), rank.step, to_string(rank.longest_quiet), where(rank)),
             remedy_of(attempt, rank)));
     }
+    if (!rank.gpu.throttled.empty()) {
+        findings.push_back(
+            problem(subject,
+                    format("{}: its GPU lowers its clocks ({}) at {} °C and {:.0} W", place,
+                           rank.gpu.throttled, rank.gpu.temperature_celsius, rank.gpu.watts),
+                    "look at its cooling and its power limit: every rank waits for it"));
+    }
 }
 
 void add_ranks(const State& state, const Attempt& attempt, Findings& findings) {

@@ -23,6 +23,7 @@ void add_status(pb::TopRank& out, const RankStatus& status) {
     out.set_waits_for(status.waits_for + 1);
     out.set_quiet_seconds(status.quiet.value);
     out.set_longest_quiet_seconds(status.longest_quiet.value);
+    if (status.gpu != GpuUse()) *out.mutable_gpu() = to_proto(status.gpu);
 }
 
 void add_node(pb::TopRank& out, const Node& node, Epoch epoch) {

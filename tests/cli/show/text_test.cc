@@ -41,6 +41,13 @@ TEST(Grouped, SetsACommaEveryThreeDigits) {
     EXPECT_EQ(grouped(-1234567), "-1,234,567");
 }
 
+TEST(EnergyText, IsInUnitsThatPeopleKnow) {
+    EXPECT_EQ(energy_text(0), "");
+    EXPECT_EQ(energy_text(820), "820 J");
+    EXPECT_EQ(energy_text(41'300), "41.3 kJ");
+    EXPECT_EQ(energy_text(4'500'000), "1.25 kWh");
+}
+
 TEST(SpanText, ShowsTheTwoLargestUnits) {
     EXPECT_EQ(span_text(Seconds{-3}), "0s");
     EXPECT_EQ(span_text(Seconds{59.4}), "59s");
