@@ -45,6 +45,14 @@ public:
         }
         return nullptr;
     }
+    Bytes size() const { return {static_cast<std::int64_t>(size_)}; }
+    Bytes free() const {
+        const std::lock_guard lock(mutex_);
+        std::size_t free = 0;
+        for (const auto& [offset, room] : free_)
+            free += room;
+        return {static_cast<std::int64_t>(free)};
+    }
     void give_back(void* data, std::size_t size) {
         const std::lock_guard lock(mutex_);
         auto at = free_.emplace(static_cast<std::byte*>(data) - base_, size).first;
@@ -69,7 +77,7 @@ private:
 
     const std::size_t size_;
     std::byte* const base_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     int num_open_ = 0;
     std::map<std::size_t, std::size_t> free_;  // offset -> bytes
 };
@@ -100,6 +108,13 @@ private:
 class ClosedDevice final : public Device {
 public:
     explicit ClosedDevice(Bytes memory) : arena_(memory) {}
+
+    DeviceFacts facts() const override {
+        return {.product = "emulated GPU",
+                .driver = "",
+                .memory = arena_.size(),
+                .free = arena_.free()};
+    }
 
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
         return std::make_unique<QueueStream>(name, std::make_unique<OpeningBody>(arena_));

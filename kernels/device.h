@@ -195,9 +195,18 @@ private:
     Bytes size_;
 };
 
+// A device as its driver sees it. Empty and 0 where the device's memory is the host's.
+struct DeviceFacts {
+    std::string product;  // "NVIDIA L40S"
+    std::string driver;   // "CUDA 13.0": the newest that it serves
+    Bytes memory;         // all of it
+    Bytes free;           // at this moment, of all processes
+};
+
 class Device {
 public:
     virtual ~Device() = default;
+    virtual DeviceFacts facts() const { return {}; }
     // Fresh memory is NaN-filled when RM_POISON is set. Not called between step begin and end.
     Buffer allocate(Bytes size, MemoryKind kind);
     virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;

@@ -43,6 +43,33 @@ Result<OpSpeed> speed_from_json(const json& value) {
     return speed;
 }
 
+json to_json(const SharedTransfers& transfers) {
+    const auto pair = [](const TransferRates& rates) {
+        return json::array({rates.upload, rates.download});
+    };
+    return {{"both_ways", pair(transfers.both_ways)},
+            {"busy_devices", transfers.busy_devices},
+            {"busy", pair(transfers.busy)},
+            {"busy_both_ways", pair(transfers.busy_both_ways)}};
+}
+
+Result<SharedTransfers> transfers_from_json(const json& value) {
+    SharedTransfers transfers;
+    std::vector<double> both_ways, busy, busy_both_ways;
+    JsonObject members = JsonObject::of_file(value, "transfers");
+    members.require("both_ways", both_ways)
+        .require("busy_devices", transfers.busy_devices)
+        .require("busy", busy)
+        .require("busy_both_ways", busy_both_ways);
+    RM_RETURN_IF_ERROR(members.finish());
+    if (both_ways.size() != 2 || busy.size() != 2 || busy_both_ways.size() != 2)
+        return invalid_argument("transfers: rates are [upload, download]");
+    transfers.both_ways = {both_ways[0], both_ways[1]};
+    transfers.busy = {busy[0], busy[1]};
+    transfers.busy_both_ways = {busy_both_ways[0], busy_both_ways[1]};
+    return transfers;
+}
+
 Result<DType> dtype_from(std::string_view text) {
     for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
         if (text == to_string(dtype)) return dtype;
@@ -60,6 +87,7 @@ std::string to_json(const DeviceProfile& profile) {
               {"held_bytes", profile.held.value},
               {"prepared_copies", profile.prepared_copies}};
     if (profile.memory.value > 0) head["memory_bytes"] = profile.memory.value;
+    if (profile.transfers != SharedTransfers{}) head["transfers"] = to_json(profile.transfers);
     std::string text = "{\n";
     for (const auto& [key, value] : head.items())
         text += format("  {}: {},\n", json(key).dump(), value.dump());
@@ -85,8 +113,12 @@ Result<DeviceProfile> device_profile_from_json(std::string_view text) {
                           .read("memory_bytes", profile.memory.value)
                           .require("ops")
                           .list("ops");
+    const json* const transfers = members.member("transfers");
     RM_RETURN_IF_ERROR(members.finish());
     RM_TRY(profile.compute, dtype_from(compute));
+    if (transfers != nullptr) {
+        RM_TRY(profile.transfers, transfers_from_json(*transfers));
+    }
     for (const json& op : ops) {
         RM_TRY(OpSpeed speed, speed_from_json(op));
         profile.ops.push_back(std::move(speed));

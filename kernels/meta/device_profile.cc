@@ -70,6 +70,24 @@ std::vector<std::string_view> profiled_ops() {
 #undef RM_OP
 }
 
+namespace {
+
+Status check_rates(std::string_view name, const TransferRates& rates) {
+    if (rates.upload >= 0 && rates.download >= 0) return {};
+    return invalid_argument("transfers: {} is {} and {}; bytes a second, 0: not measured", name,
+                            rates.upload, rates.download);
+}
+
+Status check_transfers(const SharedTransfers& transfers) {
+    if (transfers.busy_devices < 0)
+        return invalid_argument("transfers: busy_devices is {}", transfers.busy_devices);
+    RM_RETURN_IF_ERROR(check_rates("both_ways", transfers.both_ways));
+    RM_RETURN_IF_ERROR(check_rates("busy", transfers.busy));
+    return check_rates("busy_both_ways", transfers.busy_both_ways);
+}
+
+}  // namespace
+
 Status check_profile(const DeviceProfile& profile) {
     const auto known = profiled_ops();
     for (const OpSpeed& speed : profile.ops) {
@@ -83,7 +101,7 @@ Status check_profile(const DeviceProfile& profile) {
     if (profile.held.value < 0 || profile.prepared_copies < 0)
         return invalid_argument("held {} bytes, prepared_copies {}", profile.held.value,
                                 profile.prepared_copies);
-    return {};
+    return check_transfers(profile.transfers);
 }
 
 const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op) {

@@ -31,6 +31,22 @@ struct OpSpeed {
     bool operator==(const OpSpeed&) const = default;
 };
 
+// Bytes a second of large copies between the host and a device. 0: not measured.
+struct TransferRates {
+    double upload = 0;
+    double download = 0;
+    bool operator==(const TransferRates&) const = default;
+};
+
+// Copies that share a link; the speeds of upload and download are those of one copy at a time.
+struct SharedTransfers {
+    TransferRates both_ways;  // an upload and a download at once
+    int busy_devices = 0;     // other devices of the machine, which do the same meanwhile
+    TransferRates busy;       // all upload, or all download
+    TransferRates busy_both_ways;
+    bool operator==(const SharedTransfers&) const = default;
+};
+
 struct DeviceProfile {
     std::string name;
     std::string provenance;      // measured how, on what, when; or whose figures and assumptions
@@ -39,6 +55,7 @@ struct DeviceProfile {
     Bytes memory;                // of the device, all in all; 0: unknown
     Bytes held;                  // by libraries and the driver, outside all that is planned
     int prepared_copies = 0;     // of a weight, in the compute type
+    SharedTransfers transfers;   // of a device with memory of its own
     std::vector<OpSpeed> ops;    // those of one op by ascending head dim
     bool operator==(const DeviceProfile&) const = default;
 };

@@ -1,25 +1,25 @@
 #include "kernels/meta/measure_profile.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <initializer_list>
 #include <map>
 #include <span>
 #include <utility>
 
-#include "kernels/meta/profile_samples.h"
+#include "kernels/meta/profile_shapes.h"
+#include "kernels/meta/transfer_rates.h"
 
 namespace rm {
 namespace {
 
-// Rounds until the budget is spent.
+// Rounds until the budget is spent; every sample is measured once at least.
 void run_rounds(ProfileSampler& sampler, Seconds budget) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(budget.value);
+    const auto is_late = [end] { return Clock::now() >= end; };
     do {
-        sampler.run_round();
-    } while (Clock::now() < end);
+        sampler.run_round(is_late);
+    } while (!is_late());
 }
 
 // One op's samples by ascending size become its speeds: the smallest shows what a call costs
@@ -57,37 +57,6 @@ void add_tiny(ProfileSampler& sampler) {
     sampler.update(64);
 }
 
-// Shapes of small models, cut at tiles of 512 tokens.
-void add_grid(ProfileSampler& sampler) {
-    for (const auto& [T, N, K] :
-         std::initializer_list<std::array<std::int64_t, 3>>{{64, 64, 256},
-                                                            {64, 256, 256},
-                                                            {512, 64, 256},
-                                                            {512, 256, 256},
-                                                            {512, 512, 512},
-                                                            {512, 1536, 512},
-                                                            {512, 1024, 1024},
-                                                            {512, 3072, 1024}}) {
-        sampler.products(T, N, K);
-    }
-    for (const auto& [T, C] : std::initializer_list<std::array<std::int64_t, 2>>{
-             {64, 256}, {512, 256}, {512, 1024}, {2048, 1024}}) {
-        sampler.tokens(T, C);
-    }
-    for (const std::int64_t D : {64, 128}) {
-        sampler.attention({128, 128, 4, 2, D});
-        sampler.attention({512, 512, 4, 2, D});
-        sampler.attention({256, 1024, 4, 2, D});
-        sampler.attention({256, 4096, 4, 2, D});
-    }
-    for (const std::int64_t C : {256, 512, 1024})
-        sampler.head(128, C, 4096);
-    for (const std::int64_t size : {1 << 12, 1 << 16, 1 << 20, 1 << 23})
-        sampler.update(size);
-    for (const std::int64_t T : {256, 1024, 4096})
-        sampler.attention_rows(T, 4, 128);
-}
-
 void add_check(ProfileSampler& sampler) {
     sampler.products(512, 768, 768);
     sampler.products(320, 1280, 640);
@@ -112,39 +81,87 @@ Groups groups_of(std::span<const ProfileSample> samples) {
     return groups;
 }
 
+using Overheads = std::map<std::string, Seconds>;
+
+Overheads measure_overheads(Kernels& kernels, const MeasureOptions& options) {
+    ProfileSampler tiny(kernels, options.now), tiny_copies(kernels, options.transfer_now);
+    add_tiny(tiny);
+    tiny_copies.transfers(64);
+    run_rounds(tiny, {options.budget.value * 0.05});
+    run_rounds(tiny_copies, {options.budget.value * 0.01});
+    Overheads overheads = overheads_of(tiny.samples());
+    overheads.merge(overheads_of(tiny_copies.samples()));
+    return overheads;
+}
+
+// Plans count the workspace of calls on a device with memory of its own.
+Bytes largest_workspace(std::span<const ProfileSample* const> samples) {
+    Bytes largest;
+    for (const ProfileSample* sample : samples)
+        largest = std::max(largest, sample->workspace);
+    return largest;
+}
+
+void add_speeds(Kernels& kernels, std::span<const ProfileSample> samples,
+                const Overheads& overheads, DeviceProfile& profile) {
+    for (const auto& [of, group] : groups_of(samples)) {
+        const auto& [op, head_dim] = of;
+        profile.ops.push_back(speed_from(op, head_dim, group, overheads.at(op)));
+        OpSpeed& speed = profile.ops.back();
+        if (!kernels.device().host_visible()) speed.workspace = largest_workspace(group);
+        if (op != "linear_fwd") continue;
+        for (const SpeedPoint& point : speed.points)
+            profile.peak_flops = std::max(profile.peak_flops, point.per_sec);
+    }
+}
+
+void measure_transfers(Kernels& kernels, const MeasureOptions& options, const ProfileShapes& shapes,
+                       const Overheads& overheads, DeviceProfile& profile) {
+    {
+        ProfileSampler copies(kernels, options.transfer_now);
+        for (const std::int64_t size : shapes.transfers)
+            copies.add_if_room([&] { copies.transfers(size); });
+        run_rounds(copies, {options.budget.value * 0.1});
+        add_speeds(kernels, copies.samples(), overheads, profile);
+    }
+    if (kernels.device().host_visible()) return;
+    const CopyTerms terms{.size = {std::min<std::int64_t>(shapes.transfers.back(), 1 << 26)},
+                          .span = {options.budget.value * 0.02}};
+    profile.transfers = measure_shared_transfers(kernels.device(), options.busy, terms);
+}
+
+int prepared_copies(const Kernels& kernels) {
+    const double plain = 1024.0 * 1024.0 * static_cast<double>(size_of(kernels.types().compute));
+    const auto prepared = static_cast<double>(kernels.prepared_bytes(1024, 1024).value);
+    return static_cast<int>(prepared / plain + 0.5);
+}
+
+// The memory that is neither free nor allocated through the device.
+Bytes held_of(const Device& device, const DeviceFacts& facts) {
+    const Bytes used{facts.memory.value - facts.free.value};
+    return {std::max<std::int64_t>(used.value - device.allocated().value, 0)};
+}
+
 }  // namespace
 
 DeviceProfile measure_profile(Kernels& kernels, const MeasureOptions& options) {
-    ProfileSampler tiny(kernels, options.now), grid(kernels, options.now);
-    ProfileSampler tiny_copies(kernels, options.transfer_now);
-    ProfileSampler copies(kernels, options.transfer_now);
-    add_tiny(tiny);
-    add_grid(grid);
-    tiny_copies.transfers(64);
-    for (const std::int64_t size : {1 << 14, 1 << 18, 1 << 22, 1 << 26})
-        copies.transfers(size);
-    run_rounds(tiny, {options.budget.value * 0.05});
-    run_rounds(tiny_copies, {options.budget.value * 0.01});
-    run_rounds(copies, {options.budget.value * 0.1});
-    run_rounds(grid, {options.budget.value * 0.84});
-    auto overheads = overheads_of(tiny.samples());
-    overheads.merge(overheads_of(tiny_copies.samples()));
-    DeviceProfile profile{.name = std::string(kernels.name()), .compute = kernels.types().compute};
-    auto groups = groups_of(grid.samples());
-    groups.merge(groups_of(copies.samples()));
-    for (const auto& [of, samples] : groups) {
-        const auto& [op, head_dim] = of;
-        profile.ops.push_back(speed_from(op, head_dim, samples, overheads.at(op)));
-        if (op == "linear_fwd") {
-            for (const SpeedPoint& point : profile.ops.back().points)
-                profile.peak_flops = std::max(profile.peak_flops, point.per_sec);
-        }
+    const DeviceFacts device = kernels.device().facts();
+    DeviceProfile profile{
+        .name = device.product.empty() ? std::string(kernels.name()) : device.product,
+        .compute = kernels.types().compute,
+        .memory = device.memory,
+        .prepared_copies = prepared_copies(kernels)};
+    const double speed = probe_speed(kernels, options.now);
+    const ProfileShapes shapes = shapes_for(speed, {options.budget.value / 100});
+    const Overheads overheads = measure_overheads(kernels, options);
+    measure_transfers(kernels, options, shapes, overheads, profile);
+    {
+        ProfileSampler grid(kernels, options.now);
+        add_shapes(shapes, grid);
+        run_rounds(grid, {options.budget.value * 0.76});
+        add_speeds(kernels, grid.samples(), overheads, profile);
     }
-    const double elements = 1024 * 1024;
-    profile.prepared_copies =
-        static_cast<int>(static_cast<double>(kernels.prepared_bytes(1024, 1024).value) /
-                             (elements * static_cast<double>(size_of(profile.compute))) +
-                         0.5);
+    profile.held = held_of(kernels.device(), kernels.device().facts());
     return profile;
 }
 

@@ -12,11 +12,14 @@ struct MeasureOptions {
     Seconds budget{25};                    // of wall time
     std::function<double()> now;           // seconds; what ops are timed by
     std::function<double()> transfer_now;  // and transfers: on a host device a copy has one thread
+    std::vector<Device*> busy;  // other devices, which copy while this one's busy rates are taken
 };
 
-// The profile of the machine behind `kernels`, measured through them at shapes of small models:
-// every shape in turn, again and again until the budget is spent (at least once), and of each the
-// median. The peak is that of the fastest product; `held` and `provenance` are the caller's to say.
+// The profile of the machine behind `kernels`, measured through them at shapes for its speed
+// (profile_shapes.h): every shape in turn, again and again until the budget is spent (at least
+// once), and of each the median. The peak is that of the fastest product. Memory, and what the
+// driver and libraries hold of it, are those of a device with memory of its own, on which nothing
+// else may run meanwhile. `provenance` is the caller's to say. Throws StreamError, OutOfMemory.
 DeviceProfile measure_profile(Kernels& kernels, const MeasureOptions& options);
 
 struct CheckedSample {

@@ -1,6 +1,7 @@
 #include "kernels/meta/profile_samples.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -21,11 +22,15 @@ TensorView tile(const TensorView& x, std::int64_t T, std::int64_t call) {
     return x.rows(call % (x.dim(0) / T) * T, T);
 }
 
-// Small numbers that differ.
+// Small numbers that differ, over and over: large tensors are filled fast.
 std::vector<float> small_numbers(std::int64_t count) {
+    constexpr std::int64_t kPeriod = 1009;
     std::vector<float> numbers(usize(count));
-    for (std::int64_t i = 0; i < count; ++i)
-        numbers[usize(i)] = static_cast<float>(i * 7919 % 1009 + 1) / 2020;
+    const std::int64_t first = std::min(count, kPeriod);
+    for (std::int64_t i = 0; i < first; ++i)
+        numbers[usize(i)] = static_cast<float>(i * 7919 % kPeriod + 1) / 2020;
+    for (std::int64_t done = first; done < count; done *= 2)
+        std::copy_n(numbers.begin(), std::min(done, count - done), numbers.begin() + done);
     return numbers;
 }
 
@@ -250,14 +255,36 @@ double ProfileSampler::seconds_of(const ProfileSample& sample, std::int64_t call
     return (now_() - start) / static_cast<double>(calls);
 }
 
+void ProfileSampler::add_if_room(const std::function<void()>& add) {
+    const bool is_first = samples_.empty();
+    const std::array before = {tensors_.size(), buffers_.size(), weights_.size(), runs_.size(),
+                               samples_.size()};
+    try {
+        add();
+        const DeviceFacts facts = kernels_.device().facts();
+        if (is_first || facts.free.value >= facts.memory.value / 8) return;
+    } catch (const OutOfMemory&) {
+        if (is_first) throw;
+    }
+    samples_.erase(samples_.begin() + std::ptrdiff_t(before[4]), samples_.end());
+    runs_.resize(before[3]);
+    weights_.resize(before[2]);
+    buffers_.resize(before[1]);
+    tensors_.resize(before[0]);
+}
+
 // A run of a millisecond is rarely interrupted on a busy machine, and waking a thread is no part of
 // ops that follow each other. The first call warms caches and threads up.
-void ProfileSampler::run_round() {
+void ProfileSampler::run(ProfileSample& sample) {
     constexpr double kTurnSeconds = 0.001;
+    const double before = sample.times.empty() ? seconds_of(sample, 1) : sample.times.front();
+    const double calls = std::clamp(kTurnSeconds / before, 1.0, 256.0);
+    sample.times.push_back(seconds_of(sample, static_cast<std::int64_t>(calls)));
+}
+
+void ProfileSampler::run_round(const std::function<bool()>& is_late) {
     for (ProfileSample& sample : samples_) {
-        const double before = sample.times.empty() ? seconds_of(sample, 1) : sample.times.front();
-        const double calls = std::clamp(kTurnSeconds / before, 1.0, 256.0);
-        sample.times.push_back(seconds_of(sample, static_cast<std::int64_t>(calls)));
+        if (sample.times.empty() || !is_late()) run(sample);
     }
 }
 

@@ -15,6 +15,7 @@ struct ProfileSample {
     std::string op;
     std::string shape;  // for people
     OpWork work;
+    Bytes workspace;
     std::function<void(std::int64_t call)> queue;
     std::vector<double> times = {};  // seconds, by round
     double seconds() const { return median(times); }
@@ -44,9 +45,14 @@ public:
     void transfers(std::int64_t size);  // bytes
 
     std::vector<ProfileSample>& samples() { return samples_; }
+    // Calls `add`, which adds samples, and takes them back where the device has no memory for
+    // them, or less than an eighth would be left for its kernels. The first samples of a sampler
+    // must have room: where they have not, OutOfMemory passes.
+    void add_if_room(const std::function<void()>& add);
     // Each sample once more, one after the other: what disturbs the machine for a while is seen in
-    // few times of each.
-    void run_round();
+    // few times of each. When `is_late`, samples that have a time already are left out.
+    void run_round(const std::function<bool()>& is_late);
+    void run(ProfileSample& sample);
 
 private:
     // Tensors that the ops over tokens share, (rows, C) compute each: several tiles of T rows.
@@ -81,18 +87,19 @@ private:
         return {buffer.data(), size};
     }
     void add(std::string_view op, const std::string& shape, const OpWork& work,
-             std::function<void(std::int64_t)> queue) {
-        samples_.push_back({std::string(op), shape, work, std::move(queue), {}});
+             std::function<void(std::int64_t)> queue, Bytes workspace = {}) {
+        samples_.push_back({std::string(op), shape, work, workspace, std::move(queue), {}});
     }
     // `op_of` gives the op of the i-th call.
     template <typename OpOf>
     void add(const std::string& shape, OpOf op_of) {
         const auto first = op_of(0);
         const OpAccesses accesses = accesses_of(first, kernels_.types());
-        add(first.kName, shape, work_of(first, flops_of(first), accesses),
-            [this, op_of, space = workspace(first)](std::int64_t i) {
-                kernels_.run(op_of(i), space, *stream_);
-            });
+        const Workspace space = workspace(first);
+        add(
+            first.kName, shape, work_of(first, flops_of(first), accesses),
+            [this, op_of, space](std::int64_t i) { kernels_.run(op_of(i), space, *stream_); },
+            space.size);
     }
     double seconds_of(const ProfileSample& sample, std::int64_t calls);
 

@@ -158,6 +158,20 @@ class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int ordinal) : ordinal_(ordinal) { use_device(ordinal); }
 
+    DeviceFacts facts() const override {
+        use_device(ordinal_);
+        cudaDeviceProp properties{};
+        check_cuda("cudaGetDeviceProperties", cudaGetDeviceProperties(&properties, ordinal_));
+        int driver = 0;
+        check_cuda("cudaDriverGetVersion", cudaDriverGetVersion(&driver));
+        std::size_t free = 0, memory = 0;
+        check_cuda("cudaMemGetInfo", cudaMemGetInfo(&free, &memory));
+        return {.product = properties.name,
+                .driver = "CUDA " + cuda_version_text(driver),
+                .memory = {static_cast<std::int64_t>(memory)},
+                .free = {static_cast<std::int64_t>(free)}};
+    }
+
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
         return std::make_unique<QueueStream>(name, std::make_unique<CudaBody>(ordinal_));
     }
@@ -261,6 +275,10 @@ void check_cuda(std::string_view what, cudaError_t status) {
     const std::string message =
         format("{}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status));
     throw StreamError(message, cause_of(status, message));
+}
+
+std::string cuda_version_text(int version) {
+    return format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 cudaStream_t native_stream(Stream& stream) {

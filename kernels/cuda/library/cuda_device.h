@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "kernels/cuda/gpu_profile.h"
@@ -21,6 +22,9 @@ GpuProfile cuda_profile(int ordinal);
 
 // A failed runtime call is a StreamError that names what was called.
 void check_cuda(std::string_view what, cudaError_t status);
+
+// 13010 is "13.1".
+std::string cuda_version_text(int version);
 
 // The CUDA stream behind one that the CUDA device made. For its own thread, in queued work.
 cudaStream_t native_stream(Stream& stream);

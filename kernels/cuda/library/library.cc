@@ -15,11 +15,6 @@ Result<std::unique_ptr<Fp8Linear>> make_cuda_fp8_linear(Device& device, const Fp
 
 namespace {
 
-// 13010 is 13.1.
-std::string version_text(int version) {
-    return format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 // A driver serves every toolkit of its major version and those before.
 Status check_driver() {
     int driver = 0;
@@ -31,7 +26,7 @@ Status check_driver() {
     if (driver / 1000 >= CUDART_VERSION / 1000) return {};
     return make_error(ErrorCode::unavailable,
                       "the driver is too old: it serves CUDA {}, this build needs {}",
-                      version_text(driver), version_text(CUDART_VERSION));
+                      cuda_version_text(driver), cuda_version_text(CUDART_VERSION));
 }
 
 Status check_device(int ordinal) {

@@ -53,6 +53,25 @@ TEST(DeviceProfile, IsWrittenAndReadBack) {
     EXPECT_NE(read_device_profile(path).error().message.find(path), std::string::npos);
 }
 
+TEST(DeviceProfile, KeepsTheRatesOfCopiesThatShareALink) {
+    DeviceProfile profile = plain_profile();
+    EXPECT_EQ(to_json(profile).find("transfers"), std::string::npos) << "as older files";
+    profile.transfers = {.both_ways = {20e9, 21e9},
+                         .busy_devices = 3,
+                         .busy = {6e9, 7.5e9},
+                         .busy_both_ways = {4e9, 5e9}};
+    const auto read = device_profile_from_json(to_json(profile));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, profile);
+    const std::string good = to_json(profile);
+    EXPECT_EQ(error_of(replaced(good, "[6000000000.0,7500000000.0]", "[6e9]")),
+              "transfers: rates are [upload, download]");
+    EXPECT_EQ(error_of(replaced(good, "[6000000000.0,7500000000.0]", "[-1,7]")),
+              "transfers: busy is -1 and 7; bytes a second, 0: not measured");
+    EXPECT_EQ(error_of(replaced(good, ",\"busy_devices\":3", "")),
+              "transfers: 'busy_devices' is missing");
+}
+
 TEST(DeviceProfile, NamesWhatIsWrongWithItsFile) {
     const std::string good = to_json(plain_profile());
     EXPECT_EQ(error_of(good), "none");
@@ -61,7 +80,7 @@ TEST(DeviceProfile, NamesWhatIsWrongWithItsFile) {
               "a device profile: 'peak_flops' is missing");
     EXPECT_EQ(error_of(replaced(good, "{", "{\"colour\": 1,")),
               "a device profile: 'colour' is an unknown key; known here: compute, held_bytes, "
-              "memory_bytes, name, ops, peak_flops, prepared_copies, provenance");
+              "memory_bytes, name, ops, peak_flops, prepared_copies, provenance, transfers");
     EXPECT_EQ(error_of(replaced(good, "\"head_dim\":0", "\"head_dim\":0.5")),
               "an op: 'head_dim' is 0.5, not a whole number of 64 bits");
     EXPECT_EQ(error_of(replaced(good, "\"f32\"", "\"f31\"")), "compute 'f31'; f64, f32 or bf16");
