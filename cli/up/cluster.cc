@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Seconds kStartLimit{60};
+constexpr Seconds kMeasureLimit{60};  // of a worker that measures its GPUs before it joins
 constexpr Seconds kControllerStopLimit{10};
 constexpr Seconds kPoll{0.05};
 
@@ -90,7 +91,7 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
             {program, "--state", state_.file(name), "--name", name, "--controller",
              paths_.controller_address(), "--devices", offer_of(options, i), "--http",
              options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan", "stop",
-             "--slots-on-machine", std::to_string(slots)},
+             "--slots-on-machine", std::to_string(slots), "--profile", options.profile},
             state_.file(name + ".log")};
         RM_TRY(Daemon daemon, Daemon::start(command));
         workers_.push_back(std::move(daemon));
@@ -121,7 +122,8 @@ Status LocalCluster::wait_for_controller(Signals& signals) {
 
 Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& signals) {
     std::size_t ready = 0;
-    for (Seconds waited; waited < kStartLimit; waited += kPoll) {
+    const Seconds limit = kStartLimit + (options.profile == "off" ? Seconds{} : kMeasureLimit);
+    for (Seconds waited; waited < limit; waited += kPoll) {
         if (signals.take().interrupts > 0) return interrupted();
         RM_RETURN_IF_ERROR(check());
         RM_TRY(const Fleet fleet, read_fleet(*client_));
@@ -144,7 +146,7 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
     }
     return make_error(ErrorCode::deadline_exceeded,
                       "{} of {} ready after {}; the last log lines of {}:\n{}", ready,
-                      counted(options.num_workers, "worker"), kStartLimit, workers_[ready].name(),
+                      counted(options.num_workers, "worker"), limit, workers_[ready].name(),
                       workers_[ready].last_words());
 }
 

@@ -23,6 +23,7 @@ struct ClusterOptions {
     int num_workers = 4;
     int devices_per_worker = 1;
     std::string device_kind = "cpu";  // cpu, cuda or emu
+    std::string profile = "auto";     // whether workers measure GPUs: see their --profile
     std::string listen;               // host:port for gRPC beside the Unix socket; empty: none
     std::string http;  // host:port of the controller's HTTP; empty: none. Workers' then listen too
 };
@@ -31,9 +32,9 @@ struct ClusterOptions {
 // watches and stops them. The destructor kills those that stop() has not ended.
 class LocalCluster {
 public:
-    // Starts everything and waits, at most a minute, until the controller has every worker's
-    // session. If a daemon ends before that, the error has its last words; CANCELLED after an
-    // interrupt.
+    // Starts everything and waits until the controller has every worker's session, at most a
+    // minute, and another in which workers measure their GPUs. If a daemon ends before that, the
+    // error has its last words; CANCELLED after an interrupt.
     static Result<LocalCluster> start(const ClusterOptions& options, Signals& signals,
                                       Client::Note note);
     LocalCluster(LocalCluster&&) noexcept = default;

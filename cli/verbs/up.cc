@@ -19,6 +19,11 @@ struct UpOptions : VerbOptions {
     std::string device_kind =
         add("--device-kind", device_kind, "CPU slots, GPUs, or emulated GPUs [cpu]",
             one_word_of("cpu|cuda|emu"), "cpu");
+    std::string profile =
+        add("--profile", profile,
+            "Measure each kind of GPU once (auto), never (off), or again and emulated ones too "
+            "(now) [auto]",
+            one_word_of("auto|off|now"), "auto");
     std::string job_file =
         add("--job", job_file, "Run this job file until it ends, then stop", {.type = "FILE"});
     std::string state_dir = add(
@@ -39,7 +44,8 @@ Error about(std::string_view option, const Error& error) {
 
 Result<ClusterOptions> cluster_options(const UpOptions& options) {
     ClusterOptions cluster{options.state_dir,   options.num_workers, options.devices_per_worker,
-                           options.device_kind, options.listen,      options.http};
+                           options.device_kind, options.profile,     options.listen,
+                           options.http};
     if (!options.listen.empty()) {
         if (const auto address = parse_loopback(options.listen); !address) {
             return about("--listen", address.error());

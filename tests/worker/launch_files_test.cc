@@ -68,5 +68,19 @@ TEST(LaunchFiles, AJobsMemoryReachesTheRank) {
                                               .host = Bytes{1000}}));
 }
 
+TEST(LaunchFiles, ARankFindsTheMeasuredProfileOfItsKindOfDevice) {
+    const LaunchAttempt launch{.ranks = {{0, 0}, {1, 1}}};
+    const Inventory inventory{
+        .devices = {{.index = 0, .kind = "cpu"}, {.index = 1, .kind = "L40S"}}};
+    const RankTerms terms{.profiles = {{"L40S", "/state/profiles/L40S.json"}}};
+    const auto profile_of = [&](int rank) {
+        const RankConfig config =
+            rank_config_of(launch, launch.ranks[usize(rank)], inventory, terms, "/run");
+        return parse_rank_config(to_json(config)).value().device_profile;
+    };
+    EXPECT_EQ(profile_of(0), "");
+    EXPECT_EQ(profile_of(1), "/state/profiles/L40S.json");
+}
+
 }  // namespace
 }  // namespace rm

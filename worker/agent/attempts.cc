@@ -35,6 +35,15 @@ Status remove_directory(const std::string& path) {
 
 }  // namespace
 
+std::string live_attempt_in(const std::string& state_dir) {
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(state_dir + "/attempts", failed)) {
+        const AttemptDir dir(entry.path().string());
+        if (is_live(dir.live_lock())) return dir.path();
+    }
+    return "";
+}
+
 Result<std::unique_ptr<Attempts>> Attempts::open(AttemptsOptions options, Rendezvous& rendezvous) {
     std::unique_ptr<Attempts> attempts(new Attempts(std::move(options), rendezvous));
     RM_RETURN_IF_ERROR(attempts->take_up_existing());

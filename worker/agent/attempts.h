@@ -26,6 +26,9 @@ struct AttemptsOptions {
     std::vector<DeclaredRoot> roots;        // all paths of a job must lie below one; none: anywhere
 };
 
+// The directory of an attempt below `state_dir` of which processes run; empty: none does.
+std::string live_attempt_in(const std::string& state_dir);
+
 // All attempts with a directory on this node. Starts shims, finds those that an earlier daemon
 // started, and talks to them. Thread safe; never waits for a process.
 class Attempts {

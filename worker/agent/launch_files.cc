@@ -80,6 +80,7 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
                           const Inventory& inventory, const RankTerms& terms,
                           const std::string& run_dir) {
     const DeviceInfo& device = device_of(inventory, rank.device);
+    const auto profile = terms.profiles.find(device.kind);
     const Peak& peak = device.peak(precision_of(launch.spec.precision));
     return {.spec = launch.spec,
             .plan = launch.plan,
@@ -89,6 +90,7 @@ RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,
             .device_uuid = device.gpu.uuid,
             .numa_node = device.gpu.numa_node,
             .device_memory = device.memory,
+            .device_profile = profile == terms.profiles.end() ? "" : profile->second,
             .num_threads = device.num_threads,
             .host_memory = terms.memory,
             .run_dir = run_dir,

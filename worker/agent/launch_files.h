@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,9 @@ namespace rm {
 struct RankTerms {
     OrphanPolicy orphan;
     std::vector<std::string> command;
-    PortRange ports;  // to listen on for ranks of other nodes
-    Bytes memory;     // host memory that one rank may use; 0: unknown
+    PortRange ports;                              // to listen on for ranks of other nodes
+    Bytes memory;                                 // host memory that one rank may use; 0: unknown
+    std::map<std::string, std::string> profiles;  // kind of device -> path of its measured profile
 };
 
 // The part of a launch that goes into attempt.json.

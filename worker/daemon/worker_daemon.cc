@@ -53,16 +53,38 @@ public:
         const timespec now{};
         return ::sigtimedwait(&set_, nullptr, &now) > 0;
     }
+    // One has come and is not taken.
+    bool is_pending() const {
+        sigset_t pending{};
+        ::sigpending(&pending);
+        return ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGINT) == 1;
+    }
 
 private:
     sigset_t set_{};
 };
 
-RankTerms terms_of(const WorkerOptions& options, const Offered& offered) {
+using Profiles = std::map<std::string, std::string>;
+
+RankTerms terms_of(const WorkerOptions& options, const Offered& offered, Profiles profiles) {
     return {.orphan = options.orphan,
             .command = {"/proc/self/exe", "rank"},
             .ports = options.ports,
-            .memory = offered.memory_of_rank};
+            .memory = offered.memory_of_rank,
+            .profiles = std::move(profiles)};
+}
+
+// Takes up to a minute where GPUs of a new kind are offered.
+Result<Profiles> profiles_of(const WorkerOptions& options, const StateDir& state,
+                             const Inventory& inventory, const StopSignals& signals) {
+    return measured_profiles(inventory.devices,
+                             {.mode = options.profile,
+                              .dir = state.file("profiles"),
+                              .command = {"/proc/self/exe", "profile"},
+                              .driver = inventory.software.driver,
+                              .build = device_library_build(),
+                              .live_attempt = live_attempt_in(state.path()),
+                              .is_stopped = [&signals] { return signals.is_pending(); }});
 }
 
 // The devices on which attempts may have processes.
@@ -101,9 +123,11 @@ public:
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto declared, parse_declared_roots(options.roots));
         RootsAgent roots(declared, state.file("roots.json"));
+        RM_TRY(auto profiles, profiles_of(options, state, inventory, signals));
+        const RankTerms terms = terms_of(options, offered, std::move(profiles));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
-                                                    .terms = terms_of(options, offered),
+                                                    .terms = terms,
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));

@@ -35,6 +35,7 @@ struct Texts {
     std::string ports = to_string(kDataPorts);
     std::string probe_ports;
     std::string memory;
+    std::string profile = "auto";
 };
 
 // Accepts a single word that fits a table cell and a command line and is not an option.
@@ -137,7 +138,12 @@ void add_orphan(CLI::App& app, WorkerOptions& options, Texts& texts) {
         ->capture_default_str();
 }
 
-void add_resources(CLI::App& app, WorkerOptions& options) {
+void add_resources(CLI::App& app, WorkerOptions& options, Texts& texts) {
+    app.add_option("--profile", texts.profile,
+                   "auto: measures each kind of GPU once, before this worker joins; off: never; "
+                   "now: again, emulated GPUs too")
+        ->check(words_of(parse_word<ProfileMode>))
+        ->capture_default_str();
     app.add_option("--slots-on-machine", options.slots_on_machine,
                    "Slots of all workers on this machine, which share its cores [N of --devices]")
         ->type_name("N")
@@ -168,7 +174,7 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                    "(default: the machine's, or its control group's limit, less a sixteenth)")
         ->check(words_of(check_memory));
     add_orphan(app, options, texts);
-    add_resources(app, options);
+    add_resources(app, options, texts);
     app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
     app.footer("\n" + examples_text(kExamples));
     add_man_flag(app, "ringmaster-worker", RM_VERSION, kExamples,
@@ -208,6 +214,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     if (options.is_probed && !texts.probe_ports.empty())
         options.probe_ports = *parse_port_range(texts.probe_ports);
     if (!texts.memory.empty()) options.memory = *parse_bytes(texts.memory);
+    options.profile = *parse_word<ProfileMode>(texts.profile);
     options.orphan.mode = *parse_word<OrphanMode>(texts.orphan);
     const int own = options.devices ? options.devices->count : 0;
     if (options.slots_on_machine > 0 && options.slots_on_machine < own) {

@@ -10,6 +10,7 @@
 #include "worker/dir/attempt_dir.h"
 #include "worker/inventory/inventory.h"
 #include "worker/probe/wire.h"
+#include "worker/profile/kept_profiles.h"
 
 namespace rm {
 
@@ -26,6 +27,7 @@ struct WorkerOptions {
     std::optional<PortRange> probe_ports;  // if they differ from `ports`
     OrphanPolicy orphan;
     Bytes memory;  // host memory that all its ranks together may use; 0: all that is usable
+    ProfileMode profile = ProfileMode::automatic;
     int slots_on_machine = 0;  // of all workers here; 0: this one's
     std::string peak_cache;
     std::vector<std::string> roots;  // NAME=PATH, checked; none: every path is allowed

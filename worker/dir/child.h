@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace rm {
+
+// A child process that does one piece of work and ends.
+struct ChildWork {
+    std::vector<std::string> argv;     // argv[0] is a path
+    std::string log;                   // its stdout and stderr, which replace the file
+    Seconds limit;                     // it is killed after so long
+    std::function<bool()> is_stopped;  // or when this is true; asked many times a second
+};
+
+// Returns when the child has ended. The errors: DEADLINE_EXCEEDED, CANCELLED, or INTERNAL with the
+// end of its log when it ended otherwise than with 0.
+Status run_child(const ChildWork& work);
+
+}  // namespace rm

@@ -1,0 +1,135 @@
+#include "worker/profile/kept_profiles.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+
+#include "engine/schedule/device_profile_json.h"
+#include "kernels/device_library.h"
+#include "service/log.h"
+#include "worker/dir/child.h"
+#include "worker/dir/files.h"
+#include "worker/profile/profile_child.h"
+
+namespace rm {
+namespace {
+
+using Devices = std::map<std::string, DeviceInfo>;  // one of each kind
+
+bool is_emulated(const DeviceInfo& device) {
+    return device.kind == to_string(DeviceLibrary::emu);
+}
+
+Devices one_of_each_kind(const std::vector<DeviceInfo>& devices) {
+    Devices found;
+    for (const DeviceInfo& device : devices) {
+        if (device.kind == "cpu") continue;
+        const auto [known, is_new] = found.emplace(device.kind, device);
+        if (!is_new && !known->second.unfit.empty()) known->second = device;
+    }
+    return found;
+}
+
+// A part of a file's name.
+std::string plain(std::string text) {
+    for (char& c : text) {
+        const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+        if (!fits) c = '_';
+    }
+    return text.empty() ? "none" : text;
+}
+
+bool is_kept(const std::string& path) {
+    const auto profile = read_device_profile(path);
+    if (!profile && profile.error().code != ErrorCode::not_found)
+        log_event(LogLevel::warning, "profile_unreadable", {{"reason", profile.error().message}});
+    return profile.ok();
+}
+
+bool is_wanted(const DeviceInfo& device, const ProfileTerms& terms, const std::string& path) {
+    switch (terms.mode) {
+        case ProfileMode::off:
+            return false;
+        case ProfileMode::now:
+            return true;
+        case ProfileMode::automatic:
+            return !is_emulated(device) && !is_kept(path);
+    }
+    return false;
+}
+
+// Why this device cannot be measured at this moment.
+Status check_free(const DeviceInfo& device, const ProfileTerms& terms) {
+    if (!terms.live_attempt.empty()) {
+        return make_error(ErrorCode::failed_precondition, "a job runs here ({})",
+                          terms.live_attempt);
+    }
+    if (device.unfit.empty()) return {};
+    return make_error(ErrorCode::failed_precondition, "device {}: {}", device.index, device.unfit);
+}
+
+ProfileRequest request_of(const DeviceInfo& device, const ProfileTerms& terms,
+                          const std::string& path, Seconds budget) {
+    return {.library = is_emulated(device) ? DeviceLibrary::emu : DeviceLibrary::cuda,
+            .index = is_emulated(device) ? device.index : 0,  // a GPU is the only one to be seen
+            .uuid = device.gpu.uuid,
+            .numa_node = device.gpu.numa_node,
+            .memory = is_emulated(device) ? device.memory : Bytes{},
+            .driver = terms.driver,
+            .path = path,
+            .budget = budget};
+}
+
+Status measure(const DeviceInfo& device, const ProfileTerms& terms, double share) {
+    RM_RETURN_IF_ERROR(check_free(device, terms));
+    std::error_code failed;
+    std::filesystem::create_directories(terms.dir, failed);
+    if (failed) return system_error("cannot make", terms.dir, failed.value());
+    const std::string path = kept_profile_path(terms, device.kind);
+    ChildWork work{.argv = terms.command,
+                   .log = path + ".log",
+                   .limit = {terms.limit.value * share},
+                   .is_stopped = terms.is_stopped};
+    work.argv.push_back(to_json(request_of(device, terms, path, {terms.budget.value * share})));
+    return run_child(work);
+}
+
+void log_measured(const DeviceInfo& device, const std::string& path, const Status& measured) {
+    if (!measured) {
+        return log_event(LogLevel::warning, "profile_not_measured",
+                         {{"kind", device.kind}, {"reason", measured.error().message}});
+    }
+    log_event(LogLevel::info, "profile_measured",
+              {{"kind", device.kind}, {"device", device.index}, {"file", path}});
+}
+
+}  // namespace
+
+std::string kept_profile_path(const ProfileTerms& terms, const std::string& kind) {
+    return format("{}/{}-{}-{}.json", terms.dir, plain(kind), plain(terms.driver),
+                  plain(terms.build));
+}
+
+Result<std::map<std::string, std::string>> measured_profiles(const std::vector<DeviceInfo>& devices,
+                                                             const ProfileTerms& terms) {
+    const Devices kinds = one_of_each_kind(devices);
+    if (terms.mode == ProfileMode::now && !terms.live_attempt.empty()) {
+        return make_error(ErrorCode::failed_precondition,
+                          "--profile now: a job runs here ({}); wait for its end, or leave the "
+                          "option out",
+                          terms.live_attempt);
+    }
+    std::map<std::string, std::string> paths;
+    for (const auto& [kind, device] : kinds) {
+        const std::string path = kept_profile_path(terms, kind);
+        if (is_wanted(device, terms, path)) {
+            const double share = 1 / static_cast<double>(kinds.size());
+            log_measured(device, path, measure(device, terms, share));
+        }
+        if (is_kept(path)) paths[kind] = path;
+    }
+    return paths;
+}
+
+}  // namespace rm
