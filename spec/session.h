@@ -130,6 +130,7 @@ struct Hello {
     int probe_port = 0;                   // of its probe server, on data_address; 0: none
     std::string machine;  // equal on workers that see the same files; empty: unknown
     std::string network;  // equal on workers that share a loopback interface; empty: unknown
+    std::vector<MeasuredProfile> profiles;  // one of each kind of GPU that it offers
     bool operator==(const Hello&) const = default;
 };
 struct Pong {

@@ -28,6 +28,13 @@ void describe(Visit& visit, Like<GpuSoftware> auto& software) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<MeasuredProfile> auto& profile) {
+    auto& [kind, driver, build, bf16_flops, text] = profile;
+    visit_named(visit, {"kind", "driver", "build", "bf16_flops", "text"}, kind, driver, build,
+                bf16_flops, text);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<DeviceFitness> auto& device) {
     auto& [index, unfit, lost] = device;
     visit_named(visit, {"index", "unfit", "lost"}, index, unfit, lost);
@@ -139,12 +146,13 @@ void describe(Visit& visit, Like<RootInfo> auto& root) {
 template <typename Visit>
 void describe(Visit& visit, Like<Hello> auto& hello) {
     auto& [protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts, launches,
-           roots, probe_port, machine, network] = hello;
-    visit_named(visit,
-                {"protocol", "build", "node_id", "cluster_id", "highest_epoch", "boot_id",
-                 "inventory", "attempts", "launches", "roots", "probe_port", "machine", "network"},
-                protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts,
-                launches, roots, probe_port, machine, network);
+           roots, probe_port, machine, network, profiles] = hello;
+    visit_named(
+        visit,
+        {"protocol", "build", "node_id", "cluster_id", "highest_epoch", "boot_id", "inventory",
+         "attempts", "launches", "roots", "probe_port", "machine", "network", "profiles"},
+        protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts, launches,
+        roots, probe_port, machine, network, profiles);
 }
 
 template <typename Visit>

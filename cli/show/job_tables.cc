@@ -176,6 +176,12 @@ std::string peak_of(const pb::Inventory& inventory) {
                                                          : device.fp32().name();
 }
 
+// "bf16 182 TFLOP/s": the fastest product on the first kind of GPU.
+std::string measured_text(const pb::Node& node) {
+    if (node.profiles().empty()) return "";
+    return format("bf16 {:.1} TFLOP/s", node.profiles(0).bf16_flops() * 1e-12);
+}
+
 // "570.86.10, CUDA 12.8, NCCL 2.28.3"
 std::string software_of(const pb::Inventory& inventory) {
     const pb::GpuSoftware& software = inventory.software();
@@ -322,6 +328,7 @@ Table nodes_table(const std::vector<pb::Node>& nodes, Detail detail, WallTime no
         table.left("DRIVER", of_inventory(software_of));
         table.left("CPU", of_inventory(&pb::Inventory::cpu_model));
         table.left("PEAK", of_inventory(peak_of));
+        table.left("MEASURED", measured_text);
         table.left("DATA", of_inventory(&pb::Inventory::data_address));
         table.left("HTTP", of_inventory(&pb::Inventory::http_address));
         table.left("BUILD", &pb::Node::build);

@@ -151,6 +151,16 @@ void columns(Like<DeviceInfo> auto& device, auto&& visit) {
     visit("gpu_power_limit_watts", device.gpu.power_limit_watts);
 }
 
+void columns(Like<KeptProfile> auto& profile, auto&& visit) {
+    visit("kind", profile.measured.kind);
+    visit("driver", profile.measured.driver);
+    visit("build", profile.measured.build);
+    visit("bf16_flops", profile.measured.bf16_flops);
+    visit("text", profile.measured.text);
+    visit("node", profile.node);
+    visit("time", profile.time);
+}
+
 void columns(Like<State> auto& state, auto&& visit) {
     visit("cluster_id", state.cluster);
     visit("next_epoch", state.next_epoch);

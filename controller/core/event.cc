@@ -67,6 +67,11 @@ FlatRow flatten(const Attempt& attempt) {
 FlatRow flatten(const Node& node) {
     return flatten(node, "devices", node.inventory.devices);
 }
+FlatRow flatten(const KeptProfile& profile) {
+    FlatRow row;
+    columns(profile, writer(row));
+    return row;
+}
 FlatRow flatten_meta(const State& state) {
     FlatRow row;
     columns(state, writer(row));
@@ -97,6 +102,9 @@ std::string subject_of(const Attempt& attempt) {
 }
 std::string subject_of(const Node& node) {
     return "node/" + node.id.value;
+}
+std::string subject_of(const KeptProfile& profile) {
+    return format("profile/{}/{}", profile.measured.kind, profile.measured.driver);
 }
 
 }  // namespace rm

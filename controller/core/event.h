@@ -35,6 +35,7 @@ using FlatRow =
 FlatRow flatten(const Job& job);
 FlatRow flatten(const Attempt& attempt);
 FlatRow flatten(const Node& node);
+FlatRow flatten(const KeptProfile& profile);
 FlatRow flatten_meta(const State& state);
 
 // The fields that turn `before` into `after`.
@@ -46,6 +47,7 @@ bool is_note(std::string_view kind);
 std::string subject_of(const Job& job);
 std::string subject_of(const Attempt& attempt);
 std::string subject_of(const Node& node);
+std::string subject_of(const KeptProfile& profile);
 constexpr const char* kMetaSubject = "cluster";
 
 }  // namespace rm

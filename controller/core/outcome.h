@@ -40,8 +40,11 @@ struct Changes {
     std::set<JobId> jobs;
     std::set<Epoch> attempts;
     std::set<NodeId> nodes;
+    std::set<ProfileKey> profiles;
 
-    bool empty() const { return !meta && jobs.empty() && attempts.empty() && nodes.empty(); }
+    bool empty() const {
+        return !meta && jobs.empty() && attempts.empty() && nodes.empty() && profiles.empty();
+    }
     void merge(const Changes& other);
 };
 

@@ -144,6 +144,10 @@ void index_attempt(State& state, const Attempt& attempt, WallTime now) {
     }
 }
 
+ProfileKey key_of(const MeasuredProfile& profile) {
+    return {profile.kind, profile.driver};
+}
+
 const Job* find_job(const State& state, const JobId& id) {
     return find_in(state.jobs, id);
 }

@@ -140,6 +140,15 @@ struct Node {
     NodeSession session;
 };
 
+// The newest measured profile of a kind of GPU with a driver.
+struct KeptProfile {
+    MeasuredProfile measured;
+    NodeId node;    // that has measured it
+    WallTime time;  // of its arrival
+};
+using ProfileKey = std::pair<std::string, std::string>;  // kind, driver
+ProfileKey key_of(const MeasuredProfile& profile);
+
 // A link far below its baseline, as measured by the survey that raised the alarm.
 struct LinkAlarm {
     GbitPerSec baseline;
@@ -176,6 +185,7 @@ struct State {
     std::map<JobId, Job> jobs;
     std::map<Epoch, Attempt> attempts;
     std::map<NodeId, Node> nodes;
+    std::map<ProfileKey, KeptProfile> profiles;
 
     // Not stored: configuration, what telemetry.db keeps, and indexes over the tables.
     std::string checkpoint_root;  // for jobs without checkpoint.dir

@@ -21,6 +21,7 @@ void Changes::merge(const Changes& other) {
     jobs.insert(other.jobs.begin(), other.jobs.end());
     attempts.insert(other.attempts.begin(), other.attempts.end());
     nodes.insert(other.nodes.begin(), other.nodes.end());
+    profiles.insert(other.profiles.begin(), other.profiles.end());
 }
 
 void Step::record(std::string_view kind, std::string subject, std::vector<Field> fields) {
@@ -138,6 +139,15 @@ void Step::change_node(const NodeId& id, std::string_view event,
     const FlatRow before = flatten(node);
     change(node);
     if (record_change(event, node, before)) outcome_.changes.nodes.insert(id);
+}
+
+void Step::put_profile(KeptProfile profile) {
+    const ProfileKey key = key_of(profile.measured);
+    const auto known = state_.profiles.find(key);
+    const FlatRow before = known == state_.profiles.end() ? FlatRow{} : flatten(known->second);
+    if (!record_change("profile.measured", profile, before)) return;
+    state_.profiles.insert_or_assign(key, std::move(profile));
+    outcome_.changes.profiles.insert(key);
 }
 
 void Step::change_session(const NodeId& id, const std::function<void(NodeSession&)>& change) {

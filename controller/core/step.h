@@ -36,6 +36,8 @@ public:
     void add_node(Node node);
     void change_node(const NodeId& id, std::string_view event,
                      const std::function<void(Node&)>& change);
+    // Replaces that of the same kind and driver.
+    void put_profile(KeptProfile profile);
     // Session facts are not stored: no event.
     void change_session(const NodeId& id, const std::function<void(NodeSession&)>& change);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/text.h"
 #include "service/convert/convert.h"
@@ -72,6 +73,22 @@ void add_root(pb::Node& message, const State& state, const Node& node, const Roo
         const auto same = places.find(root.name);
         const bool shared = same != places.end() && same->second == place->second;
         if (shared && id != node.id) added.add_shared_with(id.value);
+    }
+}
+
+// The text travels once in a list: with the node that has measured it.
+void add_profiles(pb::Node& message, const State& state, const Node& node) {
+    std::set<std::string> kinds;
+    for (const DeviceInfo& device : node.inventory.devices)
+        kinds.insert(device.kind);
+    for (const std::string& kind : kinds) {
+        const auto kept = state.profiles.find({kind, node.inventory.software.driver});
+        if (kept == state.profiles.end()) continue;
+        pb::MeasuredProfile& added = *message.add_profiles();
+        added = to_proto(kept->second.measured);
+        if (kept->second.node != node.id) added.clear_text();
+        added.set_node_id(kept->second.node.value);
+        *added.mutable_time() = to_proto(kept->second.time);
     }
 }
 
@@ -157,6 +174,7 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
     for (const RootInfo& root : node.session.roots)
         add_root(message, state, node, root);
     message.set_machine(node.session.machine);
+    add_profiles(message, state, node);
     return message;
 }
 

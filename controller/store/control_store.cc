@@ -122,6 +122,7 @@ public:
         RM_TRY(auto placements, Table<RankRecord>::prepare(database, "placements", "epoch"));
         RM_TRY(auto nodes, Table<Node>::prepare(database, "nodes"));
         RM_TRY(auto devices, Table<DeviceInfo>::prepare(database, "devices", "node"));
+        RM_TRY(auto profiles, Table<KeptProfile>::prepare(database, "profiles"));
         RM_TRY(Statement event, database.prepare("INSERT INTO events (time, kind, subject, fields) "
                                                  "VALUES (?, ?, ?, ?)"));
         return std::unique_ptr<Store>(
@@ -130,6 +131,7 @@ public:
                               {std::move(jobs), std::move(stages)},
                               {std::move(attempts), std::move(placements)},
                               {std::move(nodes), std::move(devices)},
+                              std::move(profiles),
                               std::move(event)},
                              space));
     }
@@ -143,6 +145,11 @@ public:
         RM_RETURN_IF_ERROR(t_.jobs.load(state.jobs, &Job::id));
         RM_RETURN_IF_ERROR(t_.attempts.load(state.attempts, &Attempt::epoch));
         RM_RETURN_IF_ERROR(t_.nodes.load(state.nodes, &Node::id));
+        RM_RETURN_IF_ERROR(t_.profiles.each([&](const Value&, KeptProfile row) -> Status {
+            const ProfileKey key = key_of(row.measured);
+            state.profiles.emplace(key, std::move(row));
+            return {};
+        }));
         return state;
     }
 
@@ -194,6 +201,7 @@ private:
         Family<Job, StageSpec> jobs;
         Family<Attempt, RankRecord> attempts;
         Family<Node, DeviceInfo> nodes;
+        Table<KeptProfile> profiles;
         Statement event;
     };
     ControlStore(Parts parts, SpaceGuard* space) : t_(std::move(parts)), space_(space) {}
@@ -205,7 +213,10 @@ private:
         }
         RM_RETURN_IF_ERROR(t_.jobs.put(state.jobs, changes.jobs));
         RM_RETURN_IF_ERROR(t_.attempts.put(state.attempts, changes.attempts));
-        return t_.nodes.put(state.nodes, changes.nodes);
+        RM_RETURN_IF_ERROR(t_.nodes.put(state.nodes, changes.nodes));
+        for (const ProfileKey& key : changes.profiles)
+            RM_RETURN_IF_ERROR(t_.profiles.put(state.profiles.at(key)));
+        return {};
     }
 
     Parts t_;
@@ -222,7 +233,8 @@ Schema control_schema() {
                         {"attempts", described<Attempt>()},
                         {"placements", described<RankRecord>({"epoch", "position"})},
                         {"nodes", described<Node>()},
-                        {"devices", described<DeviceInfo>({"node", "position"})}}};
+                        {"devices", described<DeviceInfo>({"node", "position"})},
+                        {"profiles", described<KeptProfile>()}}};
 }
 
 Result<std::unique_ptr<Store>> open_control_store(const std::string& path, SpaceGuard* space) {

@@ -146,6 +146,16 @@ ALTER TABLE jobs ADD COLUMN optimizer_max_skipped INTEGER NOT NULL DEFAULT 10;
 // schema 8 do not compare columns and must not write into these tables.
 constexpr const char* kControl9 = R"sql()sql";
 
+// The newest measured profile of each kind of GPU with a driver.
+constexpr const char* kControl10 = R"sql(
+CREATE TABLE profiles (
+    kind TEXT NOT NULL, driver TEXT NOT NULL, build TEXT NOT NULL, bf16_flops REAL NOT NULL,
+    text TEXT NOT NULL,  -- docs/formats/device_profile.md
+    node TEXT NOT NULL, time INTEGER NOT NULL,
+    PRIMARY KEY (kind, driver)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Reports are kept as the bytes they arrived in, beside the columns that queries use.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -235,7 +245,7 @@ CREATE INDEX alarms_of_job ON alarms (job, rank, id);
 )sql";
 
 constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
-                                    kControl6, kControl7, kControl8, kControl9};
+                                    kControl6, kControl7, kControl8, kControl9, kControl10};
 constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4};
 
 }  // namespace

@@ -12,14 +12,15 @@
 namespace rm {
 namespace {
 
-// Rounds until the budget is spent; every sample is measured once at least.
-void run_rounds(ProfileSampler& sampler, Seconds budget) {
+// Rounds until a share of the budget is spent; every sample is measured once at least.
+void run_rounds(ProfileSampler& sampler, const MeasureOptions& options, double share) {
     using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(budget.value);
+    const auto end = Clock::now() + std::chrono::duration<double>(options.budget.value * share);
     const auto is_late = [end] { return Clock::now() >= end; };
+    int rounds = 0;
     do {
         sampler.run_round(is_late);
-    } while (!is_late());
+    } while (!is_late() && ++rounds < options.most_rounds);
 }
 
 // One op's samples by ascending size become its speeds: the smallest shows what a call costs
@@ -87,8 +88,8 @@ Overheads measure_overheads(Kernels& kernels, const MeasureOptions& options) {
     ProfileSampler tiny(kernels, options.now), tiny_copies(kernels, options.transfer_now);
     add_tiny(tiny);
     tiny_copies.transfers(64);
-    run_rounds(tiny, {options.budget.value * 0.05});
-    run_rounds(tiny_copies, {options.budget.value * 0.01});
+    run_rounds(tiny, options, 0.05);
+    run_rounds(tiny_copies, options, 0.01);
     Overheads overheads = overheads_of(tiny.samples());
     overheads.merge(overheads_of(tiny_copies.samples()));
     return overheads;
@@ -121,7 +122,7 @@ void measure_transfers(Kernels& kernels, const MeasureOptions& options, const Pr
         ProfileSampler copies(kernels, options.transfer_now);
         for (const std::int64_t size : shapes.transfers)
             copies.add_if_room([&] { copies.transfers(size); });
-        run_rounds(copies, {options.budget.value * 0.1});
+        run_rounds(copies, options, 0.1);
         add_speeds(kernels, copies.samples(), overheads, profile);
     }
     if (kernels.device().host_visible()) return;
@@ -158,7 +159,7 @@ DeviceProfile measure_profile(Kernels& kernels, const MeasureOptions& options) {
     {
         ProfileSampler grid(kernels, options.now);
         add_shapes(shapes, grid);
-        run_rounds(grid, {options.budget.value * 0.76});
+        run_rounds(grid, options, 0.76);
         add_speeds(kernels, grid.samples(), overheads, profile);
     }
     profile.held = held_of(kernels.device(), kernels.device().facts());
@@ -170,8 +171,8 @@ std::vector<CheckedSample> measure_check(Kernels& kernels, const DeviceProfile& 
     ProfileSampler sampler(kernels, options.now), copies(kernels, options.transfer_now);
     add_check(sampler);
     copies.transfers(3 << 20);
-    run_rounds(sampler, {options.budget.value * 0.9});
-    run_rounds(copies, {options.budget.value * 0.1});
+    run_rounds(sampler, options, 0.9);
+    run_rounds(copies, options, 0.1);
     std::vector<CheckedSample> checked;
     for (ProfileSampler* from : {&sampler, &copies}) {
         for (const ProfileSample& sample : from->samples()) {

@@ -9,8 +9,9 @@
 namespace rm {
 
 struct MeasureOptions {
-    Seconds budget{25};                    // of wall time
-    std::function<double()> now;           // seconds; what ops are timed by
+    Seconds budget{25};           // of wall time
+    int most_rounds = 1 << 20;    // of each list of shapes, if the budget has time for them
+    std::function<double()> now;  // seconds; what ops are timed by
     std::function<double()> transfer_now;  // and transfers: on a host device a copy has one thread
     std::vector<Device*> busy;  // other devices, which copy while this one's busy rates are taken
 };

@@ -109,6 +109,9 @@ pb::GpuUse to_proto(const GpuUse& use) {
 pb::Root to_proto(const RootInfo& root) {
     return proto_of<pb::Root>(root);
 }
+pb::MeasuredProfile to_proto(const MeasuredProfile& profile) {
+    return proto_of<pb::MeasuredProfile>(profile);
+}
 
 pb::WorkerMessage to_proto(const WorkerMessage& message) {
     return proto_of<pb::WorkerMessage>(message, kWorkerMessages);

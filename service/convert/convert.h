@@ -23,6 +23,7 @@ class ControllerMessage;
 class EvaluationReport;
 class Inventory;
 class JobSpec;
+class MeasuredProfile;
 class MemoryPolicy;
 class MeshSpec;
 class PlacedDevice;
@@ -67,6 +68,7 @@ AttemptStatus from_proto(const pb::AttemptStatus& status);
 
 pb::Root to_proto(const RootInfo& root);
 pb::GpuUse to_proto(const GpuUse& use);
+pb::MeasuredProfile to_proto(const MeasuredProfile& profile);
 
 pb::PlacementReport to_proto(const PlacementReport& report);
 Result<PlacementReport> from_proto(const pb::PlacementReport& report);

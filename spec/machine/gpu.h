@@ -34,6 +34,16 @@ struct GpuUse {
     bool operator==(const GpuUse&) const = default;
 };
 
+// A kind of GPU as a worker has measured it.
+struct MeasuredProfile {
+    std::string kind;
+    std::string driver;     // empty: of no driver
+    std::string build;      // of the kernels that were measured
+    double bf16_flops = 0;  // the fastest product, FLOP/s
+    std::string text;       // docs/formats/device_profile.md
+    bool operator==(const MeasuredProfile&) const = default;
+};
+
 // Whether jobs may use a device.
 struct DeviceFitness {
     int index = 0;

@@ -20,6 +20,8 @@ inline Tables flatten_tables(const State& state) {
     }
     for (const auto& [id, node] : state.nodes)
         tables[subject_of(node)] = flatten(node);
+    for (const auto& [key, profile] : state.profiles)
+        tables[subject_of(profile)] = flatten(profile);
     return tables;
 }
 

@@ -17,7 +17,8 @@ protected:
     }
     void start_with(const std::string& kind, int count, std::vector<std::string> more = {}) {
         std::vector<std::string> arguments = {
-            "--workers", "1", "--devices-per-worker", format("{}", count), "--device-kind", kind};
+            "--workers", "1",   "--devices-per-worker", format("{}", count),
+            "--profile", "off", "--device-kind",        kind};
         arguments.insert(arguments.end(), more.begin(), more.end());
         cluster_ = up(state_, arguments);
         ASSERT_TRUE(cluster_);
@@ -127,7 +128,7 @@ protected:
         ASSERT_TRUE(wait_until(Seconds{30}, [&] { return there({"ls"}).code == 0; }));
         worker_ = start({program("ringmaster-worker"), "--state", path("w"), "--controller",
                          address_, "--http", "127.0.0.1:0", "--ports", "0", "--orphan", "stop",
-                         "--memory", memory});
+                         "--memory", memory, "--profile", "off"});
     }
     void TearDown() override {
         for (Process* process : {worker_.get(), controller_.get()}) {

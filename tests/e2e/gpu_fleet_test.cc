@@ -14,8 +14,9 @@ protected:
     // One worker that offers `count` GPUs.
     void start_with(const Json& machine, int count) {
         show_machine(machine);
-        cluster_ = up(state_, {"--workers", "1", "--devices-per-worker", format("{}", count),
-                               "--device-kind", "cuda", "--listen", "127.0.0.1:0"});
+        cluster_ =
+            up(state_, {"--workers", "1", "--devices-per-worker", format("{}", count),
+                        "--device-kind", "cuda", "--profile", "off", "--listen", "127.0.0.1:0"});
         ASSERT_TRUE(cluster_);
     }
     Finished here(std::vector<std::string> arguments) { return at(state_, std::move(arguments)); }

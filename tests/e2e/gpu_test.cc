@@ -40,10 +40,10 @@ protected:
     // Two workers with `devices` each.
     Finished train(const std::string& name, const std::string& device_kind, int devices,
                    const std::string& job) {
-        const Finished run =
-            cli({"up", "--workers", "2", "--devices-per-worker", format("{}", devices),
-                 "--device-kind", device_kind, "--state", path(name), "--job", job},
-                kJobLimit);
+        const Finished run = cli(
+            {"up", "--workers", "2", "--devices-per-worker", format("{}", devices), "--device-kind",
+             device_kind, "--profile", "off", "--state", path(name), "--job", job},
+            kJobLimit);
         EXPECT_EQ(run.code, 0) << run.out << run.err;
         return run;
     }
@@ -103,6 +103,34 @@ TEST_F(GpuMachine, AJobForL40sRunsOnThemAndStatesTheirPeak) {
     EXPECT_NE(run.err.find("bf16 362 TFLOP/s L40S data sheet"), std::string::npos) << run.err;
     const Json attempt = history_of("l40s")[0]["attempts"][0];
     EXPECT_EQ(attempt["network"], "nccl");
+}
+
+TEST_F(GpuMachine, AWorkerMeasuresItsGpusBeforeItJoinsAndTheControllerKeepsTheProfile) {
+    show_machine(test::machine_of(2));
+    const auto cluster = up(
+        path("measured"), {"--workers", "1", "--devices-per-worker", "2", "--device-kind", "cuda"});
+    ASSERT_TRUE(cluster);
+    const Json node = Json::parse(at(path("measured"), {"nodes", "-o", "json"}).out).at(0);
+    ASSERT_TRUE(node.contains("profiles")) << node.dump(1);
+    ASSERT_EQ(node["profiles"].size(), 1u) << node.dump(1);
+    const Json& profile = node["profiles"][0];
+    EXPECT_EQ(profile["kind"], "L40S");
+    EXPECT_EQ(profile["driver"], "570.86.10");
+    EXPECT_EQ(profile["nodeId"], node["id"]);
+    const Json text = Json::parse(profile["text"].get<std::string>());
+    EXPECT_EQ(text["compute"], "bf16");
+    EXPECT_NE(text["provenance"].get<std::string>().find("driver 570.86.10"), std::string::npos);
+    const std::string wide = at(path("measured"), {"nodes", "-o", "wide"}).out;
+    EXPECT_NE(wide.find("MEASURED"), std::string::npos) << wide;
+    EXPECT_NE(wide.find(" TFLOP/s L40S data sheet  bf16 "), std::string::npos) << wide;
+    stop(*cluster);
+
+    const auto again = up(path("measured"),
+                          {"--workers", "1", "--devices-per-worker", "2", "--device-kind", "cuda"});
+    ASSERT_TRUE(again);
+    const Json later = Json::parse(at(path("measured"), {"nodes", "-o", "json"}).out);
+    EXPECT_EQ(later[0]["profiles"], node["profiles"]) << "a kept profile is not measured again";
+    stop(*again);
 }
 
 }  // namespace

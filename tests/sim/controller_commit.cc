@@ -85,6 +85,8 @@ void SimController::check(const Outcome& outcome, bool planned) {
         same(subject_of(state_.attempts.at(epoch)), flatten(state_.attempts.at(epoch)));
     for (const NodeId& id : outcome.changes.nodes)
         same(subject_of(state_.nodes.at(id)), flatten(state_.nodes.at(id)));
+    for (const ProfileKey& key : outcome.changes.profiles)
+        same(subject_of(state_.profiles.at(key)), flatten(state_.profiles.at(key)));
 }
 
 void SimController::commit(Batch batch) {

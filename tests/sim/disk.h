@@ -24,6 +24,8 @@ struct ControlDisk {
             tables.attempts[epoch] = state.attempts.at(epoch);
         for (const NodeId& id : changes.nodes)
             tables.nodes[id] = state.nodes.at(id);
+        for (const ProfileKey& key : changes.profiles)
+            tables.profiles[key] = state.profiles.at(key);
         for (const Event& event : events)
             fold(folded, event);
     }

@@ -85,6 +85,7 @@ TEST(Descriptions, VisitEveryMember) {
     check<EvaluationReport>();
     check<ConnectedReport>();
     check<Hello>();
+    check<MeasuredProfile>();
     check<AttemptStatus>();
     check<LaunchAttempt>();
     check<Pong>();

@@ -38,7 +38,7 @@ protected:
                 .build = "0123",
                 .live_attempt = live_attempt_in(temp_.path()),
                 .budget = {},
-                .is_stopped = [] { return false; }};
+                .why_stopped = [] { return ""; }};
     }
     // A child that leaves a mark.
     std::vector<std::string> marks() const { return {"/bin/sh", "-c", "touch " + mark_}; }
@@ -63,18 +63,20 @@ TEST_F(KeptProfiles, AWorkerMeasuresADeviceInAChildOfItself) {
     ASSERT_TRUE(paths) << paths.error().message;
     ASSERT_TRUE(paths->contains("emu"))
         << *read_text_file(temp_.path() + "/profiles/emu-570.86.10-0123.json.log");
-    const auto profile = read_device_profile(paths->at("emu"));
+    const auto profile = read_device_profile(paths->at("emu").path);
     ASSERT_TRUE(profile) << profile.error().message;
     EXPECT_THAT(profile->provenance,
                 HasSubstr("measured: ringmaster-worker, emulated GPU, driver 570.86.10, 20"));
     EXPECT_EQ(profile->memory, Bytes{std::int64_t{64} << 20});
+    EXPECT_EQ(paths->at("emu").profile, (MeasuredProfile{"emu", "570.86.10", "0123",
+                                                         profile->peak_flops, to_json(*profile)}));
 }
 
 TEST_F(KeptProfiles, AKindIsMeasuredOncePerDriverAndBuild) {
     const std::string path = keep("L40S");
     EXPECT_EQ(path, temp_.path() + "/profiles/L40S-570.86.10-0123.json");
     const auto kept = measured_profiles(l40s_, terms(ProfileMode::automatic, marks()));
-    EXPECT_EQ(kept->at("L40S"), path);
+    EXPECT_EQ(kept->at("L40S").path, path);
     EXPECT_FALSE(is_marked());
     ProfileTerms later = terms(ProfileMode::automatic, marks());
     later.driver = "580.1";
@@ -101,8 +103,8 @@ TEST_F(KeptProfiles, OffMeasuresNothingAndNowMeasuresWhatIsKept) {
     EXPECT_TRUE(measured_profiles(l40s_, terms(ProfileMode::off, marks()))->empty());
     EXPECT_FALSE(is_marked());
     const std::string path = keep("L40S");
-    EXPECT_EQ(measured_profiles(l40s_, terms(ProfileMode::off, marks()))->at("L40S"), path);
-    EXPECT_EQ(measured_profiles(l40s_, terms(ProfileMode::now, marks()))->at("L40S"), path);
+    EXPECT_EQ(measured_profiles(l40s_, terms(ProfileMode::off, marks()))->at("L40S").path, path);
+    EXPECT_EQ(measured_profiles(l40s_, terms(ProfileMode::now, marks()))->at("L40S").path, path);
     EXPECT_TRUE(is_marked());
 }
 
@@ -143,12 +145,13 @@ TEST_F(KeptProfiles, AWorkerThatIsAskedToStopEndsItsChild) {
     const Status stopped = run_child({.argv = {"/bin/sh", "-c", "sleep 100"},
                                       .log = temp_.path() + "/log",
                                       .limit = {60},
-                                      .is_stopped = [] { return true; }});
+                                      .why_stopped = [] { return "the end"; }});
     EXPECT_EQ(stopped.error().code, ErrorCode::cancelled);
+    EXPECT_EQ(stopped.error().message, "the end");
     const Status failed = run_child({.argv = {"/bin/sh", "-c", "echo no driver; exit 3"},
                                      .log = temp_.path() + "/log",
                                      .limit = {60},
-                                     .is_stopped = [] { return false; }});
+                                     .why_stopped = [] { return ""; }});
     EXPECT_EQ(failed.error().message, "it ended with exit code 3: no driver");
 }
 

@@ -453,6 +453,13 @@ TEST_F(CoreInSession, RootsAreInTheHelloAndToldAgainWhenTheyChangeNoticeably) {
     EXPECT_EQ(core_->hello().roots, roots) << "of a later session";
 }
 
+TEST_F(CoreInSession, MeasuredProfilesAreInEveryHello) {
+    WorkerFacts facts = facts_with(1);
+    facts.profiles = {{"L40S", "570.86.10", "b1", 1.8e14, "{}"}};
+    start(facts);
+    EXPECT_EQ(core_->hello().profiles, facts.profiles);
+}
+
 TEST_F(CoreInSession, TheFitnessOfDevicesIsToldWhenItChanges) {
     start(facts_with(2));
     const DevicesReport bad{{{0, ""}, {1, "lost"}}};

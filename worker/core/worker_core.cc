@@ -87,7 +87,8 @@ Hello WorkerCore::hello() const {
                 .roots = facts_.roots,
                 .probe_port = facts_.probe_port,
                 .machine = facts_.machine,
-                .network = facts_.network};
+                .network = facts_.network,
+                .profiles = facts_.profiles};
     for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
         if (attempt.launch) hello.launches.push_back(*attempt.launch);

@@ -29,6 +29,7 @@ struct WorkerFacts {
     int probe_port = 0;                   // 0: no probe server
     std::string machine;                  // see Hello
     std::string network;
+    std::vector<MeasuredProfile> profiles;
 };
 
 // ---- inputs

@@ -64,14 +64,16 @@ private:
     sigset_t set_{};
 };
 
-using Profiles = std::map<std::string, std::string>;
+using Profiles = std::map<std::string, KeptFile>;
 
-RankTerms terms_of(const WorkerOptions& options, const Offered& offered, Profiles profiles) {
-    return {.orphan = options.orphan,
-            .command = {"/proc/self/exe", "rank"},
-            .ports = options.ports,
-            .memory = offered.memory_of_rank,
-            .profiles = std::move(profiles)};
+RankTerms terms_of(const WorkerOptions& options, const Offered& offered, const Profiles& profiles) {
+    RankTerms terms{.orphan = options.orphan,
+                    .command = {"/proc/self/exe", "rank"},
+                    .ports = options.ports,
+                    .memory = offered.memory_of_rank};
+    for (const auto& [kind, kept] : profiles)
+        terms.profiles[kind] = kept.path;
+    return terms;
 }
 
 // Takes up to a minute where GPUs of a new kind are offered.
@@ -84,7 +86,9 @@ Result<Profiles> profiles_of(const WorkerOptions& options, const StateDir& state
                               .driver = inventory.software.driver,
                               .build = device_library_build(),
                               .live_attempt = live_attempt_in(state.path()),
-                              .is_stopped = [&signals] { return signals.is_pending(); }});
+                              .why_stopped = [&signals] {
+                                  return signals.is_pending() ? "the worker is asked to stop" : "";
+                              }});
 }
 
 // The devices on which attempts may have processes.
@@ -123,11 +127,10 @@ public:
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto declared, parse_declared_roots(options.roots));
         RootsAgent roots(declared, state.file("roots.json"));
-        RM_TRY(auto profiles, profiles_of(options, state, inventory, signals));
-        const RankTerms terms = terms_of(options, offered, std::move(profiles));
+        RM_TRY(const Profiles profiles, profiles_of(options, state, inventory, signals));
         RM_TRY(const auto attempts, Attempts::open({.state_dir = state.path(),
                                                     .shim_command = {"/proc/self/exe", "shim"},
-                                                    .terms = terms,
+                                                    .terms = terms_of(options, offered, profiles),
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
@@ -142,6 +145,8 @@ public:
         complain_about(known_roots);
         WorkerFacts facts = daemon.facts(identity, std::move(inventory), known_roots);
         facts.probe_port = probes ? probes->port() : 0;
+        for (const auto& [kind, kept] : profiles)
+            facts.profiles.push_back(kept.profile);
         WorkerSession session(WorkerCore(std::move(facts)), actions,
                               dial_over(channel, {options.controller, options.security}),
                               {.seed = std::hash<std::string>{}(identity.node.value)});

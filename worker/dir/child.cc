@@ -47,8 +47,8 @@ Status run_child(const ChildWork& work) {
     RM_TRY(const pid_t pid, spawn({.argv = work.argv, .output = work.log}));
     while (true) {
         if (const auto end = end_of(pid)) return status_of(*end, work.log);
-        if (work.is_stopped())
-            return kill_child(pid, ErrorCode::cancelled, "this worker is asked to stop");
+        if (const std::string why = work.why_stopped(); !why.empty())
+            return kill_child(pid, ErrorCode::cancelled, why);
         if (clock.mono() - start >= work.limit) {
             return kill_child(pid, ErrorCode::deadline_exceeded,
                               format("it has not ended after {}", work.limit));

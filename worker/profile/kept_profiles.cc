@@ -40,21 +40,25 @@ std::string plain(std::string text) {
     return text.empty() ? "none" : text;
 }
 
-bool is_kept(const std::string& path) {
-    const auto profile = read_device_profile(path);
-    if (!profile && profile.error().code != ErrorCode::not_found)
-        log_event(LogLevel::warning, "profile_unreadable", {{"reason", profile.error().message}});
-    return profile.ok();
+Result<KeptFile> read_kept(const std::string& kind, const ProfileTerms& terms) {
+    const std::string path = kept_profile_path(terms, kind);
+    RM_TRY(const DeviceProfile profile, read_device_profile(path));
+    return KeptFile{{.kind = kind,
+                     .driver = terms.driver,
+                     .build = terms.build,
+                     .bf16_flops = profile.peak_flops,
+                     .text = to_json(profile)},
+                    path};
 }
 
-bool is_wanted(const DeviceInfo& device, const ProfileTerms& terms, const std::string& path) {
+bool is_wanted(const DeviceInfo& device, const ProfileTerms& terms) {
     switch (terms.mode) {
         case ProfileMode::off:
             return false;
         case ProfileMode::now:
             return true;
         case ProfileMode::automatic:
-            return !is_emulated(device) && !is_kept(path);
+            return !is_emulated(device) && !read_kept(device.kind, terms);
     }
     return false;
 }
@@ -90,18 +94,20 @@ Status measure(const DeviceInfo& device, const ProfileTerms& terms, double share
     ChildWork work{.argv = terms.command,
                    .log = path + ".log",
                    .limit = {terms.limit.value * share},
-                   .is_stopped = terms.is_stopped};
+                   .why_stopped = terms.why_stopped};
     work.argv.push_back(to_json(request_of(device, terms, path, {terms.budget.value * share})));
     return run_child(work);
 }
 
-void log_measured(const DeviceInfo& device, const std::string& path, const Status& measured) {
+void log_measured(const DeviceInfo& device, const ProfileTerms& terms, const Status& measured) {
     if (!measured) {
         return log_event(LogLevel::warning, "profile_not_measured",
                          {{"kind", device.kind}, {"reason", measured.error().message}});
     }
     log_event(LogLevel::info, "profile_measured",
-              {{"kind", device.kind}, {"device", device.index}, {"file", path}});
+              {{"kind", device.kind},
+               {"device", device.index},
+               {"file", kept_profile_path(terms, device.kind)}});
 }
 
 }  // namespace
@@ -111,8 +117,8 @@ std::string kept_profile_path(const ProfileTerms& terms, const std::string& kind
                   plain(terms.build));
 }
 
-Result<std::map<std::string, std::string>> measured_profiles(const std::vector<DeviceInfo>& devices,
-                                                             const ProfileTerms& terms) {
+Result<std::map<std::string, KeptFile>> measured_profiles(const std::vector<DeviceInfo>& devices,
+                                                          const ProfileTerms& terms) {
     const Devices kinds = one_of_each_kind(devices);
     if (terms.mode == ProfileMode::now && !terms.live_attempt.empty()) {
         return make_error(ErrorCode::failed_precondition,
@@ -120,16 +126,18 @@ Result<std::map<std::string, std::string>> measured_profiles(const std::vector<D
                           "option out",
                           terms.live_attempt);
     }
-    std::map<std::string, std::string> paths;
+    std::map<std::string, KeptFile> files;
     for (const auto& [kind, device] : kinds) {
-        const std::string path = kept_profile_path(terms, kind);
-        if (is_wanted(device, terms, path)) {
-            const double share = 1 / static_cast<double>(kinds.size());
-            log_measured(device, path, measure(device, terms, share));
+        const double share = 1 / static_cast<double>(kinds.size());
+        if (is_wanted(device, terms)) log_measured(device, terms, measure(device, terms, share));
+        auto kept = read_kept(kind, terms);
+        if (kept) {
+            files.emplace(kind, std::move(*kept));
+        } else if (kept.error().code != ErrorCode::not_found) {
+            log_event(LogLevel::warning, "profile_unreadable", {{"reason", kept.error().message}});
         }
-        if (is_kept(path)) paths[kind] = path;
     }
-    return paths;
+    return files;
 }
 
 }  // namespace rm

@@ -32,16 +32,22 @@ struct ProfileTerms {
     std::string live_attempt;  // a directory of an attempt that runs here; empty: none
     Seconds budget{20};        // see MeasureOptions
     Seconds limit{60};         // of all kinds together; a child that takes longer is killed
-    std::function<bool()> is_stopped;
+    std::function<std::string()> why_stopped;  // ends a child; see ChildWork
 };
 
 // <dir>/<kind>-<driver>-<build>.json
 std::string kept_profile_path(const ProfileTerms& terms, const std::string& kind);
 
-// The paths of the measured profiles, by kind of device; no CPU slots. Measures what the mode asks
+// A profile and its file.
+struct KeptFile {
+    MeasuredProfile profile;
+    std::string path;
+};
+
+// The measured profiles, by kind of device; no CPU slots. Measures what the mode asks
 // for, one device of each kind after the other; a failure is logged, and the kind is then left out
 // or keeps its old profile. FAILED_PRECONDITION: mode `now` while an attempt runs here.
-Result<std::map<std::string, std::string>> measured_profiles(const std::vector<DeviceInfo>& devices,
-                                                             const ProfileTerms& terms);
+Result<std::map<std::string, KeptFile>> measured_profiles(const std::vector<DeviceInfo>& devices,
+                                                          const ProfileTerms& terms);
 
 }  // namespace rm

@@ -18,6 +18,8 @@
 namespace rm {
 namespace {
 
+constexpr int kRounds = 9;  // a median of so many is as good as one of more on a free GPU
+
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -74,9 +76,11 @@ Status measure_requested(const ProfileRequest& request) {
     place.numa_node = request.numa_node;
     enter_surroundings(place);
     RM_TRY(const auto kernels, load_device_kernels(request.library, options_of(request)));
-    DeviceProfile profile = measure_profile(
-        *kernels,
-        {.budget = request.budget, .now = seconds_now, .transfer_now = seconds_now, .busy = {}});
+    DeviceProfile profile = measure_profile(*kernels, {.budget = request.budget,
+                                                       .most_rounds = kRounds,
+                                                       .now = seconds_now,
+                                                       .transfer_now = seconds_now,
+                                                       .busy = {}});
     profile.provenance =
         format("measured: ringmaster-worker, {}, {}, {}", profile.name,
                request.driver.empty() ? "no driver" : "driver " + request.driver, today());

@@ -44,6 +44,19 @@ void open_session(Step& step, const Hello& hello) {
     });
 }
 
+// A session that tells again what is known changes nothing.
+void keep_profiles(Step& step, const Hello& hello) {
+    for (const MeasuredProfile& measured : hello.profiles) {
+        const auto known = step.state().profiles.find(key_of(measured));
+        const bool is_known = known != step.state().profiles.end();
+        if (is_known && known->second.measured == measured) continue;
+        // A node's own older file is no news while another's is there from the same build.
+        const bool is_others = is_known && known->second.node != hello.node &&
+                               known->second.measured.build == measured.build;
+        if (!is_others) step.put_profile({measured, hello.node, step.now()});
+    }
+}
+
 // Finds the node, or replies NOT_FOUND and returns null.
 const Node* named(Step& step, const NodeId& id) {
     const Node* node = find_node(step.state(), id);
@@ -177,6 +190,7 @@ void handle(Step& step, const NodeHello& input) {
         if (!reported.contains(epoch)) take_absence(step, hello.node, epoch, boot);
     }
     fail_on_lost_devices(step, hello.node);
+    keep_profiles(step, hello);
     ask_questions(step);
     step.reply(JobId{});
 }

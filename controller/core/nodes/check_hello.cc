@@ -10,6 +10,8 @@ namespace {
 // N-1; there was no protocol 0.
 constexpr std::uint32_t kOldestProtocol = kProtocol > 1 ? kProtocol - 1 : 1;
 
+constexpr std::size_t kLongestProfile = 256 << 10;  // ten times as long as any
+
 constexpr std::int64_t kBelievedAlways = std::int64_t{1} << 40;  // whatever the clock says
 constexpr std::int64_t kBelievedPerSecond = std::int64_t{1} << 20;
 constexpr std::int64_t kLastSecond = std::int64_t{1} << 35;  // since 1970: a thousand years
@@ -41,6 +43,11 @@ Status check_hello(const Hello& hello, const ClusterId& cluster) {
     for (const DeviceInfo& device : hello.inventory.devices) {
         if (indices.insert(device.index).second) continue;
         return invalid_argument("worker {} lists device {} twice", hello.node, device.index);
+    }
+    for (const MeasuredProfile& profile : hello.profiles) {
+        if (profile.text.size() <= kLongestProfile) continue;
+        return invalid_argument("worker {} sends a profile of {} with {} bytes; at most {}",
+                                hello.node, profile.kind, profile.text.size(), kLongestProfile);
     }
     const std::string where = format("worker {} reported a job", hello.node);
     for (const AttemptStatus& status : hello.attempts)

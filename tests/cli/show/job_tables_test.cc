@@ -142,6 +142,20 @@ TEST(NodesTable, ShowsWhatANodeOffers) {
               "n4f2  box   ready  up       cpu         1     1      8  3.0 GiB    4s\n");
 }
 
+TEST(NodesTable, ShowsTheMeasuredSpeedBesideThePublishedPeak) {
+    pb::Node node;
+    node.set_id("n4f2");
+    pb::Device& device = *node.mutable_inventory()->add_devices();
+    device.set_kind("L40S");
+    device.mutable_bf16()->set_flops(362e12);
+    device.mutable_bf16()->set_name("bf16 362 TFLOP/s L40S data sheet");
+    node.add_profiles()->set_bf16_flops(181.7e12);
+    const std::string table = print(nodes_table({node}, Detail::wide, kSubmitted));
+    EXPECT_NE(table.find("PEAK                              MEASURED"), std::string::npos) << table;
+    EXPECT_NE(table.find("bf16 362 TFLOP/s L40S data sheet  bf16 181.7 TFLOP/s"), std::string::npos)
+        << table;
+}
+
 TEST(NodesTable, SaysThatANodeIsDrained) {
     pb::Node node;
     node.set_id("n4f2");

@@ -170,6 +170,35 @@ TEST(SubmitJob, KnowsTheNodesOfItsDevicesByUniqueBeginnings) {
               "resources.placement[0]: there is no node 'zz'; `ringmaster nodes` lists them");
 }
 
+Hello hello_with_l40s(const std::string& node) {
+    Hello hello = hello_of(node, 2);
+    for (DeviceInfo& device : hello.inventory.devices)
+        device.kind = "L40S";
+    hello.inventory.software.driver = "570.86.10";
+    hello.profiles = {{"L40S", "570.86.10", "b1", 1.8e14, "{of " + node + "}"}};
+    return hello;
+}
+
+TEST(ListNodes, HasTheTextOfAProfileOnceAndItsSpeedAtEveryNodeOfTheKind) {
+    Running running;
+    const JoinedWorker a(running.address, hello_with_l40s("a"));
+    const JoinedWorker b(running.address, hello_with_l40s("b"));
+    const JoinedWorker c(running.address, hello_of("c", 1));
+    grpc::ClientContext context;
+    pb::ListNodesReply reply;
+    ASSERT_TRUE(running.nodes->List(&context, {}, &reply).ok());
+    ASSERT_EQ(reply.nodes_size(), 3);
+    ASSERT_EQ(reply.nodes(0).profiles_size(), 1);
+    EXPECT_EQ(reply.nodes(0).profiles(0).text(), "{of a}");
+    EXPECT_EQ(reply.nodes(0).profiles(0).node_id(), "a");
+    ASSERT_EQ(reply.nodes(1).profiles_size(), 1);
+    EXPECT_EQ(reply.nodes(1).profiles(0).text(), "");
+    EXPECT_EQ(reply.nodes(1).profiles(0).node_id(), "a");
+    EXPECT_EQ(reply.nodes(1).profiles(0).bf16_flops(), 1.8e14);
+    EXPECT_GT(reply.nodes(1).profiles(0).time().seconds(), 0);
+    EXPECT_EQ(reply.nodes(2).profiles_size(), 0);
+}
+
 TEST(DrainNode, AndResumeSayWhatTheNodeIs) {
     Running running;
     const JoinedWorker a(running.address, hello_of("a", 1));

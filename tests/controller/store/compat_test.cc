@@ -61,6 +61,7 @@ TEST_P(StoredDatabase, HasDefaultsForWhatItDidNotKnow) {
     EXPECT_EQ(job.spec.resources.placement.size(), GetParam() < 6 ? 0u : 2u);
     EXPECT_EQ(job.spec.optimizer.max_skipped, GetParam() < 8 ? 10 : 4);
     EXPECT_EQ(state.nodes.at({"n1"}).drained, GetParam() < 5 ? "" : "for repair");
+    EXPECT_EQ(state.profiles.count({"L40S", "570.86.10"}), GetParam() < 10 ? 0u : 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryVersion, StoredDatabase,

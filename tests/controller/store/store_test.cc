@@ -102,6 +102,9 @@ void live_a_life(Kept& world) {
         NodeStatus{{"b"}, status_of(epoch, id, {ended(3, 1, "words\nof rank 3")}, Left::no)});
     world.feed(NodeHello{hello_of("a", 2)});
     world.feed(SubmitJob{{"r2"}, small_spec(), "", 2});
+    Hello measured = hello_of("a", 2);
+    measured.profiles = {{"L40S", "570.86.10", "b1", 1.8e14, "{\n\"name\": \"L40S\"}\n"}};
+    world.feed(NodeHello{measured});
 }
 
 TEST(Store, LoadsWhatWasCommitted) {
@@ -162,7 +165,7 @@ TEST(Store, HoldsNoTelemetry) {
                 "type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name)")
             .value();
     ASSERT_TRUE(tables.step().value());
-    EXPECT_EQ(tables.text(0), "attempts devices events jobs meta nodes placements stages");
+    EXPECT_EQ(tables.text(0), "attempts devices events jobs meta nodes placements profiles stages");
 }
 
 TEST(Store, WritesAheadAndSynchronously) {
@@ -241,7 +244,7 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
                     database.execute(format("ALTER TABLE {} DROP COLUMN {}", table, column)));
             }
         }
-        ASSERT_TRUE(database.execute("PRAGMA user_version = 2"));
+        ASSERT_TRUE(database.execute("DROP TABLE profiles; PRAGMA user_version = 2"));
     }
     const State loaded = world.reopened();
     JobSpec old = rich_spec();

@@ -45,6 +45,9 @@ NODE = {"id": "n1", "number": 1, "state": "ready", "hostname": "host-1", "os": "
 DEVICE = {"node": "n1", "kind": "cpu", "memory": 32 << 30, "peak_flops": 1e12, "peak_name": "avx",
           "fp32_flops": 1e12, "fp32_name": "avx", "num_threads": 4}
 
+PROFILE = {"kind": "L40S", "driver": "570.86.10", "build": "b1", "bf16_flops": 1.8e14, "text": "{}\n", "node": "n1",
+           "time": 1_700_000_050_000_000}
+
 
 def migrations(root):
     text = (root / "controller/store/schema.cc").read_text()
@@ -70,6 +73,8 @@ def dump(scripts, version):
         insert(database, "placements", RANK | {"position": i, "device": i, "exit_code": i,
                                                "error": "out of cheese" if i else ""})
         insert(database, "devices", DEVICE | {"position": i, "device": i})
+    if version >= 10:
+        insert(database, "profiles", PROFILE)
     insert(database, "events", {"time": 1_700_000_000_000_000, "kind": "job.submitted", "subject": "job/abc123",
                                 "fields": '{"id":"abc123","state":"pending"}'})
     lines = [line for line in database.iterdump() if "sqlite_sequence" not in line]
