@@ -143,6 +143,17 @@ public:
         host_->zero(tensor);
     }
 
+    // On a stream of this device, where its memory is open.
+    void copy_from(const TensorView& from, ClosedDevice& receiver, const TensorView& to,
+                   Stream& stream) {
+        RM_CHECK(from.num_bytes() == to.num_bytes(), "a copy of {} to {}", from.num_bytes(),
+                 to.num_bytes());
+        stream.enqueue("copy", [from, to, &arena = receiver.arena_] {
+            const Open open(arena);
+            std::memcpy(to.data(), from.data(), from.bytes().size());
+        });
+    }
+
 protected:
     void* allocate_bytes(Bytes size) override {
         const std::size_t rounded = round(size);
@@ -180,6 +191,12 @@ private:
 
 std::unique_ptr<Device> make_closed_device(Bytes memory) {
     return std::make_unique<ClosedDevice>(memory);
+}
+
+void copy_between_closed(Device& sender, const TensorView& from, Device& receiver,
+                         const TensorView& to, Stream& stream) {
+    dynamic_cast<ClosedDevice&>(sender).copy_from(from, dynamic_cast<ClosedDevice&>(receiver), to,
+                                                  stream);
 }
 
 }  // namespace rm

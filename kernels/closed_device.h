@@ -11,4 +11,8 @@ namespace rm {
 // the host (or from a host stream) crashes. `memory`: the size of the arena.
 std::unique_ptr<Device> make_closed_device(Bytes memory = {std::int64_t{256} << 20});
 
+// Queues a copy between two closed devices: a DeviceCopy.
+void copy_between_closed(Device& sender, const TensorView& from, Device& receiver,
+                         const TensorView& to, Stream& stream);
+
 }  // namespace rm

@@ -5,6 +5,8 @@
 #include <array>
 #include <filesystem>
 
+#include "kernels/device_copy.h"
+
 namespace rm {
 namespace {
 
@@ -83,6 +85,10 @@ Result<std::unique_ptr<Kernels>> load_device_kernels(DeviceLibrary library,
     make(options, kernels);
     if (!kernels) return unavailable(library, kernels.error().message);
     return kernels;
+}
+
+Result<DeviceCopy*> load_device_copy(DeviceLibrary library) {
+    return find_function<DeviceCopy>(library, kDeviceCopyName);
 }
 
 Result<std::unique_ptr<Fp8Linear>> load_cuda_fp8_linear(Kernels& kernels,

@@ -215,10 +215,18 @@ void describe(Visit& visit, Like<InsideSample> auto& sample) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<BridgeSample> auto& sample) {
+    auto& [name, devices, up, down] = sample;
+    visit_named(visit, {"name", "devices", "up_gbit_per_second", "down_gbit_per_second"}, name,
+                devices, up, down);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<ProbeReport> auto& report) {
-    auto& [id, error, samples, latency, jitter, inside] = report;
-    visit_named(visit, {"id", "error", "samples", "latency_seconds", "jitter_seconds", "inside"},
-                id, error, samples, latency, jitter, inside);
+    auto& [id, error, samples, latency, jitter, inside, bridges] = report;
+    visit_named(
+        visit, {"id", "error", "samples", "latency_seconds", "jitter_seconds", "inside", "bridges"},
+        id, error, samples, latency, jitter, inside, bridges);
 }
 
 template <typename Visit>

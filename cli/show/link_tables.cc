@@ -88,6 +88,12 @@ NodeInterior interior_of(const pb::SurveyedNode& node) {
         interior.pairs.at(usize(link.from()) * size + usize(link.to())) = {
             {link.bandwidth()}, {}, {link.latency()}};
     }
+    for (const pb::DeviceBridge& bridge : node.bridges()) {
+        interior.bridges.push_back({bridge.name(),
+                                    {bridge.devices().begin(), bridge.devices().end()},
+                                    {bridge.up()},
+                                    {bridge.down()}});
+    }
     return interior;
 }
 

@@ -162,6 +162,13 @@ Status decode(const Value& value, std::vector<double>& numbers) {
     return decode_lines(value, numbers, parse_real);
 }
 
+Status decode(const Value& value, std::vector<int>& numbers) {
+    return decode_lines(value, numbers, [](const std::string& line) -> Result<int> {
+        if (const auto number = parse_number<int>(line)) return *number;
+        return data_loss("'{}' is not a whole number", line);
+    });
+}
+
 Status decode(const Value& value, std::vector<NodeId>& nodes) {
     return decode_lines(value, nodes,
                         [](const std::string& line) -> Result<NodeId> { return NodeId{line}; });

@@ -80,6 +80,14 @@ void add(const State& state, const Attempt& attempt, std::map<NodeId, Load>& loa
         loads[from].sends_to.insert(to);
 }
 
+// A worker may offer some GPUs of its machine: their numbers have gaps. -1: it offers none.
+int highest_device(const Inventory& inventory) {
+    int highest = -1;
+    for (const DeviceInfo& device : inventory.devices)
+        highest = std::max(highest, device.index);
+    return highest;
+}
+
 }  // namespace
 
 SurveyLoop::SurveyLoop(SurveyCore core, const Parts& parts)
@@ -227,7 +235,7 @@ std::vector<SurveyNode> survey_nodes(const State& state) {
         nodes.push_back({.id = node->id,
                          .address = node->inventory.data_address,
                          .probe_port = node->session.probe_port,
-                         .num_devices = static_cast<int>(node->inventory.devices.size()),
+                         .num_devices = highest_device(node->inventory) + 1,
                          .jobs = std::move(load.jobs),
                          .sends_to = std::move(load.sends_to)});
     }

@@ -244,9 +244,19 @@ CREATE TABLE alarms (
 CREATE INDEX alarms_of_job ON alarms (job, rank, id);
 )sql";
 
+// Devices below one PCI bridge that copied at once, as the last survey measured them.
+constexpr const char* kTelemetry5 = R"sql(
+CREATE TABLE host_bridges (
+    node TEXT NOT NULL, name TEXT NOT NULL, devices TEXT NOT NULL,  -- numbers, one a line
+    up REAL NOT NULL, down REAL NOT NULL,
+    PRIMARY KEY (node, name)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
                                     kControl6, kControl7, kControl8, kControl9, kControl10};
-constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4};
+constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4,
+                                      kTelemetry5};
 
 }  // namespace
 

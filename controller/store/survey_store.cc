@@ -8,6 +8,7 @@ using LinkRow = std::pair<LinkEnds, LinkState>;
 using GroupRow = std::pair<std::size_t, LinkGroup>;  // by position
 using NodeRow = std::pair<NodeId, SurveyedNode>;
 using InsideRow = std::pair<NodeId, InsideSample>;
+using BridgeRow = std::pair<NodeId, BridgeSample>;
 
 void columns(Like<LinkRow> auto& row, auto&& visit) {
     auto& [ends, link] = row;
@@ -52,6 +53,15 @@ void columns(Like<InsideRow> auto& row, auto&& visit) {
     visit("seconds", sample.seconds);
 }
 
+void columns(Like<BridgeRow> auto& row, auto&& visit) {
+    auto& [node, bridge] = row;
+    visit("node", node);
+    visit("name", bridge.name);
+    visit("devices", bridge.devices);
+    visit("up", bridge.up);
+    visit("down", bridge.down);
+}
+
 void columns(Like<KeptSample> auto& sample, auto&& visit) {
     auto& bandwidth = sample.bandwidth;
     visit("survey", sample.survey);
@@ -92,14 +102,20 @@ Status put_groups(Database& database, const LinkBook& book) {
 
 Status put_nodes(Database& database, const LinkBook& book) {
     RM_TRY(Statement clear, database.prepare("DELETE FROM inside_samples WHERE node = ?"));
+    RM_TRY(Statement clear_bridges, database.prepare("DELETE FROM host_bridges WHERE node = ?"));
     std::vector<InsideRow> insides;
+    std::vector<BridgeRow> bridges;
     for (const auto& [id, node] : book.nodes) {
         RM_RETURN_IF_ERROR(clear.bind_all(id).run());
+        RM_RETURN_IF_ERROR(clear_bridges.bind_all(id).run());
         for (const InsideSample& sample : node.inside)
             insides.emplace_back(id, sample);
+        for (const BridgeSample& bridge : node.bridges)
+            bridges.emplace_back(id, bridge);
     }
     RM_RETURN_IF_ERROR(write_rows(database, "surveyed_nodes",
                                   std::vector<NodeRow>(book.nodes.begin(), book.nodes.end())));
+    RM_RETURN_IF_ERROR(write_rows(database, "host_bridges", bridges));
     return write_rows(database, "inside_samples", insides);
 }
 
@@ -123,6 +139,9 @@ Result<LinkBook> SurveyStore::load() {
     RM_TRY(const auto insides, read_rows<InsideRow>(database_, "FROM inside_samples"));
     for (const auto& [node, sample] : insides)
         book.nodes[node].inside.push_back(sample);
+    RM_TRY(const auto bridges, read_rows<BridgeRow>(database_, "FROM host_bridges"));
+    for (const auto& [node, bridge] : bridges)
+        book.nodes[node].bridges.push_back(bridge);
     return book;
 }
 

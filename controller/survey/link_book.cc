@@ -63,7 +63,21 @@ NodeInterior interior_of(const SurveyedNode& node) {
         const auto place = usize(sample.from) * size + usize(sample.to);
         interior.pairs.at(place) = {sample.rate, {}, sample.latency};
     }
+    std::set<int> below;
+    for (const BridgeSample& bridge : node.bridges) {
+        const bool is_known =
+            std::all_of(bridge.devices.begin(), bridge.devices.end(),
+                        [&](int device) { return is_device(device) && !below.contains(device); });
+        if (!is_known) continue;
+        below.insert(bridge.devices.begin(), bridge.devices.end());
+        interior.bridges.push_back({bridge.name, bridge.devices, bridge.up, bridge.down});
+    }
     return interior;
+}
+
+void take_inside(SurveyedNode& node, const ProbeReport& report) {
+    node.inside = report.inside;
+    node.bridges = report.bridges;
 }
 
 // The indices of the group's nodes that are in the graph.
@@ -169,7 +183,7 @@ std::vector<LinkDrift> LinkBook::apply(const SurveyRun& run, WallTime now) {
         if (best.in[node] > 0) known.ingress = {best.in[node]};
         known.num_devices = run.nodes()[node].num_devices;
         const auto inside = run.insides().find(static_cast<int>(node));
-        if (inside != run.insides().end()) known.inside = inside->second.inside;
+        if (inside != run.insides().end()) take_inside(known, inside->second);
     }
     if (!run.links().empty()) groups = groups_of(run, best);
     return drifts;

@@ -52,6 +52,7 @@ struct SurveyedNode {
     GbitPerSec ingress;
     int num_devices = 1;
     std::vector<InsideSample> inside;
+    std::vector<BridgeSample> bridges;
     bool operator==(const SurveyedNode&) const = default;
 };
 

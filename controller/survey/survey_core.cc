@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/words.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 // Added to the time of a step's samples, for connections that fail and messages that are lost.
 constexpr Seconds kPatience{8};
+// Inside a node a process starts for its GPUs, and the driver sets each up. A worker gives up
+// itself after 12 s.
+constexpr Seconds kInsidePatience{15};
 // A survey stops probing a node after this many unanswered probes: each costs kPatience.
 constexpr int kUnanswered = 3;
 constexpr std::size_t kMaxErrors = 5;
@@ -38,11 +42,23 @@ bool is_possible(const BandwidthSample& sample) {
            is_amount(sample.loss) && sample.bytes.value >= 0;
 }
 
+Seconds patience_with(const SurveyStep& step) {
+    const bool is_inside = !step.empty() && step.front().kind == ProbeKind::node;
+    return is_inside ? kInsidePatience : kPatience;
+}
+
 bool is_possible(const InsideSample& sample, int num_devices) {
     const auto is_end = [&](int end) { return end >= kHostEnd && end < num_devices; };
     return is_end(sample.from) && is_end(sample.to) && is_amount(sample.rate.value) &&
            sample.rate.value > 0 && is_amount(sample.latency.value) &&
            is_amount(sample.seconds.value) && sample.bytes.value >= 0;
+}
+
+bool is_possible(const BridgeSample& bridge, int num_devices) {
+    const std::set<int> devices(bridge.devices.begin(), bridge.devices.end());
+    return is_amount(bridge.up.value) && is_amount(bridge.down.value) && !devices.empty() &&
+           devices.size() == bridge.devices.size() && *devices.begin() >= 0 &&
+           *devices.rbegin() < num_devices;
 }
 
 // Whether all numbers of the report are possible measurements: a NaN would reach sorting, storage
@@ -51,9 +67,12 @@ bool is_possible(const ProbeReport& report, int num_devices) {
     return is_amount(report.latency.value) && is_amount(report.jitter.value) &&
            std::all_of(report.samples.begin(), report.samples.end(),
                        [](const BandwidthSample& sample) { return is_possible(sample); }) &&
-           std::all_of(report.inside.begin(), report.inside.end(), [&](const InsideSample& sample) {
-               return is_possible(sample, num_devices);
-           });
+           std::all_of(
+               report.inside.begin(), report.inside.end(),
+               [&](const InsideSample& sample) { return is_possible(sample, num_devices); }) &&
+           std::all_of(
+               report.bridges.begin(), report.bridges.end(),
+               [&](const BridgeSample& bridge) { return is_possible(bridge, num_devices); });
 }
 
 }  // namespace
@@ -160,7 +179,7 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
     reports_.assign(step_.size(), {});
     in_step_ = true;
     step_began_ = now.mono;
-    deadline_ = later(now.mono, length_of(step_) + kPatience);
+    deadline_ = later(now.mono, length_of(step_) + patience_with(step_));
     for (std::size_t i = 0; i < step_.size(); ++i) {
         const ProbeTask& task = step_[i];
         const SurveyNode* from = present(task.from);

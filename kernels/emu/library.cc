@@ -1,4 +1,5 @@
 #include "kernels/closed_device.h"
+#include "kernels/device_copy.h"
 #include "kernels/device_library.h"
 #include "kernels/emu/emu_kernels.h"
 
@@ -11,6 +12,11 @@ RM_EXPORT const char* rm_device_build() {
 
 RM_EXPORT void rm_device_check(int /*device*/, rm::Status& status) {
     status = {};
+}
+
+RM_EXPORT void rm_device_copy(rm::Device& sender, const rm::TensorView& from, rm::Device& receiver,
+                              const rm::TensorView& to, rm::Stream& stream) {
+    rm::copy_between_closed(sender, from, receiver, to, stream);
 }
 
 RM_EXPORT void rm_device_make_kernels(const rm::DeviceOptions& options,

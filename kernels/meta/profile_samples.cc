@@ -257,8 +257,8 @@ double ProfileSampler::seconds_of(const ProfileSample& sample, std::int64_t call
 
 void ProfileSampler::add_if_room(const std::function<void()>& add) {
     const bool is_first = samples_.empty();
-    const std::array before = {tensors_.size(), buffers_.size(), weights_.size(), runs_.size(),
-                               samples_.size()};
+    const std::array before = {tensors_.size(), buffers_.size(), weights_.size(),
+                               runs_.size(),    samples_.size(), pinned_.size()};
     try {
         add();
         const DeviceFacts facts = kernels_.device().facts();
@@ -267,6 +267,7 @@ void ProfileSampler::add_if_room(const std::function<void()>& add) {
         if (is_first) throw;
     }
     samples_.erase(samples_.begin() + std::ptrdiff_t(before[4]), samples_.end());
+    pinned_.resize(before[5]);
     runs_.resize(before[3]);
     weights_.resize(before[2]);
     buffers_.resize(before[1]);

@@ -56,6 +56,15 @@ struct InsideSample {
     bool operator==(const InsideSample&) const = default;
 };
 
+// Devices below one PCI bridge that copied at once: the rates of all of them together.
+struct BridgeSample {
+    std::string name;  // its PCI address
+    std::vector<int> devices;
+    GbitPerSec up;    // from the devices to the host
+    GbitPerSec down;  // from the host to the devices
+    bool operator==(const BridgeSample&) const = default;
+};
+
 struct ProbeReport {
     std::uint64_t id = 0;
     std::string error;  // why there are no results; empty: success
@@ -63,6 +72,7 @@ struct ProbeReport {
     Seconds latency;  // one way: half of the median round trip of a small message
     Seconds jitter;   // median distance of the round trips from their median, halved likewise
     std::vector<InsideSample> inside;
+    std::vector<BridgeSample> bridges;  // with several devices
     bool operator==(const ProbeReport&) const = default;
 };
 

@@ -133,5 +133,32 @@ TEST_F(GpuMachine, AWorkerMeasuresItsGpusBeforeItJoinsAndTheControllerKeepsThePr
     stop(*again);
 }
 
+TEST_F(GpuMachine, ASurveyMeasuresTheGpusOfANodeInAChildOfItsWorker) {
+    show_machine(test::machine_of(4));
+    const auto cluster = up(path("probed"), {"--workers", "2", "--devices-per-worker", "2",
+                                             "--device-kind", "cuda", "--profile", "off"});
+    ASSERT_TRUE(cluster);
+    const Finished survey = at(path("probed"), {"survey", "--wait"});
+    EXPECT_EQ(survey.code, 0) << survey.out << survey.err;
+    const Json links = Json::parse(at(path("probed"), {"links", "-o", "json"}).out);
+    for (const char* worker : {"worker-0", "worker-1"}) {
+        const Json found = Json::parse(read_file(path(format("probed/{}/gpu_probe.json", worker))));
+        EXPECT_EQ(found.at("samples").size(), 6u) << "2 devices with the host, and each other";
+    }
+    // The second worker has the GPUs 2 and 3.
+    const Json& pairs = links.at("interiors").at("interior-1").at("links");
+    const auto between = [&](int from, int to) {
+        for (const Json& pair : pairs) {
+            if (pair["from"] == from && pair["to"] == to) return pair["gbit_per_s"].get<double>();
+        }
+        return 0.0;
+    };
+    const double unmeasured = between(0, 1);
+    EXPECT_NE(between(2, 3), unmeasured) << links.dump(1);
+    EXPECT_NE(between(3, 2), unmeasured);
+    EXPECT_GT(between(2, 3), 0);
+    stop(*cluster);
+}
+
 }  // namespace
 }  // namespace rm::e2e

@@ -95,6 +95,7 @@ TEST(Descriptions, VisitEveryMember) {
     check<FilesChecked>();
     check<RootProbed>();
     check<ProbeReport>();
+    check<BridgeSample>();
     check<HelloReply>();
     check<Ping>();
     check<StopAttempt>();

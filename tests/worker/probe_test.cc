@@ -112,7 +112,7 @@ TEST(PortRange, IsTwoPortsOrOne) {
 }
 
 TEST(InsideProbe, OfCpuSlotsHasEveryPairAndTheHostBothWays) {
-    const auto samples = make_cpu_inside_probe(3)->measure();
+    const auto samples = make_cpu_inside_probe(3)->measure()->samples;
     std::set<std::pair<int, int>> seen;
     for (const InsideSample& sample : samples) {
         EXPECT_TRUE(seen.insert({sample.from, sample.to}).second);

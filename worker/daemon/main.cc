@@ -6,6 +6,7 @@
 #include "service/machine.h"
 #include "worker/daemon/worker_daemon.h"
 #include "worker/daemon/worker_options.h"
+#include "worker/probe/gpu_probe.h"
 #include "worker/profile/profile_child.h"
 #include "worker/rank/rank_process.h"
 #include "worker/shim/shim.h"
@@ -33,6 +34,7 @@ int run(int argc, char** argv) {
     const std::string_view verb = argc > 1 ? argv[1] : "";
     // Handle the daemon's own children first: they need nothing that a daemon starts.
     if (verb == "shim" && argc == 3) return shim_main(argv[2]);
+    if (verb == "probe" && argc == 3) return rm::run_gpu_probe_child(argv[2]);
     if (verb == "profile" && argc == 3) return rm::run_profile_child(argv[2]);
     if (verb == "rank" && argc == 4) return rm::run_rank_process(argv[2], std::atoi(argv[3]));
     return daemon_main(argc, argv);

@@ -24,6 +24,7 @@
 #include "worker/inventory/gpu_use.h"
 #include "worker/inventory/inventory.h"
 #include "worker/metrics/worker_metrics.h"
+#include "worker/probe/gpu_probe.h"
 #include "worker/probe/probe_server.h"
 #include "worker/probe/prober.h"
 #include "worker/roots/roots_agent.h"
@@ -109,6 +110,21 @@ Result<std::unique_ptr<ProbeServer>> probe_server_of(const WorkerOptions& option
     return ProbeServer::start(address, options.probe_ports.value_or(options.ports));
 }
 
+std::unique_ptr<InsideProbe> inside_probe_of(const StateDir& state, const Offered& offered,
+                                             const Attempts& attempts, GpuProbeState& probing) {
+    const std::vector<DeviceInfo>& devices = offered.inventory.devices;
+    // Emulated devices are memory of the host, as CPU slots are.
+    if (!offered.gpus) return make_cpu_inside_probe(static_cast<int>(devices.size()));
+    GpuProbeRequest request{.path = state.file("gpu_probe.json")};
+    for (const DeviceInfo& device : devices)
+        request.gpus.push_back({device.index, device.gpu.uuid, device.gpu.bridge});
+    return make_gpu_inside_probe(
+        {.request = std::move(request),
+         .command = {"/proc/self/exe", "probe"},
+         .why_not = [&attempts] { return attempts.any_left() ? "a job runs here" : ""; }},
+        probing);
+}
+
 class WorkerDaemon {
 public:
     static Status run(const WorkerOptions& options) {
@@ -135,9 +151,10 @@ public:
                                                     .roots = declared},
                                                    *rendezvous));
         RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
-        Prober prober(make_cpu_inside_probe(static_cast<int>(inventory.devices.size())));
+        GpuProbeState probing;
+        Prober prober(inside_probe_of(state, offered, *attempts, probing));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
-        WorkerDaemon daemon(options, signals, *attempts, metrics, offered.gpus.get());
+        WorkerDaemon daemon(options, signals, *attempts, metrics, offered.gpus.get(), probing);
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
@@ -158,6 +175,7 @@ public:
         daemon.watch_gpus(session);
         daemon.serve(session);
         if (offered.gpus) offered.gpus->stop();
+        probing.must_end = true;
         prober.stop();
         roots.stop();
         session.stop();
@@ -167,12 +185,13 @@ public:
 
 private:
     WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
-                 WorkerMetrics& metrics, GpuWatch* gpus)
+                 WorkerMetrics& metrics, GpuWatch* gpus, const GpuProbeState& probing)
         : options_(options),
           signals_(signals),
           attempts_(attempts),
           metrics_(metrics),
-          gpus_(gpus) {}
+          gpus_(gpus),
+          probing_(probing) {}
 
     static Status announce(const StateDir& state, const Identity& identity,
                            const WorkerOptions& options, const Inventory& inventory,
@@ -252,11 +271,18 @@ private:
     }
 
     void add_gpus(std::vector<Observation>& seen) {
-        gpus_->set_held(held_by(seen));
+        gpus_->set_held(probing_.runs ? all_gpus() : held_by(seen));
         std::vector<AttemptStatus*> attempts;
         for (Observation& attempt : seen)
             attempts.push_back(&attempt.status);
         gpu_uses_.add_to(attempts, gpus_->readings());
+    }
+
+    std::set<int> all_gpus() const {
+        std::set<int> all;
+        for (const GpuReading& reading : gpus_->readings())
+            all.insert(reading.index);
+        return all;
     }
 
     void stop_ranks(WorkerSession& session) {
@@ -279,6 +305,7 @@ private:
     WorkerMetrics& metrics_;
     GpuWatch* const gpus_;  // null: none are offered
     GpuUses gpu_uses_;
+    const GpuProbeState& probing_;
 };
 
 }  // namespace

@@ -41,16 +41,16 @@ class CpuInsideProbe final : public InsideProbe {
 public:
     explicit CpuInsideProbe(int num_devices) : num_devices_(num_devices) {}
 
-    std::vector<InsideSample> measure() override {
+    Result<InsideFindings> measure() override {
         const std::vector<char> from(kLargeCopy, 1);
         std::vector<char> to(kLargeCopy, 2);
-        std::vector<InsideSample> samples;
+        InsideFindings found;
         for (int a = kHostEnd; a < num_devices_; ++a) {
             for (int b = kHostEnd; b < num_devices_; ++b) {
-                if (a != b) samples.push_back(sample(a, b, to, from));
+                if (a != b) found.samples.push_back(sample(a, b, to, from));
             }
         }
-        return samples;
+        return found;
     }
 
 private:

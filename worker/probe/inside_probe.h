@@ -3,16 +3,23 @@
 #include <memory>
 #include <vector>
 
+#include "base/result.h"
 #include "spec/machine/probe.h"
 
 namespace rm {
 
-// Measures the connections inside a node: every device with the host, both ways, and every pair of
-// devices. One implementation per kind of device.
+struct InsideFindings {
+    std::vector<InsideSample> samples;
+    std::vector<BridgeSample> bridges;
+    bool operator==(const InsideFindings&) const = default;
+};
+
+// Measures the connections inside a node: every device with the host, both ways, every pair of
+// devices, and the devices of each shared bridge together. One implementation per kind of device.
 class InsideProbe {
 public:
     virtual ~InsideProbe() = default;
-    virtual std::vector<InsideSample> measure() = 0;
+    virtual Result<InsideFindings> measure() = 0;
 };
 
 // CPU slots: one thread copies the exchanged bytes in memory.

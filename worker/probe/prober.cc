@@ -1,5 +1,7 @@
 #include "worker/probe/prober.h"
 
+#include <utility>
+
 #include "worker/probe/probe_client.h"
 
 namespace rm {
@@ -48,7 +50,10 @@ Seconds Prober::measure_next() {
 
 ProbeReport Prober::measure(const RunProbe& probe) {
     if (probe.kind == ProbeKind::link) return probe_link(probe);
-    return {.id = probe.id, .inside = inside_->measure()};
+    Result<InsideFindings> found = inside_->measure();
+    if (!found) return {.id = probe.id, .error = found.error().message};
+    return {
+        .id = probe.id, .inside = std::move(found->samples), .bridges = std::move(found->bridges)};
 }
 
 }  // namespace rm

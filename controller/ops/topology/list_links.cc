@@ -38,6 +38,13 @@ void fill(pb::SurveyedNode& out, const SurveyedNode& node) {
         link.set_bandwidth(sample.rate.value);
         link.set_latency(sample.latency.value);
     }
+    for (const BridgeSample& sample : node.bridges) {
+        pb::DeviceBridge& bridge = *out.add_bridges();
+        bridge.set_name(sample.name);
+        bridge.mutable_devices()->Assign(sample.devices.begin(), sample.devices.end());
+        bridge.set_up(sample.up.value);
+        bridge.set_down(sample.down.value);
+    }
 }
 
 void fill(pb::NodeLink& out, const LinkState& state) {

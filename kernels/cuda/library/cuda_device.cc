@@ -206,6 +206,19 @@ public:
         fill("zero", tensor.data(), 0, tensor.bytes().size());
     }
 
+    void copy_to(const TensorView& from, const CudaDevice& receiver, const TensorView& to,
+                 Stream& stream) {
+        RM_CHECK(from.num_bytes() == to.num_bytes(), "a copy of {} to {}", from.num_bytes(),
+                 to.num_bytes());
+        reach(receiver.ordinal_);
+        stream.enqueue("copy", [from, to, sender = ordinal_, receiver = receiver.ordinal_,
+                                native = native_stream(stream)] {
+            check_cuda("cudaMemcpyPeerAsync",
+                       cudaMemcpyPeerAsync(to.data(), receiver, from.data(), sender,
+                                           from.bytes().size(), native));
+        });
+    }
+
 protected:
     void* allocate_bytes(Bytes size) override {
         use_device(ordinal_);
@@ -240,6 +253,19 @@ protected:
     }
 
 private:
+    // Lets copies go directly where the GPUs can; without that the driver takes the host's memory.
+    void reach(int other) {
+        use_device(ordinal_);
+        int can = 0;
+        check_cuda("cudaDeviceCanAccessPeer", cudaDeviceCanAccessPeer(&can, ordinal_, other));
+        if (can == 0) return;
+        const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+        if (status == cudaErrorPeerAccessAlreadyEnabled) {
+            cudaGetLastError();  // takes it off
+            return;
+        }
+        check_cuda("cudaDeviceEnablePeerAccess", status);
+    }
     // On the calling thread's own stream, so that threads do not wait for each other.
     void copy(std::string_view what, void* to, const void* from, std::size_t bytes,
               cudaMemcpyKind kind) {
@@ -286,6 +312,12 @@ cudaStream_t native_stream(Stream& stream) {
     auto* body = queue == nullptr ? nullptr : dynamic_cast<CudaBody*>(&queue->body());
     RM_CHECK(body != nullptr, "a stream of another device was given to a CUDA kernel");
     return static_cast<cudaStream_t>(body->native());
+}
+
+void copy_between_gpus(Device& sender, const TensorView& from, Device& receiver,
+                       const TensorView& to, Stream& stream) {
+    dynamic_cast<CudaDevice&>(sender).copy_to(from, dynamic_cast<CudaDevice&>(receiver), to,
+                                              stream);
 }
 
 std::unique_ptr<Device> make_cuda_device(int ordinal) {

@@ -17,6 +17,10 @@ namespace rm {
 // in the environment every op is waited for, and the error names the right one.
 std::unique_ptr<Device> make_cuda_device(int ordinal);
 
+// Queues a copy between two CUDA devices: a DeviceCopy.
+void copy_between_gpus(Device& sender, const TensorView& from, Device& receiver,
+                       const TensorView& to, Stream& stream);
+
 // The device as launchers may know it.
 GpuProfile cuda_profile(int ordinal);
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/device_kernels.h"
 #include "kernels/cuda/library/cuda_device.h"
 #include "kernels/cuda/matmul/matmul_cublaslt.h"
+#include "kernels/device_copy.h"
 #include "kernels/device_library.h"
 
 // The door of librm_cuda.so.
@@ -74,6 +75,11 @@ RM_EXPORT const char* rm_device_build() {
 
 RM_EXPORT void rm_device_check(int device, rm::Status& status) {
     status = rm::check(device);
+}
+
+RM_EXPORT void rm_device_copy(rm::Device& sender, const rm::TensorView& from, rm::Device& receiver,
+                              const rm::TensorView& to, rm::Stream& stream) {
+    rm::copy_between_gpus(sender, from, receiver, to, stream);
 }
 
 RM_EXPORT void rm_device_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,

@@ -46,12 +46,14 @@ TEST_F(SurveyTables, KeepTheBook) {
     book.nodes[{"a"}] = {.egress = {0.4},
                          .ingress = {0.5},
                          .num_devices = 2,
-                         .inside = {{kHostEnd, 0, {80}, {1e-8}, {100}, {0.1}}}};
+                         .inside = {{kHostEnd, 0, {80}, {1e-8}, {100}, {0.1}}},
+                         .bridges = {{"0000:40:01.0", {0, 1}, {200}, {210}}}};
     ASSERT_TRUE(store->finish({.number = 3, .reason = "join", .errors = {"x", "y"}}, book));
     reopen();
     EXPECT_EQ(store->load().value(), book);
     EXPECT_EQ(store->last_survey().value(), 3);
     book.nodes[{"a"}].inside = {{0, kHostEnd, {70}, {1e-8}, {100}, {0.1}}};
+    book.nodes[{"a"}].bridges = {{"0000:80:01.0", {1}, {90}, {91}}};
     ASSERT_TRUE(store->finish({.number = 4}, book));
     EXPECT_EQ(store->load().value(), book) << "what is inside a node now takes the old's place";
 }

@@ -62,6 +62,22 @@ TEST(Survey, GivesThePlacementAGraphWithEveryRateAndTheCables) {
     EXPECT_NEAR(graph.nodes[5].egress.value, 0.1, 0.015);
 }
 
+TEST(LinkBook, GivesThePlacementTheBridgesThatDevicesShare) {
+    LinkBook book;
+    book.nodes[{"a"}] = {.egress = {10},
+                         .ingress = {10},
+                         .num_devices = 4,
+                         .inside = {},
+                         .bridges = {{"0000:40:01.0", {0, 1}, {200}, {210}},
+                                     {"0000:40:02.0", {1, 2}, {200}, {210}},
+                                     {"0000:80:01.0", {3, 4}, {200}, {210}}}};
+    const LinkGraph graph = book.graph({{"a"}});
+    EXPECT_TRUE(validate(graph)) << validate(graph).error().message;
+    const std::vector<HostBridge> wanted = {{"0000:40:01.0", {0, 1}, {200}, {210}}};
+    EXPECT_EQ(graph.interior_of(0).bridges, wanted)
+        << "a device is below one bridge, and the node has no device 4 now";
+}
+
 TEST(Survey, OfManyNodesSamplesAndCompletesTheRest) {
     SimulatedSurvey sim(
         PlantedNetwork::of({{std::vector<double>(50, 10), 80}, {std::vector<double>(50, 10), 80}}));
