@@ -43,7 +43,6 @@ void visit_members(Visit& visit, Like<RankConfig> auto& config) {
     visit(Member{.name = "numa_node"}, config.numa_node);
     visit(Member{.name = "device_profile"}, config.device_profile);
     visit(Member{.name = "device_memory_bytes"}, config.device_memory);
-    visit(Member{.name = "device_profile"}, config.device_profile);
     visit(Member{.name = "num_threads"}, config.num_threads);
     visit(Member{.name = "host_memory_bytes"}, config.host_memory);
     visit(Member{.name = "run_dir"}, config.run_dir);

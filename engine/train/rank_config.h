@@ -31,7 +31,6 @@ struct RankConfig {
     int numa_node = -1;          // of the GPU; -1: unknown
     std::string device_profile;  // the file of its kind's measured profile; empty: none
     Bytes device_memory;         // of an emulated device; 0: the emulator's default
-    std::string device_profile;  // path of its measured profile; empty: none
     int num_threads = 1;         // of this rank's pool
     Bytes host_memory;           // its share of what ranks may use of the machine's; 0: no limit
     std::string run_dir;         // rank 0 writes metrics.jsonl here; empty: nowhere

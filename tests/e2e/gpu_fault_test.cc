@@ -15,12 +15,9 @@ protected:
         if (cluster_) stop(*cluster_);
         GpuMachineTest::TearDown();
     }
-    void start_with(const std::string& kind, int count, std::vector<std::string> more = {}) {
-        std::vector<std::string> arguments = {
-            "--workers", "1",   "--devices-per-worker", format("{}", count),
-            "--profile", "off", "--device-kind",        kind};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        cluster_ = up(state_, arguments);
+    void start_with(const std::string& kind, int count, const std::string& profile = "off") {
+        cluster_ = up(state_, {"--workers", "1", "--devices-per-worker", format("{}", count),
+                               "--device-kind", kind, "--profile", profile});
         ASSERT_TRUE(cluster_);
     }
     // A job on a ring of `size`; `extra`: more lines.
@@ -102,7 +99,7 @@ TEST_F(GpuFaults, AGpuThatLeavesDuringARunEndsItsAttemptAndTheNextGoesElsewhere)
     at(state_, {"cancel", "--now", job});
 }
 
-TEST_F(GpuFaults, ATakenOrSlowDeviceIsRefusedBeforeTheRanksMeet) {
+TEST_F(GpuFaults, ATakenDeviceIsRefusedBeforeTheRanksMeet) {
     Json machine = test::machine_of(3);
     show_machine(machine);
     start_with("cuda", 3);
@@ -116,6 +113,32 @@ TEST_F(GpuFaults, ATakenOrSlowDeviceIsRefusedBeforeTheRanksMeet) {
               "rank 0: device busy: 20.0 GiB by processes that cannot be seen from here");
     EXPECT_TRUE(wait_for_step(state_, job, 1, Seconds{120})) << at(state_, {"explain", job}).out;
     at(state_, {"cancel", "--now", job});
+}
+
+// The profile that its worker has measured is made a thousand times as fast.
+TEST_F(GpuFaults, ASlowDeviceIsNamedWithItsTimeAndThatOfItsKind) {
+    show_machine(test::machine_of(1));
+    start_with("cuda", 1, "auto");
+    stop(*cluster_);
+    const std::filesystem::path folder = state_ + "/worker-0/profiles";
+    ASSERT_TRUE(std::filesystem::exists(folder));
+    const std::string file = std::filesystem::directory_iterator(folder)->path().string();
+    Json profile = Json::parse(read_file(file));
+    for (Json& op : profile["ops"]) {
+        if (op["op"] != "linear_fwd") continue;
+        op["overhead_sec"] = 0.0;
+        for (Json& point : op["points"])
+            point[1] = point[1].get<double>() * 1000;
+    }
+    write_file(file, profile.dump());
+    start_with("cuda", 1);
+    const std::string job =
+        submit_ring(1, "memory: {tile: 64}\nresources: {kind: L40S}\nretry: {max: 0}\n");
+    ASSERT_TRUE(ends_first_attempt(job, Seconds{60}));
+    EXPECT_EQ(kind_of_failure(job), "device_fault");
+    EXPECT_NE(cause(job).find("rank 0: device slow: a product of "), std::string::npos)
+        << cause(job);
+    EXPECT_NE(cause(job).find(" on a device of its kind"), std::string::npos) << cause(job);
 }
 
 // Ten GPUs of one node whose worker may give ranks `memory` of the host.

@@ -101,8 +101,13 @@ TEST_F(GpuMachine, AJobForL40sRunsOnThemAndStatesTheirPeak) {
         "l40s", "cuda", 1,
         write_gpu_job("l40s", "L40S", {.parallel = "{ring: 2}", .extra = "reproducible: on\n"}));
     EXPECT_NE(run.err.find("bf16 362 TFLOP/s L40S data sheet"), std::string::npos) << run.err;
-    const Json attempt = history_of("l40s")[0]["attempts"][0];
-    EXPECT_EQ(attempt["network"], "nccl");
+    EXPECT_EQ(history_of("l40s")[0]["attempts"][0]["network"], "nccl");
+    const auto again = up(path("l40s"), {"--workers", "1", "--devices-per-worker", "1"});
+    ASSERT_TRUE(again);
+    const std::string shown = at(path("l40s"), {"show", "l40s"}).out;
+    EXPECT_NE(shown.find("nccl 2.28.3 on lo, algorithm Ring, protocol Simple"), std::string::npos)
+        << shown;
+    stop(*again);
 }
 
 TEST_F(GpuMachine, AWorkerMeasuresItsGpusBeforeItJoinsAndTheControllerKeepsTheProfile) {

@@ -52,12 +52,15 @@ std::int64_t size_for(const DeviceProfile& profile) {
 double measured(Kernels& kernels, std::int64_t n, const std::function<double()>& now_seconds) {
     ProfileSampler sampler(kernels, now_seconds);
     sampler.products(n, n, n);
-    std::erase_if(sampler.samples(),
-                  [](const ProfileSample& sample) { return sample.op != "linear_fwd"; });
+    std::vector<ProfileSample>& samples = sampler.samples();
+    const auto forward =
+        std::find_if(samples.begin(), samples.end(),
+                     [](const ProfileSample& sample) { return sample.op == "linear_fwd"; });
+    RM_CHECK(forward != samples.end(), "a product has no forward sample");
     const double end = now_seconds() + kTimed.value;
     for (int round = 0; round < kLeastRounds || now_seconds() < end; ++round)
-        sampler.run_round();
-    return sampler.samples().front().seconds();
+        sampler.run(*forward);
+    return forward->seconds();
 }
 
 }  // namespace
