@@ -32,6 +32,7 @@ std::string traffic(const StepReport& report) {
 
 // " at 10.77.0.3", without the port; empty where there is no address.
 std::string at(const std::string& address) {
+    if (address == kSharedMemory) return format(" through {}", kSharedMemory);
     const std::size_t port = address.rfind(':');
     return address.empty() ? "" : " at " + address.substr(0, port);
 }

@@ -134,6 +134,9 @@ struct EvaluationReport {
     double bigram_entropy = 0;
 };
 
+// Stands for both ends of a connection within a node.
+constexpr std::string_view kSharedMemory = "shared memory";
+
 // Both ends of a rank's connection to a peer, as the rank's socket names them, "10.77.0.3:40112".
 struct PeerConnection {
     std::string own;
@@ -168,6 +171,7 @@ std::string step_line(const StepReport& report, std::string_view peak_name);
 // rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at 10.77.0.4
 // without a ring: rank 0 at 10.77.0.3 is connected to rank 1 at 10.77.0.5
 // ends with ", over nccl 2.28.3 on eth0" where the network is reported
+// a peer on the same node: rank 1 through shared memory
 std::string connected_line(const ConnectedReport& report);
 // The line for a report with has_diverged().
 std::string diverged_line(const StepReport& r);

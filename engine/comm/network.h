@@ -16,7 +16,8 @@ namespace rm {
 class Communicator;
 struct CommProgress;
 
-// An established connection, its ends as the socket names them: "127.0.0.2:40112", "[::1]:40112".
+// An established connection, its ends as the socket names them: "127.0.0.2:40112", "[::1]:40112";
+// both are kSharedMemory where it is that.
 struct Connection {
     int peer = 0;  // its rank
     std::string own;

@@ -45,6 +45,17 @@ TEST(ConnectedLine, HasNoAddressesWhereThereAreNone) {
               "rank 0 at fd00::3 is connected to rank 1 at [fd00::4]");
 }
 
+TEST(ConnectedLine, NamesSharedMemory) {
+    const std::string shared(kSharedMemory);
+    EXPECT_EQ(
+        connected_line({.rank = 2,
+                        .address = "10.77.0.3",
+                        .peers = {{1, {"10.77.0.3:4000", "10.77.0.4:512"}}, {3, {shared, shared}}},
+                        .rings = {{"ring", {.sends_to = 3, .receives_from = 1}}}}),
+        "rank 2 at 10.77.0.3 sends to rank 3 through shared memory and receives from rank 1 "
+        "at 10.77.0.4");
+}
+
 TEST(StepLine, LeavesOutWhatIsNotKnown) {
     EXPECT_EQ(step_line(sample(), ""), "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s");
 }

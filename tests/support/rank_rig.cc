@@ -99,7 +99,8 @@ std::unique_ptr<Transport> make_transport(const RigConfig& config, int rank, Exc
     options.num_ranks = config.mesh.num_ranks();
     options.peers = peers_of(config.mesh)[static_cast<std::size_t>(rank)];
     if (config.transport == RigTransport::local) return make_local_transport(hub, options);
-    return make_gloo_transport("127.0.0.1", exchange, options);
+    const int node = config.transport == RigTransport::shared ? 0 : rank;
+    return make_gloo_transport(format("127.0.0.{}", 1 + node), exchange, options);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ KernelsFactory closed_cpu_backend(int num_threads, DType compute = DType::f32);
 // Calls run(rank) on a thread for each rank; then throws what the lowest failed rank threw.
 void on_every_rank(int num_ranks, const std::function<void(int rank)>& run);
 
-enum class RigTransport { local, gloo };
+// gloo: every rank is on a node of its own; shared: all are on one.
+enum class RigTransport { local, shared, gloo };
 
 // The engine below run_rank on random tokens: ranks are threads.
 struct RigConfig {

@@ -36,9 +36,8 @@ public:
 
 }  // namespace
 
-std::shared_ptr<GlooContexts::Context> GlooContexts::with_pair(int peer,
-                                                               const std::string& peer_address) {
-    if (!options_.ports.is_any() && peer_address != address_) return in_range(peer);
+std::shared_ptr<GlooContexts::Context> GlooContexts::with_pair(int peer) {
+    if (!options_.ports.is_any()) return in_range(peer);
     if (!shared_) shared_ = make(0);
     shared_->createPair(peer);
     return shared_;

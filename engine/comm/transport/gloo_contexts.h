@@ -9,10 +9,9 @@
 
 namespace rm {
 
-// The gloo contexts of one rank. gloo's pairs listen on the port of their context's device: pairs
-// with ranks at the same address share a context whose ports the kernel chooses, since no firewall
-// is between them; a pair with a rank at another address has its own context, and a thread of
-// gloo's, on a port of `options.ports`.
+// The gloo contexts of one rank. gloo's pairs listen on the port of their context's device: each
+// pair has its own context, and a thread of gloo's, on a port of `options.ports`. Without a range
+// all pairs share a context whose ports the kernel chooses.
 class GlooContexts {
 public:
     using Context = gloo::transport::Context;
@@ -21,7 +20,7 @@ public:
 
     // A context with a pair for this peer. Throws std::exception: it cannot listen; and
     // std::runtime_error naming the range when none of its ports is free.
-    std::shared_ptr<Context> with_pair(int peer, const std::string& peer_address);
+    std::shared_ptr<Context> with_pair(int peer);
 
 private:
     std::shared_ptr<Context> make(int port) const;  // 0: the kernel chooses

@@ -31,11 +31,11 @@ struct MessageHandle {
 
 // Moves byte ranges between ranks; `local` and `gloo` implement it. Messages between one pair of
 // ranks arrive in the order they were sent; the receiver names the exact length (a sender that
-// disagrees is an error on `local` and a timeout on `gloo`). No rank sends to itself. Nothing moves
-// before both sides have posted, so a send may be waited for only when its receive does not depend
-// on that wait. Called by one thread (the rank's communication stream), except abort(). The first
-// TransportError ends the transport: no message in flight touches memory after it, every later call
-// throws the same reason, and peers see this rank as gone.
+// disagrees is a timeout over TCP and an error elsewhere). No rank sends to itself. No message is
+// over before both sides have posted it, so a send may be waited for only when its receive does not
+// depend on that wait. Called by one thread (the rank's communication stream), except abort(). The
+// first TransportError ends the transport: no message in flight touches memory after it, every
+// later call throws the same reason, and peers see this rank as gone.
 class Transport : public Network {
 public:
     virtual MessageHandle send(int to, std::span<const std::byte> bytes) = 0;
@@ -81,7 +81,7 @@ struct TransportOptions {
     int rank = 0;
     int num_ranks = 1;
     std::vector<int> peers;  // connections to make, mutual; empty means none
-    PortRange ports;         // to listen on for ranks at other addresses; every rank's
+    PortRange ports;         // to listen on for ranks of other nodes; every rank's
     Seconds timeout{60};     // of connecting, and at first of one wait; comes from the plan
     Faults* faults = nullptr;
     // Shows the peer of a wait as 1 + its rank, and 0 between waits. Null: not shown.
@@ -101,11 +101,11 @@ std::shared_ptr<LocalHub> make_local_hub(int num_ranks, LocalLinks links = {});
 std::unique_ptr<Transport> make_local_transport(std::shared_ptr<LocalHub> hub,
                                                 const TransportOptions& options);
 
-// TCP through gloo's pairs, bound to `address` (a local IP) and to ports of `options.ports`; the
-// kernel chooses the ports for peers at the same address, and all where there is no range.
-// Publishes one blob through `exchange` in group "gloo" (with a range, first the address in group
-// "address") and connects to `options.peers` only. Not encrypted. Throws TransportError, also when
-// this build has no gloo.
+// Ranks as processes of one or several nodes: shared memory between ranks of one node, which are
+// those at the same `address` (a local IP), and TCP between nodes, by gloo. Publishes one blob
+// through `exchange` in group "address" and, where there are several nodes, one in group "gloo";
+// connects to `options.peers` only. Neither encrypts. Throws TransportError; also when there are
+// several nodes and this build has no gloo.
 std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
                                                const TransportOptions& options);
 

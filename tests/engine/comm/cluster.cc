@@ -24,6 +24,13 @@ void use_the_standin() {
     RM_CHECK(library != nullptr, "{}", ::dlerror());
 }
 
+std::string address_of(const Cluster& cluster, std::size_t rank) {
+    if (!cluster.addresses.empty()) return cluster.addresses[rank];
+    const std::size_t ranks_of_node = cluster.kind == "gloo" ? 1 : 2;
+    const std::size_t node = cluster.kind == "shared" ? 0 : rank / ranks_of_node;
+    return format("127.0.0.{}", 1 + node);
+}
+
 // Makes a rank's network; its hub and its exchange are shared with the other ranks.
 std::unique_ptr<Network> connect(const Cluster& cluster, int rank,
                                  const std::shared_ptr<LocalHub>& hub, Exchange& exchange) {
@@ -44,8 +51,7 @@ std::unique_ptr<Network> connect(const Cluster& cluster, int rank,
                                    .timeout = cluster.timeout,
                                    .faults = rank == 0 ? cluster.faults : nullptr};
     if (cluster.kind == "local") return make_local_transport(hub, options);
-    return make_gloo_transport(cluster.addresses.empty() ? "127.0.0.1" : cluster.addresses[index],
-                               exchange, options);
+    return make_gloo_transport(address_of(cluster, index), exchange, options);
 }
 
 void expect_no_errors(const std::vector<std::string>& errors) {

@@ -14,7 +14,8 @@
 // Ranks as threads of one process, each with its own transport of the kind under test.
 namespace rm::testing {
 
-// "local", and "gloo" where it can be tested.
+// "local", "shared" (processes of one node) and, where gloo can be tested, "gloo" (each rank on a
+// node of its own) and "mixed" (two ranks on each node).
 std::vector<std::string> transport_kinds();
 // These, and "nccl" over the stand-in of tests/standins.
 std::vector<std::string> network_kinds();
@@ -26,8 +27,8 @@ struct Cluster {
     Seconds timeout{30};
     Faults* faults = nullptr;                 // passed to rank 0
     LocalLinks links = {};                    // of "local"
-    std::vector<std::string> addresses = {};  // of "gloo", by rank; default: all 127.0.0.1
-    PortRange ports = {};                     // of "gloo"; default: any
+    std::vector<std::string> addresses = {};  // by rank; default: by the kind, in 127.0.0.0/8
+    PortRange ports = {};                     // between nodes; default: any
     std::optional<Mesh> mesh = {};            // of "nccl"
 };
 

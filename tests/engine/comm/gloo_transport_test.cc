@@ -12,8 +12,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "engine/comm/shared/place.h"
 #include "engine/comm/transport/pair_table.h"
 #include "engine/comm/transport/transport.h"
+#include "spec/report.h"
 #include "tests/engine/comm/cluster.h"
 #include "tests/support/temp_dir.h"
 
@@ -30,12 +32,19 @@ using Data = std::vector<std::byte>;
 
 constexpr std::size_t kMoreThanSocketsHold = std::size_t{128} << 20;
 
-// Answers every exchange with the same table.
+// The place of a rank on a node of its own.
+std::string another_place() {
+    return encode_place({.address = "127.0.0.200", .user = "0", .door = "none", .secret = "none"});
+}
+
+// Answers with these blobs of gloo, of ranks on nodes of their own.
 class FixedExchange final : public Exchange {
 public:
     explicit FixedExchange(std::vector<std::string> table) : table_(std::move(table)) {}
-    Result<std::vector<std::string>> exchange(std::string_view, std::string, Seconds) override {
-        return table_;
+    Result<std::vector<std::string>> exchange(std::string_view group, std::string,
+                                              Seconds) override {
+        if (group == "gloo") return table_;
+        return std::vector<std::string>(table_.size(), another_place());
     }
 
 private:
@@ -78,13 +87,15 @@ TEST(GlooTransport, NamesThePeerWhoseBlobIsTorn) {
     EXPECT_THAT(connect_error("127.0.0.1", exchange), HasSubstr("rank 1: pair table ends"));
 }
 
-// Publishes its entry, then reports an error, so that its rank never connects.
+// Publishes its entry for gloo, then reports an error, so that its rank never connects.
 class HalfExchange final : public Exchange {
 public:
     explicit HalfExchange(Exchange& inner) : inner_(inner) {}
     Result<std::vector<std::string>> exchange(std::string_view group, std::string blob,
                                               Seconds timeout) override {
-        RM_RETURN_IF_ERROR(published(inner_.exchange(group, std::move(blob), timeout)));
+        auto table = inner_.exchange(group, std::move(blob), timeout);
+        if (group != "gloo") return table;
+        RM_RETURN_IF_ERROR(published(table));
         return make_error(ErrorCode::cancelled, "this rank stops here");
     }
 
@@ -100,7 +111,7 @@ TEST(GlooTransport, NamesThePeerThatNeverConnected) {
     HalfExchange half(*exchanges[1]);
     std::thread silent([&] {
         const TransportOptions options{.rank = 1, .num_ranks = 2, .peers = {0}};
-        EXPECT_THROW(make_gloo_transport("127.0.0.1", half, options), TransportError);
+        EXPECT_THROW(make_gloo_transport("127.0.0.2", half, options), TransportError);
     });
     const Stopwatch watch;
     EXPECT_THAT(connect_error("127.0.0.1", *exchanges[0]), HasSubstr("rank 1"));
@@ -159,7 +170,8 @@ TEST(GlooTransport, NamesAddressesOfVersionSixInBrackets) {
         bind(probe, reinterpret_cast<const sockaddr*>(&loopback), sizeof loopback) == 0;
     close(probe);
     if (!has_v6) GTEST_SKIP() << "this machine has no ::1";
-    run_all({.kind = "gloo", .num_ranks = 2, .addresses = {"::1", "::1"}},
+    // Two texts of one address: ranks on two nodes, as far as they know.
+    run_all({.kind = "gloo", .num_ranks = 2, .addresses = {"::1", "0::1"}},
             [](Transport& transport) {
                 EXPECT_THAT(transport.connections().at(0).own, ::testing::StartsWith("[::1]:"));
                 EXPECT_THAT(transport.connections().at(0).other, ::testing::StartsWith("[::1]:"));
@@ -280,7 +292,7 @@ TEST(GlooTransport, NoticesThatTheSenderFailedInTheMiddleOfAMessage) {
     try {
         const auto exchange = make_directory_exchange(directory, 1, 2);
         const TransportOptions options{.rank = 1, .num_ranks = 2, .peers = {0}};
-        const auto transport = make_gloo_transport("127.0.0.1", *exchange, options);
+        const auto transport = make_gloo_transport("127.0.0.2", *exchange, options);
         static Data data(kMoreThanSocketsHold);
         (void)transport->recv(0, data);
         raise(SIGSTOP);
@@ -315,6 +327,67 @@ TEST(GlooTransport, NoticesThatTheReceiverWasKilledInTheMiddleOfAMessage) {
         message = error.what();
     }
     EXPECT_THAT(message, HasSubstr("rank 1 is gone"));
+    EXPECT_LT(watch.seconds(), 10);
+}
+
+// Two ranks on one node, the third on another.
+TEST(MixedTransport, SaysWhatItIsByRank) {
+    run_all({.kind = "mixed", .num_ranks = 3}, [](Transport& transport) {
+        const bool alone = transport.rank() == 2;
+        EXPECT_EQ(transport.description(), alone ? "gloo" : "gloo, shared memory on the node");
+        const auto connections = transport.connections();
+        ASSERT_EQ(connections.size(), 2u);
+        EXPECT_LT(connections[0].peer, connections[1].peer);
+        for (const Connection& connection : connections) {
+            const bool near = !alone && connection.peer != 2;
+            EXPECT_EQ(connection.own == kSharedMemory, near) << connection.own;
+        }
+    });
+}
+
+// Rank 1 waits for a message of the other node that comes after rank 0 has received all of rank
+// 1's.
+TEST(MixedTransport, SendsToItsNodeWhileItWaitsForAnother) {
+    const Data sent(std::size_t{20} << 20, std::byte{3});
+    const testing::Cluster cluster{.kind = "mixed", .num_ranks = 3, .timeout = Seconds{20}};
+    run_all(cluster, [&](Transport& transport) {
+        Data token(1), received(sent.size());
+        switch (transport.rank()) {
+            case 0:
+                transport.wait(transport.recv(1, received));
+                EXPECT_TRUE(received == sent);
+                return transport.wait(transport.send(2, token));
+            case 1: {
+                const auto leaving = transport.send(0, sent);
+                transport.wait(transport.recv(2, token));
+                return transport.wait(leaving);
+            }
+            case 2:
+                transport.wait(transport.recv(0, token));
+                return transport.wait(transport.send(1, token));
+        }
+    });
+}
+
+TEST(MixedTransport, EndsAllItsLinksWithOneReason) {
+    const testing::Cluster cluster{.kind = "mixed", .num_ranks = 3};
+    const Stopwatch watch;
+    const auto errors = run_ranks(cluster, [&](Transport& transport) {
+        Data data(8);
+        switch (transport.rank()) {
+            case 0:
+                return transport.wait(transport.recv(1, data));
+            case 1:
+                transport.set_timeout(Seconds{0.3});
+                return transport.wait(transport.recv(2, data));
+            case 2:
+                return transport.wait(transport.send(0, data));
+        }
+    });
+    EXPECT_EQ(errors[1], "rank 1 receiving 8 bytes from rank 2: timed out after 300 ms");
+    EXPECT_EQ(errors[0],
+              "rank 0 receiving 8 bytes from rank 1: rank 1 is gone: timed out after 300 ms");
+    EXPECT_THAT(errors[2], HasSubstr("rank 0 is gone"));
     EXPECT_LT(watch.seconds(), 10);
 }
 

@@ -3,7 +3,7 @@
 namespace rm::testing {
 
 std::vector<std::string> transport_kinds() {
-    return {"local", "gloo"};
+    return {"local", "shared", "gloo", "mixed"};
 }
 
 }  // namespace rm::testing

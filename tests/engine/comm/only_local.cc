@@ -3,7 +3,7 @@
 namespace rm::testing {
 
 std::vector<std::string> transport_kinds() {
-    return {"local"};
+    return {"local", "shared"};
 }
 
 }  // namespace rm::testing

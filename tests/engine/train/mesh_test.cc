@@ -115,26 +115,41 @@ TEST_P(CpuMesh, ChunkSizeChangesNoBit) {
     }
 }
 
+std::string name_of(test::RigTransport transport) {
+    switch (transport) {
+        case test::RigTransport::local:
+            return "Local";
+        case test::RigTransport::shared:
+            return "Shared";
+        case test::RigTransport::gloo:
+            return "Gloo";
+    }
+    return "?";
+}
+
 bool has(test::RigTransport transport) {
 #ifdef RM_HAS_GLOO
     constexpr bool kHasGloo = true;
 #else
     constexpr bool kHasGloo = false;
 #endif
-    return kHasGloo || transport == test::RigTransport::local;
+    return kHasGloo || transport != test::RigTransport::gloo;
 }
 
-TEST_P(CpuMesh, GlooAndLocalGiveTheSameBits) {
-    if (!has(test::RigTransport::gloo)) GTEST_SKIP() << "this build has no gloo";
+TEST_P(CpuMesh, EveryTransportGivesTheSameBits) {
     RigConfig config = base_config(backend(1), mesh_of(2, 3));
     config.context = 384;
     config.steps = 2;
     const RigResult local = run_rig(config);
-    config.transport = test::RigTransport::gloo;
-    const RigResult gloo = run_rig(config);
-    EXPECT_EQ(gloo.losses, local.losses);
-    EXPECT_EQ(gloo.weights, local.weights);
-    EXPECT_EQ(gloo.ring_bytes, local.ring_bytes);
+    for (const auto transport : {test::RigTransport::shared, test::RigTransport::gloo}) {
+        if (!has(transport)) continue;
+        SCOPED_TRACE(name_of(transport));
+        config.transport = transport;
+        const RigResult other = run_rig(config);
+        EXPECT_EQ(other.losses, local.losses);
+        EXPECT_EQ(other.weights, local.weights);
+        EXPECT_EQ(other.ring_bytes, local.ring_bytes);
+    }
 }
 
 // docs/communication.md: the forward pass makes R-1 hops of k and v; the backward pass repeats them
@@ -161,16 +176,17 @@ TEST_P(RingBytes, EqualTheDocumentedFormula) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rings, RingBytes,
-    testing::Combine(testing::Values(1, 2, 3, 4, 5),
-                     testing::Values(test::RigTransport::local, test::RigTransport::gloo),
-                     testing::Values(DType::f32, DType::bf16)),
-    [](const auto& info) {
-        const bool local = std::get<1>(info.param) == test::RigTransport::local;
-        return std::string(local ? "Local" : "Gloo") + std::to_string(std::get<0>(info.param)) +
-               std::string(to_string(std::get<2>(info.param)));
-    });
+INSTANTIATE_TEST_SUITE_P(Rings, RingBytes,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5),
+                                          testing::Values(test::RigTransport::local,
+                                                          test::RigTransport::shared,
+                                                          test::RigTransport::gloo),
+                                          testing::Values(DType::f32, DType::bf16)),
+                         [](const auto& info) {
+                             return name_of(std::get<1>(info.param)) +
+                                    std::to_string(std::get<0>(info.param)) +
+                                    std::string(to_string(std::get<2>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace rm

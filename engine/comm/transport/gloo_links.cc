@@ -9,13 +9,15 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "engine/comm/message.h"
 #include "engine/comm/transport/blocked_signals.h"
 #include "engine/comm/transport/gloo_contexts.h"
+#include "engine/comm/transport/links.h"
 #include "engine/comm/transport/local_address.h"
 #include "engine/comm/transport/pair_table.h"
-#include "engine/comm/transport/transport.h"
 
 namespace rm {
 namespace {
@@ -93,11 +95,11 @@ struct Peer {
     std::unique_ptr<GlooBuffer> probe;
 };
 
-class GlooTransport final : public Transport {
+class GlooLinks final : public Links {
 public:
-    GlooTransport(const std::string& address, Exchange& exchange, const TransportOptions& options)
-        : Transport(options.peers, options.timeout), options_(options), address_(address) {
-        listen(address, exchange);
+    GlooLinks(const std::string& address, Exchange& exchange, const TransportOptions& options)
+        : options_(options) {
+        listen(address);
         {
             const BlockedSignals blocked = BlockedSignals::all();  // for the thread
             nudger_ = std::jthread([this](const std::stop_token& stop) { nudge_regularly(stop); });
@@ -109,67 +111,66 @@ public:
         meeting_ = false;
     }
 
-    ~GlooTransport() override {
+    ~GlooLinks() override {
         // A message in flight at this point belongs to memory that may be gone.
         if (!in_flight_.empty()) close_pairs();
     }
 
-    std::string_view name() const override { return "gloo"; }
-    int rank() const override { return options_.rank; }
-    int num_ranks() const override { return options_.num_ranks; }
-    std::string address() const override { return address_; }
     std::vector<Connection> connections() const override { return connections_; }
 
-    MessageHandle send(int to, std::span<const std::byte> bytes) override {
-        // gloo has one type of buffer for both directions; it only reads from this one.
-        auto* data = const_cast<std::byte*>(bytes.data());
-        return post({Direction::send, to, static_cast<std::int64_t>(bytes.size())}, data);
-    }
-
-    MessageHandle recv(int from, std::span<std::byte> bytes) override {
-        return post({Direction::recv, from, static_cast<std::int64_t>(bytes.size())}, bytes.data());
-    }
-
-    void wait(MessageHandle handle) override {
-        const WaitTimer timer(waited_nanos_);
-        const auto found = in_flight_.find(handle.id);
-        if (const auto reason = end_reason(); found == in_flight_.end() && !reason.empty()) {
-            throw_error(format("has left: {}", reason));
+    Result<std::int64_t> start(const MessageInfo& info, std::byte* data) override {
+        const auto size = usize(info.bytes);
+        Peer& peer = peers_.at(info.peer);
+        const BlockedSignals blocked = BlockedSignals::sigpipe();
+        const bool sends = info.direction == Direction::send;
+        const std::uint64_t number = sends ? peer.num_sends++ : peer.num_recvs++;
+        try {
+            // gloo has one type of buffer for both directions; it only reads from a sender's.
+            const auto added =
+                in_flight_.emplace(Key{info.peer, info.direction, number},
+                                   Message{info, peer.context->createUnboundBuffer(data, size)});
+            GlooBuffer& buffer = *added.first->second.buffer;
+            const std::uint64_t slot = message_slot(number, size);
+            sends ? buffer.send(info.peer, slot, 0, size) : buffer.recv(info.peer, slot, 0, size);
+        } catch (const std::exception& failure) {
+            return gone(info, failure);
         }
-        RM_CHECK(found != in_flight_.end(), "message {} of rank {} is not in flight", handle.id,
-                 options_.rank);
+        return static_cast<std::int64_t>(number);
+    }
+
+    Status wait(const MessageInfo& info, std::int64_t number, Seconds timeout) override {
+        const auto found = in_flight_.find({info.peer, info.direction, usize(number)});
         const Message& message = found->second;
-        const ShownWait shown(options_, message.info.peer);
-        const auto deadline = deadline_after(timeout());
-        while (!wait_until_nudged(message)) {
-            if (peer_is_lost(message)) break;
+        const auto deadline = deadline_after(timeout);
+        while (true) {
+            RM_TRY(const bool over, wait_until_nudged(message));
+            if (over) break;
+            RM_TRY(const bool over_before_the_end, peer_is_lost(message));
+            if (over_before_the_end) break;
             if (std::chrono::steady_clock::now() < deadline) continue;
-            fail(message.info, format("timed out after {}", to_string(timeout())));
+            return make_error(ErrorCode::deadline_exceeded, "timed out after {}",
+                              to_string(timeout));
         }
-        const MessageInfo info = message.info;
-        const auto posted = message.posted;
         in_flight_.erase(found);
-        if (info.direction == Direction::send) {
-            bytes_sent_ += info.bytes;
-        } else {
-            bytes_received_ += info.bytes;
-            arrivals_.over(info.peer, info.bytes, posted, Arrivals::Clock::now());
-        }
+        return {};
     }
 
-    void abort(const std::string& reason) override {
-        end(reason);
+    void end(const std::string& reason) override {
+        {
+            const std::lock_guard lock(mutex_);
+            if (reason_.empty()) reason_ = reason;
+            if (waiting_ != nullptr) waiting_->nudge();
+        }
+        // Also while another thread does so: only then may the caller free its memory.
         close_pairs();
     }
 
 private:
-    void listen(const std::string& address, Exchange& exchange) {
-        if (const Status local = check_local_address(address); !local) {
-            throw_error(local.error().message);
-        }
-        const std::vector<std::string> addresses = addresses_of_ranks(exchange);
+    void listen(const std::string& address) {
         try {
-            open_pairs(addresses);
+            GlooContexts contexts(address, options_);
+            for (const int rank : options_.peers)
+                peers_[rank].context = contexts.with_pair(rank);
         } catch (const std::exception& failure) {
             throw_error(format("cannot listen on {}: {}", address, reason_of(failure)));
         }
@@ -181,23 +182,6 @@ private:
         if (!table) throw_error(table.error().message);
         for (auto& [rank, peer] : peers_) {
             connect_to(rank, peer, (*table)[usize(rank)]);
-        }
-    }
-
-    // By rank; without a range of ports the addresses of other ranks do not matter.
-    std::vector<std::string> addresses_of_ranks(Exchange& exchange) {
-        if (options_.ports.is_any() || options_.num_ranks == 1)
-            return std::vector<std::string>(usize(options_.num_ranks), address_);
-        auto addresses = exchange.exchange("address", address_, options_.timeout);
-        if (!addresses) throw_error(addresses.error().message);
-        return *std::move(addresses);
-    }
-
-    void open_pairs(const std::vector<std::string>& addresses) {
-        GlooContexts contexts(address_, options_);
-        for (const int rank : options_.peers) {
-            const std::string& at = addresses[usize(rank)];
-            peers_[rank].context = contexts.with_pair(rank, at);
         }
     }
 
@@ -240,19 +224,20 @@ private:
     // Exchanges one byte with every peer. Otherwise a rank that ends before a peer has connected
     // would look to that peer like a failed connection.
     void greet_peers() {
-        std::vector<std::byte> out(peers_.size());
-        std::vector<std::byte> in(peers_.size());
-        std::vector<MessageHandle> handles;
+        std::vector<std::byte> bytes(2 * peers_.size());
+        std::vector<std::pair<MessageInfo, std::int64_t>> greetings;
         for (const auto& [rank, peer] : peers_) {
-            const std::size_t i = handles.size() / 2;
-            handles.push_back(start({Direction::recv, rank, 1}, &in[i]));
-            handles.push_back(start({Direction::send, rank, 1}, &out[i]));
+            for (const Direction direction : {Direction::recv, Direction::send}) {
+                const MessageInfo info{direction, rank, 1};
+                const auto number = start(info, &bytes[greetings.size()]);
+                if (!number) throw_error(info, number.error());
+                greetings.emplace_back(info, *number);
+            }
         }
-        for (const MessageHandle handle : handles)
-            wait(handle);
-        bytes_sent_ = 0;
-        bytes_received_ = 0;
-        waited_nanos_ = 0;
+        for (const auto& [info, number] : greetings) {
+            const Status met = wait(info, number, options_.timeout);
+            if (!met) throw_error(info, met.error());
+        }
     }
 
     // gloo does not say what its pairs are connected to. Both ranks of a pair listen on a port for
@@ -273,47 +258,21 @@ private:
         }
     }
 
-    MessageHandle post(const MessageInfo& info, std::byte* data) {
-        check_peer(options_, info.peer);
-        if (const auto fault = injected_fault(options_, info.direction)) fail(info, *fault);
-        if (const auto reason = end_reason(); !reason.empty()) fail(info, reason);
-        return start(info, data);
-    }
-
-    MessageHandle start(const MessageInfo& info, std::byte* data) {
-        const auto size = usize(info.bytes);
-        Peer& peer = peers_.at(info.peer);
-        const BlockedSignals blocked = BlockedSignals::sigpipe();
-        try {
-            const auto [place, added] = in_flight_.emplace(
-                next_id_, Message{info, peer.context->createUnboundBuffer(data, size)});
-            GlooBuffer& buffer = *place->second.buffer;
-            if (info.direction == Direction::send) {
-                buffer.send(info.peer, message_slot(peer.num_sends++, size), 0, size);
-            } else {
-                buffer.recv(info.peer, message_slot(peer.num_recvs++, size), 0, size);
-            }
-        } catch (const std::exception& failure) {
-            fail_peer(info, failure);
-        }
-        return {next_id_++};
-    }
-
     // True when the message is over; false after a nudge, which the nudger sends at intervals and
-    // abort() sends once.
-    bool wait_until_nudged(const Message& message) {
-        if (!announce(&message)) fail(message.info, end_reason());
+    // end() sends once.
+    Result<bool> wait_until_nudged(const Message& message) {
+        if (!announce(&message)) return make_error(ErrorCode::aborted, "{}", end_reason());
         try {
             const bool over = message.wait(kGlooWaitsForever);
             announce(nullptr);
             return over;
         } catch (const std::exception& failure) {
             announce(nullptr);
-            fail_peer(message.info, failure);
+            return gone(message.info, failure);
         }
     }
 
-    // Tells the nudgers which message is waited for; false when the transport has ended.
+    // Tells the nudgers which message is waited for; false when these links have ended.
     bool announce(const Message* message) {
         const std::lock_guard lock(mutex_);
         if (message != nullptr && !reason_.empty()) return false;
@@ -321,8 +280,8 @@ private:
         return true;
     }
 
-    // Returns true when the message was over before its peer went; throws when it was not.
-    bool peer_is_lost(const Message& message) {
+    // True when the message was over before its peer went; an error when it was not.
+    Result<bool> peer_is_lost(const Message& message) {
         GlooBuffer& probe = *peers_.at(message.info.peer).probe;
         try {
             probe.abortWaitRecv();
@@ -331,7 +290,7 @@ private:
         } catch (const std::exception& lost) {
             // Nothing more arrives; gloo has handled all that arrived before the end.
             if (is_over(message)) return true;
-            fail_peer(message.info, lost);
+            return gone(message.info, lost);
         }
     }
 
@@ -351,16 +310,9 @@ private:
             if (!meeting_ || options_.stop == nullptr || !options_.stop->load()) continue;
             meeting_ = false;
             lock.unlock();
-            abort("asked to stop before the ranks had met");
+            end("asked to stop before the ranks had met");
             lock.lock();
         }
-    }
-
-    // Keeps the first reason.
-    void end(const std::string& reason) {
-        const std::lock_guard lock(mutex_);
-        if (reason_.empty()) reason_ = reason;
-        if (waiting_ != nullptr) waiting_->nudge();
     }
 
     std::string end_reason() {
@@ -374,38 +326,30 @@ private:
             peer.pair(rank).close();
     }
 
-    // Closes the pairs even while abort() does so: only then may the caller free its memory.
-    // `info` by value: the message it may belong to is destroyed here.
-    [[noreturn]] void fail(MessageInfo info, const std::string& reason) {
-        end(reason);
-        close_pairs();
-        in_flight_.clear();
-        throw_error(info, end_reason());
+    static Error gone(const MessageInfo& info, const std::exception& failure) {
+        return make_error(ErrorCode::unavailable, "rank {} is gone: {}", info.peer,
+                          reason_of(failure));
     }
 
-    [[noreturn]] void fail_peer(const MessageInfo& info, const std::exception& failure) {
-        fail(info, format("rank {} is gone: {}", info.peer, reason_of(failure)));
-    }
-
-    [[noreturn]] void throw_error(const MessageInfo& info, const std::string& reason) const {
-        throw_error(format("{}: {}", to_string(info), reason));
+    [[noreturn]] void throw_error(const MessageInfo& info, const Error& error) {
+        const std::string ended = end_reason();
+        throw_error(format("{}: {}", to_string(info), ended.empty() ? error.message : ended));
     }
     [[noreturn]] void throw_error(const std::string& message) const {
         throw TransportError(format("rank {} {}", options_.rank, message));
     }
 
     const TransportOptions options_;
-    const std::string address_;
     std::vector<Connection> connections_;  // empty until all are there
     // Destroyed in reverse: messages, then probes and pairs with gloo's devices and threads. gloo's
     // contexts own their devices, and its buffers own their contexts.
     std::map<int, Peer> peers_;
-    std::map<std::int64_t, Message> in_flight_;
-    std::int64_t next_id_ = 0;
+    using Key = std::tuple<int, Direction, std::uint64_t>;  // the peer, and the message's number
+    std::map<Key, Message> in_flight_;
 
     std::mutex mutex_;  // guards what follows
     std::condition_variable_any stopped_;
-    std::string reason_;                // why this transport has ended; empty while it has not
+    std::string reason_;                // why these links have ended; empty while they have not
     const Message* waiting_ = nullptr;  // what the communication thread waits for
     bool meeting_ = true;               // until every peer has answered
     std::jthread nudger_;               // last: ends before the rest
@@ -413,10 +357,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Transport> make_gloo_transport(const std::string& address, Exchange& exchange,
-                                               const TransportOptions& options) {
-    check_options(options);
-    return std::make_unique<GlooTransport>(address, exchange, options);
+std::unique_ptr<Links> make_gloo_links(const std::string& address, Exchange& exchange,
+                                       const TransportOptions& options) {
+    return std::make_unique<GlooLinks>(address, exchange, options);
 }
 
 }  // namespace rm
