@@ -136,6 +136,19 @@ Status check_limits(const RankMemory& held, const RankMemory& step, const RankSp
     return check_share(all, step, spec, device_is_host);
 }
 
+// `all`: everything that the rank is going to hold on the device, some of which it may have
+// already. A device that does not know its memory refuses nothing.
+Status check_room(const Device& device, Bytes all, const MemoryPolicy& policy) {
+    const DeviceFacts facts = device.facts();
+    const Bytes wanted{all.value - device.allocated().value};
+    if (facts.memory.value == 0 || wanted <= facts.free) return {};
+    return make_error(
+        ErrorCode::resource_exhausted,
+        "a rank takes {} more of its device ({}), which has {} free of {}; {}, and so "
+        "do a higher ZeRO stage (parallel.zero) and more devices",
+        wanted, facts.product, facts.free, facts.memory, knob_advice(policy));
+}
+
 }  // namespace
 
 class DryRank::Passes final : public PassMemory {
@@ -265,11 +278,14 @@ Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, K
     check_races(rank.schedule(), arenas);
     RM_RETURN_IF_ERROR(check_limits(rank.held(), {arenas.device.size, arenas.host.size}, spec,
                                     shape.memory, like.device().host_visible()));
+    RM_RETURN_IF_ERROR(
+        check_room(like.device(), rank.held().device + arenas.device.size, shape.memory));
     return arenas;
 }
 
 Status check_state_fits(const RankSpec& spec, const MemoryPolicy& policy, Kernels& like) {
     const DryRank rank(spec, {.types = like.types(), .like = &like});
+    RM_RETURN_IF_ERROR(check_room(like.device(), rank.held().device, policy));
     return check_limits(rank.held(), {}, spec, policy, like.device().host_visible());
 }
 

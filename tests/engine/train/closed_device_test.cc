@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/checkpoint/durable_file.h"
+#include "kernels/cpu/cpu_kernels.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 
@@ -94,6 +95,39 @@ TEST_F(ClosedMemoryRun, StartsFromADirectoryAsOpenMemoryDoes) {
     config_.spec.model = {"", dir_.file("trained")};
     const auto open = train(test::cpu_backend(1), "open");
     EXPECT_EQ(train(test::closed_cpu_backend(1), "closed"), open);
+}
+
+class SmallDevice : public ClosedMemoryRun {
+protected:
+    // The error of a run on devices of this memory.
+    Error refused(Bytes memory) {
+        static Bytes of_each;
+        of_each = memory;
+        const test::KernelsFactory backend = [] {
+            return make_cpu_kernels({.num_threads = 1, .compute = DType::f32, .make_device = [] {
+                                         return make_closed_device(of_each);
+                                     }});
+        };
+        config_.checkpoint_dir = dir_.file("small");
+        const test::TrainRun run = test::run_training(config_, backend);
+        RM_CHECK(!run.outcome.ok(), "it trains in {}", memory);
+        return run.outcome.error();
+    }
+};
+
+TEST_F(SmallDevice, StateThatDoesNotFitIsRefusedWithBothFiguresBeforeAnythingIsAllocated) {
+    const Error error = refused({std::int64_t{256} << 10});
+    EXPECT_EQ(error.code, ErrorCode::resource_exhausted);
+    EXPECT_NE(error.message.find("more of its device (emulated GPU), which has 256.0 KiB free of "
+                                 "256.0 KiB"),
+              std::string::npos)
+        << error.message;
+}
+
+TEST_F(SmallDevice, AStepThatDoesNotFitBesideTheStateIsRefusedToo) {
+    const Error error = refused({std::int64_t{3584} << 10});
+    EXPECT_EQ(error.code, ErrorCode::resource_exhausted);
+    EXPECT_NE(error.message.find(" of 3.5 MiB; "), std::string::npos) << error.message;
 }
 
 }  // namespace
