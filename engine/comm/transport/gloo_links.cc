@@ -230,13 +230,13 @@ private:
             for (const Direction direction : {Direction::recv, Direction::send}) {
                 const MessageInfo info{direction, rank, 1};
                 const auto number = start(info, &bytes[greetings.size()]);
-                if (!number) throw_error(info, number.error());
+                if (!number) fail_greeting(info, number.error());
                 greetings.emplace_back(info, *number);
             }
         }
         for (const auto& [info, number] : greetings) {
             const Status met = wait(info, number, options_.timeout);
-            if (!met) throw_error(info, met.error());
+            if (!met) fail_greeting(info, met.error());
         }
     }
 
@@ -331,9 +331,10 @@ private:
                           reason_of(failure));
     }
 
-    [[noreturn]] void throw_error(const MessageInfo& info, const Error& error) {
-        const std::string ended = end_reason();
-        throw_error(format("{}: {}", to_string(info), ended.empty() ? error.message : ended));
+    // The greetings' memory goes with the caller.
+    [[noreturn]] void fail_greeting(const MessageInfo& info, const Error& error) {
+        end(error.message);
+        throw_error(format("{}: {}", to_string(info), end_reason()));
     }
     [[noreturn]] void throw_error(const std::string& message) const {
         throw TransportError(format("rank {} {}", options_.rank, message));

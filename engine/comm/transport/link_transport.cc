@@ -85,6 +85,7 @@ private:
     MessageHandle post(const MessageInfo& info, std::byte* data) {
         check_peer(options_, info.peer);
         if (const auto fault = injected_fault(options_, info.direction)) fail(info, *fault);
+        if (const auto reason = end_reason(); !reason.empty()) fail(info, reason);
         const auto posted = Arrivals::Clock::now();
         const auto number = links_to(info.peer).start(info, data);
         if (!number) fail(info, number.error().message);

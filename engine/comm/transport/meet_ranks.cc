@@ -52,9 +52,11 @@ private:
         if (peers.empty()) return nullptr;
         std::sort(peers.begin(), peers.end());
         Box box = checked(Box::make(peers.size()));
-        auto met = checked(meet_on_node(door, box, places, peers, options_));
+        auto met = meet_on_node(door, box, places, peers, options_);
+        if (!met) box.head().leave(met.error().message);  // for peers that have met this rank
         box.close_fd();
-        return std::make_unique<SharedLinks>(options_.rank, std::move(box), std::move(met));
+        return std::make_unique<SharedLinks>(options_.rank, std::move(box),
+                                             checked(std::move(met)));
     }
 
     std::unique_ptr<Links> meet_far(const std::vector<int>& peers, SharedLinks* near) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine/comm/shared/box.h"
+#include "engine/comm/shared/place.h"
 #include "engine/comm/transport/transport.h"
 #include "spec/report.h"
 #include "tests/engine/comm/cluster.h"
@@ -186,6 +187,29 @@ TEST(SharedTransport, AbortsAmidstMessagesWithinASecond) {
     EXPECT_LT(aborted.seconds(), 1);
     EXPECT_THAT(errors[0], HasSubstr("the operator said so"));
     EXPECT_THAT(errors[1], HasSubstr("rank 0 is gone: the operator said so"));
+}
+
+// Rank 2 publishes where it is and then calls at no door: rank 1 fails after it has met rank 0.
+TEST(SharedTransport, SaysToThoseWhomItHasMetWhyItCouldNotMeetAll) {
+    const auto exchanges = make_local_exchanges(3);
+    const auto connect = [&](int rank, std::vector<int> peers, Seconds timeout) {
+        return make_gloo_transport(
+            "127.0.0.1", *exchanges[usize(rank)],
+            {.rank = rank, .num_ranks = 3, .peers = std::move(peers), .timeout = timeout});
+    };
+    std::jthread middle([&] { EXPECT_THROW(connect(1, {0, 2}, Seconds{0.5}), TransportError); });
+    const std::string far_off = encode_place({"127.0.0.1", std::to_string(geteuid()), "x", "y"});
+    std::jthread silent(
+        [&] { EXPECT_TRUE(exchanges[2]->exchange("address", far_off, Seconds{20})); });
+    const auto transport = connect(0, {1}, Seconds{20});
+    Data data(8);
+    const MessageHandle handle = transport->recv(1, data);
+    try {
+        transport->wait(handle);
+        ADD_FAILURE() << "rank 1 sends nothing";
+    } catch (const TransportError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("rank 1 is gone: waited 500 ms for rank 2"));
+    }
 }
 
 std::size_t num_open_files() {
