@@ -192,14 +192,19 @@ private:
     }
 
     std::vector<GpuProcess> processes_on(nvml::Device device) const {
-        constexpr unsigned kMost = 64;
-        std::array<nvml::Process, kMost> found{};
-        unsigned count = kMost;
-        if (api_.DeviceGetComputeRunningProcesses(device, &count, found.data()) != nvml::kSuccess)
-            return {};
+        constexpr unsigned kUsual = 64;
+        std::vector<nvml::Process> found(kUsual);
+        int code = nvml::kInsufficientSize;
+        for (int tries = 0; tries < 4 && code == nvml::kInsufficientSize; ++tries) {
+            auto count = static_cast<unsigned>(found.size());
+            code = api_.DeviceGetComputeRunningProcesses(device, &count, found.data());
+            // Others may start before the next call.
+            found.resize(code == nvml::kInsufficientSize ? usize(count) + kUsual : usize(count));
+        }
+        if (code != nvml::kSuccess) return {};
         std::vector<GpuProcess> processes;
-        for (unsigned i = 0; i < std::min(count, kMost); ++i)
-            processes.push_back(process_of(found.at(i)));
+        for (const nvml::Process& process : found)
+            processes.push_back(process_of(process));
         return processes;
     }
 

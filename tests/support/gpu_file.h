@@ -1,11 +1,14 @@
 #pragma once
 
+#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "base/check.h"
 #include "base/format.h"
 
 // Machines for the NVML stand-in: tests/standins/nvml/machine.h says what the file holds.
@@ -35,6 +38,14 @@ inline nlohmann::json machine_of(int num_gpus) {
     for (int i = 0; i < num_gpus; ++i)
         gpus.push_back(l40s(i));
     return {{"driver", "570.86.10"}, {"cuda", 12080}, {"gpus", gpus}};
+}
+
+// Makes the stand-in the NVML of this program, and `file` its machine. Opened first, it is the
+// library of its name for the whole program.
+inline void use_nvml(const char* library, const std::string& file) {
+    static void* const opened = ::dlopen(library, RTLD_NOW);
+    RM_CHECK(opened != nullptr, "{}", ::dlerror());
+    ::setenv("RM_STANDIN_NVML", file.c_str(), 1);
 }
 
 // In place at once: a reader sees the old file or the new one.

@@ -1,6 +1,5 @@
 #include "worker/inventory/gpu_watch.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -20,9 +19,7 @@ constexpr Seconds kLook{0.01};
 class GpuWatchTest : public testing::Test {
 protected:
     GpuWatchTest() {
-        static void* const library = ::dlopen(RM_STANDIN_NVML_LIBRARY, RTLD_NOW);
-        RM_CHECK(library != nullptr, "{}", ::dlerror());
-        ::setenv("RM_STANDIN_NVML", file_.c_str(), 1);
+        test::use_nvml(RM_STANDIN_NVML_LIBRARY, file_);
         show();
     }
     void show() { test::show_machine(file_, machine_); }

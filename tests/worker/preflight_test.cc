@@ -1,6 +1,5 @@
 #include "worker/rank/preflight.h"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,11 +19,7 @@ constexpr const char* kUuid = "GPU-00000001-0000-4000-8000-000000000000";
 
 class CheckFree : public testing::Test {
 protected:
-    CheckFree() {
-        static void* const library = ::dlopen(RM_STANDIN_NVML_LIBRARY, RTLD_NOW);
-        RM_CHECK(library != nullptr, "{}", ::dlerror());
-        ::setenv("RM_STANDIN_NVML", file_.c_str(), 1);
-    }
+    CheckFree() { test::use_nvml(RM_STANDIN_NVML_LIBRARY, file_); }
     Json& gpu() { return machine_["gpus"][1]; }
     void show() { test::show_machine(file_, machine_); }
     // Empty: the GPU may be used.

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "service/gpu/fitness.h"
@@ -14,12 +13,7 @@ using Json = nlohmann::json;
 
 class GpusTest : public testing::Test {
 protected:
-    GpusTest() {
-        // Opened first, the stand-in is the library of its name for the whole program.
-        static void* const library = ::dlopen(RM_STANDIN_NVML_LIBRARY, RTLD_NOW);
-        RM_CHECK(library != nullptr, "{}", ::dlerror());
-        ::setenv("RM_STANDIN_NVML", file_.c_str(), 1);
-    }
+    GpusTest() { test::use_nvml(RM_STANDIN_NVML_LIBRARY, file_); }
     std::unique_ptr<Gpus> open(const Json& machine) {
         test::show_machine(file_, machine);
         auto gpus = open_gpus(dir_.path());
@@ -66,6 +60,13 @@ TEST_F(GpusTest, ReadTheStateOfAMoment) {
     ASSERT_EQ(state.processes.size(), 2u);
     EXPECT_FALSE(state.processes[0].name.empty()) << "pid 1 is there";
     EXPECT_EQ(state.processes[1].memory, Bytes{}) << "the driver does not say";
+}
+
+TEST_F(GpusTest, SeeEveryProcessHoweverManyThereAre) {
+    Json machine = machine_of(1);
+    for (int i = 0; i < 200; ++i)
+        machine["gpus"][0]["processes"].push_back({{"pid", 90000000 + i}, {"memory_mib", 1}});
+    EXPECT_EQ(open(machine)->state(0).processes.size(), 200u) << "a GPU with many is not free";
 }
 
 TEST_F(GpusTest, ReportEachXidOnce) {
