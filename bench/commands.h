@@ -8,7 +8,7 @@
 // returns the exit code; `ring-bench NAME --help` says what it measures.
 namespace rm::bench {
 
-int run_arena(std::span<char*> words);      // 1 where a plan is not proved least
+int run_arena(std::span<char*> words);      // 1 where a plan is not the least known
 int run_balance(std::span<char*> words);    // computes; nothing is timed
 int run_device(std::span<char*> words);     // measures this machine's device profile
 int run_dry_run(std::span<char*> words);    // how long predictions take, and what they say

@@ -7,6 +7,7 @@
 #include "bench/arguments.h"
 #include "bench/commands.h"
 #include "bench/engine/engine_traces.h"
+#include "bench/engine/hard_arena_bench.h"
 #include "engine/memory/arena_csv.h"
 #include "engine/memory/arena_planner.h"
 
@@ -15,12 +16,19 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: ring-bench arena [--only NAME] [--dump DIR]\n"
+    "       ring-bench arena --hard [--seeds N] [--capacity BYTES] [--moments N]\n"
     "Plans every memory trace of the engine. --only: those whose name begins with NAME. --dump:\n"
-    "writes each to DIR/NAME.csv as well, for ring-arena.\n";
+    "writes each to DIR/NAME.csv as well, for ring-arena.\n"
+    "--hard: plans traces of 150 to 500 blocks instead, cut out of a full arena, from the seeds 1\n"
+    "to N (200), on one thread; CPU time. Exit code 1 if one is not placed in its arena within a\n"
+    "minute.\n";
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;  // of a hard trace's bytes and moments
 
 struct Arguments {
     std::string only;
     std::string dump;  // empty: nowhere
+    HardArguments hard;
 };
 
 Status dump(const std::string& dir, const EngineTrace& trace) {
@@ -73,10 +81,20 @@ Result<bool> plan_case(const EngineCase& c, const std::string& dump_dir) {
 
 int run_arena(std::span<char*> words) {
     Arguments a;
-    const Command command{.program = "ring-bench arena",
-                          .usage = kUsage,
-                          .flags = {{"--only", text(a.only)}, {"--dump", text(a.dump)}}};
+    const Command command{
+        .program = "ring-bench arena",
+        .usage = kUsage,
+        .flags = {{"--only", text(a.only)},
+                  {"--dump", text(a.dump)},
+                  alone("--hard", a.hard.chosen, true),
+                  {"--seeds", number(a.hard.num_seeds, 1, 1'000'000)},
+                  {"--capacity", number(a.hard.arena.capacity.value, 1024, kMost)},
+                  {"--moments", number(a.hard.arena.moments, 1024, kMost)}}};
     return run_command(words, command, [&]() -> Result<int> {
+        if (a.hard.chosen) {
+            RM_TRY(const bool all_solved, plan_hard_traces(a.hard));
+            return all_solved ? 0 : 1;
+        }
         bool proved = true;
         for (const EngineCase& c : engine_cases()) {
             if (!c.name.starts_with(a.only)) continue;

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 
 #include "engine/memory/arena_search.h"
 #include "engine/memory/arena_solver.h"
+#include "engine/memory/sweep/arena_sweep.h"
 
 namespace rm {
 namespace {
@@ -16,6 +18,8 @@ constexpr std::size_t kMaxBlocks = 4096;
 constexpr std::int64_t kBudgetGrowth = 4;
 // With each limit of nodes, the search approaches its lowest peak to one part in this many.
 constexpr std::int64_t kPrecision = 512;
+// The sweep's nodes for each node of an order of the search, which has several orders.
+constexpr std::int64_t kSweepShare = 2;
 
 using enum SearchKey;
 // No order is good for every trace; on each hard public instance one of the first two is.
@@ -116,6 +120,7 @@ public:
         std::int64_t max_nodes = 1000 + 4 * problem.num_blocks;
         // Each of the two is far quicker on some traces.
         Ranking ranking = Ranking::kept;
+        std::optional<ArenaSweeps> sweeps;
         const auto is_over = [&] { return goal.is_settled(best) || limits.reached(); };
         const auto try_target = [&](std::int64_t target) {
             Round round(problem, orders, ranking, limits);
@@ -125,6 +130,8 @@ public:
             // The lowest useful peak that may exist: usually a plan reaches it.
             std::int64_t missed = std::max(goal.enough, best.bound).value;
             const Verdict lowest = try_target(missed);
+            if (lowest == Verdict::stopped)
+                sweep(sweeps, {missed}, kSweepShare * max_nodes, blocks, limits, best);
             // Otherwise approaches it from above.
             while (!is_over() && best.plan.peak.value - missed > missed / kPrecision + 1) {
                 const std::int64_t middle = missed + (best.plan.peak.value - missed) / 2;
@@ -136,6 +143,15 @@ public:
     }
 
 private:
+    static void sweep(std::optional<ArenaSweeps>& sweeps, Bytes target, std::int64_t max_nodes,
+                      std::span<const ArenaBlock> blocks, const ArenaLimits& limits,
+                      ArenaOutcome& best) {
+        if (blocks.size() > ArenaSweep::kMaxBlocks) return;
+        if (!sweeps || sweeps->target() != target) sweeps.emplace(blocks, target);
+        const auto offsets = sweeps->run(max_nodes, [&] { return limits.reached(); });
+        if (offsets) best.offer(blocks, *offsets);
+    }
+
     static Verdict apply(const Round::Decision& decision, std::span<const ArenaBlock> blocks,
                          ArenaOutcome& best) {
         if (decision.verdict == Verdict::impossible)
