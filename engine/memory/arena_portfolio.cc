@@ -18,8 +18,10 @@ constexpr std::size_t kMaxBlocks = 4096;
 constexpr std::int64_t kBudgetGrowth = 4;
 // With each limit of nodes, the search approaches its lowest peak to one part in this many.
 constexpr std::int64_t kPrecision = 512;
-// The sweep's nodes for each node of an order of the search, which has several orders.
-constexpr std::int64_t kSweepShare = 2;
+// The nodes of the sweep after a try of the lowest peak: one attempt when it is the first try.
+constexpr std::int64_t sweep_nodes(Ranking ranking, std::int64_t max_nodes) {
+    return ranking == Ranking::kept ? 1 : 4 * max_nodes;
+}
 
 using enum SearchKey;
 // No order is good for every trace; on each hard public instance one of the first two is.
@@ -131,7 +133,7 @@ public:
             std::int64_t missed = std::max(goal.enough, best.bound).value;
             const Verdict lowest = try_target(missed);
             if (lowest == Verdict::stopped)
-                sweep(sweeps, {missed}, kSweepShare * max_nodes, blocks, limits, best);
+                sweep(sweeps, {missed}, sweep_nodes(ranking, max_nodes), blocks, limits, best);
             // Otherwise approaches it from above.
             while (!is_over() && best.plan.peak.value - missed > missed / kPrecision + 1) {
                 const std::int64_t middle = missed + (best.plan.peak.value - missed) / 2;

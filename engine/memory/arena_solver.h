@@ -64,7 +64,8 @@ std::unique_ptr<ArenaSolver> make_greedy_solver();
 std::unique_ptr<ArenaSolver> make_skyline_solver();
 
 // Searches exactly for one peak after another, each with several orders and a growing number of
-// nodes, until bound and peak meet: engine/memory/arena_search.h. The plan does not depend on the
+// nodes, until bound and peak meet: engine/memory/arena_search.h; in between it sweeps through time
+// for the lowest peak: engine/memory/sweep/arena_sweep.h. The plan does not depend on the
 // number of threads, unless the time runs out. Leaves traces of more than 4,096 blocks to the
 // greedy orders: its depth is the number of blocks.
 std::unique_ptr<ArenaSolver> make_search_solver(int num_threads);

@@ -111,7 +111,7 @@ bool ArenaSweep::advance_with(const Option& option, std::size_t event, const Sta
                               double budget) {
     const std::size_t num_steps = steps_.size(), num_items = sizes_.size();
     State next = state;
-    if (apply(option.refills, next) && advance(event + 1, next, budget)) return true;
+    if (apply(option.refills, next, &steps_) && advance(event + 1, next, budget)) return true;
     take_back(num_steps, num_items);
     return false;
 }
@@ -135,14 +135,14 @@ std::vector<ArenaSweep::Option> ArenaSweep::options_of(const Event& event, State
         if (i < near.num_within) ++moment.num_within;
     }
     std::vector<Option> options;
-    const std::size_t num_steps = steps_.size(), num_items = sizes_.size();
+    const std::size_t num_items = sizes_.size();
     for (std::vector<Refill>& refills : list_refills(std::move(moment))) {
         State next{state.tree, holes};
-        if (const auto evidence = apply(refills, next)) {
+        if (const auto evidence = apply(refills, next, nullptr)) {
             const double noise = -attempt_.noise * std::log(1e-9 + rng_.uniform());
             options.push_back({*evidence + noise, std::move(refills)});
         }
-        take_back(num_steps, num_items);
+        sizes_.resize(num_items);
     }
     std::stable_sort(options.begin(), options.end(),
                      [](const Option& a, const Option& b) { return a.evidence > b.evidence; });
@@ -150,7 +150,8 @@ std::vector<ArenaSweep::Option> ArenaSweep::options_of(const Event& event, State
 }
 
 // Nothing: no order allows it. Otherwise the evidence for these refills.
-std::optional<double> ArenaSweep::apply(const std::vector<Refill>& refills, State& state) {
+std::optional<double> ArenaSweep::apply(const std::vector<Refill>& refills, State& state,
+                                        std::vector<Step>* steps) {
     double evidence = kFurtherRefill * static_cast<double>(refills.size() - 1);
     for (const Refill& refill : refills) {
         const double before = state.tree.log_orders();
@@ -169,7 +170,7 @@ std::optional<double> ArenaSweep::apply(const std::vector<Refill>& refills, Stat
             state.holes.push_back(others.back());
             sizes_.push_back(hole);
         }
-        steps_.push_back({state.tree, refill.room, others});
+        if (steps != nullptr) steps->push_back({state.tree, refill.room, others});
         state.tree.replace(refill.room, others);
     }
     return evidence;

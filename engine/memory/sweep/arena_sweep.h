@@ -21,7 +21,7 @@ namespace rm {
 class ArenaSweep {
 public:
     // Larger traces would take much memory.
-    static constexpr std::size_t kMaxBlocks = 2048;
+    static constexpr std::size_t kMaxBlocks = 1024;
 
     ArenaSweep(std::span<const ArenaBlock> blocks, Bytes target);
 
@@ -58,7 +58,9 @@ private:
     bool advance(std::size_t event, State& state, double budget);
     bool advance_with(const Option& option, std::size_t event, const State& state, double budget);
     std::vector<Option> options_of(const Event& event, State& state);
-    std::optional<double> apply(const std::vector<Refill>& refills, State& state);
+    // Appends to the steps unless they are null.
+    std::optional<double> apply(const std::vector<Refill>& refills, State& state,
+                                std::vector<Step>* steps);
     void take_back(std::size_t num_steps, std::size_t num_items);
     std::vector<std::int64_t> holes_of(std::int64_t bytes);
     bool is_demanded(std::int64_t bytes) const;
