@@ -37,16 +37,15 @@ void add_linear(MostWorkspace& most, const LinearWeight& w, std::int64_t tile) {
     most.add(LinearBwdWeight{y, x, most.accum({N, K})});
 }
 
-void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes& s, int tensor) {
+void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes& s, int parts) {
     const auto f64 = [](std::initializer_list<std::int64_t> shape) {
         return TensorView(nullptr, DType::f64, shape);
     };
     const TensorView x = most.compute({s.tile, s.C});
     const TensorView targets(nullptr, DType::i32, {s.tile});
     const TensorView d_head = most.accum({head->num_rows(), s.C});
-    most.add(LinearCrossEntropy{x, head, targets, 1, f64({1}), x, d_head});
-    if (tensor == 1) return;
-    const RowShare rows{0, head->num_rows() * tensor};
+    if (parts == 1) return most.add(LinearCrossEntropy{x, head, targets, 1, f64({1}), x, d_head});
+    const RowShare rows{0, head->num_rows() * parts};
     most.add(HeadStatistics{x, head, targets, rows, f64({s.tile, 3})});
     most.add(HeadBwd{x, head, targets, rows, f64({s.tile}), 1, x, d_head});
 }
@@ -72,7 +71,7 @@ Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayou
     const TensorView x = most.compute({s.tile, s.C});
     const NormWeight& norm = weights.final_norm();
     most.add(RmsNormBwd{x, x, norm.weight, most.accum({s.tile}), x, norm.grad});
-    add_head(most, weights.any_head().prepared, s, layout.tensor);
+    add_head(most, &weights.longest_head(), s, layout.tensor * weights.num_blocks());
     add_attention(most, s, layout);
     most.add(SumSquares{weights.state().all_grads()});
     return most.bytes();
@@ -83,7 +82,10 @@ Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayou
 // Members in the order of their making; what is kept lives from a layer's forward to its backward.
 struct Model::MicroPass {
     MicroPass(Model& m, PassKind kind, const SequenceRuns& sequence)
-        : model(m), runs(sequence), keeps(kind == PassKind::train) {
+        : model(m),
+          runs(sequence),
+          keeps(kind == PassKind::train),
+          has_loss(kind != PassKind::hidden) {
         model.passes_.begin(kind);
         model.memory_.begin_pass();
     }
@@ -108,6 +110,7 @@ struct Model::MicroPass {
     Model& model;
     const SequenceRuns& runs;
     const bool keeps;
+    const bool has_loss;
     RotaryTables rotary;
     TokenStore x;  // (Ts, C) compute: into the next layer
     std::vector<LayerKept> kept;
@@ -129,13 +132,8 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       workspace_(streams.kernels.device().allocate(
           workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
-      attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention) {
-    if (layout.tensor == 1) return;
-    Device& device = streams.kernels.device();
-    statistics_ =
-        Tensor(device, MemoryKind::workspace, DType::f64, {layout.tensor, shapes_.tile, 3});
-    lse_ = Tensor(device, MemoryKind::workspace, DType::f64, {shapes_.tile});
-}
+      attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention),
+      head_({config_, layout, shapes_, weights, memory_, scratch_, tiles_, ops_, targets_}) {}
 
 // Rotary tables of these tokens.
 void Model::queue_rotary(MicroPass& pass) {
@@ -153,29 +151,50 @@ void Model::queue_rotary(MicroPass& pass) {
     });
 }
 
+// Every token is in one part, and the others give it zeros.
 void Model::queue_embedding(MicroPass& pass, TokenStore& x) {
-    const TensorView table = weights_.acquire_embedding(ops_);
-    const RowShare rows = weights_.vocabulary_rows();
+    const int parts = weights_.num_embedding_parts();
+    for (int part = 0; part < parts; ++part) {
+        const bool last = part + 1 == parts;
+        const int next = last ? table().layer_unit(0) : table().embedding_unit + part + 1;
+        weights_.prefetch(ops_, next);
+        const EmbeddingRows rows = weights_.acquire_embedding(ops_, part);
+        queue_lookups(pass, rows, x, part == 0 ? Into::overwrite : Into::add);
+        weights_.release_embedding(part);
+        weights_.send_prefetched(next);
+        if (!last) memory_.settle();
+    }
+}
+
+void Model::queue_lookups(MicroPass& pass, const EmbeddingRows& table, TokenStore& x, Into into) {
+    const bool adds = into == Into::add;
     Windows windows = pass.windows();
-    const TileWindow at_x = windows.write(x, Rows::shards);
+    const TileWindow at_x =
+        windows.on(&x, Rows::shards, adds ? RowAccess::update : RowAccess::write);
     windows.for_each([&](const Tile& tile) {
         const TensorView tokens = at(tokens_, tile.range);
-        if (layout_.tensor == 1) return ops_(EmbeddingFwd{tokens, table, at_x(tile)});
-        ops_(EmbeddingFwd{tokens, table, tiles_.partial(tile.range), rows});
-        ops_(Copy{tiles_.reduce(ops_, tile.range), at_x(tile)});
+        if (layout_.tensor == 1 && !adds)
+            return ops_(EmbeddingFwd{tokens, table.rows, at_x(tile), table.share});
+        ops_(EmbeddingFwd{tokens, table.rows, tiles_.partial(tile.range), table.share});
+        const TensorView found = tiles_.reduce(ops_, tile.range);
+        if (adds) return ops_(Add{found, at_x(tile)});
+        ops_(Copy{found, at_x(tile)});
     });
 }
 
 void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
-    const TensorView d_table = weights_.acquire_embedding_grad(ops_);
-    const RowShare rows = weights_.vocabulary_rows();
-    Windows windows = pass.windows();
-    const TileWindow at_d_x = windows.read(d_x, Rows::shards);
-    windows.for_each([&](const Tile& tile) {
-        ops_(EmbeddingBwd{at(tokens_, tile.range), tiles_.gather(ops_, tile.range, at_d_x(tile)),
-                          d_table, rows});
-    });
-    weights_.release_embedding_grad();
+    for (int block = 0; block < weights_.num_blocks(); ++block) {
+        const EmbeddingRows d_table = weights_.acquire_embedding_grad(ops_, block);
+        if (block > 0) memory_.settle();
+        Windows windows = pass.windows();
+        const TileWindow at_d_x = windows.read(d_x, Rows::shards);
+        windows.for_each([&](const Tile& tile) {
+            ops_(EmbeddingBwd{at(tokens_, tile.range),
+                              tiles_.gather(ops_, tile.range, at_d_x(tile)), d_table.rows,
+                              d_table.share});
+        });
+        weights_.release_embedding_grad(block);
+    }
 }
 
 void Model::show_residual(int layer, const TokenStore& x) const {
@@ -187,14 +206,14 @@ void Model::queue_forward(MicroPass& pass) {
     const auto num_layers = static_cast<int>(config_.num_layers);
     timers_.forward.begin(ops_.stream());
     queue_rotary(pass);
-    weights_.prefetch(ops_, table().layer_unit(0));
+    weights_.prefetch(ops_, table().embedding_unit);
     pass.x = pass.residual(0);
     queue_embedding(pass, pass.x);
     show_residual(0, pass.x);
-    weights_.send_prefetched(table().layer_unit(0));
     for (int layer = 0; layer < num_layers; ++layer) {
         const bool last = layer + 1 == num_layers;
-        const int next = last ? table().head_unit : table().layer_unit(layer + 1);
+        const int after = pass.has_loss ? table().head_unit : kNoUnit;
+        const int next = last ? after : table().layer_unit(layer + 1);
         weights_.prefetch(ops_, next);
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
         const BlockListener sender{{}, [&] { weights_.send_prefetched(next); }};
@@ -210,74 +229,17 @@ void Model::queue_forward(MicroPass& pass) {
     timers_.forward.end(ops_.stream());
 }
 
-// Loss of one tile where each rank has rows of the head; backward d_normed, the shard.
-TensorView Model::queue_cut_head(const LinearWeight& head, const TensorView& normed,
-                                 const TokenRange& tile, double scale, const TensorView& loss_sum,
-                                 bool backward) {
-    const TensorView targets = at(targets_, tile);
-    const RowShare rows = weights_.vocabulary_rows();
-    const std::int64_t G = tiles_.size();
-    const TensorView parts = TensorView(statistics_->data(), DType::f64, {G, tile.count, 3});
-    const TensorView own = parts.rows(tiles_.index(), 1).reshaped({tile.count, 3});
-    const TensorView lse = lse_->rows(0, tile.count);
-    ops_(HeadStatistics{normed, head.prepared, targets, rows, own});
-    tiles_.gather_parts(parts);
-    ops_(CombineHeadStatistics{parts, targets, lse, loss_sum});
-    if (!backward) return {};
-    ops_(
-        HeadBwd{normed, head.prepared, targets, rows, lse, scale, tiles_.partial(tile), head.grad});
-    return tiles_.reduce(ops_, tile);
-}
-
-// x and d_x: the tile's shard; d_x is overwritten, or empty: forward only.
-void Model::queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
-                            double scale, const TensorView& loss_sum, const TensorView& d_x) {
-    const NormWeight& norm = weights_.final_norm();
-    const bool backward = !d_x.empty();
-    const TensorView rstd = scratch_.rstd->rows(0, x.dim(0));
-    ops_(RmsNormFwd{x, norm.weight, tiles_.place(tile), rstd, config_.norm_eps});
-    const TensorView normed = tiles_.gather(ops_, tile);
-    TensorView d_normed;
-    if (tiles_.size() > 1) {
-        d_normed = queue_cut_head(head, normed, tile, scale, loss_sum, backward);
-    } else {
-        if (backward) d_normed = tiles_.partial(tile);
-        ops_(LinearCrossEntropy{normed, head.prepared, at(targets_, tile), scale, loss_sum,
-                                d_normed, head.grad});
-    }
-    if (!backward) return;
-    ops_(FillZero{d_x});
-    ops_(RmsNormBwd{d_normed, x, norm.weight, rstd, d_x, norm.grad});
-}
-
-// Final norm, head and loss, tile by tile.
-void Model::queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x) {
-    const auto direction = d_x == nullptr ? LayerPass::forward : LayerPass::backward;
-    const LinearWeight& head = weights_.acquire_head(ops_, direction);
-    {
-        Windows windows = pass.windows();
-        const TileWindow at_x = windows.read(pass.x, Rows::shards);
-        const TileWindow at_d_x = windows.on(d_x, Rows::shards, RowAccess::write);
-        windows.for_each([&](const Tile& tile) {
-            queue_tile_loss(head, tile.range, at_x(tile), scale, loss_sum,
-                            d_x == nullptr ? TensorView() : at_d_x(tile));
-        });
-    }
-    pass.x = {};
-    if (d_x != nullptr) weights_.release_head();
-}
-
 // Queues the most urgent first: the first hop of this layer's ring, then the weights of the next
 // layer, the other hops, and last the previous layer's gradients, for which no pass waits.
-void Model::queue_backward(MicroPass& pass, TokenStore& d_x) {
+void Model::queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumulate) {
+    const int after = accumulate == Accumulate::more ? table().embedding_unit : kNoUnit;
     const auto num_layers = static_cast<int>(config_.num_layers);
     for (int layer = num_layers; layer-- > 0;) {
         const bool first = layer + 1 == num_layers;
-        if (layer > 0) weights_.prefetch(ops_, table().layer_unit(layer - 1));
+        const int next = layer > 0 ? table().layer_unit(layer - 1) : after;
+        weights_.prefetch(ops_, next);
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::backward);
-        const auto send_weights = [&] {
-            if (layer > 0) weights_.send_prefetched(table().layer_unit(layer - 1));
-        };
+        const auto send_weights = [&] { weights_.send_prefetched(next); };
         const BlockListener sender{[&] {
                                        // The tiles of a tensor group would wait for them.
                                        if (tiles_.size() == 1) send_weights();
@@ -313,7 +275,7 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
 void Model::queue_loss(const SequenceRuns& runs, const TensorView& loss_sum) {
     MicroPass pass(*this, PassKind::loss, runs);
     queue_forward(pass);
-    queue_head(pass, 1, loss_sum, nullptr);
+    head_.queue(std::move(pass.x), {.loss_sum = loss_sum});
     pass.end();
 }
 
@@ -326,8 +288,8 @@ void Model::queue_loss_and_gradients(const SequenceRuns& runs, double scale,
     {
         TokenStore d_x =
             working_store(memory_, {"d_x"}, memory_.types().compute, {shapes_.Ts, shapes_.C});
-        queue_head(pass, scale, loss_sum, &d_x);
-        queue_backward(pass, d_x);
+        head_.queue(std::move(pass.x), {scale, loss_sum, &d_x});
+        queue_backward(pass, d_x, accumulate);
     }
     timers_.backward.end(ops_.stream());
     pass.end();

@@ -7,6 +7,7 @@
 
 #include "engine/model/block.h"
 #include "engine/model/rope.h"
+#include "engine/model/vocabulary/head.h"
 
 namespace rm {
 
@@ -55,21 +56,16 @@ public:
 private:
     // One micro-batch: the data that is made for it and freed with it.
     struct MicroPass;
+    static constexpr int kNoUnit = ParameterTable::kNoUnit;
 
     const ParameterTable& table() const { return weights_.table(); }
     void queue_rotary(MicroPass& pass);
     void queue_embedding(MicroPass& pass, TokenStore& x);
+    void queue_lookups(MicroPass& pass, const EmbeddingRows& table, TokenStore& x, Into into);
     void queue_embedding_grad(MicroPass& pass, TokenStore& d_x);
     void queue_forward(MicroPass& pass);
     void show_residual(int layer, const TokenStore& x) const;
-    // Fills d_x if there is one: then it runs the backward pass of head and loss, too.
-    void queue_head(MicroPass& pass, double scale, const TensorView& loss_sum, TokenStore* d_x);
-    void queue_tile_loss(const LinearWeight& head, const TokenRange& tile, const TensorView& x,
-                         double scale, const TensorView& loss_sum, const TensorView& d_x);
-    TensorView queue_cut_head(const LinearWeight& head, const TensorView& normed,
-                              const TokenRange& tile, double scale, const TensorView& loss_sum,
-                              bool backward);
-    void queue_backward(MicroPass& pass, TokenStore& d_x);
+    void queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumulate);
 
     const ModelConfig config_;
     Weights& weights_;
@@ -81,13 +77,12 @@ private:
     Scratch scratch_;
     Tensor tokens_;
     Tensor targets_;
-    Tensor statistics_;  // (tensor, tile, 3) f64: for a cut head
-    Tensor lse_;         // (tile) f64; likewise
     TensorTiles tiles_;
     Buffer workspace_;
     Ops ops_;
     ModelTimers timers_;
     Attention attention_;
+    Head head_;
     ResidualWatcher watcher_;
 };
 

@@ -1,15 +1,20 @@
 #include "engine/model/parameters.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/format.h"
-#include "engine/comm/collectives.h"
 
 namespace rm {
 namespace {
 
 std::int64_t align(std::int64_t size, std::int64_t multiple) {
     return (size + multiple - 1) / multiple * multiple;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
 }
 
 std::int64_t product(const std::vector<std::int64_t>& shape) {
@@ -33,11 +38,25 @@ public:
     }
     int add(std::string name, ParameterKind kind, std::vector<std::int64_t> shape, double init_std,
             Cut cut) {
-        Parameter p{std::move(name), kind, std::move(shape), init_std, cut, {}, 0, 0, 0};
-        cut_part(p);
+        Parameter p = make(std::move(name), kind, std::move(shape), init_std, cut);
         place(p);
-        table_.all.push_back(std::move(p));
-        return static_cast<int>(table_.all.size()) - 1;
+        return append(std::move(p));
+    }
+    // An embedding or a head in units of its own, `block_rows` rows each.
+    int add_by_rows(std::string name, ParameterKind kind, std::vector<std::int64_t> shape,
+                    double init_std, std::int64_t block_rows) {
+        Parameter p = make(std::move(name), kind, std::move(shape), init_std, Cut::rows);
+        p.unit = static_cast<int>(table_.units.size());
+        p.block_rows = block_rows;
+        p.num_units = static_cast<int>(ceil_div(p.part_shape[0], block_rows));
+        const char* what = kind == ParameterKind::head ? "head" : "embedding";
+        for (int block = 0; block < p.num_units; ++block) {
+            begin_unit(p.num_units == 1 ? what : format("{} {}", what, block));
+            table_.units.back().num_elements = p.block_elements(block).count;
+            table_.units.back().parameters = {static_cast<int>(table_.all.size())};
+            end_unit();
+        }
+        return append(std::move(p));
     }
     int linear(const std::string& name, std::int64_t out, std::int64_t in, double gain, Cut cut) {
         return add(name, ParameterKind::linear, {out, in},
@@ -49,6 +68,18 @@ public:
     ParameterTable& table() { return table_; }
 
 private:
+    Parameter make(std::string name, ParameterKind kind, std::vector<std::int64_t> shape,
+                   double init_std, Cut cut) const {
+        Parameter p{.name = std::move(name), .kind = kind, .shape = std::move(shape)};
+        p.init_std = init_std;
+        p.cut = cut;
+        cut_part(p);
+        return p;
+    }
+    int append(Parameter p) {
+        table_.all.push_back(std::move(p));
+        return static_cast<int>(table_.all.size()) - 1;
+    }
     void cut_part(Parameter& p) const {
         p.part_shape = p.shape;
         if (p.cut == Cut::none) return;
@@ -76,7 +107,10 @@ private:
     ParameterTable table_;
 };
 
-LayerParameters add_layer(Builder& builder, const ModelConfig& m, std::int64_t layer, Cut kv_cut) {
+LayerParameters add_layer(Builder& builder, const ModelConfig& m, std::int64_t layer,
+                          const WeightShare& share) {
+    // Key-value heads that do not divide over the tensor ranks are replicated: all rows on each.
+    const Cut kv_cut = m.num_kv_heads % share.tensor == 0 ? Cut::rows : Cut::none;
     const std::string prefix = format("model.layers.{}.", layer);
     const std::int64_t q_size = m.num_query_heads * m.head_dim;
     const std::int64_t kv_size = m.num_kv_heads * m.head_dim;
@@ -97,6 +131,30 @@ LayerParameters add_layer(Builder& builder, const ModelConfig& m, std::int64_t l
     p.down = linear("mlp.down_proj.weight", m.hidden, m.feed_forward, residual, Cut::columns);
     builder.end_unit();
     return p;
+}
+
+std::int64_t layer_elements(const ModelConfig& model, const WeightShare& share) {
+    Builder builder(share);
+    add_layer(builder, model, 0, share);
+    return builder.table().unit_elements;
+}
+
+// Rows of the embedding's and the head's units: all that a rank has where it holds gradients whole,
+// else as many as a block may have. The ranks of a tensor group have the same number of blocks,
+// nearly equal ones, of a size that needs no padding between them.
+std::int64_t vocabulary_block_rows(const ModelConfig& m, const WeightShare& share) {
+    const std::int64_t most = part_of(m.vocabulary, share.tensor, 0).count;
+    const std::int64_t least = part_of(m.vocabulary, share.tensor, share.tensor - 1).count;
+    const std::int64_t limit =
+        share.vocabulary_block > 0 ? share.vocabulary_block : layer_elements(m, share);
+    if (share.stage < 2 || most * m.hidden <= limit) return most;
+    const std::int64_t multiple = kParameterAlign * share.zero_size;
+    const std::int64_t step = multiple / std::gcd(multiple, m.hidden);
+    const std::int64_t longest = std::max(step, limit / m.hidden / step * step);
+    std::int64_t rows = align(ceil_div(most, ceil_div(most, longest)), step);
+    while (rows * (ceil_div(most, rows) - 1) >= least)
+        rows += step;
+    return rows;
 }
 
 }  // namespace
@@ -124,6 +182,19 @@ std::int64_t Parameter::part_elements() const {
     return product(part_shape);
 }
 
+Part Parameter::rows_of_block(int block) const {
+    const std::int64_t rows = part_shape[0];
+    if (block_rows == 0) return {0, rows};
+    const std::int64_t first = block * block_rows;
+    return {first, std::min(block_rows, rows - first)};
+}
+
+Part Parameter::block_elements(int block) const {
+    const std::int64_t row = part_elements() / part_shape[0];
+    const Part rows = rows_of_block(block);
+    return {rows.first * row, rows.count * row};
+}
+
 std::int64_t Parameter::whole_index(std::int64_t i) const {
     switch (cut) {
         case Cut::none:
@@ -138,26 +209,20 @@ std::int64_t Parameter::whole_index(std::int64_t i) const {
 
 ParameterTable make_parameters(const ModelConfig& m, const WeightShare& share) {
     constexpr double kEmbeddingStd = 0.02;
-    // Key-value heads that do not divide over the tensor ranks are replicated: all rows on each.
-    const Cut kv_cut = m.num_kv_heads % share.tensor == 0 ? Cut::rows : Cut::none;
+    const std::int64_t block_rows = vocabulary_block_rows(m, share);
     Builder builder(share);
     ParameterTable& table = builder.table();
-    builder.begin_unit("embedding");
-    table.embedding = builder.add("model.embed_tokens.weight", ParameterKind::embedding,
-                                  {m.vocabulary, m.hidden}, kEmbeddingStd, Cut::rows);
-    builder.end_unit();
+    const auto by_rows = [&](const char* name, ParameterKind kind) {
+        return builder.add_by_rows(name, kind, {m.vocabulary, m.hidden}, kEmbeddingStd, block_rows);
+    };
+    table.embedding = by_rows("model.embed_tokens.weight", ParameterKind::embedding);
     for (std::int64_t layer = 0; layer < m.num_layers; ++layer) {
-        const LayerParameters parameters = add_layer(builder, m, layer, kv_cut);
+        const LayerParameters parameters = add_layer(builder, m, layer, share);
         table.layers.push_back(parameters);
     }
     table.final_norm = builder.norm("model.norm.weight", m.hidden);
-    table.head = table.embedding;
-    if (!m.tied_head) {
-        builder.begin_unit("head");
-        table.head = builder.add("lm_head.weight", ParameterKind::head, {m.vocabulary, m.hidden},
-                                 kEmbeddingStd, Cut::rows);
-        builder.end_unit();
-    }
+    table.head = m.tied_head ? table.embedding : by_rows("lm_head.weight", ParameterKind::head);
+    table.vocabulary_blocks = table.all[usize(table.embedding)].num_units;
     table.head_unit = table.all[usize(table.head)].unit;
     return std::move(table);
 }

@@ -108,60 +108,76 @@ TensorView WeightState::view(const TensorView& units, const TensorView& norms, i
         .reshaped({p.part_shape[0], p.part_shape[1]});
 }
 
-// `state`, `grad`: where the range begins in the flat buffers.
-StatePiece WeightState::piece_at(const Flat& flat, int index, Part range, std::int64_t state,
+// `state`, `grad`: where the piece begins in the flat buffers.
+StatePiece WeightState::piece_at(const Flat& flat, StatePiece piece, std::int64_t state,
                                  std::int64_t grad) {
-    return {index,
-            range.first,
-            range.count,
-            flat.weights.rows(state, range.count),
-            flat.grads.rows(grad, range.count),
-            flat.moments1.rows(state, range.count),
-            flat.moments2.rows(state, range.count)};
+    piece.weight = flat.weights.rows(state, piece.count);
+    piece.grad = flat.grads.rows(grad, piece.count);
+    piece.moment1 = flat.moments1.rows(state, piece.count);
+    piece.moment2 = flat.moments2.rows(state, piece.count);
+    return piece;
 }
 
 StatePiece WeightState::norm_piece(int index, Part range) const {
     const std::int64_t first = parameter(index).first + range.first;
-    return piece_at(norms_, index, range, first, first);
+    const StatePiece piece{.parameter = index,
+                           .unit = parameter(index).unit,
+                           .first = range.first,
+                           .count = range.count};
+    return piece_at(norms_, piece, first, first);
 }
 
-// `range`: elements of the parameter's part.
-StatePiece WeightState::unit_piece(int index, Part range) const {
+// `range`: elements of the parameter's part that its unit `block` has.
+StatePiece WeightState::unit_piece(int index, int block, Part range) const {
     const Parameter& p = parameter(index);
-    const Part part = part_in_unit(p.unit);
-    const std::int64_t first = unit(p.unit).first;
-    const std::int64_t in_unit = p.first + range.first;
+    const StatePiece piece{
+        .parameter = index, .unit = p.unit + block, .first = range.first, .count = range.count};
+    const std::int64_t first = unit(piece.unit).first;
+    const std::int64_t in_unit = p.first + range.first - p.block_elements(block).first;
     const std::int64_t whole = first + in_unit;
-    const std::int64_t sharded = first / share_.zero_size + in_unit - part.first;
-    return piece_at(units_, index, range, state_whole() ? whole : sharded,
+    const std::int64_t sharded =
+        first / share_.zero_size + in_unit - part_in_unit(piece.unit).first;
+    return piece_at(units_, piece, state_whole() ? whole : sharded,
                     grads_whole() ? whole : sharded);
+}
+
+void WeightState::list_norm(int index) {
+    const Part all{0, parameter(index).part_elements()};
+    held_.push_back(norm_piece(index, all));
+    const Part mine = part_of(all.count, share_.world_size, share_.world_rank);
+    if (mine.count > 0) owned_.push_back(norm_piece(index, mine));
+}
+
+void WeightState::list_block(int index, int block) {
+    const Parameter& p = parameter(index);
+    const Part all = p.block_elements(block);
+    const Part part = part_in_unit(p.unit + block);
+    const std::int64_t first = all.first - p.first;  // of the unit, in the parameter's part
+    const std::int64_t begin = std::max(first + part.first, all.first);
+    const std::int64_t end = std::min(first + part.first + part.count, all.first + all.count);
+    const Part mine{begin, end - begin};
+    const bool replicated = p.cut == Cut::none && share_.tensor > 1;
+    if (state_whole()) held_.push_back(unit_piece(index, block, all));
+    if (mine.count > 0) {
+        const StatePiece piece = unit_piece(index, block, mine);
+        if (!state_whole()) held_.push_back(piece);
+        if (!replicated || share_.tensor_index == 0) owned_.push_back(piece);
+    }
+    const bool holds = state_whole() || mine.count > 0;
+    if (!replicated || !holds) return;
+    const StatePiece& held = held_.back();
+    tensor_shared_grads_.push_back(
+        {held.unit, {p.first + held.first - all.first, held.count}, held.grad});
 }
 
 void WeightState::list_pieces() {
     for (int i = 0; i < static_cast<int>(table_.all.size()); ++i) {
-        const Parameter& p = parameter(i);
-        const Part all{0, p.part_elements()};
-        if (p.unit == ParameterTable::kNoUnit) {
-            held_.push_back(norm_piece(i, all));
-            const Part mine = part_of(all.count, share_.world_size, share_.world_rank);
-            if (mine.count > 0) owned_.push_back(norm_piece(i, mine));
+        if (parameter(i).unit == ParameterTable::kNoUnit) {
+            list_norm(i);
             continue;
         }
-        const Part part = part_in_unit(p.unit);
-        const std::int64_t begin = std::max<std::int64_t>(part.first - p.first, 0);
-        const std::int64_t end = std::min(part.first + part.count - p.first, all.count);
-        const Part mine{begin, end - begin};
-        const bool replicated = p.cut == Cut::none && share_.tensor > 1;
-        if (state_whole()) held_.push_back(unit_piece(i, all));
-        if (mine.count > 0) {
-            const StatePiece piece = unit_piece(i, mine);
-            if (!state_whole()) held_.push_back(piece);
-            if (!replicated || share_.tensor_index == 0) owned_.push_back(piece);
-        }
-        const bool holds = state_whole() || mine.count > 0;
-        if (!replicated || !holds) continue;
-        const StatePiece& held = held_.back();
-        tensor_shared_grads_.push_back({p.unit, {p.first + held.first, held.count}, held.grad});
+        for (int block = 0; block < parameter(i).num_units; ++block)
+            list_block(i, block);
     }
 }
 

@@ -10,9 +10,11 @@
 
 namespace rm {
 
-// Consecutive elements of one parameter's part, and where this rank keeps what belongs to them.
+// Consecutive elements of one parameter's part in one unit, and where this rank keeps what belongs
+// to them.
 struct StatePiece {
     int parameter = 0;
+    int unit = 0;            // kNoUnit: of norms
     std::int64_t first = 0;  // element of the parameter's part
     std::int64_t count = 0;
     TensorView weight;   // (count) master
@@ -87,10 +89,12 @@ private:
     void allocate(Kernels& kernels, DType moments, const Kernels* host);
     TensorView view(const TensorView& units, const TensorView& norms, int parameter) const;
     TensorView part_of_unit(const TensorView& units, bool whole, int unit) const;
-    static StatePiece piece_at(const Flat& flat, int parameter, Part range, std::int64_t state,
+    static StatePiece piece_at(const Flat& flat, StatePiece piece, std::int64_t state,
                                std::int64_t grad);
     StatePiece norm_piece(int parameter, Part range) const;
-    StatePiece unit_piece(int parameter, Part range) const;
+    StatePiece unit_piece(int parameter, int block, Part range) const;
+    void list_norm(int parameter);
+    void list_block(int parameter, int block);
     void list_pieces();
 
     Device& device_;

@@ -24,10 +24,13 @@ Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightSta
       grads_ready_(streams.kernels.device().make_event()),
       grads_summed_(streams.kernels.device().make_event()) {
     if (streams.host != nullptr) host_ = std::make_unique<HostTransfers>(streams, state);
-    make_buffers();
+    make_gather_buffers();
+    make_grad_buffers();
     make_norms();
-    make_prepared(model);
+    make_prepared_layers();
+    make_prepared_heads();
     host_stale_.resize(table().units.size());
+    host_head_stale_.resize(usize(num_blocks()));
     final_norm_ = norm_weight(table().final_norm);
 }
 
@@ -36,28 +39,34 @@ bool Weights::is_layer(int unit) const {
     return layer >= 0 && layer < static_cast<int>(table().layers.size());
 }
 
-void Weights::make_buffers() {
+void Weights::make_gather_buffers() {
     Device& device = streams_.kernels.device();
-    const auto [compute, accum, master] = streams_.kernels.types();
-    const std::int64_t layer = state_.unit(table().layer_unit(0)).num_elements;
-    std::vector<std::int64_t> sizes = {layer, layer};
-    sizes.push_back(state_.unit(table().embedding_unit).num_elements);
-    if (table().head_unit != table().embedding_unit)
-        sizes.push_back(state_.unit(table().head_unit).num_elements);
-    for (const std::int64_t size : sizes) {
-        if (gathers()) {
-            gather_.push_back({Tensor(device, MemoryKind::weights, compute, {size}), kNone, false,
-                               device.make_event(), device.make_event(), device.make_event()});
-        }
-        if (!grads_whole()) {
-            grads_.push_back({Tensor(device, MemoryKind::gradients, accum, {size}), kNone,
-                              device.make_event(), device.make_event()});
-            device.zero(grads_.back().memory);
-        }
+    const DType compute = streams_.kernels.types().compute;
+    if (gathers()) {
+        // Tokens are looked up in a resident embedding all through a step.
+        gather_.allocate(device, MemoryKind::weights, compute, table(),
+                         [&](int unit) { return resident() && is_embedding(unit); });
+    }
+    for (GatherBuffer& buffer : gather_.all()) {
+        for (auto* event : {&buffer.staged, &buffer.arrived, &buffer.used})
+            *event = device.make_event();
     }
     if (!host_ || resident()) return;
     uploaded_ = Tensor(device, MemoryKind::weights, compute,
                        {table().unit_elements / state_.share().zero_size});
+}
+
+void Weights::make_grad_buffers() {
+    if (grads_whole()) return;
+    Device& device = streams_.kernels.device();
+    // A tied head's gradients wait for the embedding's.
+    grads_.allocate(device, MemoryKind::gradients, streams_.kernels.types().accum, table(),
+                    [&](int unit) { return sums_tied() && is_embedding(unit); });
+    device.zero(grads_.memory());
+    for (GradBuffer& buffer : grads_.all()) {
+        buffer.reduced = device.make_event();
+        buffer.taken = device.make_event();
+    }
 }
 
 void Weights::make_norms() {
@@ -72,7 +81,7 @@ void Weights::make_norms() {
     norm_grads_ = norm_sums_;
 }
 
-void Weights::make_prepared(const ModelConfig& model) {
+void Weights::make_prepared_layers() {
     const auto rows_of = [&](int i) {
         const Parameter& p = state_.parameter(i);
         const bool replicated = p.cut == Cut::none;
@@ -96,9 +105,6 @@ void Weights::make_prepared(const ModelConfig& model) {
         for (std::size_t i = 0; i < prepared.linears.size(); ++i)
             linears_of(weights)[i]->prepared = prepared.linears[i].get();
     }
-    prepared_head_ =
-        streams_.kernels.make_prepared(state_.parameter(table().head).part_shape[0], model.hidden);
-    head_.prepared = prepared_head_.get();
 }
 
 NormWeight Weights::norm_weight(int parameter) const {
@@ -107,22 +113,14 @@ NormWeight Weights::norm_weight(int parameter) const {
             norm_grads_.rows(p.first, p.part_elements())};
 }
 
-Weights::GatherBuffer& Weights::gather_buffer(int unit) {
-    if (is_layer(unit)) return gather_[usize(unit % 2)];
-    return unit == table().embedding_unit ? gather_[2] : gather_[3];
-}
-
-Weights::GradBuffer& Weights::grad_buffer(int unit) {
-    if (is_layer(unit)) return grads_[usize(unit % 2)];
-    return unit == table().embedding_unit ? grads_[2] : grads_[3];
-}
-
 void Weights::prefetch(const Ops& ops, int unit) {
-    if (comes(unit)) stage(ops, unit);
+    if (unit == kNone || !comes(unit)) return;
+    stage(ops, unit);
+    gather_.take_turn(gather_.of(unit));
 }
 
 void Weights::send_prefetched(int unit) {
-    if (comes(unit)) send(unit);
+    if (unit != kNone && comes(unit)) send(unit);
 }
 
 TensorView Weights::uploaded_part(int unit) const {
@@ -132,12 +130,14 @@ TensorView Weights::uploaded_part(int unit) const {
 
 // Puts this rank's part in its place.
 void Weights::stage(const Ops& ops, int unit) {
-    GatherBuffer& buffer = gather_buffer(unit);
-    if (buffer.unit == unit) return;
+    if (gather_.find(unit) != nullptr) return;
+    GatherBuffer& buffer = gather_.next(unit);
+    RM_CHECK(buffer.unit == kNone || buffer.awaited, "unit {} takes the place of unit {} too early",
+             unit, buffer.unit);
     buffer.unit = unit;
-    buffer.sent = false;
+    buffer.sent = buffer.awaited = false;
     const Part part = state_.part_in_unit(unit);
-    const TensorView place = buffer.memory->rows(part.first, part.count);
+    const TensorView place = buffer.memory.rows(part.first, part.count);
     // Compute is past the last use of what was gathered here before.
     if (host_stale(unit)) {
         queue_updates(unit);
@@ -149,26 +149,28 @@ void Weights::stage(const Ops& ops, int unit) {
 }
 
 void Weights::send(int unit) {
-    GatherBuffer& buffer = gather_buffer(unit);
+    GatherBuffer& buffer = gather_.of(unit);
     if (buffer.sent) return;
     buffer.sent = true;
     // A single rank gathers nothing, and no other rank's messages wait for its host.
     if (state_.share().zero_size == 1) return;
     streams_.order.wait(streams_.communication, *buffer.staged);
     streams_.communicator.all_gather(GroupKey::gradient,
-                                     buffer.memory->rows(0, state_.unit(unit).num_elements));
+                                     buffer.memory.rows(0, state_.unit(unit).num_elements));
     streams_.order.record(streams_.communication, *buffer.arrived);
 }
 
 void Weights::wait_for(const Ops& ops, int unit, LayerPass pass) {
     stage(ops, unit);
     send(unit);
+    GatherBuffer& buffer = gather_.of(unit);
+    buffer.awaited = true;
     const bool from_host = host_stale(unit);
     // With several ranks, the gather has waited for it.
     if (from_host && state_.share().zero_size == 1)
-        streams_.wait_exposed(*gather_buffer(unit).staged, update_exposed_);
+        streams_.wait_exposed(*buffer.staged, update_exposed_);
     StreamTimer& exposed = from_host ? update_exposed_ : gather_exposed_.of(pass);
-    streams_.wait_exposed(*gather_buffer(unit).arrived, exposed);
+    streams_.wait_exposed(*buffer.arrived, exposed);
     if (from_host) keep_part(ops, unit);
 }
 
@@ -177,7 +179,7 @@ void Weights::keep_part(const Ops& ops, int unit) {
     host_stale_[usize(unit)] = false;
     if (resident()) return;
     const Part part = state_.part_in_unit(unit);
-    ops(Copy{gather_buffer(unit).memory->rows(part.first, part.count), uploaded_part(unit)});
+    ops(Copy{gather_.of(unit).memory.rows(part.first, part.count), uploaded_part(unit)});
 }
 
 TensorView Weights::used_rows(const TensorView& flat, int index) const {
@@ -191,7 +193,7 @@ TensorView Weights::used_rows(const TensorView& flat, int index) const {
 // The weights of a unit that is whole on this rank: master weights at stage 0, else gathered ones.
 TensorView Weights::whole_unit(int unit) {
     const std::int64_t size = state_.unit(unit).num_elements;
-    return gathers() ? gather_buffer(unit).memory->rows(0, size) : state_.whole_weights(unit);
+    return gathers() ? gather_.of(unit).memory.rows(0, size) : state_.whole_weights(unit);
 }
 
 void Weights::prepare_layer(const Ops& ops, int layer) {
@@ -203,19 +205,15 @@ void Weights::prepare_layer(const Ops& ops, int layer) {
     }
 }
 
-void Weights::prepare_head(const Ops& ops) {
-    const TensorView flat = whole_unit(table().head_unit);
-    ops.kernels().prepare(used_rows(flat, table().head), *prepared_head_, ops.stream());
-}
-
 std::vector<int> Weights::units_in_order(LayerPass pass) const {
     std::vector<int> units;
     for (int layer = 0; layer < static_cast<int>(table().layers.size()); ++layer)
         units.push_back(table().layer_unit(layer));
+    for (int block = 0; !tied() && block < num_blocks(); ++block)
+        units.push_back(table().head_unit + block);
     if (pass == LayerPass::backward) std::ranges::reverse(units);
-    const auto head = pass == LayerPass::forward ? units.end() : units.begin();
-    if (table().head_unit != table().embedding_unit) units.insert(head, table().head_unit);
-    units.push_back(table().embedding_unit);
+    for (int block = 0; block < num_blocks(); ++block)
+        units.push_back(table().embedding_unit + block);
     return units;
 }
 
@@ -225,7 +223,7 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, LayerPass pass) 
     if (comes(unit)) {
         wait_for(ops, unit, pass);
         prepare_layer(ops, layer);
-        streams_.order.record(streams_.compute, *gather_buffer(unit).used);
+        streams_.order.record(streams_.compute, *gather_.of(unit).used);
     }
     if (pass == LayerPass::backward) {
         const TensorView flat = open_gradients(ops, unit);
@@ -241,44 +239,7 @@ void Weights::release(int /*layer*/, LayerPass pass) {
 }
 
 void Weights::send_gradients(int layer) {
-    sum_gradients(table().layer_unit(layer));
-}
-
-TensorView Weights::acquire_embedding(const Ops& ops) {
-    const int unit = table().embedding_unit;
-    if (comes(unit) || gathers()) wait_for(ops, unit);
-    return used_rows(whole_unit(unit), table().embedding);
-}
-
-const LinearWeight& Weights::acquire_head(const Ops& ops, LayerPass pass) {
-    const int unit = table().head_unit;
-    if (comes(unit)) wait_for(ops, unit);
-    if (!resident() || std::exchange(host_head_stale_, false)) prepare_head(ops);
-    head_.grad = {};
-    if (pass == LayerPass::backward)
-        head_.grad = used_rows(open_gradients(ops, unit), table().head);
-    return head_;
-}
-
-// A tied head's gradients are complete with the embedding's.
-void Weights::release_head() {
-    if (table().head != table().embedding) close_gradients(table().head_unit);
-}
-
-TensorView Weights::acquire_embedding_grad(const Ops& ops) {
-    const int unit = table().embedding_unit;
-    const bool tied = table().head == table().embedding;
-    const TensorView flat = tied ? gradients_of(unit) : open_gradients(ops, unit);
-    return used_rows(flat, table().embedding);
-}
-
-void Weights::release_embedding_grad() {
-    close_gradients(table().embedding_unit);
-}
-
-RowShare Weights::vocabulary_rows() const {
-    const Parameter& p = state_.parameter(table().embedding);
-    return {p.part_start, p.shape[0]};
+    sum_gradients(table().layer_unit(layer), Portion::all);
 }
 
 void Weights::begin_gradients(const Ops& ops) {
@@ -299,21 +260,23 @@ void Weights::begin_backward(Accumulate accumulate) {
 
 TensorView Weights::gradients_of(int unit) {
     if (grads_whole()) return state_.whole_grads(unit);
-    return grad_buffer(unit).memory->rows(0, state_.unit(unit).num_elements);
+    return grads_.of(unit).memory.rows(0, state_.unit(unit).num_elements);
 }
 
 TensorView Weights::open_gradients(const Ops& ops, int unit) {
+    if (grads_whole()) return gradients_of(unit);
+    GradBuffer& buffer = grads_.next(unit);
+    drain(ops, buffer, drain_exposed_);
+    buffer.unit = unit;
     const TensorView flat = gradients_of(unit);
-    if (grads_whole()) return flat;
-    drain(ops, grad_buffer(unit), drain_exposed_);
     ops(FillZero{flat});
     return flat;
 }
 
 // Records that the unit's gradients are computed, and sums them over the ranks.
-void Weights::close_gradients(int unit) {
+void Weights::close_gradients(int unit, Portion portion) {
     streams_.order.record(streams_.compute, *grads_ready_);
-    sum_gradients(unit);
+    sum_gradients(unit, portion);
 }
 
 // The stream for a group's communication; a rank that is alone sends nothing.
@@ -329,13 +292,13 @@ void Weights::wait_until_formed(Stream& stream) {
 
 // Sums a unit's gradients over the ranks while compute continues: once per step if they are held
 // whole, else once per micro-batch.
-void Weights::sum_gradients(int unit) {
+void Weights::sum_gradients(int unit, Portion portion) {
     if (grads_whole() && accumulate_ == Accumulate::more) return;
     const TensorView flat = gradients_of(unit);
     // Gradients that tensor ranks share are summed over these, too, before they leave for the host.
     const bool shared = host_ && !state_.tensor_shared_grads().empty();
     Stream& stream = stream_for(shared ? GroupKey::world : GroupKey::gradient);
-    if (unit == table().embedding_unit) {
+    if (is_embedding(unit) && portion != Portion::head) {
         streams_.order.wait(stream, *grads_ready_);
     } else {
         wait_until_formed(stream);
@@ -347,10 +310,10 @@ void Weights::sum_gradients(int unit) {
     }
     if (grads_whole()) return;
     if (host_) reduce_shared(unit, flat);
-    GradBuffer& buffer = grad_buffer(unit);
+    GradBuffer& buffer = grads_.of(unit);
     streams_.order.record(stream, *buffer.reduced);
-    buffer.unit = unit;
-    if (host_) take_gradients(buffer);
+    buffer.in_flight = true;
+    if (host_) take_gradients(buffer, portion);
 }
 
 // Sums gradients that tensor ranks share over those ranks, before the host takes them.
@@ -363,36 +326,36 @@ void Weights::reduce_shared(int unit, const TensorView& flat) {
 }
 
 // Adds this rank's part to the sums; with the last micro-batch they are complete.
-void Weights::take_gradients(GradBuffer& buffer) {
+void Weights::take_gradients(GradBuffer& buffer, Portion portion) {
     const Part part = state_.part_in_unit(buffer.unit);
     streams_.order.wait(host_->stream(), *buffer.reduced);
-    host_->take(buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit),
-                into_sums_);
+    host_->take(buffer.memory.rows(part.first, part.count), state_.grad_part(buffer.unit),
+                portion == Portion::embedding ? Into::add : into_sums_);
     streams_.order.record(host_->stream(), *buffer.taken);
-    if (accumulate_ == Accumulate::last) square(buffer.unit, host_->squares(), host_->ops());
+    const bool complete = accumulate_ == Accumulate::last && portion != Portion::head;
+    if (complete) square(buffer.unit, host_->squares(), host_->ops());
 }
 
 // Adds the squares of what this rank owns of a unit, or of the norms.
 void Weights::square(int unit, const TensorView& sum, const Ops& ops) {
     for (const StatePiece& piece : state_.owned()) {
-        if (state_.parameter(piece.parameter).unit == unit) ops(SumSquares{piece.grad, sum});
+        if (piece.unit == unit) ops(SumSquares{piece.grad, sum});
     }
 }
 
 // Adds the buffer's sums to this rank's part; with state on the host, the host has done so.
 void Weights::drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed) {
-    if (buffer.unit == kNone) return;
+    if (!std::exchange(buffer.in_flight, false)) return;
     streams_.wait_exposed(host_ ? *buffer.taken : *buffer.reduced, exposed);
     if (!host_) {
         const Part part = state_.part_in_unit(buffer.unit);
-        ops(Add{buffer.memory->rows(part.first, part.count), state_.grad_part(buffer.unit)});
+        ops(Add{buffer.memory.rows(part.first, part.count), state_.grad_part(buffer.unit)});
     }
-    buffer.unit = kNone;
 }
 
 void Weights::finish_gradients(const Ops& ops) {
     if (!host_) {
-        for (GradBuffer& buffer : grads_)
+        for (GradBuffer& buffer : grads_.all())
             drain(ops, buffer, reduce_exposed_);
     }
     Stream& stream = stream_for(GroupKey::world);
@@ -407,8 +370,8 @@ void Weights::finish_gradients(const Ops& ops) {
     streams_.order.record(stream, *grads_summed_);
     if (!host_) return streams_.wait_exposed(*grads_summed_, reduce_exposed_);
     // Compute waits for the squares of all gradients; by then the host has taken every buffer.
-    for (GradBuffer& buffer : grads_)
-        buffer.unit = kNone;
+    for (GradBuffer& buffer : grads_.all())
+        buffer.in_flight = false;
     streams_.order.wait(host_->stream(), *grads_summed_);
     host_->take(norm_grads_, state_.norm_grads(), Into::overwrite);
     square(ParameterTable::kNoUnit, host_->squares(), host_->ops());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/host_transfers.h"
+#include "engine/model/vocabulary/unit_buffers.h"
 #include "engine/model/weight_state.h"
 #include "engine/streams/ops.h"
 #include "engine/streams/rank_streams.h"
@@ -30,6 +31,16 @@ struct LayerWeights {
     LinearWeight gate, up, down;
 };
 
+// Rows of the embedding, or their gradients, and their place among all rows.
+struct EmbeddingRows {
+    TensorView rows;  // (rows, C)
+    RowShare share;
+};
+struct HeadRows {
+    LinearWeight weight;
+    RowShare share;
+};
+
 // Whether more micro-batches of the step follow.
 enum class Accumulate { more, last };
 
@@ -41,8 +52,8 @@ enum class Accumulate { more, last };
 class Weights {
 public:
     // Borrows all. With streams.host the state is on the host: the device has compute-type weights
-    // (whole, or at stage 3 this rank's part) and the gradients of two layers at a time, and of
-    // embedding and head. The host updates norms like everything else; the device has copies.
+    // (whole, or at stage 3 this rank's part) and the gradients of two units at a time. The host
+    // updates norms like everything else; the device has copies.
     Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state);
 
     const WeightState& state() const { return state_; }
@@ -63,9 +74,11 @@ public:
     // state is on the device.
     void finish_update();
 
-    // Starts to fetch the unit that is acquired next; does nothing if it is resident and up to
-    // date. The first call queues its part of compute, early; the second queues communication,
-    // which may take long, so call it once more urgent messages have been queued.
+    // Starts to fetch the unit that is acquired after the one at hand; does nothing if it is
+    // resident and up to date, or kNoUnit. The first call queues its part of compute, early; the
+    // second queues communication, which may take long, so call it once more urgent messages have
+    // been queued. Units take turns in two buffers, so a pass prefetches each unit before it
+    // acquires the one before.
     void prefetch(const Ops& ops, int unit);
     void send_prefetched(int unit);
     const LayerWeights& acquire(const Ops& ops, int layer, LayerPass pass);
@@ -73,12 +86,16 @@ public:
     // make it before the next layer is released and once more urgent messages have been queued.
     void release(int layer, LayerPass pass);
     void send_gradients(int layer);
-    TensorView acquire_embedding(const Ops& ops);  // (V here, C) master or compute
-    const LinearWeight& acquire_head(const Ops& ops, LayerPass pass);
-    void release_head();
-    TensorView acquire_embedding_grad(const Ops& ops);  // (V here, C) accum
-    void release_embedding_grad();
-    RowShare vocabulary_rows() const;  // of embedding and head here
+    // A pass takes embedding and head by blocks of rows. It looks tokens up in all rows at once
+    // where these are resident.
+    int num_blocks() const { return table().vocabulary_blocks; }
+    int num_embedding_parts() const { return resident() ? 1 : num_blocks(); }
+    EmbeddingRows acquire_embedding(const Ops& ops, int part);  // master or compute
+    void release_embedding(int part);
+    HeadRows acquire_head(const Ops& ops, int block, LayerPass pass);
+    void release_head(int block);                                     // after a backward pass
+    EmbeddingRows acquire_embedding_grad(const Ops& ops, int block);  // accum
+    void release_embedding_grad(int block);
     const NormWeight& final_norm() const { return final_norm_; }
 
     // A step calls these before the first micro-batch, before each backward pass, and after the
@@ -93,7 +110,7 @@ public:
 
     // The linears for which ops need workspace, as acquire returns them.
     const LayerWeights& any_layer() const { return layers_[0]; }
-    const LinearWeight& any_head() const { return head_; }
+    const PreparedWeight& longest_head() const { return *prepared_heads_.front(); }
 
     // Time that compute waits: for the host to update weights and upload them, for other ranks'
     // weights, for gradients during the backward pass, and after it.
@@ -103,26 +120,27 @@ public:
     StreamTimer& reduce_exposed() { return reduce_exposed_; }
 
 private:
+    static constexpr int kNone = ParameterTable::kNoUnit;
     // Where a unit is gathered, in the compute type.
-    struct GatherBuffer {
-        Tensor memory;
-        int unit = kNone;  // whose weights are here, in flight or to be sent
+    struct GatherBuffer : UnitBuffer {
         bool sent = false;
+        bool awaited = true;  // false: compute has yet to wait for the gather
         std::unique_ptr<Event> staged;
         std::unique_ptr<Event> arrived;
         std::unique_ptr<Event> used;  // after the last use that is queued on compute
     };
     // Accumulates a unit's gradients from stage 2 on.
-    struct GradBuffer {
-        Tensor memory;
-        int unit = kNone;  // whose sums are in flight
+    struct GradBuffer : UnitBuffer {
+        bool in_flight = false;  // its sums
         std::unique_ptr<Event> reduced;
         std::unique_ptr<Event> taken;  // by the host
     };
+    // The gradients of a unit that a reduction sums. Those of a tied head leave before those of the
+    // embedding, unless a single block holds both.
+    enum class Portion { all, head, embedding };
     struct PreparedLayer {
         std::array<std::unique_ptr<PreparedWeight>, 7> linears;
     };
-    static constexpr int kNone = -1;
     using UpdateUnit = std::function<void(int unit)>;
     struct PieceUpdate {
         int unit = kNone;
@@ -136,12 +154,17 @@ private:
     bool comes(int unit) const { return !resident() || host_stale(unit); }
     bool host_stale(int unit) const { return host_stale_[usize(unit)]; }
     bool is_layer(int unit) const;
-    void make_buffers();
+    bool is_embedding(int unit) const;
+    bool tied() const { return table().head == table().embedding; }
+    // Whether the gradients of a tied head wait for the embedding's.
+    bool sums_tied() const { return tied() && num_blocks() == 1; }
+    void make_gather_buffers();
+    void make_grad_buffers();
     void make_norms();
-    void make_prepared(const ModelConfig& model);
+    void make_prepared_layers();
+    void make_prepared_heads();
     std::vector<int> units_in_order(LayerPass pass) const;
-    GatherBuffer& gather_buffer(int unit);
-    GradBuffer& grad_buffer(int unit);
+    void stage_first(const Ops& ops);
     TensorView uploaded_part(int unit) const;
     void renew_from_host(const Ops& ops);
     void queue_updates(int unit);
@@ -156,15 +179,22 @@ private:
     TensorView used_rows(const TensorView& flat, int parameter) const;
     TensorView whole_unit(int unit);
     void prepare_layer(const Ops& ops, int layer);
-    void prepare_head(const Ops& ops);
+    void prepare_head(const Ops& ops, int block);
+    PreparedWeight& prepared_head(int block) const;
+    // Embedding or head: a block in its unit's flat buffer, all of the part, and what rows these
+    // are.
+    TensorView block_rows(const TensorView& flat, int block) const;
+    TensorView whole_embedding();
+    void wait_for_embedding(const Ops& ops);
+    RowShare share_of(const Part& rows) const;
     TensorView gradients_of(int unit);
     TensorView open_gradients(const Ops& ops, int unit);
-    void close_gradients(int unit);
+    void close_gradients(int unit, Portion portion);
     Stream& stream_for(GroupKey key) const;
     void wait_until_formed(Stream& stream);
-    void sum_gradients(int unit);
+    void sum_gradients(int unit, Portion portion);
     void reduce_shared(int unit, const TensorView& flat);
-    void take_gradients(GradBuffer& buffer);
+    void take_gradients(GradBuffer& buffer, Portion portion);
     void square(int unit, const TensorView& sum, const Ops& ops);
     void drain(const Ops& ops, GradBuffer& buffer, StreamTimer& exposed);
     NormWeight norm_weight(int parameter) const;
@@ -177,21 +207,21 @@ private:
     Tensor norm_copies_, norm_sums_;        // master and accum; of the host's state
     TensorView norm_weights_, norm_grads_;  // those, or the state's own
     std::vector<PreparedLayer> prepared_;   // one per layer, or one for all in turn at stage 3
-    std::unique_ptr<PreparedWeight> prepared_head_;
+    // One per block, or at stage 3 one for all in turn and one for a last block that is shorter.
+    std::vector<std::unique_ptr<PreparedWeight>> prepared_heads_;
     std::vector<LayerWeights> layers_;
     NormWeight final_norm_;
-    LinearWeight head_;
-    std::vector<GatherBuffer> gather_;  // two for layers, in turn; then of embedding and head
-    std::vector<GradBuffer> grads_;     // likewise
+    UnitBuffers<GatherBuffer> gather_;
+    UnitBuffers<GradBuffer> grads_;
     std::unique_ptr<Event> grads_ready_;
     std::unique_ptr<Event> grads_summed_;
     Accumulate accumulate_ = Accumulate::last;
     Into into_sums_ = Into::overwrite;  // of the host: the first micro-batch overwrites
     bool fresh_sums_ = true;
     // With state on the host:
-    std::vector<PieceUpdate> updates_;  // of the last step, not queued yet
-    std::vector<bool> host_stale_;      // by unit: the passes' copy is out of date
-    bool host_head_stale_ = false;      // likewise the prepared head
+    std::vector<PieceUpdate> updates_;   // of the last step, not queued yet
+    std::vector<bool> host_stale_;       // by unit: the passes' copy is out of date
+    std::vector<bool> host_head_stale_;  // by block: likewise the prepared head
     StreamTimer update_exposed_;
     LayerPassTimers gather_exposed_;
     StreamTimer drain_exposed_;

@@ -18,25 +18,22 @@ void Weights::update(const Ops& ops, const TensorView& clip, const UpdateOf& upd
         op.clip = here;
         return op;
     };
-    const auto unit_of = [&](const StatePiece& piece) {
-        return state_.parameter(piece.parameter).unit;
-    };
     if (host_) {
         RM_CHECK(updates_.empty(), "{} updates of the last step were never queued",
                  updates_.size());
         for (const StatePiece& piece : state_.held())
-            updates_.push_back({unit_of(piece), op_of(piece)});
+            updates_.push_back({piece.unit, op_of(piece)});
         return renew_from_host(ops);
     }
     renew(ops, [&](int unit) {
         for (const StatePiece& piece : state_.held()) {
-            if (unit_of(piece) == unit) ops(op_of(piece));
+            if (piece.unit == unit) ops(op_of(piece));
         }
     });
 }
 
 void Weights::renew(const Ops& ops, const UpdateUnit& update) {
-    for (GatherBuffer& buffer : gather_)
+    for (GatherBuffer& buffer : gather_.all())
         buffer.unit = kNone;
     update(ParameterTable::kNoUnit);
     int previous = kNone;
@@ -51,32 +48,39 @@ void Weights::renew(const Ops& ops, const UpdateUnit& update) {
     }
     finish_renewal(ops, previous);
     if (resident()) return;
-    for (const int unit : {table().embedding_unit, table().layer_unit(0)}) {
+    stage_first(ops);
+    send(table().embedding_unit);
+    send(table().embedding_unit + 1);
+}
+
+// Stages the first units of the next forward pass: those of a resident embedding and a layer, or
+// two.
+void Weights::stage_first(const Ops& ops) {
+    const int first = table().embedding_unit;
+    const int count = resident() ? num_blocks() + 1 : 2;
+    for (int unit = first; unit < first + count; ++unit)
         stage(ops, unit);
-        send(unit);
-    }
 }
 
 void Weights::finish_renewal(const Ops& ops, int unit) {
     if (!resident()) return;
-    if (unit == table().embedding_unit && unit != table().head_unit) return;
+    if (is_embedding(unit) && !tied()) return;
     if (gathers()) wait_for(ops, unit);
     if (is_layer(unit)) return prepare_layer(ops, unit - table().layer_unit(0));
-    if (unit == table().head_unit) prepare_head(ops);
+    prepare_head(ops, unit - table().head_unit);
 }
 
 // Marks all copies that passes use as stale. Uploads the first units of the next pass now and the
 // others when that pass reaches them; sends nothing to other ranks, so that the end of a step never
 // waits for an update. Norms are uploaded first, so a pass that waits for any unit has them.
 void Weights::renew_from_host(const Ops& ops) {
-    for (GatherBuffer& buffer : gather_)
+    for (GatherBuffer& buffer : gather_.all())
         buffer.unit = kNone;
     host_stale_.assign(host_stale_.size(), true);
-    host_head_stale_ = true;
+    host_head_stale_.assign(host_head_stale_.size(), true);
     queue_updates(ParameterTable::kNoUnit);
     host_->bring(state_.norm_weights(), norm_weights_);
-    for (const int unit : {table().embedding_unit, table().layer_unit(0)})
-        stage(ops, unit);
+    stage_first(ops);
 }
 
 // Queues the last step's updates of a unit that are not queued yet.

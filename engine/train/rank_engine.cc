@@ -5,6 +5,15 @@
 #include "engine/train/dry_rank.h"
 
 namespace rm {
+namespace {
+
+WeightShare share_of(const RankSpec& spec) {
+    WeightShare share = make_weight_share(spec.mesh, spec.rank, spec.zero);
+    share.vocabulary_block = spec.vocabulary_block;
+    return share;
+}
+
+}  // namespace
 
 StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
                        const MemoryPolicy& memory) {
@@ -29,8 +38,8 @@ RankEngine::RankEngine(Kernels& kernels, Network& network, ProgressPage& progres
           *communication_, *communicator_,
           *to_host_,       *from_host_,
           order_,          host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
-      state_(kernels, spec_.model, make_weight_share(spec_.mesh, spec_.rank, spec_.zero),
-             spec_.moments.value_or(kernels.types().accum), spec_.host),
+      state_(kernels, spec_.model, share_of(spec_), spec_.moments.value_or(kernels.types().accum),
+             spec_.host),
       weights_(streams_, spec_.model, state_) {}
 
 RankEngine::~RankEngine() {

@@ -30,6 +30,7 @@ struct RankSpec {
     // device.
     Kernels* host = nullptr;
     Bytes host_memory;  // the most that the rank may take of the machine's memory; 0: no limit
+    std::int64_t vocabulary_block = 0;  // see WeightShare
 };
 
 // The properties that a stage changes.

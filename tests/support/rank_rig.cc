@@ -156,8 +156,14 @@ RigResult run_rig(const RigConfig& config) {
         const auto host = config.host ? config.host() : nullptr;
         ProgressPage progress{};
         RankEngine engine(*kernels, *transport, progress,
-                          {config.model, config.mesh, rank, config.zero, config.moments,
-                           config.positions, host.get()});
+                          {.model = config.model,
+                           .mesh = config.mesh,
+                           .rank = rank,
+                           .zero = config.zero,
+                           .moments = config.moments,
+                           .positions = config.positions,
+                           .host = host.get(),
+                           .vocabulary_block = config.vocabulary_block});
         engine.state().initialize(config.seed);
         MemoryPolicy memory = config.memory;
         memory.tile_tokens = config.tile;

@@ -50,6 +50,7 @@ struct RigConfig {
     std::optional<DType> moments;
     KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
+    std::int64_t vocabulary_block = 0;  // of RankSpec
 };
 
 using Values = std::map<std::string, std::vector<double>>;  // by parameter name

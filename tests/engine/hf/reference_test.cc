@@ -119,7 +119,7 @@ private:
         const Tensor logits(device, MemoryKind::activations, type, {T, config().vocabulary});
         device.upload(micro.tokens.data(), engine_.model().tokens(), compute);
         engine_.model().queue_hidden(micro.runs, hidden);
-        const LinearFwd head{hidden, engine_.weights().any_head().prepared, logits};
+        const LinearFwd head{hidden, &engine_.weights().longest_head(), logits};
         const Buffer workspace =
             device.allocate(kernels_->workspace_bytes(head), MemoryKind::workspace);
         kernels_->run(head, {workspace.data(), workspace.size()}, compute);

@@ -22,6 +22,7 @@ struct Layout {
     std::int64_t micro_batches = 1;
     bool tied = false;
     std::int64_t context = 512;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 test::RigConfig config_of(const Layout& l, DType type) {
@@ -37,7 +38,14 @@ test::RigConfig config_of(const Layout& l, DType type) {
     config.context = l.context;
     config.sequences = l.data * l.micro_batches;
     config.tile = 64;
+    config.vocabulary_block = l.block;
     return config;
+}
+
+WeightShare share_of(const Layout& l, const Mesh& mesh, int rank) {
+    WeightShare share = make_weight_share(mesh, rank, l.zero);
+    share.vocabulary_block = l.block;
+    return share;
 }
 
 // Computes the page's formulas for one rank, with the page's letters.
@@ -48,7 +56,7 @@ public:
           mesh_(config.mesh),
           rank_(rank),
           c_(size_of(type)),
-          table_(make_parameters(config.model, make_weight_share(mesh_, rank, layout.zero))),
+          table_(make_parameters(config.model, share_of(layout, mesh_, rank))),
           shapes_(config.model, make_rank_layout(config.context, mesh_, rank,
                                                  {.tile_tokens = 64, .chunk_tokens = 64})
                                     .value()),
@@ -93,9 +101,11 @@ private:
     void tensor(Bytes& bytes) const {
         const std::int64_t P = l_.tensor;
         const std::int64_t x = shapes_.T / P * (P - 1) * shapes_.C * c_;
+        const std::int64_t V = table_.vocabulary_blocks;
+        const std::int64_t normed = V == 1 ? 1 : 2 * V, looked_up = l_.zero == 3 ? V : 1;
         bytes["tensor all_gather"] =
-            l_.micro_batches * ((L_ * 6 + 2) * x + (P - 1) * shapes_.T * 24);
-        bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + 2) * x;
+            l_.micro_batches * ((L_ * 6 + V + normed) * x + V * (P - 1) * shapes_.T * 24);
+        bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + V + looked_up) * x;
         for (const Parameter& p : table_.all) {
             if (p.unit == ParameterTable::kNoUnit || p.cut != Cut::none || P == 1) continue;
             RM_CHECK(l_.zero == 0, "the parts of replicated heads are not counted here");
@@ -103,22 +113,36 @@ private:
         }
     }
 
+    // z(n), summed over `count` units from `first` on.
+    std::int64_t z_of_units(int first, int count) const {
+        std::int64_t sum = 0;
+        for (int unit = first; unit < first + count; ++unit)
+            sum += z(table_.units[static_cast<std::size_t>(unit)].num_elements);
+        return sum;
+    }
+
     void parameters(Bytes& bytes) const {
         const std::int64_t M = l_.micro_batches;
-        for (std::size_t i = 0; i < table_.units.size(); ++i) {
-            const std::int64_t n = table_.units[i].num_elements;
-            const int unit = static_cast<int>(i);
-            const bool layer = unit != table_.embedding_unit && unit != table_.head_unit;
-            if (l_.zero == 0) bytes["gradient all_reduce_sum"] += 2 * z(n) * a_;
-            if (l_.zero == 1) bytes["gradient reduce_scatter_sum"] += z(n) * a_;
-            if (l_.zero >= 2) bytes["gradient reduce_scatter_sum"] += M * z(n) * a_;
-            if (l_.zero == 1 || l_.zero == 2) bytes["gradient all_gather"] += z(n) * c_;
-            if (l_.zero == 3 && !layer) bytes["gradient all_gather"] += z(n) * c_;
-        }
-        const std::int64_t n =
-            table_.units[static_cast<std::size_t>(table_.layer_unit(0))].num_elements;
-        if (l_.zero == 3) bytes["gradient all_gather"] += (L_ + (2 * M - 1) * (L_ - 2)) * z(n) * c_;
+        const int V = table_.vocabulary_blocks;
+        const std::int64_t all = z_of_units(0, static_cast<int>(table_.units.size()));
+        const std::int64_t embedding = z_of_units(table_.embedding_unit, V);
+        const std::int64_t twice = l_.tied && V > 1 ? embedding : 0;
+        if (l_.zero == 0) bytes["gradient all_reduce_sum"] += 2 * all * a_;
+        if (l_.zero == 1) bytes["gradient reduce_scatter_sum"] += all * a_;
+        if (l_.zero >= 2) bytes["gradient reduce_scatter_sum"] += M * (all + twice) * a_;
+        if (l_.zero == 1 || l_.zero == 2) bytes["gradient all_gather"] += all * c_;
+        if (l_.zero == 3) gathers(bytes);
         bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, table_.norm_elements, a_);
+    }
+    void gathers(Bytes& bytes) const {
+        const std::int64_t M = l_.micro_batches;
+        const int V = table_.vocabulary_blocks;
+        const std::int64_t layers = V == 1 ? 2 * M * L_ - 2 * M + 1 : 2 * M * L_;
+        const int again = V == 1 ? 0 : V - 2;  // blocks of the head
+        bytes["gradient all_gather"] +=
+            c_ * (layers * z_of_units(table_.layer_unit(0), 1) +
+                  M * z_of_units(table_.embedding_unit, V) + M * z_of_units(table_.head_unit, V) +
+                  M * z_of_units(table_.head_unit, again));
     }
 
     // Adds the loss, the wish to stop, the executed operations and the gradient's norm.
@@ -170,20 +194,28 @@ TEST_P(StepBytes, EqualTheDocumentedFormulas) {
 INSTANTIATE_TEST_SUITE_P(
     Layouts, StepBytes,
     testing::Combine(
-        testing::Values(Layout{.data = 2}, Layout{.data = 3, .zero = 1}, Layout{.ulysses = 2},
-                        Layout{.ulysses = 4, .kv_heads = 1}, Layout{.tensor = 2},
-                        Layout{.tensor = 4, .kv_heads = 1}, Layout{.data = 2, .zero = 1},
-                        Layout{.data = 2, .zero = 2, .micro_batches = 2},
-                        Layout{.data = 2, .zero = 3, .micro_batches = 3},
-                        Layout{.ring = 2, .zero = 3, .tied = true},
-                        Layout{.data = 2, .tensor = 2, .zero = 2, .micro_batches = 2, .tied = true},
-                        Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3}),
+        testing::Values(
+            Layout{.data = 2}, Layout{.data = 3, .zero = 1}, Layout{.ulysses = 2},
+            Layout{.ulysses = 4, .kv_heads = 1}, Layout{.tensor = 2},
+            Layout{.tensor = 4, .kv_heads = 1}, Layout{.data = 2, .zero = 1},
+            Layout{.data = 2, .zero = 2, .micro_batches = 2},
+            Layout{.data = 2, .zero = 3, .micro_batches = 3},
+            Layout{.ring = 2, .zero = 3, .tied = true},
+            Layout{.data = 2, .tensor = 2, .zero = 2, .micro_batches = 2, .tied = true},
+            Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3},
+            // Blocks of 16 rows: four without a tensor group, two with one.
+            Layout{.data = 2, .zero = 2, .micro_batches = 2, .block = 512},
+            Layout{.data = 2, .zero = 3, .micro_batches = 3, .block = 512},
+            Layout{.ring = 2, .zero = 3, .micro_batches = 2, .tied = true, .block = 512},
+            Layout{.data = 2, .tensor = 2, .zero = 2, .block = 512},
+            Layout{
+                .data = 2, .ulysses = 2, .tensor = 2, .zero = 3, .micro_batches = 2, .block = 512}),
         testing::Values(DType::f32, DType::bf16)),
     [](const auto& info) {
         const Layout& l = std::get<0>(info.param);
-        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
-                      l.kv_heads, l.micro_batches, l.tied ? "Tied" : "",
-                      to_string(std::get<1>(info.param)));
+        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor,
+                      l.zero, l.kv_heads, l.micro_batches, l.tied ? "Tied" : "",
+                      l.block > 0 ? "Blocks" : "", to_string(std::get<1>(info.param)));
     });
 
 }  // namespace

@@ -18,10 +18,12 @@ namespace {
 
 struct Layout {
     int data, ring, ulysses, tensor, zero;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 std::string name_of(const Layout& l) {
-    return format("D{}R{}U{}T{}Zero{}", l.data, l.ring, l.ulysses, l.tensor, l.zero);
+    return format("D{}R{}U{}T{}Zero{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
+                  l.block > 0 ? format("B{}", l.block) : "");
 }
 
 Mesh mesh_of(const Layout& l) {
@@ -57,7 +59,12 @@ protected:
             const auto kernels = test::cpu_backend(1)();
             ProgressPage progress{};
             RankEngine engine(*kernels, *transport, progress,
-                              {model_, mesh, rank, layout.zero, moments_});
+                              {.model = model_,
+                               .mesh = mesh,
+                               .rank = rank,
+                               .zero = layout.zero,
+                               .moments = moments_,
+                               .vocabulary_block = layout.block});
             from.empty() ? begin(engine) : restore(engine, from, mesh.num_ranks());
             save(engine, to, mesh.num_ranks());
         });
@@ -126,13 +133,23 @@ TEST_P(CheckpointMeshes, EveryByteComesBack) {
 }
 
 const std::tuple<Layout, Layout> kPairs[] = {
-    {{1, 1, 1, 1, 0}, {2, 2, 1, 1, 3}}, {{1, 1, 1, 1, 0}, {1, 1, 1, 4, 0}},
-    {{1, 1, 1, 1, 0}, {2, 2, 2, 2, 3}}, {{2, 1, 1, 1, 3}, {3, 1, 1, 1, 3}},
-    {{2, 1, 1, 1, 1}, {1, 1, 1, 2, 0}}, {{2, 1, 1, 2, 2}, {1, 4, 1, 1, 3}},
-    {{1, 1, 2, 2, 3}, {2, 2, 1, 1, 0}}, {{3, 1, 1, 2, 3}, {1, 1, 2, 3, 1}},
-    {{1, 3, 1, 4, 2}, {2, 1, 3, 1, 3}}, {{5, 1, 1, 1, 2}, {1, 2, 1, 3, 3}},
-    {{2, 2, 1, 2, 0}, {2, 2, 1, 2, 3}}, {{1, 1, 4, 3, 1}, {4, 1, 1, 1, 0}},
+    {{1, 1, 1, 1, 0}, {2, 2, 1, 1, 3}},
+    {{1, 1, 1, 1, 0}, {1, 1, 1, 4, 0}},
+    {{1, 1, 1, 1, 0}, {2, 2, 2, 2, 3}},
+    {{2, 1, 1, 1, 3}, {3, 1, 1, 1, 3}},
+    {{2, 1, 1, 1, 1}, {1, 1, 1, 2, 0}},
+    {{2, 1, 1, 2, 2}, {1, 4, 1, 1, 3}},
+    {{1, 1, 2, 2, 3}, {2, 2, 1, 1, 0}},
+    {{3, 1, 1, 2, 3}, {1, 1, 2, 3, 1}},
+    {{1, 3, 1, 4, 2}, {2, 1, 3, 1, 3}},
+    {{5, 1, 1, 1, 2}, {1, 2, 1, 3, 3}},
+    {{2, 2, 1, 2, 0}, {2, 2, 1, 2, 3}},
+    {{1, 1, 4, 3, 1}, {4, 1, 1, 1, 0}},
     {{2, 2, 2, 2, 3}, {1, 1, 3, 4, 3}},
+    // Several blocks of embedding and head, of other sizes on the other mesh.
+    {{1, 1, 1, 1, 0}, {2, 1, 1, 1, 3, 512}},
+    {{3, 1, 1, 1, 3, 512}, {2, 1, 1, 2, 2, 256}},
+    {{2, 1, 1, 4, 3, 256}, {5, 1, 1, 1, 2, 1024}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Pairs, CheckpointMeshes, testing::ValuesIn(test::some(kPairs)),

@@ -42,6 +42,7 @@ SampledCase random_case(std::uint32_t seed) {
                 : pick(random, {Mesh::make(1, 1, 1, 1).value(), Mesh::make(1, 2, 1, 1).value(),
                                 Mesh::make(1, 2, 2, 1).value(), Mesh::make(2, 2, 1, 1).value()});
     c.spec.zero = pick(random, {0, 2, 3});
+    c.spec.vocabulary_block = pick<std::int64_t>(random, {0, 512});
     MemoryPolicy& memory = c.shape.memory;
     memory.tile_tokens = 64;
     memory.chunk_tokens = pick<std::int64_t>(random, {64, 128, 192, 256});

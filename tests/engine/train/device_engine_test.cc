@@ -36,6 +36,7 @@ struct Layout {
     int tensor = 1;
     int zero = 0;
     std::vector<std::int64_t> documents = {};  // empty: one
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 std::string name_of(const Layout& l) {
@@ -44,6 +45,7 @@ std::string name_of(const Layout& l) {
     if (l.ulysses > 1) name += format("Ulysses{}", l.ulysses);
     if (l.tensor > 1) name += format("Tensor{}", l.tensor);
     if (l.zero > 0) name += format("Zero{}", l.zero);
+    if (l.block > 0) name += "Blocks";
     return name + (l.documents.empty() ? "" : "Packed");
 }
 
@@ -56,6 +58,7 @@ RigConfig rig_of(const Layout& layout, const test::KernelsFactory& backend) {
     config.context = layout.context;
     config.documents = layout.documents;
     config.zero = layout.zero;
+    config.vocabulary_block = layout.block;
     config.sequences = 2;
     return config;
 }
@@ -106,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{.tensor = 2}, Layout{.data = 2, .zero = 2}, Layout{.data = 2, .zero = 3},
                     Layout{.ring = 2, .context = 256, .documents = kPacked},
                     Layout{.data = 2, .ring = 2, .tensor = 2, .zero = 3},
+                    Layout{.data = 2, .tensor = 2, .zero = 3, .block = 1024},
                     Layout{.ring = 2, .ulysses = 2, .zero = 3, .documents = {100, 28}}),
     [](const auto& info) { return name_of(info.param); });
 

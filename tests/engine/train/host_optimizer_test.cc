@@ -24,12 +24,13 @@ struct Layout {
     bool packed = false;
     std::int64_t context = 128;
     int layers = 2;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 std::string name_of(const Layout& l) {
-    return format("D{}R{}U{}T{}Zero{}N{}Hk{}L{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
-                  l.sequences, l.kv_heads, l.layers, l.tied ? "Tied" : "",
-                  l.packed ? "Packed" : "");
+    return format("D{}R{}U{}T{}Zero{}N{}Hk{}L{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor, l.zero,
+                  l.sequences, l.kv_heads, l.layers, l.tied ? "Tied" : "", l.packed ? "Packed" : "",
+                  l.block > 0 ? "Blocks" : "");
 }
 
 // Returns a configuration with state on the device.
@@ -44,6 +45,7 @@ RigConfig config_of(const Layout& l, const test::KernelsFactory& backend) {
     config.sequences = l.sequences;
     config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor).value();
     config.zero = l.zero;
+    config.vocabulary_block = l.block;
     config.steps = 2;
     if (l.packed) config.documents = {37, 1, 20, 5, l.context - 63};
     return config;
@@ -81,6 +83,13 @@ const Layout kLayouts[] = {
     {.tensor = 4, .sequences = 3, .kv_heads = 1},
     {.data = 2, .tensor = 2, .zero = 3, .sequences = 4, .kv_heads = 1},
     {.data = 2, .ring = 2, .tensor = 2, .zero = 3, .kv_heads = 1, .packed = true},
+    // Several blocks of embedding and head.
+    {.sequences = 3, .block = 512},
+    {.tied = true, .block = 512},
+    {.zero = 3, .sequences = 1, .tied = true, .block = 512},
+    {.data = 2, .zero = 2, .sequences = 5, .block = 512},
+    {.data = 2, .zero = 3, .sequences = 4, .tied = true, .block = 512},
+    {.data = 2, .tensor = 2, .zero = 3, .sequences = 4, .block = 512},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizer, testing::ValuesIn(kLayouts),
@@ -133,6 +142,9 @@ const Bits kBits[] = {
     {{.sequences = 1, .tied = true, .layers = 5}, DType::bf16, std::nullopt},
     {{.data = 2, .zero = 2, .layers = 5}, DType::bf16, DType::bf16},
     {{.data = 2, .zero = 3, .layers = 5}, DType::f32, std::nullopt},
+    {{.data = 2, .zero = 2, .block = 512}, DType::bf16, std::nullopt},
+    {{.data = 2, .zero = 3, .sequences = 4, .layers = 3, .block = 512}, DType::bf16, DType::bf16},
+    {{.data = 2, .tensor = 2, .zero = 3, .tied = true, .block = 512}, DType::f32, std::nullopt},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizerBits, testing::ValuesIn(kBits),

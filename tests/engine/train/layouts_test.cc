@@ -30,6 +30,7 @@ struct Layout {
     std::int64_t context = 256;
     std::int64_t sequences = 0;  // 0: one for each data rank
     bool tied = false;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 std::int64_t sequences_of(const Layout& l) {
@@ -41,6 +42,7 @@ std::string name_of(const Layout& l) {
     if (l.inner != 0) name += format("in{}", l.inner);
     name += format("U{}T{}Zero{}Hq{}Hk{}S{}N{}", l.ulysses, l.tensor, l.zero, l.query_heads,
                    l.kv_heads, l.context, sequences_of(l));
+    if (l.block != 0) name += format("B{}", l.block);
     return l.tied ? name + "Tied" : name;
 }
 
@@ -67,6 +69,7 @@ RigConfig config_of(const Layout& l, Packing packing, const test::KernelsFactory
     config.sequences = sequences_of(l);
     config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor, l.inner).value();
     config.zero = l.zero;
+    config.vocabulary_block = l.block;
     config.steps = test::kSanitized ? 2 : 5;
     config.tile = 192;  // divides by tensors of 1, 2, 3, 4 and 6
     config.chunk = 192;
@@ -147,6 +150,18 @@ const Layout kLayouts[] = {
     {.ring = 2, .ulysses = 2, .context = 250},
     {.ring = 3, .tensor = 2, .zero = 3, .context = 380},
     {.data = 2, .ring = 4, .inner = 2, .ulysses = 2, .zero = 3, .context = 500, .tied = true},
+    // Several blocks of embedding and head: two, three, four, eight; the last one shorter.
+    {.data = 2, .zero = 2, .block = 496},
+    {.data = 2, .zero = 3, .block = 496},
+    {.data = 2, .zero = 3, .sequences = 5, .block = 336},
+    {.ring = 3, .zero = 3, .context = 288, .block = 336},
+    {.data = 2, .zero = 2, .sequences = 4, .tied = true, .block = 256},
+    {.data = 2, .zero = 3, .sequences = 4, .tied = true, .block = 128},
+    {.ulysses = 2, .zero = 3, .tied = true, .block = 496},
+    {.data = 2, .tensor = 4, .zero = 3, .kv_heads = 1, .block = 128},
+    {.data = 5, .tensor = 2, .zero = 3, .sequences = 3, .block = 160},
+    {.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3, .sequences = 3, .block = 256},
+    {.data = 2, .ring = 2, .tensor = 2, .zero = 2, .tied = true, .block = 256},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, RefLayouts,
@@ -180,7 +195,9 @@ INSTANTIATE_TEST_SUITE_P(
                         Layout{.ulysses = 2, .tensor = 2, .kv_heads = 1},
                         Layout{.ring = 4, .inner = 2}, Layout{.data = 2, .zero = 3, .sequences = 3},
                         Layout{.data = 2, .ring = 2, .ulysses = 2, .tensor = 2, .zero = 3},
-                        Layout{.ring = 3, .tensor = 2, .zero = 2, .context = 380}),
+                        Layout{.ring = 3, .tensor = 2, .zero = 2, .context = 380},
+                        Layout{.data = 2, .zero = 3, .sequences = 3, .tied = true, .block = 512},
+                        Layout{.data = 2, .ring = 2, .tensor = 2, .zero = 2, .block = 512}),
         testing::Values(DType::f32, DType::bf16), testing::ValuesIn(test::some(kPackings, 2))),
     [](const auto& info) {
         const bool packed = std::get<2>(info.param) == Packing::packed;

@@ -54,6 +54,7 @@ struct Layout {
     int zero;
     OptimizerPlace place = OptimizerPlace::device;
     MemoryPolicy memory;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 
     bool on_host() const { return place == OptimizerPlace::host; }
     // In bf16 the engine converts weights on their way up from the host.
@@ -65,6 +66,7 @@ test::RigConfig config_of(const Layout& layout) {
     test::RigConfig config = config_of(layout.mesh, layout.zero);
     config.backend = test::cpu_backend(1, layout.compute());
     config.memory = layout.memory;
+    config.vocabulary_block = layout.block;
     if (layout.memory.kept == KeptPlace::host) {
         config.context = 512;
         config.documents = {100, 3, 380, 29};
@@ -110,7 +112,12 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"WindowsPrefetch1", Mesh(), 0, OptimizerPlace::device, windows(1)},
         Layout{"WindowsPrefetch2", Mesh(), 0, OptimizerPlace::device, windows(2)},
         Layout{"WindowsInput", Mesh(), 0, OptimizerPlace::device, windows(1, Keep::input)},
-        Layout{"WindowsHostState", Mesh(), 0, OptimizerPlace::host, windows(1)}),
+        Layout{"WindowsHostState", Mesh(), 0, OptimizerPlace::host, windows(1)},
+        Layout{"Blocks", Mesh::make(2, 1, 1, 2).value(), 3, OptimizerPlace::device, {}, 512},
+        Layout{"BlocksInWindows", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::device,
+               windows(1), 512},
+        Layout{
+            "BlocksHostState", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::host, {}, 512}),
     [](const auto& info) { return info.param.name; });
 
 class EveryWait : public testing::TestWithParam<Layout> {};
@@ -152,14 +159,16 @@ TEST_P(EveryWait, IsMissedWhereNothingElseOrdersTheSame) {
     std::cout << num_noticed << " of " << waits.count << " waits are missed when left out\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, EveryWait,
-                         testing::Values(Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
-                                         Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0},
-                                         Layout{"Zero", Mesh::make(2, 1, 1, 1).value(), 3},
-                                         Layout{"Ulysses", Mesh::make(1, 1, 2, 1).value(), 2},
-                                         Layout{"HostZero3", Mesh::make(2, 1, 1, 1).value(), 3,
-                                                OptimizerPlace::host}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, EveryWait,
+    testing::Values(
+        Layout{"Ring", Mesh::make(1, 4, 1, 1).value(), 0},
+        Layout{"Tensor", Mesh::make(1, 1, 1, 2).value(), 0},
+        Layout{"Zero", Mesh::make(2, 1, 1, 1).value(), 3},
+        Layout{"Ulysses", Mesh::make(1, 1, 2, 1).value(), 2},
+        Layout{"Blocks", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::device, {}, 512},
+        Layout{"HostZero3", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::host}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace rm

@@ -130,6 +130,17 @@ TEST_P(RingAndTensor, TrainsToTheSameBits) {
     expect_invisible(config, GetParam(), expected);
 }
 
+// Several blocks of embedding and head.
+class Blocks : public PolicyTest {};
+TEST_P(Blocks, TrainToTheSameBits) {
+    RigConfig config = job(Mesh::make(2, 1, 1, 1).value());
+    config.steps = 1;
+    config.zero = 3;
+    config.vocabulary_block = 512;
+    static const RigResult expected = run_rig(config);
+    expect_invisible(config, GetParam(), expected);
+}
+
 std::string name_of(const testing::TestParamInfo<PolicyCase>& info) {
     return info.param.name;
 }
@@ -140,6 +151,8 @@ std::vector<PolicyCase> all_policies() {
     return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Policies, OneRank, testing::ValuesIn(some(all_policies())), name_of);
+INSTANTIATE_TEST_SUITE_P(Policies, Blocks, testing::ValuesIn(some(policies(WorkingSet::windows))),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Policies, RingAndUlysses,
                          testing::ValuesIn(some(policies(WorkingSet::whole))), name_of);
 INSTANTIATE_TEST_SUITE_P(Policies, RingAndTensor,

@@ -13,6 +13,7 @@ struct Layout {
     int zero;
     int kv_heads;
     OptimizerPlace place = OptimizerPlace::device;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 
 class Schedule : public testing::TestWithParam<Layout> {};
@@ -22,6 +23,7 @@ TEST_P(Schedule, OrdersAllThatItsStreamsTouch) {
     config.backend = test::cpu_backend(1);
     config.mesh = GetParam().mesh;
     config.zero = GetParam().zero;
+    config.vocabulary_block = GetParam().block;
     config.model = test::small_model();
     config.model.num_layers = 3;
     config.model.num_kv_heads = GetParam().kv_heads;
@@ -35,13 +37,15 @@ TEST_P(Schedule, OrdersAllThatItsStreamsTouch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Schedule,
-    testing::Values(Layout{"Everything", Mesh::make(2, 2, 2, 2).value(), 3, 4},
-                    Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2, 2},
-                    Layout{"ReplicatedHeads", Mesh::make(2, 1, 1, 4).value(), 1, 1},
-                    Layout{"Ring", Mesh::make(1, 3, 1, 1).value(), 0, 2},
-                    Layout{"HostZero2", Mesh::make(2, 1, 1, 1).value(), 2, 2, OptimizerPlace::host},
-                    Layout{"HostZero3", Mesh::make(2, 1, 1, 2).value(), 3, 2,
-                           OptimizerPlace::host}),
+    testing::Values(
+        Layout{"Everything", Mesh::make(2, 2, 2, 2).value(), 3, 4},
+        Layout{"DoubleRing", Mesh::make(1, 4, 2, 1, 2).value(), 2, 2},
+        Layout{"ReplicatedHeads", Mesh::make(2, 1, 1, 4).value(), 1, 1},
+        Layout{"Ring", Mesh::make(1, 3, 1, 1).value(), 0, 2},
+        Layout{"HostZero2", Mesh::make(2, 1, 1, 1).value(), 2, 2, OptimizerPlace::host},
+        Layout{"HostZero3", Mesh::make(2, 1, 1, 2).value(), 3, 2, OptimizerPlace::host},
+        Layout{"Blocks", Mesh::make(2, 1, 1, 2).value(), 3, 2, OptimizerPlace::device, 512},
+        Layout{"HostBlocks", Mesh::make(2, 1, 1, 1).value(), 3, 2, OptimizerPlace::host, 512}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

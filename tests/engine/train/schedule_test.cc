@@ -24,6 +24,8 @@ struct ScheduleCase {
     bool host_state = false;
     std::int64_t micro_batches = 2;
     std::int64_t kv_heads = 2;
+    bool tied = false;
+    std::int64_t block = 0;  // elements of embedding and head that travel together
 };
 void PrintTo(const ScheduleCase& c, std::ostream* out) {
     *out << c.name;
@@ -38,6 +40,8 @@ StepSchedule record(const ScheduleCase& c, int rank) {
     spec.rank = rank;
     spec.zero = c.zero;
     spec.model.num_kv_heads = c.kv_heads;
+    spec.model.tied_head = c.tied;
+    spec.vocabulary_block = c.block;
     if (c.host_state) spec.host = like.get();
     DryRank dry(spec, MetaOptions{.types = like->types(), .like = like.get()});
     const Status entered =
@@ -190,6 +194,22 @@ std::vector<ScheduleCase> cases() {
     list.back().kv_heads = 1;
     add("data_replicated_heads", mesh(2, 1, 1, 4), 2, device);
     list.back().kv_heads = 1;
+    // Several blocks of embedding and head.
+    const std::size_t whole_vocabulary = list.size();
+    add("data_zero2_blocks", mesh(2, 1, 1, 1), 2, device);
+    add("data_zero3_blocks", mesh(2, 1, 1, 1), 3, device);
+    add("ring_zero3_tied_blocks", mesh(1, 2, 1, 1), 3, host);
+    list.back().tied = true;
+    add("windows_zero3_blocks", mesh(2, 1, 1, 1), 3, windows);
+    add("tensor_zero3_blocks", mesh(2, 1, 1, 2), 3, host);
+    add("tensor_zero2_tied_blocks", mesh(2, 1, 1, 2), 2, device);
+    list.back().tied = true;
+    add("host_state_blocks", mesh(1, 1, 1, 1), 2, windows, true);
+    add("host_state_zero3_blocks", mesh(2, 1, 1, 1), 3, host, true);
+    add("host_state_zero2_tied_blocks", mesh(2, 1, 1, 1), 2, device, true);
+    list.back().tied = true;
+    for (std::size_t i = whole_vocabulary; i < list.size(); ++i)
+        list[i].block = 512;
     return list;
 }
 
