@@ -139,17 +139,25 @@ std::int64_t layer_elements(const ModelConfig& model, const WeightShare& share) 
     return builder.table().unit_elements;
 }
 
+// A block has a multiple of these rows: no padding is between blocks, and long blocks suit
+// products.
+std::int64_t multiple_of_rows(const ModelConfig& m, const WeightShare& share, std::int64_t limit) {
+    constexpr std::int64_t kLong = 1024, kProduct = 64;
+    const std::int64_t elements = kParameterAlign * share.zero_size;
+    const std::int64_t rows = elements / std::gcd(elements, m.hidden);
+    return limit / m.hidden < kLong ? rows : std::lcm(rows, kProduct);
+}
+
 // Rows of the embedding's and the head's units: all that a rank has where it holds gradients whole,
-// else as many as a block may have. The ranks of a tensor group have the same number of blocks,
-// nearly equal ones, of a size that needs no padding between them.
+// else as many as a block may have. The ranks of a tensor group have the same number of blocks, and
+// these are nearly equal.
 std::int64_t vocabulary_block_rows(const ModelConfig& m, const WeightShare& share) {
     const std::int64_t most = part_of(m.vocabulary, share.tensor, 0).count;
     const std::int64_t least = part_of(m.vocabulary, share.tensor, share.tensor - 1).count;
     const std::int64_t limit =
         share.vocabulary_block > 0 ? share.vocabulary_block : layer_elements(m, share);
     if (share.stage < 2 || most * m.hidden <= limit) return most;
-    const std::int64_t multiple = kParameterAlign * share.zero_size;
-    const std::int64_t step = multiple / std::gcd(multiple, m.hidden);
+    const std::int64_t step = multiple_of_rows(m, share, limit);
     const std::int64_t longest = std::max(step, limit / m.hidden / step * step);
     std::int64_t rows = align(ceil_div(most, ceil_div(most, longest)), step);
     while (rows * (ceil_div(most, rows) - 1) >= least)

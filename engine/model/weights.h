@@ -33,7 +33,7 @@ struct LayerWeights {
 
 // Rows of the embedding, or their gradients, and their place among all rows.
 struct EmbeddingRows {
-    TensorView rows;  // (rows, C)
+    TensorView rows;  // (rows, C) master or compute; gradients: accum
     RowShare share;
 };
 struct HeadRows {
@@ -87,14 +87,14 @@ public:
     void release(int layer, LayerPass pass);
     void send_gradients(int layer);
     // A pass takes embedding and head by blocks of rows. It looks tokens up in all rows at once
-    // where these are resident.
+    // where these are resident. release_head() is of a backward pass.
     int num_blocks() const { return table().vocabulary_blocks; }
     int num_embedding_parts() const { return resident() ? 1 : num_blocks(); }
-    EmbeddingRows acquire_embedding(const Ops& ops, int part);  // master or compute
+    EmbeddingRows acquire_embedding(const Ops& ops, int part);
     void release_embedding(int part);
     HeadRows acquire_head(const Ops& ops, int block, LayerPass pass);
-    void release_head(int block);                                     // after a backward pass
-    EmbeddingRows acquire_embedding_grad(const Ops& ops, int block);  // accum
+    void release_head(int block);
+    EmbeddingRows acquire_embedding_grad(const Ops& ops, int block);
     void release_embedding_grad(int block);
     const NormWeight& final_norm() const { return final_norm_; }
 
